@@ -1,18 +1,13 @@
-"""The controller process: listeners for brokers and clients, probes and what is looked at, open for as long as it runs.
+"""The controller process: listeners for brokers and clients, and HTTP endpoints, which stay open while the process runs.
 
-A standby passes requests on to live brokers, and answers NOT_CONTROLLER to those for a controller. On SIGTERM the session is closed, so that a broker takes over at once.
+A standby relays requests to live brokers, and answers NOT_CONTROLLER to requests for the active controller. On SIGTERM the session is
+closed, so that a broker takes over at once.
 
-Leaves out sessions and tenures (lives) and what a tenure does (controller).
+The HTTP endpoints are those of every process (kafka_node.probes) and `/state`, which shows the controller's state and running work
+(`views.debug_state`) to local callers only: it names topics, which a process that scrapes metrics need not know. A standby is ready: its
+work is to wait. Whether a process is the active controller is a metric, and no reason to take a standby out of service.
 """
 
-# MERGED controller_core.shell.process: """The controller's HTTP endpoints: those of every process (kafka_node.probes), and `/state`.
-# MERGED controller_core.shell.process:
-# MERGED controller_core.shell.process: `/state` shows what the controller knows and has under way (`inside`), to callers on this machine only: it names topics, and a process
-# MERGED controller_core.shell.process: that may scrape metrics need not know these.
-# MERGED controller_core.shell.process:
-# MERGED controller_core.shell.process: A standby is ready: it is doing its work, which is to wait. Whether it holds the cluster is a metric, not a reason to be taken
-# MERGED controller_core.shell.process: out of service.
-# MERGED controller_core.shell.process: """
 import asyncio
 import logging
 from collections.abc import Callable
@@ -62,17 +57,17 @@ def _authorizer(settings: ControllerSettings, cluster: Callable[[], Cluster | No
 
 
 class ControllerProcess:
-    """One process; `run` it until it is told to stop."""
+    """One process: `run` serves until `stop` is called."""
 
     def __init__(self, settings: ControllerSettings, *, random: Callable[[], float] = _RANDOM.random) -> None:
-        """`random` gives numbers in [0, 1) for jitter. Raises ValueError for files of security that cannot be used."""
+        """`random` returns numbers in [0, 1) for jitter. Raises ValueError for invalid security files."""
         self.settings = settings
         security = settings.security
         self.metrics = Metrics()
         self._brokers = broker_security(security)
         zookeeper = zookeeper_settings(settings.zookeeper, settings.session_timeout_ms, settings.zookeeper_security)
-        spoken = {listener.security_protocol for listener in settings.listeners}
-        self._demands = demands_of(spoken, security, ScramUsers(lambda: self._sessions.session))
+        protocols = {listener.security_protocol for listener in settings.listeners}
+        self._demands = demands_of(protocols, security, ScramUsers(lambda: self._sessions.session))
         self._authorizer = _authorizer(settings, self._cluster)
         self._sessions = SessionSupervisor(
             settings,
@@ -94,7 +89,7 @@ class ControllerProcess:
         )
         if self._authorizer is None and security.logs_in_at_brokers:
             log.warning(
-                "there is no authorizer: whoever the listeners let in acts on brokers with the controller's rights"
+                "No authorizer: every client that the listeners accept acts on brokers with the controller's permissions"
             )
         self._loop_watch = LoopWatch(settings.session_timeout_ms / 1000 / 2, self._give_up_session)
         self._fronts: dict[str, Front] = {}
@@ -102,14 +97,14 @@ class ControllerProcess:
 
     @property
     def active(self) -> Controller | None:
-        """The present tenure, None while another process holds the cluster."""
+        """The active term; None while another process is the active controller."""
         return self._sessions.active
 
     def _cluster(self) -> Cluster | None:
         return self._sessions.cluster()
 
     def stop(self) -> None:
-        """End it gracefully."""
+        """Make `run` end gracefully."""
         self._stopping.set()
 
     async def run(self) -> None:
@@ -134,13 +129,13 @@ class ControllerProcess:
             await self._sessions.run()
 
     async def _listen(self, stack: AsyncExitStack) -> None:
-        probes = Probes(self.metrics, self._before_scrape, self._why_not_ready, self._inside)
+        probes = Probes(self.metrics, self._before_scrape, self._not_ready_reason, self._state)
         stack.push_async_callback(probes.close)
         await probes.listen(self.settings.metrics_host, self.settings.metrics_port)
-        authorizer, settled = self._authorizer, self._sessions.activation_gate.wait
+        authorizer, activated = self._authorizer, self._sessions.activation_gate.wait
         own = handlers(
             lambda: self.active,
-            settled,
+            activated,
             topic_defaults=self._sessions.broker_settings.topic_defaults,
             configs=EntityConfigs(lambda: self._sessions.session),
             features=Features(lambda: self._sessions.session),
@@ -154,7 +149,7 @@ class ControllerProcess:
                 listener.name,
                 listener.host,
                 listener.port,
-                own if authorizer is None else authorizer.with_topic_authorization(own, settled),
+                own if authorizer is None else authorizer.with_topic_authorization(own, activated),
                 partial(self._live_brokers.on, listener.name),
                 served=SERVED,
                 not_advertised=NOT_ADVERTISED,
@@ -168,7 +163,7 @@ class ControllerProcess:
             stack.push_async_callback(front.close)
 
     def _give_up_session(self) -> bool:
-        """Close the session in the watchdog's thread; False where there is none."""
+        """Close the session, in the watchdog's thread; False if there is none."""
         session = self._sessions.session
         if session is None:
             return False
@@ -179,7 +174,7 @@ class ControllerProcess:
         return self.active is not None and self.active.is_busy
 
     def _registered(self) -> int | None:
-        """Count the registered brokers; None while they have not been read."""
+        """Return the number of registered brokers; None while they have not been read."""
         registered = self._sessions.registered
         return len(registered.list()) if registered.are_known else None
 
@@ -193,7 +188,7 @@ class ControllerProcess:
         return OwnAddress(endpoints, self.settings.inter_broker_listener, self.settings.rack)
 
     def _advertised_port(self, listener: Listener) -> int:
-        """Port 0 means any: then the one that it became is advertised."""
+        """Return the advertised port; the bound port if the setting is 0, which means any port."""
         return listener.advertised_port or self._fronts[listener.name].port
 
     def _broker_left(self, broker: Broker) -> None:
@@ -209,8 +204,8 @@ class ControllerProcess:
         self.metrics.unreadable_topics.set(len(self._sessions.unreadable))
         self.metrics.update_queues(*((0, {}) if active is None else (active.scheduler.waiting, active.queued())))
 
-    def _inside(self, topic: str | None) -> Document | None:
-        """Tell what a person who looks inside is told."""
+    def _state(self, topic: str | None) -> Document | None:
+        """Build the document served at /state, of the process or of one topic."""
         active = self.active
         if topic is not None:
             return None if active is None else topic_document(active.cluster, topic)
@@ -220,42 +215,44 @@ class ControllerProcess:
             "unreadable_topics": self._sessions.unreadable.names()[:MAX_LISTED]
         }
 
-    def _why_not_ready(self) -> str | None:
-        """Return why no request should be sent here now."""
+    def _not_ready_reason(self) -> str | None:
+        """Return why this process must not get requests at present; None if it is ready."""
         if not self._sessions.connected:
             return "no session with ZooKeeper"
         if self.active is None and not self._sessions.registered.are_known:
-            return "not the controller, and the registered brokers have not been read yet"
+            return "not the active controller, and the registered brokers have not been read yet"
         return None
 
 
 class Probes(ProbeServer):
-    """The controller's, with `/state`."""
+    """HTTP endpoints of a controller process, with `/state`."""
 
     def __init__(
         self,
         metrics: Metrics,
         before_scrape: Callable[[], None],
         ready: Callable[[], str | None],
-        inside: Callable[[str | None], Document | None],
+        state: Callable[[str | None], Document | None],
     ) -> None:
-        """`ready` returns why the process is not ready, or None; `inside` tells its state, or that of the topic named."""
-        self._inside = inside
-        state = web.get("/state", self._serve_state)
-        super().__init__(metrics.registry, ready, before_scrape=before_scrape, routes=[state])
+        """`ready` returns why the process is not ready, or None; `state` returns its state, or that of the given topic."""
+        self._state = state
+        route = web.get("/state", self._serve_state)
+        super().__init__(metrics.registry, ready, before_scrape=before_scrape, routes=[route])
 
     async def _serve_state(self, request: web.Request) -> web.Response:
         if not is_this_machine(request.remote):
-            return web.Response(status=403, text="the state is told to callers on this machine alone\n")
+            return web.Response(status=403, text="/state is served to local callers only\n")
         topic = request.query.get("topic")
-        document = self._inside(topic)
+        document = self._state(topic)
         if document is None:
-            return web.Response(status=404, text=f"there is no topic {topic}, or another process holds the cluster\n")
+            return web.Response(
+                status=404, text=f"topic {topic} does not exist, or another process is the active controller\n"
+            )
         return web.json_response(document)
 
 
 def is_this_machine(remote: str | None) -> bool:
-    """Whether an address is one of this machine's own."""
+    """Whether an address is a loopback address."""
     try:
         return remote is not None and ip_address(remote).is_loopback
     except ValueError:

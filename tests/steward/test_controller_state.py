@@ -120,7 +120,7 @@ def test_a_standby_says_so(served: Served) -> None:
 
 def test_a_topic_that_is_not_there_is_said(served: Served, cluster: Cluster) -> None:
     """A mistyped name."""
-    with pytest.raises(StateError, match="there is no topic order, or another process holds the cluster"):
+    with pytest.raises(StateError, match="topic order does not exist, or another process is the active controller"):
         fetch(served.probes(cluster), "order")
 
 

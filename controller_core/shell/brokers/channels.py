@@ -21,7 +21,6 @@ from kafka_wire.net.node import Node, NodeSettings
 
 log = logging.getLogger(__name__)
 
-GRANT = "ClusterAction on the Cluster resource"
 MAX_REFUSALS = 5
 """Refusals after which an UpdateMetadata request is skipped: the requests queued behind it may succeed."""
 
@@ -179,8 +178,7 @@ class Channels:
             case answers.AnswerStatus.UNAUTHORIZED:
                 if is_first:
                     log.error(
-                        "Broker denied ClusterAction to the controller; grant the controller's principal %s",
-                        GRANT,
+                        "Broker denied the request; grant ClusterAction on the Cluster resource to the controller's principal",
                         extra=context,
                     )
                 return True

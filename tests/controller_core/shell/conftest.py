@@ -1,4 +1,4 @@
-"""A tenure, and a whole process, that end with their tests."""
+"""A term, and a whole process, that end with their tests."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from tests.controller_core.shell.terms import Term
 
 @pytest.fixture
 async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
-    """A tenure over brokers 1, 2 and 3."""
+    """A term over brokers 1, 2 and 3."""
     term = Term(monkeypatch, 1, 2, 3)
     yield term
     await term.controller.close()
@@ -24,7 +24,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
 
 @pytest.fixture
 async def running(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningProcess]:
-    """A process that is not started yet, and ends with its test; every task and session of it ends, too."""
+    """A process that is not started yet and ends with its test, with all of its tasks and sessions."""
     running = RunningProcess()
     monkeypatch.setattr(sessions_module.ZooKeeperSession, "connect", running.connect)
     monkeypatch.setattr(learning_module, "read_broker_settings", running.read_broker_settings)

@@ -1,4 +1,4 @@
-"""A controller process in a world in memory: what becomes of its sessions, who is registered, who else wants the place."""
+"""A controller process over an in-memory ZooKeeper: its sessions, registered brokers and competing processes."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,87 +28,87 @@ SETTINGS = ControllerSettings(
 
 
 class RunningProcess:
-    """A process that runs, and the world it runs in."""
+    """A process that runs, with its ZooKeeper."""
 
     def __init__(self) -> None:
         self.server = FakeZooKeeper()
         self.server.put(paths.CONTROLLER_EPOCH, b"7")
         self.sessions: list[FakeSession] = []
         self.connecting: list[Callable[[], Any]] = []
-        """What becomes of the next attempts to connect, one each; then all go well."""
-        self.told = BrokerSettings(Defaults(3, 2, delete_topic_enable=True), 1000)
+        """Called for the next attempts to connect, one each; later attempts succeed."""
+        self.settings_reported = BrokerSettings(Defaults(3, 2, delete_topic_enable=True), 1000)
         self.process = ControllerProcess(SETTINGS, random=lambda: 0.5)
         self.run: asyncio.Task[None] | None = None
 
     async def connect(self, _settings: object) -> FakeSession:
-        """Stand in for `ZooKeeperSession.connect`."""
+        """Replaces `ZooKeeperSession.connect`."""
         if self.connecting:
             await self.connecting.pop(0)()
         self.sessions.append(self.server.session())
         return self.sessions[-1]
 
     async def read_broker_settings(self, broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
-        """Stand in for `read_broker_settings`."""
+        """Replaces `read_broker_settings`."""
         if broker == 9:
             raise BrokerSettingsError("broker 9 is silent")
-        return self.told
+        return self.settings_reported
 
     def start(self, **settings: Any) -> None:
-        """Run it."""
+        """Run the process."""
         if settings:
             self.process = ControllerProcess(replace(SETTINGS, **settings), random=lambda: 0.5)
         self.run = asyncio.create_task(self.process.run())
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Let everything run until the condition holds, or the process has ended."""
+        """Let all tasks run until the condition holds; fail if the process ends before."""
         assert self.run is not None
         while not condition():
             assert not self.run.done(), f"the process has ended: {self.run}"
             await asyncio.sleep(0.001)
 
     async def until_active(self) -> None:
-        """Wait until it holds the cluster."""
+        """Wait until the process is the active controller."""
         await self.until(lambda: self.process.active is not None)
 
     async def end(self) -> None:
-        """Tell it to stop, and wait for its end."""
+        """Stop the process, and wait for its end."""
         assert self.run is not None
         self.process.stop()
         await self.run
 
     def lose_session(self) -> None:
-        """End the present session."""
+        """End the current session."""
         self.sessions[-1].expire()
 
-    def holder(self) -> int | None:
-        """Who holds the cluster."""
+    def active_controller(self) -> int | None:
+        """Id in /controller."""
         znode = self.server.znodes.get(paths.CONTROLLER)
         return None if znode is None else controller_id(znode.data)
 
     def broker(self, broker_id: int, port: int = 1) -> FakeSession:
-        """Register a broker, one that nobody can connect to unless it has a port; returns its session."""
+        """Register a broker, which accepts no connections unless it has a port; returns its session."""
         session = self.server.session()
         endpoint = Endpoint(INTERNAL, "127.0.0.1", port, "PLAINTEXT")
         data = encode_broker(BrokerRegistration(broker_id, (endpoint,)))
         self.server.put(paths.broker(broker_id), data, session.session_id)
         return session
 
-    def takes(self, who: int) -> FakeSession:
-        """Let another process have the place."""
+    def elect(self, controller: int) -> FakeSession:
+        """Make another process the controller; returns its session."""
         session = self.server.session()
         epoch = int(self.server.at(paths.CONTROLLER_EPOCH).data or b"0")
         if paths.CONTROLLER in self.server.znodes:
             self.server.drop(paths.CONTROLLER)
-        self.server.put(paths.CONTROLLER, encode_controller(ControllerRegistration(who)), session.session_id)
+        self.server.put(paths.CONTROLLER, encode_controller(ControllerRegistration(controller)), session.session_id)
         self.server.put(paths.CONTROLLER_EPOCH, str(epoch + 1).encode())
         return session
 
 
 async def hangs() -> None:
-    """Never come back."""
+    """Never return."""
     await asyncio.Event().wait()
 
 
 async def fails() -> None:
-    """As a session that cannot be had."""
+    """Fail like an attempt to open a session."""
     raise ConnectFailedError("no session with ZooKeeper at zk:2181 after 30000 ms")

@@ -1,4 +1,4 @@
-"""A controller with its real loop and store over a ZooKeeper in memory, and channels that keep what is sent."""
+"""A controller with its real loop and store over an in-memory ZooKeeper, and channels that keep the requests."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -43,7 +43,7 @@ INTERNAL = "INTERNAL"
 
 
 class FakeChannels:
-    """Keeps what is sent; answers when it is told to."""
+    """Keeps requests; answers when a test asks for it."""
 
     def __init__(
         self,
@@ -63,39 +63,39 @@ class FakeChannels:
         self.closed = False
 
     def follow(self) -> None:
-        """Count it."""
+        """Count the call."""
         self.followed += 1
 
     async def send(self, sends: Iterable[Send]) -> None:
-        """Keep it."""
+        """Keep the requests."""
         self.sent += sends
 
     def deletions(self) -> list[SendStopReplica]:
-        """What brokers are asked to delete."""
+        """Requests to delete replicas."""
         return [send for send in self.sent if isinstance(send, SendStopReplica) and send.delete]
 
     def answer_deletions(self) -> None:
-        """Let every broker answer that it deleted what it was asked to."""
+        """Answer all requests to delete replicas with success."""
         for send in self.deletions():
             epochs = dict(zip(send.partitions, send.leader_epochs, strict=True))
             self.answered(StopReplicaAnswered(send.broker, send.partitions, {}, epochs))
             self.sent.remove(send)
 
     async def idle(self, _timeout_ms: int, _silence_ms: int | None = None) -> bool:
-        """All is answered."""
+        """All requests are answered."""
         return True
 
     def queued(self) -> dict[int, int]:
-        """Nothing waits."""
+        """No request waits."""
         return {}
 
     async def close(self) -> None:
-        """Note it."""
+        """Record the call."""
         self.closed = True
 
 
 class Term:
-    """One tenure, in a cluster with brokers and without topics."""
+    """One term, in a cluster with brokers and without topics."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *broker_ids: int) -> None:
         monkeypatch.setattr(controller_module, "Channels", FakeChannels)
@@ -105,7 +105,7 @@ class Term:
         self.server.put(paths.CONTROLLER_EPOCH, str(CONTROLLER_EPOCH).encode())
         self.session = self.server.session()
         self.cluster = Cluster(CONTROLLER, CONTROLLER_EPOCH)
-        self.cluster.topic_deletion = TopicDeletion.ENABLED  # as if brokers had been asked
+        self.cluster.topic_deletion = TopicDeletion.ENABLED  # as reported by brokers
         self.metrics = Metrics()
         own = OwnAddress((Endpoint(INTERNAL, "steward", 9990, "PLAINTEXT"),), INTERNAL)
         self.store = Store(self.session, self.server.at(paths.CONTROLLER_EPOCH).version)
@@ -114,7 +114,7 @@ class Term:
 
     @property
     def channels(self) -> FakeChannels:
-        """The channels."""
+        """The fake channels."""
         channels = self.controller._channels
         assert isinstance(channels, FakeChannels)
         return channels
@@ -124,29 +124,29 @@ class Term:
         self.controller._mode = replace(self.controller._mode, decide=decide)
 
     def brokers_are(self, *broker_ids: int) -> None:
-        """Let these be registered, in memory as in ZooKeeper."""
+        """Register these brokers, in memory and in ZooKeeper."""
         for broker_id in broker_ids:
             self.register(broker_id)
         found = (self.broker(broker_id) for broker_id in broker_ids)
         self.controller._apply(BrokersObserved(tuple(found)))
 
     def register(self, broker_id: int, port: int = 9092, listener: str = INTERNAL) -> None:
-        """Write a broker's registration, over the one that is there."""
+        """Write a broker's registration, over an existing one."""
         endpoint = WrittenEndpoint(listener, f"host{broker_id}", port, "PLAINTEXT")
         self.server.put(paths.broker(broker_id), encode_broker(BrokerRegistration(broker_id, (endpoint,))), owner=5)
 
     def broker(self, broker_id: int) -> Broker:
-        """The broker as it is registered."""
+        """The broker, as it is registered."""
         epoch = self.server.at(paths.broker(broker_id)).czxid
         return Broker(broker_id, epoch, (Endpoint(INTERNAL, f"host{broker_id}", 9092, "PLAINTEXT"),))
 
     async def create(self, name: str, *assignment: Replicas) -> Any:
-        """Create a topic, placed as said; returns what became of it."""
+        """Create a topic with this assignment; returns the result."""
         results = await self.controller.submit(CreateTopics((new_topic(name, *assignment),)))
         return results[name]
 
     def isr_by(self, broker: str, isr: Sequence[int]) -> None:
-        """A broker below 2.7 writes the ISR by itself (protocol notes, Z51)."""
+        """Write the ISR into the znode, as a broker below 2.7 does (protocol notes, Z51)."""
         path = paths.partition_state(*tp(broker))
         data = self.server.at(path).data
         assert data is not None
@@ -154,36 +154,36 @@ class Term:
         self.server.put(path, head + b'"isr":[%s]}' % ",".join(map(str, isr)).encode())
 
     def state(self, partition: str) -> tuple[int, int, Replicas]:
-        """Leader, leader epoch and ISR; memory and writing must agree."""
+        """Leader, leader epoch and ISR; memory and znode must agree."""
         columns, row = self.cluster.columns, self.cluster.row_of(*tp(partition))
         assert row is not None
         leader, epoch, isr = int(columns.leader[row]), int(columns.leader_epoch[row]), columns.isr_of(row)
         znode = self.server.at(paths.partition_state(*tp(partition)))
         text = f'"leader":{leader},"version":1,"leader_epoch":{epoch},"isr":[{",".join(map(str, isr))}]}}'
         assert znode.data is not None
-        assert znode.data.decode().endswith(text), "memory and writing differ"
-        assert znode.version == columns.partition_epoch[row], "memory knows another version than is written"
+        assert znode.data.decode().endswith(text), "memory and znode differ"
+        assert znode.version == columns.partition_epoch[row], "the version in memory differs from the znode's"
         return leader, epoch, isr
 
 
 def new_topic(name: str, *assignment: Replicas) -> NewTopic:
-    """A topic of a request, with an id of its own."""
+    """A topic of a request, with an id."""
     return NewTopic(name, uuid5(NAMESPACE_DNS, name), assignment=dict(enumerate(assignment)))
 
 
 def names(*partitions: str) -> tuple[TopicPartition, ...]:
-    """Read `orders-0`."""
+    """Parse `orders-0`."""
     return tuple(map(tp, partitions))
 
 
 async def settled(steps: int = 80) -> None:
-    """Let everything run that can."""
+    """Let all runnable tasks run."""
     for _ in range(steps):
         await asyncio.sleep(0)
 
 
 def isr_request(term: Term, partition: str, isr: tuple[int, ...]) -> AlterPartition:
-    """The leader's wish for an ISR, as it knows the partition."""
+    """The leader's request for an ISR, with the epochs that it knows."""
     row = term.cluster.row_of(*tp(partition))
     assert row is not None
     columns = term.cluster.columns

@@ -1,4 +1,4 @@
-"""What a process learns of its brokers and has to know before it acts: its id, their settings.
+"""Broker settings that the controller reads before and during a term: the range of broker ids, policies, defaults.
 
 Sources: protocol notes, Z6; active.Defaults.
 """
@@ -21,19 +21,19 @@ NEVER_S = 3_600.0
 MANY_POLLS = 20
 
 
-async def test_an_id_that_a_broker_has_is_refused(running: RunningProcess) -> None:
-    """Two processes with one id would be taken for one broker (protocol notes, Z20); the message says whose it is and what to do."""
+async def test_the_id_of_a_registered_broker_is_refused(running: RunningProcess) -> None:
+    """Clients and brokers would take both for one broker (protocol notes, Z20); the message names the broker and a remedy."""
     running.broker(OWN_ID)
     running.start()
     assert running.run is not None
     with pytest.raises(IdentityError, match=r"id 1000 is a broker's \(127.0.0.1:1\): choose an id that no broker has"):
         await running.run
-    assert running.holder() is None
+    assert running.active_controller() is None
 
 
-async def test_an_id_that_a_broker_has_by_the_time_the_place_is_free_is_refused(running: RunningProcess) -> None:
+async def test_the_id_of_a_broker_that_registered_while_a_standby_waited_is_refused(running: RunningProcess) -> None:
     """A standby may wait for months."""
-    rival = running.takes(1001)
+    rival = running.elect(1001)
     running.start()
     await running.until(lambda: any("/brokers/ids/1001" in line for line in running.server.lines))
     running.broker(OWN_ID)
@@ -41,63 +41,63 @@ async def test_an_id_that_a_broker_has_by_the_time_the_place_is_free_is_refused(
     assert running.run is not None
     with pytest.raises(IdentityError):
         await running.run
-    assert running.holder() is None
+    assert running.active_controller() is None
 
 
-async def test_an_id_that_brokers_may_be_given_is_refused(running: RunningProcess) -> None:
-    """reserved.broker.max.id: ids above are handed out automatically."""
-    running.told = BrokerSettings(Defaults(), 999)
+async def test_an_id_above_reserved_broker_max_id_is_refused(running: RunningProcess) -> None:
+    """reserved.broker.max.id: brokers get ids above it automatically."""
+    running.settings_reported = BrokerSettings(Defaults(), 999)
     running.broker(1)
     running.start()
     assert running.run is not None
     with pytest.raises(IdentityError, match=r"1000 is over reserved.broker.max.id 999 of broker 1"):
         await running.run
-    assert running.holder() is None
+    assert running.active_controller() is None
 
 
 @pytest.mark.parametrize("setting", ["create.topic.policy.class.name", "alter.config.policy.class.name"])
 async def test_a_policy_of_the_brokers_ends_the_controller(running: RunningProcess, setting: str) -> None:
-    """ZkAdminManager runs these Java classes; the controller cannot, and must not serve as if there were none."""
-    running.told = BrokerSettings(Defaults(), 1000, {setting: "com.example.Policy"})
+    """ZkAdminManager runs these Java classes; the controller cannot, and must not serve without them."""
+    running.settings_reported = BrokerSettings(Defaults(), 1000, {setting: "com.example.Policy"})
     running.broker(1)
     running.start()
     assert running.run is not None
     with pytest.raises(PolicyError, match=rf"broker 1 sets {setting}=com.example.Policy.*--ignore-topic-policies"):
         await running.run
-    assert running.holder() is None
+    assert running.active_controller() is None
 
 
 async def test_a_policy_of_the_brokers_can_be_ignored(running: RunningProcess) -> None:
     """--ignore-topic-policies."""
     policies = {"create.topic.policy.class.name": "com.example.Policy"}
-    running.told = BrokerSettings(Defaults(4, 2), 1000, policies)
+    running.settings_reported = BrokerSettings(Defaults(4, 2), 1000, policies)
     running.broker(1)
     running.start(ignore_topic_policies=True)
     await running.until_active()
     assert running.process.active is not None
-    assert await running.process.active.known_defaults(60_000) == running.told.defaults
+    assert await running.process.active.known_defaults(60_000) == running.settings_reported.defaults
 
 
-async def test_what_brokers_tell_of_their_settings_outlives_the_tenure(running: RunningProcess) -> None:
-    """CreateTopics with the cluster's defaults must not mean others just because a tenure is young."""
+async def test_settings_of_brokers_outlive_the_term(running: RunningProcess) -> None:
+    """CreateTopics with the cluster's defaults must not use other values at the start of a term."""
     running.broker(9)
     running.broker(1)
     running.start()
     await running.until_active()
     assert running.process.active is not None
-    assert running.told.defaults == await running.process.active.known_defaults(60_000)
-    first = running.told.defaults
-    running.told = BrokerSettings(Defaults(7, 7, delete_topic_enable=False), 1000)
+    assert running.settings_reported.defaults == await running.process.active.known_defaults(60_000)
+    first = running.settings_reported.defaults
+    running.settings_reported = BrokerSettings(Defaults(7, 7, delete_topic_enable=False), 1000)
     running.sessions[0].expire()
     await running.until(lambda: len(running.sessions) == 2)
     await running.until_active()
 
     assert running.process.active is not None
-    assert await running.process.active.known_defaults(0) in {first, running.told.defaults}
+    assert await running.process.active.known_defaults(0) in {first, running.settings_reported.defaults}
 
 
 def answer_in_turn(monkeypatch: pytest.MonkeyPatch, answers: list[BrokerSettings]) -> None:
-    """Have brokers give these answers one after the other, the last one from then on."""
+    """Make brokers give these answers one after the other, and the last one from then on."""
 
     async def changing(_broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
         return answers.pop(0) if len(answers) > 1 else answers[0]
@@ -109,11 +109,11 @@ def answer_in_turn(monkeypatch: pytest.MonkeyPatch, answers: list[BrokerSettings
 async def test_a_registration_or_a_notification_makes_the_controller_poll_at_once(
     running: RunningProcess, monkeypatch: pytest.MonkeyPatch, entity: str | None
 ) -> None:
-    """DynamicBrokerConfig, and a broker that restarts with another file: a controller that is a broker has them by itself."""
+    """DynamicBrokerConfig, and a broker that restarts with another file: a controller that is a broker has its own settings."""
     monkeypatch.setattr(learning_module, "NOTIFIED_POLL_DELAY_S", 0.0)
     monkeypatch.setattr(learning_module, "POLL_INTERVAL_S", NEVER_S)
     first, then = (
-        running.told,
+        running.settings_reported,
         BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": TopicDefault("7", 3)}), 1000),
     )
     broker = running.broker(1)
@@ -140,7 +140,7 @@ async def test_a_change_is_found_however_late_a_broker_applies_it(
     monkeypatch.setattr(learning_module, "NOTIFIED_POLL_DELAY_S", 0.0)
     monkeypatch.setattr(learning_module, "POLL_INTERVAL_S", 0.0)
     first, then = (
-        running.told,
+        running.settings_reported,
         BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": TopicDefault("7", 3)}), 1000),
     )
     running.broker(1)
@@ -156,10 +156,10 @@ async def test_a_change_is_found_however_late_a_broker_applies_it(
     assert await running.process.active.known_defaults(0) == then.defaults
 
 
-async def test_a_poll_asks_the_broker_that_answered_last_and_another_one_only_where_it_fails(
+async def test_a_poll_asks_the_broker_that_answered_last_and_others_only_if_it_fails(
     running: RunningProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Brokers apply a change one after the other: settings that alternate with the broker would flap."""
+    """Brokers apply a change one after the other: settings would flap if the broker alternated."""
     monkeypatch.setattr(learning_module, "POLL_INTERVAL_S", 0.0)
     for broker in (0, 1, 2):
         running.broker(broker)
@@ -175,7 +175,7 @@ async def test_a_poll_asks_the_broker_that_answered_last_and_another_one_only_wh
         await asyncio.sleep(0)
         if broker in failing:
             raise BrokerSettingsError("no answer")
-        return running.told
+        return running.settings_reported
 
     monkeypatch.setattr(learning_module, "read_broker_settings", recording)
     last = learning._answered_last
@@ -192,8 +192,8 @@ async def test_a_poll_asks_the_broker_that_answered_last_and_another_one_only_wh
     assert set(asked) == {learning._answered_last}
 
 
-async def test_callers_wait_while_the_cluster_is_read(running: RunningProcess) -> None:
-    """Brokers send them here already; NOT_CONTROLLER would send them round in circles."""
+async def test_callers_wait_while_the_cluster_is_loaded(running: RunningProcess) -> None:
+    """Brokers name this process as the controller already; NOT_CONTROLLER would send callers in circles."""
     running.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
     callers: list[asyncio.Task[None]] = []
     # Topics are read before the election as well, for the check of the controller's id; producer ids are not.
@@ -210,12 +210,12 @@ async def test_callers_wait_while_the_cluster_is_read(running: RunningProcess) -
     await running.process._sessions.activation_gate.wait()
 
 
-async def test_one_broker_that_forbids_deletions_is_enough(
+async def test_one_broker_that_disables_topic_deletion_is_enough(
     running: RunningProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each broker has `delete.topic.enable` in its own file; a name queued by hand waits until all of them were asked.
+    """Each broker has `delete.topic.enable` in its own file; a topic queued by another process waits until all brokers have been asked.
 
-    With Kafka the setting of the broker that is controller counts, whichever that is.
+    In Kafka the setting of the broker that is the controller counts.
     """
     last_is_asked = asyncio.Event()
 
@@ -247,8 +247,8 @@ async def test_one_broker_that_forbids_deletions_is_enough(
     assert defaults.delete_topic_enable is False
 
 
-async def test_a_name_queued_for_deletion_waits_while_no_broker_reports_the_setting(running: RunningProcess) -> None:
-    """Broker 9 does not answer: the topic is served, the name stays, nothing is deleted."""
+async def test_a_queued_deletion_waits_while_no_broker_reports_the_setting(running: RunningProcess) -> None:
+    """Broker 9 does not answer: the topic is served, it stays queued, nothing is deleted."""
     running.server.put(paths.topic("orders"), b'{"partitions":{"0":[9]}}')
     running.server.put(paths.delete_topic("orders"))
     running.broker(9)

@@ -1,6 +1,6 @@
-"""The loop of one tenure: decide, write, apply, tell; other events go on meanwhile, looks have turns of their own.
+"""The loop of one term: decide, write, apply, notify brokers; events of other partitions run at the same time.
 
-Source: ARCHITECTURE.md (the one idea, how a tenure lives).
+Source: ARCHITECTURE.md.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ from kafka_zookeeper.writes import MultiResult, Operation
 from tests.controller_core.shell.terms import Term, failing_decisions, isr_request, settled
 
 
-async def test_the_reply_comes_after_the_write_and_after_brokers_are_told(term: Term) -> None:
-    """Decision: changes are persisted, applied, announced; what follows is decided in the same turn; then the reply leaves."""
+async def test_the_reply_follows_the_write_and_the_requests_to_brokers(term: Term) -> None:
+    """Changes are written, applied and sent to brokers; follow-up events are processed within the same event; then the reply is sent."""
     creation = await term.create("orders", (1, 2), (2, 3))
 
     assert isinstance(creation, TopicCreation)
@@ -38,8 +38,8 @@ async def test_the_reply_comes_after_the_write_and_after_brokers_are_told(term: 
     assert kinds == [SendLeaderAndIsr, SendLeaderAndIsr, SendLeaderAndIsr, SendMetadata]
 
 
-async def test_events_of_other_partitions_go_on_while_one_is_written(term: Term) -> None:
-    """The loop never waits for ZooKeeper with everything (`shell.scheduler`)."""
+async def test_events_of_other_partitions_run_while_one_is_written(term: Term) -> None:
+    """ZooKeeper's latency delays only overlapping events (`shell.scheduler`)."""
     await term.create("a", (1, 2))
     await term.create("b", (2, 1))
     order: list[str] = []
@@ -66,8 +66,8 @@ async def test_events_of_other_partitions_go_on_while_one_is_written(term: Term)
     assert term.state("b-0") == (2, 0, (2,))
 
 
-async def test_a_look_reads_within_its_turn(term: Term) -> None:
-    """Read outside it, a list of topics could miss one that is just being written, and take it for removed."""
+async def test_external_state_is_read_while_no_event_runs(term: Term) -> None:
+    """A list of topics that is read while a topic is being written could miss it; the topic would count as removed."""
     reading, read_on = asyncio.Event(), asyncio.Event()
 
     async def read() -> Event | None:
@@ -77,7 +77,7 @@ async def test_a_look_reads_within_its_turn(term: Term) -> None:
 
     creating = asyncio.create_task(term.create("first", (1,)))
     await asyncio.sleep(0)
-    look = asyncio.create_task(term.controller.read_and_decide(read))
+    deciding = asyncio.create_task(term.controller.read_and_decide(read))
     later = asyncio.create_task(term.create("second", (1,)))
     await reading.wait()
     await settled()
@@ -86,12 +86,12 @@ async def test_a_look_reads_within_its_turn(term: Term) -> None:
     assert list(term.cluster.topics) == ["first"]
     assert not later.done()
     read_on.set()
-    await look
+    await deciding
     assert (await later).failure is None
 
 
-async def test_a_look_that_finds_nothing_decides_nothing(term: Term) -> None:
-    """A look too many changes nothing."""
+async def test_a_read_without_a_result_decides_nothing(term: Term) -> None:
+    """A superfluous read changes nothing."""
     term.decide_with(failing_decisions(RepairPartitions))
 
     async def read() -> Event | None:
@@ -101,10 +101,10 @@ async def test_a_look_that_finds_nothing_decides_nothing(term: Term) -> None:
     assert not term.controller.has_ended
 
 
-async def test_every_tick_looks_at_everything_whatever_became_of_the_last(
+async def test_every_tick_runs_all_checks_whatever_the_result_of_the_last(
     term: Term, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A safety net must not tear: one look that is refused keeps none of the others from being taken."""
+    """A check that is refused does not prevent the others."""
     monkeypatch.setattr(controller_module, "TICK_S", 0.0)
     await term.create("orders", (1, 2))
     term.server.put(paths.partition_state("orders", 0), b"garbage")

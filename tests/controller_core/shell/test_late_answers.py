@@ -1,4 +1,4 @@
-"""Answers of brokers that come late, read as the product reads them: from the request's and the response's bodies."""
+"""Late answers of brokers, decoded from the bodies of request and response."""
 
 from collections.abc import AsyncIterator
 
@@ -19,7 +19,7 @@ TAKEN: Body = {"error_code": ErrorCode.NONE, "partition_errors": []}
 
 
 async def move_away_and_back(term: Term) -> Body:
-    """Move orders-0 from 1 to 4, begin to bring 1 back, cancel that; returns the first StopReplica, unanswered."""
+    """Move orders-0 from 1 to 4, start to add 1 again, cancel that; returns the first StopReplica, unanswered."""
     partition = tp("orders-0")
     await term.create("orders", (1, 2, 3))
     await term.controller.submit(AlterReassignments({partition: (2, 3, 4)}))
@@ -44,7 +44,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
 
 @pytest.mark.shows("C9")
 async def test_an_answer_to_an_earlier_request_does_not_end_a_later_move(term: Term) -> None:
-    """C9: broker 1 has been told to fetch again since. Were its answer taken for the last one, it would keep a stray log."""
+    """C9: broker 1 has fetched again since. If its answer counted for the last request, a stray log would stay."""
     first = await move_away_and_back(term)
     (last,) = [send for send in term.channels.sent if isinstance(send, SendStopReplica) and send.delete]
     row = term.cluster.row_of(*tp("orders-0"))

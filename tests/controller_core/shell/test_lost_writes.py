@@ -1,4 +1,4 @@
-"""Writes whose answer was lost, done and not done: what they were for happens once.
+"""Writes with a lost answer, done or not done: their effect happens once.
 
 Sources: protocol notes, Z103; C4.
 """
@@ -17,8 +17,8 @@ from tests.controller_core.shell.zookeeper.vocabulary import tp
 
 @pytest.mark.shows("C4")
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
-async def test_an_isr_whose_write_was_not_heard_of_is_written_once(term: Term, fault: Fault) -> None:
-    """ConnectionLoss, with the write done and with it not done (protocol notes, Z103). C4: the partition epoch grows by one."""
+async def test_an_isr_change_with_a_lost_answer_is_written_once(term: Term, fault: Fault) -> None:
+    """ConnectionLoss, with the write done and not done (protocol notes, Z103). C4: the partition epoch grows by one."""
     await term.create("orders", (1, 2))
     term.server.faults.append(fault)
 
@@ -29,10 +29,8 @@ async def test_an_isr_whose_write_was_not_heard_of_is_written_once(term: Term, f
 
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
-async def test_a_topic_whose_making_was_not_heard_of_is_made_once_and_answered_as_made(
-    term: Term, fault: Fault
-) -> None:
-    """So the caller is not told that its own topic exists already."""
+async def test_a_topic_creation_with_a_lost_answer_happens_once_and_succeeds(term: Term, fault: Fault) -> None:
+    """The client must not get TOPIC_ALREADY_EXISTS for its own topic."""
     term.server.faults.append(fault)
 
     creation = await term.create("orders", (1, 2))
@@ -42,16 +40,16 @@ async def test_a_topic_whose_making_was_not_heard_of_is_made_once_and_answered_a
     assert term.state("orders-0") == (1, 0, (1, 2))
 
 
-@pytest.mark.parametrize("trouble", [Fault.DONE, Fault.NOT_DONE, None], ids=["done", "not done", "refused in part"])
-async def test_what_an_election_did_in_its_first_attempt_is_answered_as_done(term: Term, trouble: Fault | None) -> None:
-    """KIP-460: ELECTION_NOT_NEEDED is for a partition that needed none when it was asked for."""
+@pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE, None], ids=["done", "not done", "refused in part"])
+async def test_an_election_of_the_first_attempt_is_answered_as_done(term: Term, fault: Fault | None) -> None:
+    """KIP-460: ELECTION_NOT_NEEDED is for a partition that needed none at the time of the request."""
     await term.create("orders", (1, 2), (1, 2))
     await term.controller.submit(BrokersRead((term.broker(2),)))
     await term.controller.submit(BrokersRead((term.broker(1), term.broker(2))))
     for partition in ("orders-0", "orders-1"):
         await term.controller.submit(isr_request(term, partition, (2, 1)))
-    if trouble is not None:
-        term.server.faults.append(trouble)
+    if fault is not None:
+        term.server.faults.append(fault)
     else:
         term.server.before_writes.append(lambda: term.isr_by("orders-1", (1, 2)))
 
@@ -64,7 +62,7 @@ async def test_what_an_election_did_in_its_first_attempt_is_answered_as_done(ter
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
 async def test_no_producer_id_is_handed_out_twice(term: Term, fault: Fault) -> None:
-    """KIP-730: a block whose write was not heard of is lost rather than given to two brokers."""
+    """KIP-730: a block whose write got no answer is lost rather than given to two brokers."""
     event = AllocateProducerIds(1, term.cluster.brokers[1].epoch)
     first = await term.controller.submit(event)
     term.server.faults.append(fault)

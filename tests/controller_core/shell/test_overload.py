@@ -1,6 +1,6 @@
-"""Full queues: events of the controller itself and of brokers are taken however many requests of clients wait.
+"""Full queues: events of the controller and of brokers are accepted however many requests of clients wait.
 
-Kafka's controller puts its own events into its queue without a bound (ControllerEventManager). Here each source has its own.
+Kafka's controller queues its own events without a limit (ControllerEventManager). Here each source has its own limit.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ CLIENTS_ROOM = 20
 
 @pytest.fixture
 async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
-    """Three brokers and a topic; room for few events of clients."""
+    """Three brokers and a topic; a low limit for events of clients."""
     monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", CLIENTS_ROOM)
     term = Term(monkeypatch, 1, 2, 3)
     await term.create("orders", (1, 2, 3))
@@ -36,7 +36,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
 
 @asynccontextmanager
 async def flooded(term: Term) -> AsyncIterator[Callable[[], None]]:
-    """A turn over everything runs for long and clients' room is full; gives what ends that turn."""
+    """An event over everything runs and the queue of clients is full; yields a function that ends the event."""
     end = asyncio.Event()
 
     async def run_long() -> None:
@@ -58,8 +58,8 @@ async def flooded(term: Term) -> AsyncIterator[Callable[[], None]]:
     await settled()
 
 
-async def test_an_answered_deletion_is_taken(term: Term) -> None:
-    """C10: the topic goes once its brokers have answered; no later poll asks for these answers again."""
+async def test_an_answered_deletion_is_accepted(term: Term) -> None:
+    """C10: the topic is removed once its brokers have answered; no later poll asks for these answers again."""
     await term.controller.submit(events.DeleteTopics(("orders",)))
     async with flooded(term):
         term.channels.answer_deletions()
@@ -68,8 +68,8 @@ async def test_an_answered_deletion_is_taken(term: Term) -> None:
     assert term.cluster.topics == {}
 
 
-async def test_a_failed_log_directory_is_taken(term: Term) -> None:
-    """KIP-112: the answer to LeaderAndIsr is the only news of it."""
+async def test_a_failed_log_directory_is_accepted(term: Term) -> None:
+    """KIP-112: only the answer to LeaderAndIsr reports it."""
     async with flooded(term):
         epoch = term.cluster.brokers[1].epoch
         term.channels.answered(events.LeaderAndIsrAnswered(1, epoch, names("orders-0"), ()))
@@ -79,20 +79,20 @@ async def test_a_failed_log_directory_is_taken(term: Term) -> None:
     assert (leader, isr) == (2, (2, 3))
 
 
-async def test_an_alter_partition_is_taken_and_passes_clients(term: Term) -> None:
-    """KIP-497: a leader whose wish is refused cannot advance its high watermark."""
+async def test_an_alter_partition_is_accepted_and_passes_clients(term: Term) -> None:
+    """KIP-497: a leader whose request is refused cannot advance its high watermark."""
     async with flooded(term) as end:
-        wish = asyncio.create_task(term.controller.submit(isr_request(term, "orders-0", (1, 2))))
+        request = asyncio.create_task(term.controller.submit(isr_request(term, "orders-0", (1, 2))))
         await settled()
         end()
-        answers = await wish
+        answers = await request
         assert term.controller.scheduler.waiting > 0, "the broker waited for clients that came before it"
 
     assert isinstance(answers[tp("orders-0")], PartitionAnswer)
 
 
-async def test_timers_and_watches_are_taken(term: Term) -> None:
-    """A broker's death is seen and healed."""
+async def test_timers_and_watches_are_accepted(term: Term) -> None:
+    """The failure of a broker is detected and repaired."""
     async with flooded(term) as end:
         seen = term.controller.post(events.BrokersRead(tuple(term.broker(broker) for broker in (2, 3))))
         await settled()
@@ -118,19 +118,19 @@ async def test_timers_and_watches_are_taken(term: Term) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_sources(event: Event, source: Source) -> None:
-    """A broker's room is for registered brokers: another id may be made up."""
+    """Only registered brokers get the capacity of brokers: other ids may be invented."""
     assert source_of(event, {1, 2}) == source
 
 
-async def test_2000_clients_behind_one_long_turn_cost_little_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrivals and ends of turns look at what they concern and never at all that wait (the benchmark has the time)."""
+async def test_2000_clients_behind_one_long_event_cost_little_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrivals and ends of events check overlapping claims and never all waiting ones (the benchmark measures the time)."""
     term = Term(monkeypatch, 1, 2, 3)
-    looks = 0
+    checks = 0
     is_free = term.controller.scheduler._locks.is_free
 
     def counted(claim: Any) -> bool:
-        nonlocal looks
-        looks += 1
+        nonlocal checks
+        checks += 1
         return is_free(claim)
 
     monkeypatch.setattr(term.controller.scheduler._locks, "is_free", counted)
@@ -148,12 +148,12 @@ async def test_2000_clients_behind_one_long_turn_cost_little_each(monkeypatch: p
     end.set()
     await asyncio.gather(*clients)
 
-    assert looks < 5 * event_source.MAX_CLIENT_WAITING
+    assert checks < 5 * event_source.MAX_CLIENT_WAITING
     await term.controller.close()
 
 
 async def test_refused_requests_of_clients_write_no_log(term: Term, caplog: pytest.LogCaptureFixture) -> None:
-    """Their callers are answered; a flood of requests must not become a flood of lines."""
+    """Their callers get the error; a flood of requests must not become a flood of lines."""
     async with flooded(term):
         pass
 

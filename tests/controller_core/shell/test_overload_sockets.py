@@ -1,4 +1,4 @@
-"""32 connections with 64 requests each in flight, over real sockets: brokers' AlterPartition is answered all the same."""
+"""32 connections with 64 requests each in flight, over real sockets: brokers' AlterPartition is still answered."""
 
 import asyncio
 import struct
@@ -18,7 +18,7 @@ from kafka_wire.errors import ErrorCode
 from tests.controller_core.shell.terms import INTERNAL, Term
 
 CONNECTIONS, IN_FLIGHT = 32, 64
-"""As many requests of one connection as the server takes before it reads no further."""
+"""Requests of one connection after which the server stops reading from it."""
 ALTER_PARTITION_VERSION = 0
 TIMEOUT_S = 60.0
 
@@ -34,7 +34,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
 
 @pytest.fixture
 async def front(term: Term) -> AsyncIterator[Front]:
-    """The listener as the controller opens it."""
+    """The listener, as the controller opens it."""
     front = await open_front(INTERNAL, "127.0.0.1", 0, handlers(lambda: term.controller), list, served=SERVED)
     yield front
     await front.close()
@@ -53,8 +53,8 @@ async def answered(reader: asyncio.StreamReader, key: ApiKey, version: int) -> B
     return body
 
 
-def wish(term: Term, isr: list[int]) -> Body:
-    """Broker 1 wants another ISR of the partition that it leads."""
+def alter_partition(term: Term, isr: list[int]) -> Body:
+    """Broker 1 requests another ISR for the partition that it leads."""
     row = term.cluster.row_of("orders", 0)
     assert row is not None
     columns = term.cluster.columns
@@ -83,17 +83,17 @@ async def flood(front: Front) -> list[tuple[asyncio.StreamReader, asyncio.Stream
 
 
 @pytest.mark.timeout(180)
-async def test_no_alter_partition_is_refused_while_clients_fill_their_room(term: Term, front: Front) -> None:
+async def test_no_alter_partition_is_refused_while_the_queue_of_clients_is_full(term: Term, front: Front) -> None:
     """KIP-497: a leader whose AlterPartition is refused does not advance its high watermark, and producers wait."""
     async with asyncio.timeout(TIMEOUT_S):
-        async with term.controller.scheduler.run_exclusively(ALL):  # as a large write, while ZooKeeper takes its time
+        async with term.controller.scheduler.run_exclusively(ALL):  # like a large write to a slow ZooKeeper
             connections = await flood(front)
-            while term.controller.scheduler.waiting < min(MAX_CLIENT_WAITING, CONNECTIONS * IN_FLIGHT):  # noqa: ASYNC110 - what arrives over sockets sets no event
+            while term.controller.scheduler.waiting < min(MAX_CLIENT_WAITING, CONNECTIONS * IN_FLIGHT):  # noqa: ASYNC110 - requests that arrive over sockets set no event
                 await asyncio.sleep(0.001)
             reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
-            writer.write(framed(ApiKey.ALTER_PARTITION, ALTER_PARTITION_VERSION, wish(term, [1, 2])))
+            writer.write(framed(ApiKey.ALTER_PARTITION, ALTER_PARTITION_VERSION, alter_partition(term, [1, 2])))
             await writer.drain()
-            while term.controller.scheduler.waiting <= MAX_CLIENT_WAITING:  # noqa: ASYNC110 - what arrives over sockets sets no event
+            while term.controller.scheduler.waiting <= MAX_CLIENT_WAITING:  # noqa: ASYNC110 - requests that arrive over sockets set no event
                 await asyncio.sleep(0.001)
         answer = await answered(reader, ApiKey.ALTER_PARTITION, ALTER_PARTITION_VERSION)
         still_waiting = term.controller.scheduler.waiting

@@ -1,6 +1,6 @@
-"""The controller process through its whole life, over a ZooKeeper in memory and real listeners.
+"""The controller process from start to stop, over an in-memory ZooKeeper and real listeners.
 
-What needs a real ZooKeeper and real brokers is in tests/integration.
+Tests with a real ZooKeeper and real brokers are in tests/integration.
 """
 
 import asyncio
@@ -16,20 +16,20 @@ from tests.controller_core.shell.brokers.fake_broker import FakeBroker
 from tests.controller_core.shell.running_process import INTERNAL, OWN_ID, RunningProcess, hangs
 
 
-async def test_it_takes_the_place_and_gives_it_up_when_it_is_stopped(running: RunningProcess) -> None:
-    """ARCHITECTURE.md: presence, loading, turns; on SIGTERM the session is closed, so that a broker takes over at once."""
+async def test_it_becomes_the_controller_and_gives_that_up_when_it_stops(running: RunningProcess) -> None:
+    """ARCHITECTURE.md: controller election, loading, events; on SIGTERM the session is closed, so that a broker takes over at once."""
     running.start()
     await running.until_active()
-    assert running.holder() == OWN_ID
+    assert running.active_controller() == OWN_ID
     assert running.server.at(paths.CONTROLLER_EPOCH).data == b"8"
 
     await running.end()
-    assert running.holder() is None
+    assert running.active_controller() is None
     assert running.process.active is None
 
 
 async def test_it_stops_while_it_connects(running: RunningProcess) -> None:
-    """SIGTERM is not made to wait for a ZooKeeper that does not answer."""
+    """SIGTERM does not wait for a ZooKeeper that does not answer."""
     running.connecting.append(hangs)
     running.start()
     await running.until(lambda: not running.connecting)
@@ -37,25 +37,25 @@ async def test_it_stops_while_it_connects(running: RunningProcess) -> None:
 
 
 async def test_it_stops_while_it_stands_by(running: RunningProcess) -> None:
-    """And leaves the other alone."""
-    running.takes(1001)
+    """The active controller is left alone."""
+    running.elect(1001)
     running.start()
     await running.until(lambda: any("/brokers/ids/1001" in line for line in running.server.lines))
     await running.end()
-    assert running.holder() == 1001
+    assert running.active_controller() == 1001
 
 
-async def test_it_stops_while_it_reads_the_cluster(running: RunningProcess) -> None:
-    """What is half read is nobody's state; the place is free again."""
+async def test_it_stops_while_it_loads_the_cluster(running: RunningProcess) -> None:
+    """Nothing of a partial state is used, and /controller is deleted."""
     running.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
     running.server.before_reads.append((paths.topic("orders"), running.process.stop))
     running.start()
     assert running.run is not None
     await running.run
-    assert running.holder() is None
+    assert running.active_controller() is None
 
 
-async def test_a_port_that_is_taken_is_told_and_the_others_are_given_back(running: RunningProcess) -> None:
+async def test_a_port_in_use_ends_the_process_and_closes_the_other_ports(running: RunningProcess) -> None:
     """OSError names the address; nothing is left listening."""
     taken = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", 0)
     port = taken.sockets[0].getsockname()[1]
@@ -72,7 +72,7 @@ async def test_a_port_that_is_taken_is_told_and_the_others_are_given_back(runnin
     await taken.wait_closed()
 
 
-async def test_a_metrics_port_that_is_taken_is_told(running: RunningProcess) -> None:
+async def test_a_metrics_port_in_use_ends_the_process(running: RunningProcess) -> None:
     """The same for the probes."""
     taken = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", 0)
     port = taken.sockets[0].getsockname()[1]
@@ -84,7 +84,7 @@ async def test_a_metrics_port_that_is_taken_is_told(running: RunningProcess) -> 
     await taken.wait_closed()
 
 
-async def test_the_port_that_any_became_is_advertised(running: RunningProcess) -> None:
+async def test_the_bound_port_is_advertised(running: RunningProcess) -> None:
     """Port 0 means any."""
     running.start()
     await running.until_active()
@@ -95,8 +95,8 @@ async def test_the_port_that_any_became_is_advertised(running: RunningProcess) -
     assert (endpoint.listener, endpoint.host) == (INTERNAL, "127.0.0.1")
 
 
-async def test_live_brokers_are_those_that_are_registered(running: RunningProcess) -> None:
-    """The relay asks for them; before registrations are read there are none, and after the last session the last known stay."""
+async def test_live_brokers_are_the_registered_brokers(running: RunningProcess) -> None:
+    """There are none before registrations are read; after the last session the last known brokers stay."""
     running.broker(1)
     assert running.process._live_brokers.on(INTERNAL) == ()
     running.start()
@@ -109,7 +109,7 @@ async def test_live_brokers_are_those_that_are_registered(running: RunningProces
 
 
 async def test_from_a_client_to_znodes_and_brokers_and_back(running: RunningProcess) -> None:
-    """All parts together: a topic is made, its leader dies, the topic is deleted; each in the order that brokers rely on."""
+    """All parts together: a topic is created, its leader fails, the topic is deleted; requests in the order that brokers rely on."""
     brokers = [await FakeBroker().start() for _ in range(3)]
     sessions = [running.broker(number + 1, each.port) for number, each in enumerate(brokers)]
     running.start()
@@ -120,7 +120,7 @@ async def test_from_a_client_to_znodes_and_brokers_and_back(running: RunningProc
     topic = {"name": "orders", "num_partitions": -1, "replication_factor": -1, "assignments": assignments}
     made = await client.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 30_000})
     assert made["topics"][0]["error_code"] == 0
-    # Everything (nothing yet), then who lives; then the topic: replicas first, then everybody.
+    # The full state (empty), then the live brokers; then the topic: first its replicas, then all brokers.
     assert brokers[0].keys == [ApiKey.UPDATE_METADATA, ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA]
     assert brokers[2].keys == [ApiKey.UPDATE_METADATA, ApiKey.UPDATE_METADATA]
 
@@ -128,10 +128,10 @@ async def test_from_a_client_to_znodes_and_brokers_and_back(running: RunningProc
     await brokers[1].until(6)
     state = running.server.at(paths.partition_state("orders", 0)).data or b""
     assert b'"leader":2,"version":1,"leader_epoch":1,"isr":[2]' in state
-    who_lives, lead, everybody = brokers[1].taken[3:6]
+    live_brokers, lead, all_brokers = brokers[1].taken[3:6]
     kinds = [ApiKey.UPDATE_METADATA, ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA]
-    assert kinds == [who_lives[0], lead[0], everybody[0]]
-    assert [live["id"] for live in who_lives[1]["live_brokers"]] == [2, 3, OWN_ID]
+    assert kinds == [live_brokers[0], lead[0], all_brokers[0]]
+    assert [live["id"] for live in live_brokers[1]["live_brokers"]] == [2, 3, OWN_ID]
 
     running.broker(1, brokers[0].port)
     deleted = await client.call(

@@ -32,13 +32,13 @@ ALL_ACLS = {
 
 
 def allowed(*operations: Operation) -> bytes:
-    """ACLs for whoever connects without proof."""
+    """ACLs for all unauthenticated clients."""
     return encode_entries(Entry(ANONYMOUS, "127.0.0.1", operation, Permission.ALLOW) for operation in operations)
 
 
 @pytest.fixture
 async def client(running: RunningProcess) -> AsyncIterator[Connection]:
-    """A client of a process with an authorizer, and a cluster that lets anonymous describe the cluster's ACLs."""
+    """A client of a process with an authorizer, and a cluster that allows anonymous clients to describe the cluster's ACLs."""
     running.server = AclZooKeeper()
     running.server.put("/controller_epoch", b"7")
     running.server.put(CLUSTER, allowed(Operation.DESCRIBE))
@@ -64,7 +64,7 @@ def acl(topic: str) -> Body:
 
 
 async def test_acls_in_zookeeper_are_in_force_and_followed(client: Connection, running: RunningProcess) -> None:
-    """What a broker writes there counts at once, for its principal and host."""
+    """An ACL that a broker writes takes effect at once, for its principal and host."""
     described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
     assert [each["resource_name"] for each in described["resources"]] == [CLUSTER_NAME]
     refused = await client.call(ApiKey.CREATE_ACLS, {"creations": [acl("orders")]})
@@ -79,7 +79,7 @@ async def test_acls_in_zookeeper_are_in_force_and_followed(client: Connection, r
     assert "/kafka-acl/Topic/orders" in running.server.znodes
 
 
-async def test_who_has_no_acl_is_refused_everything_that_is_guarded(
+async def test_a_client_without_an_acl_is_refused_all_guarded_requests(
     client: Connection, running: RunningProcess
 ) -> None:
     """An open port deletes no topic and takes no leadership."""
@@ -94,10 +94,8 @@ async def test_who_has_no_acl_is_refused_everything_that_is_guarded(
     assert "/brokers/topics/orders" not in running.server.znodes
 
 
-async def test_a_lost_session_is_followed_by_another_that_knows_the_acls(
-    client: Connection, running: RunningProcess
-) -> None:
-    """What was changed in between is read anew."""
+async def test_after_a_lost_session_the_acls_are_read_again(client: Connection, running: RunningProcess) -> None:
+    """Including changes made in between."""
     running.lose_session()
     running.server.put("/kafka-acl/Topic/orders", allowed(Operation.READ))
     await running.until(lambda: len(running.sessions) == 2)
@@ -107,10 +105,10 @@ async def test_a_lost_session_is_followed_by_another_that_knows_the_acls(
     assert sorted(each["resource_name"] for each in described["resources"]) == [CLUSTER_NAME, "orders"]
 
 
-async def test_that_nobody_judges_what_is_done_under_our_login_is_said(
+async def test_a_login_at_brokers_without_an_authorizer_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A certificate is a login as much as a password: brokers take what is relayed for the controller's own wish."""
+    """A certificate is a login as much as a password: brokers take relayed requests for those of the controller."""
     certificate, key = Authority(tmp_path).sign("us", "/CN=controller")
     by_certificate = SecuritySettings(broker_tls=TlsFiles(certificate=certificate, key=key))
     password = tmp_path / "password"
@@ -128,4 +126,4 @@ async def test_that_nobody_judges_what_is_done_under_our_login_is_said(
     ):
         caplog.clear()
         ControllerProcess(replace(SETTINGS, security=security, authorizer=AuthorizerSettings(is_enabled=is_enabled)))
-        assert warnings == sum("there is no authorizer" in record.message for record in caplog.records)
+        assert warnings == sum("No authorizer" in record.message for record in caplog.records)

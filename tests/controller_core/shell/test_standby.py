@@ -1,7 +1,7 @@
-"""A process that is not the controller: clients that reach it are answered by live brokers, and its probe is honest.
+"""A standby: live brokers answer its clients, and its readiness is correct.
 
-Brokers list the controller's id as a node, so clients come here also while a restarted process waits for the session of its
-killed predecessor to end.
+Brokers list the controller's id as a node, so clients connect to a restarted process also while it waits for the session of its killed
+predecessor to end.
 """
 
 import asyncio
@@ -46,14 +46,14 @@ async def client_of(running: RunningProcess) -> Client:
 
 @pytest.mark.parametrize("holder", [OWN_ID, 999], ids=["its killed predecessor", "another process"])
 @pytest.mark.parametrize("key", [ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER])
-async def test_a_broker_describes_the_cluster_in_its_place(
+async def test_a_standby_has_a_broker_describe_the_cluster(
     running: RunningProcess, broker: FakeBroker, holder: int, key: ApiKey
 ) -> None:
-    """An answer without brokers would tell a client that the cluster has none."""
+    """An answer without brokers would mean to a client that the cluster has none."""
     running.broker(1, broker.port)
-    running.takes(holder)
+    running.elect(holder)
     running.start()
-    await running.until(lambda: running.process._why_not_ready() is None)
+    await running.until(lambda: running.process._not_ready_reason() is None)
     client = await client_of(running)
     frame = codec.encode_request(key, 1, 7, "tests", {})
 
@@ -66,11 +66,11 @@ async def test_a_broker_describes_the_cluster_in_its_place(
 async def test_it_describes_the_cluster_itself_once_the_session_of_its_predecessor_has_ended(
     running: RunningProcess, broker: FakeBroker
 ) -> None:
-    """C5: the place is left alone until then, and its ephemeral znode goes with that session."""
+    """C5: /controller is left alone until then; the ephemeral znode is deleted with that session."""
     running.broker(1, broker.port)
-    predecessor = running.takes(OWN_ID)
+    predecessor = running.elect(OWN_ID)
     running.start()
-    await running.until(lambda: running.process._why_not_ready() is None)
+    await running.until(lambda: running.process._not_ready_reason() is None)
     assert running.server.at(paths.CONTROLLER).owner == predecessor.session_id
     predecessor.expire()
     await running.until_active()
@@ -83,21 +83,21 @@ async def test_it_describes_the_cluster_itself_once_the_session_of_its_predecess
 
 
 async def test_it_is_not_ready_before_it_knows_the_brokers(running: RunningProcess) -> None:
-    """/readyz: a request that arrives before would be passed on to nobody."""
+    """/readyz: an earlier request could not be relayed."""
     running.broker(1)
-    running.takes(OWN_ID)
+    running.elect(OWN_ID)
     reasons: list[str | None] = []
-    running.server.before_reads.append((paths.BROKER_IDS, lambda: reasons.append(running.process._why_not_ready())))
+    running.server.before_reads.append((paths.BROKER_IDS, lambda: reasons.append(running.process._not_ready_reason())))
     running.start()
-    await running.until(lambda: running.process._why_not_ready() is None)
+    await running.until(lambda: running.process._not_ready_reason() is None)
 
-    assert reasons == ["not the controller, and the registered brokers have not been read yet"]
+    assert reasons == ["not the active controller, and the registered brokers have not been read yet"]
     await running.end()
 
 
-async def test_brokers_that_come_and_go_are_followed(running: RunningProcess) -> None:
-    """A request is passed on to those that are registered now."""
-    running.takes(999)
+async def test_registrations_of_brokers_are_followed(running: RunningProcess) -> None:
+    """A request is relayed to currently registered brokers."""
+    running.elect(999)
     first = running.broker(1)
     running.start()
     await running.until(lambda: [one.broker_id for one in running.process._live_brokers.on(INTERNAL)] == [1])
@@ -125,11 +125,11 @@ async def test_a_failed_read_of_registrations_is_repeated_and_ends_nothing(monke
 
 
 async def test_requests_for_a_controller_are_refused(running: RunningProcess, broker: FakeBroker) -> None:
-    """NOT_CONTROLLER: no broker can carry them out either."""
+    """NOT_CONTROLLER: no broker can process them either."""
     running.broker(1, broker.port)
-    running.takes(OWN_ID)
+    running.elect(OWN_ID)
     running.start()
-    await running.until(lambda: running.process._why_not_ready() is None)
+    await running.until(lambda: running.process._not_ready_reason() is None)
     client = await Connection.open("127.0.0.1", running.process._fronts[INTERNAL].port, client_id="tests")
     topic = {"name": "t", "num_partitions": 1, "replication_factor": 1}
     made = await client.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 1000})
@@ -140,8 +140,8 @@ async def test_requests_for_a_controller_are_refused(running: RunningProcess, br
     await running.end()
 
 
-async def test_without_a_registered_broker_it_says_that_there_is_none() -> None:
-    """An empty answer is true then; while registrations have not been read, the connection ends and the client asks again."""
+async def test_without_a_registered_broker_the_answer_lists_none() -> None:
+    """An empty answer is true then; while registrations have not been read, the connection is closed and the client retries."""
     body: Body = {**ALL_TOPICS, "include_topic_authorized_operations": False}
     metadata = handlers(lambda: None, registered=lambda: 0)[ApiKey.METADATA]
     assert (await metadata(context(12), {**body, "topics": []}))["brokers"] == []
@@ -149,8 +149,8 @@ async def test_without_a_registered_broker_it_says_that_there_is_none() -> None:
         await handlers(lambda: None, registered=lambda: None)[ApiKey.METADATA](context(12), {**body, "topics": []})
 
 
-async def test_what_brokers_do_not_serve_ends_the_connection() -> None:
-    """DescribeTopicPartitions (KIP-966) is refused by brokers in ZooKeeper mode; clients ask another node by Metadata."""
+async def test_an_api_that_brokers_do_not_serve_closes_the_connection() -> None:
+    """Brokers in ZooKeeper mode refuse DescribeTopicPartitions (KIP-966); clients ask another node by Metadata."""
     handler = handlers(lambda: None, registered=lambda: 3)[ApiKey.DESCRIBE_TOPIC_PARTITIONS]
     with pytest.raises(CloseConnection):
         await handler(context(0), {"topics": [], "cursor": None})
@@ -173,10 +173,10 @@ DESCRIBE_ALL: Right = (Operation.DESCRIBE, ResourceType.TOPIC, "*")
         ((DESCRIBE_ALL,), {"topics": [], "include_topic_authorized_operations": True}, False),
     ],
 )
-async def test_a_standby_passes_on_only_what_its_client_may_see(
+async def test_a_standby_relays_only_requests_for_authorized_resources(
     rights: tuple[Right, ...], changed: Body, passed_on: bool
 ) -> None:
-    """ADR 7: a broker answers a relayed request with the controller's rights, and would leave out nothing."""
+    """ADR 7: a broker answers a relayed request with the controller's permissions, and would leave out nothing."""
     version = 12
     table = authorize_topics(handlers(lambda: None, registered=lambda: 3), guard_of(*rights), lambda: None, no_wait)
     encoded = codec.encode("MetadataRequest", version, {**ALL_TOPICS, **changed})

@@ -37,10 +37,10 @@ CLAIMED = {
 
 
 @pytest.mark.parametrize(("replicas", "leader", "isr", "writes"), CLAIMED.values(), ids=CLAIMED.keys())
-async def test_an_id_that_a_broker_has_replicas_under_is_refused_before_anything_is_written(
+async def test_an_id_with_replicas_is_refused_before_anything_is_written(
     running: RunningProcess, replicas: list[int], leader: int, isr: list[int], writes: int
 ) -> None:
-    """The broker is away for the moment: only assignments and states know of it."""
+    """The broker is down: only assignments and states contain its id."""
     written(running.server, replicas, leader, isr, writes=writes)
     before = {path: znode.data for path, znode in running.server.znodes.items()}
     running.start()
@@ -51,11 +51,11 @@ async def test_an_id_that_a_broker_has_replicas_under_is_refused_before_anything
     assert {path: znode.data for path, znode in running.server.znodes.items()} == before
 
 
-async def test_a_broker_that_came_and_went_while_a_standby_waited_is_found_at_the_take_over(
+async def test_replicas_of_a_broker_that_registered_while_a_standby_waited_are_found_at_the_take_over(
     running: RunningProcess,
 ) -> None:
-    """A standby may wait for months: each term checks what it loads, before it sends or repairs anything."""
-    rival = running.takes(1001)
+    """A standby may wait for months: each term checks the loaded state, before it sends or repairs anything."""
+    rival = running.elect(1001)
     running.start()
     await running.until(lambda: any("/brokers/ids/1001" in line for line in running.server.lines))
     written(running.server, [1, 1000], 1, [1], writes=2)
@@ -65,7 +65,7 @@ async def test_a_broker_that_came_and_went_while_a_standby_waited_is_found_at_th
     with pytest.raises(IdentityError, match="orders-0"):
         await running.run
 
-    assert running.holder() is None
+    assert running.active_controller() is None
     assert running.server.at(paths.topic("orders")).data == assignment
 
 
@@ -73,9 +73,9 @@ async def test_a_broker_that_came_and_went_while_a_standby_waited_is_found_at_th
 async def test_a_replica_that_a_broker_assigned_to_the_advertised_controller_is_repaired(
     running: RunningProcess, *, has_state: bool
 ) -> None:
-    """A broker created the topic by itself and knows the controller as a broker. No replica was ever in sync there.
+    """A broker created the topic and knows the controller as a broker. No replica was ever in sync there.
 
-    With a state, a native controller stood in and elected the first leader: the state was written once, without the id.
+    In the case with a state, a native controller elected the first leader: the state was written once, without the id.
     """
     running.server.put(paths.topic("orders"), b'{"version":1,"partitions":{"0":[1,1000]}}')
     if has_state:
@@ -90,7 +90,7 @@ async def test_a_replica_that_a_broker_assigned_to_the_advertised_controller_is_
 
 
 async def test_a_partition_whose_isr_names_the_id_is_never_repaired() -> None:
-    """Somebody wrote a state by hand during the term: a broker with this id may have the records."""
+    """A state was edited by hand during the term: a broker with this id may have the records."""
     server = FakeZooKeeper()
     server.put(paths.CONTROLLER_EPOCH, b"9")
     written(server, [1, 2], 1, [1, 2])
@@ -102,15 +102,15 @@ async def test_a_partition_whose_isr_names_the_id_is_never_repaired() -> None:
 
 
 async def test_an_id_without_replicas_is_accepted() -> None:
-    """The check reads and nothing else."""
+    """The check only reads."""
     server = FakeZooKeeper()
     written(server, [1, 2], 1, [1, 2], writes=3)
 
     await require_no_replicas_with_id(server.session(), OWN_ID)
 
 
-def test_the_error_names_a_bounded_number_of_partitions_and_what_to_do() -> None:
-    """Errors tell the user what to do; a broker of 10,000 partitions must not fill the log."""
+def test_the_error_names_a_limited_number_of_partitions_and_a_remedy() -> None:
+    """A broker of 10,000 partitions must not fill the log."""
     error = str(holds_replicas(3, [f"orders-{number}" for number in range(10_000)]))
 
     assert "10000 partitions: orders-0, orders-1," in error

@@ -1,6 +1,6 @@
-"""How a tenure ends: another holds the cluster, nobody knows what is written, or a decision is wrong.
+"""The end of a term: lost controllership, an unknown result of a write, or a defect.
 
-Sources: C5, C6; ARCHITECTURE.md (how a tenure lives).
+Sources: C5, C6; ARCHITECTURE.md.
 """
 
 import asyncio
@@ -35,14 +35,14 @@ async def test_when_the_fence_does_not_hold_nothing_is_written_and_the_term_ends
         await term.controller.submit(RepairPartitions())
 
 
-async def test_a_session_that_ends_in_the_middle_of_an_event_ends_the_tenure(term: Term) -> None:
-    """What was sent may be done or not, and nobody may look any more: the next controller will."""
+async def test_a_session_that_ends_during_an_event_ends_the_term(term: Term) -> None:
+    """Requests may be done or not, and this process can no longer read: the next controller will."""
     await term.create("orders", (1, 2))
-    wish = isr_request(term, "orders-0", (1,))
+    request = isr_request(term, "orders-0", (1,))
     term.server.before_writes.append(term.session.expire)
 
     with pytest.raises(TermEndedError):
-        await term.controller.submit(wish)
+        await term.controller.submit(request)
 
     assert term.controller.has_ended
     row = term.cluster.row_of("orders", 0)
@@ -50,8 +50,8 @@ async def test_a_session_that_ends_in_the_middle_of_an_event_ends_the_tenure(ter
     assert term.cluster.columns.isr_of(row) == (1, 2)
 
 
-async def test_reads_that_are_given_up_end_the_tenure(term: Term) -> None:
-    """Kafka_zookeeper.session: a read is repeated by itself; when that is given up, nobody knows what is written."""
+async def test_a_read_that_fails_after_all_retries_ends_the_term(term: Term) -> None:
+    """kafka_zookeeper.session repeats reads; after that the written state is unknown."""
     await term.create("orders", (1, 2))
     term.server.faults += [Fault.NOT_DONE, Fault.READ_LOST]
 
@@ -61,8 +61,8 @@ async def test_reads_that_are_given_up_end_the_tenure(term: Term) -> None:
     assert "broke again" in await term.controller.ended()
 
 
-async def test_a_caller_that_hangs_up_leaves_the_event_to_its_end(term: Term) -> None:
-    """Between a write and its application nothing may stop: memory would differ from what is written."""
+async def test_a_cancelled_caller_does_not_cancel_its_event(term: Term) -> None:
+    """Between a write and its application nothing may stop: memory would differ from the znodes."""
     await term.create("orders", (1, 2))
     caller = asyncio.create_task(term.controller.submit(isr_request(term, "orders-0", (1,))))
     hung_up = asyncio.Event()
@@ -74,7 +74,7 @@ async def test_a_caller_that_hangs_up_leaves_the_event_to_its_end(term: Term) ->
     assert term.state("orders-0") == (1, 0, (1,))
 
 
-async def test_callers_of_a_tenure_that_is_closed_are_told_so(term: Term) -> None:
+async def test_callers_of_a_closed_term_get_an_error(term: Term) -> None:
     """Their own tasks were not cancelled: a CancelledError would close their clients' connections."""
     await term.create("orders", (1, 2))
     writing = asyncio.Event()
@@ -91,9 +91,7 @@ async def test_callers_of_a_tenure_that_is_closed_are_told_so(term: Term) -> Non
     assert term.channels.closed
 
 
-async def test_a_defect_in_a_decision_ends_the_tenure_and_nothing_else(
-    term: Term, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_defect_in_a_decision_ends_the_term_only(term: Term, caplog: pytest.LogCaptureFixture) -> None:
     """Invariants are checked in production; the next controller reads everything again (ADR 5)."""
     term.decide_with(failing_decisions(DeleteTopics))
 
@@ -101,28 +99,30 @@ async def test_a_defect_in_a_decision_ends_the_tenure_and_nothing_else(
         await term.controller.submit(DeleteTopics(("orders",)))
 
     assert "C2: an ISR outside its replicas" in await term.controller.ended()
-    assert [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR] == ["unexpected failure"]
+    assert [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR] == [
+        "Unexpected failure; ending the active term"
+    ]
 
 
-async def test_the_first_event_of_a_tenure_may_fail_without_taking_the_process_with_it(
+async def test_a_failure_of_the_first_event_ends_the_term_only(
     term: Term,
 ) -> None:
-    """The tenure has ended then, and says why."""
+    """The process goes on."""
     term.decide_with(failing_decisions(RepairPartitions))
     await term.controller.start(RepairPartitions())
 
     assert "C2" in await term.controller.ended()
 
 
-async def test_a_broker_that_knows_a_newer_controller_ends_the_tenure(term: Term) -> None:
-    """Protocol notes, Z3: a top-level STALE_CONTROLLER_EPOCH means that we are deposed."""
+async def test_a_broker_that_knows_a_newer_controller_ends_the_term(term: Term) -> None:
+    """Protocol notes, Z3: a top-level STALE_CONTROLLER_EPOCH means that this controller is deposed."""
     term.channels.deposed()
 
     assert await term.controller.ended() == "a broker knows a newer controller"
 
 
-async def test_an_end_is_told_once(term: Term) -> None:
-    """The first reason is the reason."""
+async def test_only_the_first_reason_of_an_end_counts(term: Term) -> None:
+    """The second one is ignored."""
     controller: Controller = term.controller
     controller.end("first")
     controller.end("second")

@@ -1,4 +1,4 @@
-"""What callers wait for in a tenure: the cluster's settings, a topic's end, a broker's going.
+"""Waits of callers during a term: for the cluster's settings, the removal of a topic, the end of a broker.
 
 Source: active.ActiveController.
 """
@@ -19,7 +19,7 @@ LONG_MS = 60_000
 
 
 async def test_the_clusters_settings_are_waited_for(term: Term) -> None:
-    """CreateTopics with the cluster's defaults: no other numbers will do."""
+    """CreateTopics with the cluster's defaults needs the real values."""
     assert await term.controller.known_defaults(1) is None
     waiting = asyncio.create_task(term.controller.known_defaults(LONG_MS))
     await settled()
@@ -31,7 +31,7 @@ async def test_the_clusters_settings_are_waited_for(term: Term) -> None:
 
 
 async def test_a_broker_that_allows_unclean_leaders_in_its_own_file_allows_them_by_default(term: Term) -> None:
-    """C7: the default counts where the topic says nothing; a file that says nothing takes it back."""
+    """C7: the default counts for topics without the setting; a file without it resets the default."""
     term.controller.set_defaults(Defaults(unclean_leader_election_enable=True))
     await settled()
     assert allows_unclean(term.cluster, "orders")
@@ -41,8 +41,8 @@ async def test_a_broker_that_allows_unclean_leaders_in_its_own_file_allows_them_
     assert not allows_unclean(term.cluster, "orders")
 
 
-async def test_who_waits_for_the_settings_hears_when_the_tenure_ends(term: Term) -> None:
-    """NOT_CONTROLLER says where to go on; a timeout would not."""
+async def test_the_end_of_the_term_ends_a_wait_for_the_settings(term: Term) -> None:
+    """NOT_CONTROLLER makes the client ask elsewhere; a timeout would not."""
     waiting = asyncio.create_task(term.controller.known_defaults(LONG_MS))
     await settled()
 
@@ -52,8 +52,8 @@ async def test_who_waits_for_the_settings_hears_when_the_tenure_ends(term: Term)
         await waiting
 
 
-async def test_waiting_for_a_topic_to_go_ends_when_it_goes(term: Term) -> None:
-    """DeleteTopics answers after the end; the same name made again is another topic."""
+async def test_a_wait_for_a_removal_ends_with_the_removal(term: Term) -> None:
+    """DeleteTopics answers afterwards; a new topic with the same name is another topic."""
     await term.create("orders", (1, 2))
     await term.controller.submit(DeleteTopics(("orders",)))
     waiting = asyncio.create_task(term.controller.topic_removed("orders", LONG_MS))
@@ -69,13 +69,13 @@ async def test_waiting_for_a_topic_to_go_ends_when_it_goes(term: Term) -> None:
     assert not await term.controller.topic_removed("orders", 0)
 
 
-async def test_a_topic_that_is_not_there_is_gone(term: Term) -> None:
-    """Nothing to wait for."""
+async def test_an_unknown_topic_counts_as_removed(term: Term) -> None:
+    """There is nothing to wait for."""
     assert await term.controller.topic_removed("never", LONG_MS)
 
 
-async def test_those_who_wait_for_a_topic_are_told_when_the_tenure_ends(term: Term) -> None:
-    """The next controller goes on with the deletion; its caller asks there."""
+async def test_the_end_of_the_term_ends_a_wait_for_a_removal(term: Term) -> None:
+    """The next controller goes on with the deletion; the client asks there."""
     await term.create("orders", (1, 2))
     waiting = asyncio.create_task(term.controller.topic_removed("orders", LONG_MS))
     await settled()
@@ -85,7 +85,7 @@ async def test_those_who_wait_for_a_topic_are_told_when_the_tenure_ends(term: Te
         await waiting
 
 
-async def test_whoever_keeps_connections_hears_of_brokers_that_left(term: Term) -> None:
+async def test_unregistered_brokers_are_reported(term: Term) -> None:
     """The relay's connections to a broker end with its registration."""
     left: list[int] = []
     term.controller.broker_left = lambda broker: left.append(broker.id)

@@ -1,4 +1,4 @@
-"""When topics without an id get one (KIP-516): not before brokers are known to have topic ids."""
+"""Topic ids for topics without one (KIP-516): not before brokers are known to use topic ids."""
 
 import json
 from collections.abc import AsyncIterator
@@ -17,14 +17,14 @@ from tests.controller_core.shell.terms import Term, settled
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 
 OLD = b'{"version":2,"partitions":{"0":[1,2]},"adding_replicas":{},"removing_replicas":{}}'
-"""As Kafka 2.7 writes a topic."""
+"""A topic as Kafka 2.7 writes it."""
 MOVING = b'{"version":2,"partitions":{"0":[3,1,2]},"adding_replicas":{"0":[3]},"removing_replicas":{"0":[2]}}'
 WITH_IDS = Defaults(uses_topic_ids=True)
 
 
 @pytest.fixture
 async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
-    """A tenure over brokers 1, 2 and 3 that watches, and knows nothing of the brokers' settings yet."""
+    """A term over brokers 1, 2 and 3 that watches, and has no settings of the brokers yet."""
     monkeypatch.setattr(topic_ids_module, "POLL_S", 0.0)
     term = Term(monkeypatch, 1, 2, 3)
     ClusterWatcher(term.controller, term.session, term.store.unreadable).start()
@@ -40,7 +40,7 @@ def written_id(term: Term, topic: str) -> UUID | None:
     return decode_topic(topic, term.server.at(paths.topic(topic)).data).topic_id
 
 
-async def test_topics_get_an_id_as_soon_as_brokers_are_known_to_have_topic_ids(term: Term) -> None:
+async def test_topics_get_an_id_as_soon_as_brokers_are_known_to_use_topic_ids(term: Term) -> None:
     """KafkaController.processTopicIds, `config.usesTopicId`: with an older inter-broker protocol nothing is written."""
     term.server.put(paths.topic("old"), OLD)
     await settled()
@@ -59,7 +59,7 @@ async def test_topics_get_an_id_as_soon_as_brokers_are_known_to_have_topic_ids(t
     assert [send.broker for send in term.channels.sent if isinstance(send, SendLeaderAndIsr)] == [1, 2]
 
 
-async def test_a_topic_that_an_old_tool_writes_has_an_id_before_brokers_hear_of_it(term: Term) -> None:
+async def test_a_topic_of_an_old_tool_gets_an_id_before_brokers_are_notified(term: Term) -> None:
     """KafkaController.processTopicChange; the znode keeps its lists and becomes version 3."""
     term.controller.set_defaults(WITH_IDS)
     await settled()
@@ -87,7 +87,7 @@ async def test_a_topic_that_an_old_tool_writes_has_an_id_before_brokers_hear_of_
 
 
 async def test_ids_are_written_under_the_fence_and_over_the_version_that_was_read(term: Term) -> None:
-    """C5, C6: compare-and-set; what somebody else writes in between counts."""
+    """C5, C6: compare-and-set; a write of another process in between counts."""
     term.server.put(paths.topic("old"), OLD)
     await settled()
     grown = b'{"version":2,"partitions":{"0":[1,2],"1":[2,3]},"adding_replicas":{},"removing_replicas":{}}'
@@ -116,7 +116,7 @@ async def test_more_topics_than_one_portion_all_get_an_id(term: Term, monkeypatc
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
 async def test_a_lost_answer_gives_no_topic_two_ids(term: Term, fault: Fault) -> None:
-    """The write may be done: what is written counts, and is what the brokers get."""
+    """The write may be done: the written id counts, and brokers get it."""
     term.server.put(paths.topic("old"), OLD)
     await settled()
     term.server.faults.append(fault)

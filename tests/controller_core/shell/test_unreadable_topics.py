@@ -1,4 +1,4 @@
-"""Topics whose znode cannot be decoded, and assignments written by hand that share nothing with the ISR."""
+"""Topics whose znode cannot be decoded, and assignments written by hand that share no replica with the ISR."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
 
 
 def edit(term: Term, old: bytes, new: bytes) -> None:
-    """Somebody edits the topic's znode."""
+    """Write the topic's znode as a user would by hand."""
     data = term.server.at(paths.topic("orders")).data
     assert data is not None
     assert old in data
@@ -40,7 +40,7 @@ def edit(term: Term, old: bytes, new: bytes) -> None:
 async def test_a_topic_that_cannot_be_decoded_keeps_its_state_and_fails_over(
     term: Term, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only a znode that is not there is a removed topic. What needs the znode is refused, and said once."""
+    """Only a missing znode is a removed topic. Requests that need the znode are refused; the failure is logged once."""
     edit(term, b"[1,2,3]", b"[1,2,2]")
 
     for _ in range(3):
@@ -54,8 +54,8 @@ async def test_a_topic_that_cannot_be_decoded_keeps_its_state_and_fails_over(
     assert term.state("orders-0") == (2, 1, (2, 3))
 
 
-async def test_a_topic_that_is_corrected_is_taken_in_again(term: Term) -> None:
-    """Both one that was known and one that never was."""
+async def test_a_corrected_topic_is_read_again(term: Term) -> None:
+    """Also a topic that was never known before."""
     term.server.put(paths.topic("new"), b"garbage")
     edit(term, b"[1,2,3]", b"[1,2,2]")
     assignments = AssignmentPoller(term.controller, term.session, term.store.unreadable)
@@ -76,7 +76,7 @@ async def test_a_topic_that_is_corrected_is_taken_in_again(term: Term) -> None:
 
 @pytest.mark.shows("C2")
 async def test_an_assignment_by_hand_outside_the_isr_becomes_a_move(term: Term) -> None:
-    """C2, C9: the old replicas go when all of the new ones are in sync; the other topics do not notice."""
+    """C2, C9: the old replicas are removed when all new ones are in sync; other topics are not affected."""
     edit(term, b"[1,2,3]", b"[4,5,6]")
 
     await term.controller.submit(TopicsChanged(await read_topics(term.session, ["orders"])))
@@ -98,8 +98,8 @@ async def test_an_assignment_by_hand_outside_the_isr_becomes_a_move(term: Term) 
     assert b'"0":[4,5,6]' in (term.server.at(paths.topic("orders")).data or b"")
 
 
-async def test_a_move_that_came_of_an_edit_can_be_cancelled(term: Term) -> None:
-    """The edit was a slip, or its brokers do not exist: the partition returns, and the znode is corrected."""
+async def test_a_move_that_an_edit_caused_can_be_cancelled(term: Term) -> None:
+    """The edit was a mistake, or its brokers do not exist: the partition returns, and the znode is corrected."""
     edit(term, b"[1,2,3]", b"[77,78]")
     await term.controller.submit(TopicsChanged(await read_topics(term.session, ["orders"])))
 
@@ -114,7 +114,7 @@ async def test_a_move_that_came_of_an_edit_can_be_cancelled(term: Term) -> None:
 
 
 async def test_an_assignment_by_hand_without_replicas_changes_nothing(term: Term) -> None:
-    """There is nothing to move to."""
+    """There is no target."""
     edit(term, b"[1,2,3]", b"[]")
 
     await term.controller.submit(TopicsChanged(await read_topics(term.session, ["orders"])))
@@ -124,7 +124,7 @@ async def test_an_assignment_by_hand_without_replicas_changes_nothing(term: Term
 
 
 async def test_an_assignment_by_hand_that_a_refused_write_finds_becomes_a_move(term: Term) -> None:
-    """No poll has seen it yet: the request finds it, and is decided on it."""
+    """No poll has read it yet: the request finds it, and is decided on it."""
     edit(term, b"[1,2,3]", b"[4,5,6]")
 
     await term.controller.submit(AlterReassignments({P0: (1, 2, 4)}))
@@ -137,7 +137,7 @@ async def test_an_assignment_by_hand_that_a_refused_write_finds_becomes_a_move(t
 
 
 async def test_an_assignment_by_hand_is_a_move_at_a_take_over_too(term: Term) -> None:
-    """Written while no controller was there to see it: the ISR is what has the records."""
+    """Written while no controller was active: the ISR has the records."""
     edit(term, b"[1,2,3]", b"[4]")
 
     cluster = await load_cluster(term.session, CONTROLLER, Controllership(9, 0, -1), "INTERNAL")

@@ -71,10 +71,10 @@ async def test_after_losing_controllership_during_loading_the_process_is_a_stand
     """The fence does not hold: there is nothing to undo, and the session continues."""
     running.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
     running.broker(1)
-    running.server.before_reads.append((paths.topic("orders"), lambda: running.takes(1001)))
+    running.server.before_reads.append((paths.topic("orders"), lambda: running.elect(1001)))
     running.start()
     await running.until(lambda: any("/brokers/ids/1001" in line for line in running.server.lines))
-    assert running.holder() == 1001
+    assert running.active_controller() == 1001
     assert len(running.sessions) == 1
 
 
@@ -82,13 +82,13 @@ async def test_lost_controllership_is_acquired_again_when_it_is_available(runnin
     """In the same session."""
     running.start()
     await running.until_active()
-    rival = running.takes(1001)
+    rival = running.elect(1001)
     await running.until(lambda: running.process.active is None)
     rival.expire()
     await running.until_active()
 
     assert len(running.sessions) == 1
-    assert running.holder() == OWN_ID
+    assert running.active_controller() == OWN_ID
 
 
 async def test_a_failed_term_releases_controllership_and_is_followed_by_another_one(

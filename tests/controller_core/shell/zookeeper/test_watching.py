@@ -149,7 +149,7 @@ async def test_a_read_that_cannot_be_processed_is_repeated(
 ) -> None:
     """Other processes keep writing the same znodes: the change is processed later, and the watch continues."""
     with monkeypatch.context() as refusing:
-        refusing.setattr(term.controller, "_run", refused)
+        refusing.setattr(term.controller, "_process", refused)
         term.server.put(paths.topic("auto"), TOPIC)
         await settled()
     assert term.cluster.topics == {}
@@ -192,7 +192,7 @@ async def test_a_broker_without_the_inter_broker_listener_is_not_elected(
     assert term.state("orders-1") == (3, 1, (3,))
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert record.__dict__["broker"] == 2
-    assert record.__dict__["its_listeners"] == ["OTHER"]
+    assert record.__dict__["listeners"] == ["OTHER"]
 
     joining = await term.controller.submit(isr_request(term, "orders-0", (1, 2)))
     assert joining[tp("orders-0")].code == ErrorCode.INELIGIBLE_REPLICA
