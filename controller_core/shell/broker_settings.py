@@ -1,6 +1,6 @@
 """Broker settings that the controller needs: read at the start of a term, then polled.
 
-A controller that is a broker reads its own configuration. This one asks brokers (DescribeConfigs, `brokers.inquiry`) throughout its
+A controller that is a broker reads its own configuration. This one asks brokers (DescribeConfigs, `brokers.describe_configs`) throughout its
 term: every `POLL_INTERVAL_S`, and soon after a broker registers or a notification names a broker's or all brokers' dynamic
 configuration. A notification only makes the next poll come sooner. Brokers apply a dynamic change when they process the same
 notification, at a time that is not reported, so an answer that follows a notification may still contain the old value.
