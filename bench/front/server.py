@@ -29,7 +29,8 @@ from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.front.front import open_front
 from controller_core.shell.front.route import BrokerEndpoint
 from controller_core.shell.memory_limit import buffer_bytes
-from controller_core.shell.zookeeper.authority import Authority
+from controller_core.shell.zookeeper.authorizer import ProcessAuthorizer
+from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from controller_core.zookeeper_mode.decide import decide
 from controller_core.zookeeper_mode.propagation import apply_and_build_requests
 from kafka_node.authorization.authorizer import Rules
@@ -71,7 +72,7 @@ class Active:
         """They are known."""
         return Defaults()
 
-    async def brokers_know(self, _timeout_ms: int, _silence_ms: int) -> bool:
+    async def brokers_answered(self, _timeout_ms: int, _silence_ms: int) -> bool:
         """They do."""
         return True
 
@@ -79,7 +80,7 @@ class Active:
         """Return whether it is active: nothing else changes the cluster."""
         return holds()
 
-    async def topic_gone(self, name: str, _timeout_ms: int) -> bool:
+    async def topic_removed(self, name: str, _timeout_ms: int) -> bool:
         """Return whether it is inactive."""
         return name not in self.cluster.topics
 
@@ -171,11 +172,11 @@ async def serve(mode: str, sink_port: int) -> None:
     active = Active(fixed_cluster())
     own, guard, demands = handlers(lambda: active), None, NOTHING
     if mode != OPEN:
-        authority = Authority(
+        authorizer = ProcessAuthorizer(
             Rules(frozenset({f"User:{USER}"} if mode == ADMITTED else ()), False), lambda: active.cluster
         )
-        authority.service.known.loaded.set()
-        own, guard = authority.before(own, partial(asyncio.sleep, 0)), authority.guard
+        authorizer.service.known.loaded.set()
+        own, guard = authorizer.with_topic_authorization(own, partial(asyncio.sleep, 0)), authorizer.guard
         demands = Demands(sasl=SaslServer(mechanisms=("PLAIN",), credentials=Users()))
     front = await open_front(
         LISTENER,
@@ -183,6 +184,8 @@ async def serve(mode: str, sink_port: int) -> None:
         0,
         own,
         lambda: [BrokerEndpoint(1, "127.0.0.1", sink_port)],
+        served=SERVED,
+        not_advertised=NOT_ADVERTISED,
         demands=demands,
         guard=guard,
         buffers=Buffers(buffer_bytes(256 * 1024 * 1024)),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 CORE = ("tests/controller_core/decisions", "tests/controller_core/rules", "tests/controller_core/zookeeper_mode")
 CHANNELS = ("tests/controller_core/shell/brokers",)
-TENURE = ("tests/controller_core/shell/test_tenure_ends.py", "tests/controller_core/shell/zookeeper")
+TERM = ("tests/controller_core/shell/test_term_ends.py", "tests/controller_core/shell/zookeeper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ SEEDED_BUGS = (
         "controller_core/shell/zookeeper/store.py",
         "Check(paths.CONTROLLER_EPOCH, epoch_version)",
         "Check(paths.CONTROLLER_EPOCH, -1)",
-        TENURE,
+        TERM,
     ),
     SeededBug(
         "C7",

@@ -1,32 +1,32 @@
-"""A process that has taken the place and still reads the cluster: callers wait for it. Leaves out when that begins and ends."""
+"""Activation gate: requests wait while this process has won controllership and still loads the cluster."""
 
 import asyncio
 from contextlib import suppress
 
-SETTLE_TIMEOUT_S = 10.0
-"""How long a caller waits for a controller that is reading the cluster; after that it asks elsewhere or again."""
+ACTIVATION_TIMEOUT_S = 10.0
+"""Maximum wait of a caller while the cluster is loaded; afterwards it gets NOT_CONTROLLER and retries."""
 
 
-class Settling:
-    """Whether the place is taken and not yet filled."""
+class ActivationGate:
+    """Closed while this process holds `/controller` and has not loaded the cluster yet."""
 
     def __init__(self) -> None:
-        self._taking = False
-        self._settled = asyncio.Event()
+        self._is_loading = False
+        self._loaded = asyncio.Event()
 
     async def wait(self) -> None:
-        """Wait, for a bounded time, while the place is taken and not yet filled: brokers send callers here already."""
-        if self._taking:
+        """Wait, for a limited time, while the cluster is loaded: brokers name this process as the controller already."""
+        if self._is_loading:
             with suppress(TimeoutError):
-                async with asyncio.timeout(SETTLE_TIMEOUT_S):
-                    await self._settled.wait()
+                async with asyncio.timeout(ACTIVATION_TIMEOUT_S):
+                    await self._loaded.wait()
 
     def begin(self) -> None:
-        """Let callers wait: the place is taken."""
-        self._taking = True
+        """Close the gate: this process has won the controller election."""
+        self._is_loading = True
 
     def end(self) -> None:
-        """Let callers go on: the place is filled, or lost again."""
-        self._taking = False
-        self._settled.set()
-        self._settled = asyncio.Event()
+        """Open the gate: the cluster is loaded, or controllership was lost again."""
+        self._is_loading = False
+        self._loaded.set()
+        self._loaded = asyncio.Event()

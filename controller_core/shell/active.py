@@ -1,4 +1,4 @@
-"""What the parts of the shell see of a controller that holds the cluster. Leaves out how it does what it promises."""
+"""Interfaces of the active controller, as used by request handlers and by the tasks of a term."""
 
 from asyncio import Task
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -10,90 +10,93 @@ from controller_core.model.broker import Endpoint
 from controller_core.model.cluster import Cluster
 
 
-class TenureLostError(Exception):
-    """This process no longer holds the cluster: the caller is answered NOT_CONTROLLER and asks elsewhere."""
+class TermEndedError(Exception):
+    """This process is no longer the active controller: callers get NOT_CONTROLLER and retry elsewhere."""
 
 
 class OverloadedError(Exception):
-    """Too many events wait: the caller is answered with a retriable error."""
+    """Too many events wait, or other processes write the same state: callers get a retriable error."""
 
 
 class TopicDefault(NamedTuple):
-    """What brokers set for all topics."""
+    """Brokers' default of one topic configuration."""
 
     text: str
     source: int
-    """Where they have it from: their own file, or what was set while they ran (DescribeConfigsResponse.ConfigSource)."""
+    """DescribeConfigsResponse.ConfigSource: the broker's file, or a dynamic configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """The cluster's own settings, as its brokers tell them."""
+    """Settings of the cluster, as reported by its brokers."""
 
     num_partitions: int = 1
     default_replication_factor: int = 1
     delete_topic_enable: bool = True
     unclean_leader_election_enable: bool | None = None
-    """What the broker's own file says; None: nothing."""
+    """Value in the broker's file; None: not set."""
     topic_defaults: Mapping[str, TopicDefault] = field(default_factory=dict, hash=False)
-    """What brokers set for all topics, by the topic configuration's name."""
+    """Brokers' defaults of topic configurations, by name."""
     uses_topic_ids: bool = False
     """Whether inter.broker.protocol.version is 2.8 or later (KIP-516)."""
 
 
 class ActiveController(Protocol):
-    """One tenure: from becoming the active controller to losing that place."""
+    """One active term, as used by request handlers: from gaining to losing controllership."""
 
     cluster: Cluster
-    """To be read, in the loop's thread, between two awaits; changed by nobody but the controller itself."""
+    """Readable in the loop's thread, and consistent until the next await. Only the controller changes it."""
     cluster_id: str
 
     async def submit(self, event: events.Event) -> Any:
-        """Decide an event in its turn; the reply is the decision's, after its changes are committed.
+        """Process an event once the scheduler admits it; returns the decision's reply after its changes are committed.
 
-        Raises TenureLostError, OverloadedError.
+        Raises TermEndedError, OverloadedError.
         """
 
     async def known_defaults(self, timeout_ms: int) -> Defaults | None:
-        """Wait until a broker has told the cluster's settings; None when time is up first."""
+        """Wait for the first settings reported by a broker; None on timeout."""
 
-    async def brokers_know(self, timeout_ms: int, silence_ms: int) -> bool:
-        """Wait until the live brokers have answered what they were sent so far; False when the time is up first.
+    async def brokers_answered(self, timeout_ms: int, silence_ms: int) -> bool:
+        """Wait until the live brokers have answered all requests sent so far; False on timeout.
 
-        A broker that has left one request unanswered for `silence_ms` is not waited for.
+        Brokers that have left one request unanswered for `silence_ms` are ignored.
         """
 
     async def until(self, holds: Callable[[], bool], timeout_ms: int) -> bool:
-        """Wait until a condition on the cluster holds; False when the time is up first. Raises TenureLostError."""
+        """Wait until a condition on the cluster holds; False on timeout. Raises TermEndedError."""
 
-    async def topic_gone(self, name: str, timeout_ms: int) -> bool:
-        """Wait until a topic is no more; False when time is up first."""
+    async def topic_removed(self, name: str, timeout_ms: int) -> bool:
+        """Wait until a topic is removed; False on timeout. Raises TermEndedError."""
 
     def advertised(self) -> Sequence[Endpoint]:
-        """Where this controller is reached, one endpoint for each listener."""
+        """Return the controller's endpoints, one for each listener."""
 
 
 class ActiveTerm(Protocol):
-    """One tenure, as used by tasks that watch what other processes write: they turn it into events of the same loop."""
+    """One active term, as used by tasks that watch state written by other processes and turn it into events."""
 
     @property
     def cluster(self) -> Cluster:
-        """The state; only the controller changes it."""
+        """The cluster's state. Only the controller changes it."""
 
     @property
     def inter_broker_listener(self) -> str:
-        """Name of the listener under which brokers are reached."""
+        """Name of the listener by which the controller connects to brokers."""
 
     @property
     def uses_topic_ids(self) -> bool:
-        """Whether brokers are known to have topic ids."""
+        """Whether brokers are known to use topic ids."""
 
     @property
     def brokers_changed(self) -> Callable[[], None]:
-        """Reports that brokers may have other settings than they reported last."""
+        """Function to call when brokers may have new settings."""
 
-    async def look(self, read: Callable[[], Coroutine[Any, Any, events.Event | None]]) -> None:
-        """Read while no event is processed, and decide on what was found. Raises TenureLostError, OverloadedError."""
+    async def read_and_decide(self, read: Callable[[], Coroutine[Any, Any, events.Event | None]]) -> None:
+        """Read external state while no event is processed, and process the event that `read` returns.
+
+        Raises TermEndedError, OverloadedError.
+        """
 
     def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> Task[Any]:
-        """Run a task until the tenure ends. A failure other than TenureLostError, OverloadedError or StoreError is a defect."""
+        """Run a task until the term ends. A failure other than TermEndedError, OverloadedError or StoreError is a defect."""

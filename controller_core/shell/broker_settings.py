@@ -1,11 +1,9 @@
 """Broker settings that the controller needs: read at the start of a term, then polled.
 
-A controller that is a broker reads its own configuration. This one asks brokers (DescribeConfigs), for the whole of its term: every
-`POLL_INTERVAL_S`, and soon after a broker registers or a notification names a broker's or all brokers' dynamic configuration. A
-notification only makes the next poll come sooner. Brokers apply a dynamic change when they process the same notification, at a time
-that nobody reports, so an answer that follows a notification may still contain the old value.
-
-Leaves out the request itself (brokers.inquiry) and the use of the settings (active).
+A controller that is a broker reads its own configuration. This one asks brokers (DescribeConfigs, `brokers.describe_configs`) throughout its
+term: every `POLL_INTERVAL_S`, and soon after a broker registers or a notification names a broker's or all brokers' dynamic
+configuration. A notification only makes the next poll come sooner. Brokers apply a dynamic change when they process the same
+notification, at a time that is not reported, so an answer that follows a notification may still contain the old value.
 """
 
 import asyncio
@@ -16,7 +14,7 @@ from dataclasses import replace
 from controller_core.model import changes
 from controller_core.model.broker import Broker
 from controller_core.shell.active import Defaults, TopicDefault
-from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
+from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError, read_broker_settings
 from controller_core.shell.controller import Controller
 from controller_core.shell.startup_checks import over_reserved_max, unsupported_policies
 from controller_core.zookeeper_mode.broker_settings import combined_setting
@@ -27,18 +25,18 @@ log = logging.getLogger(__name__)
 INQUIRY_RETRY_S = 2.0
 """Pause between attempts while no broker answers."""
 POLL_INTERVAL_S = 5.0
-"""Pause between polls. It bounds how long a changed setting stays unnoticed once a broker has applied it; a poll is one small request
-to one broker."""
+"""Pause between polls: the maximum delay before a setting that a broker has applied is known here. A poll is one small request to one
+broker."""
 NOTIFIED_POLL_DELAY_S = 1.0
 """Pause between a notification and the poll that follows it: most brokers have applied the change by then."""
 
 
 ReadClusterId = Callable[[], Awaitable[str]]
-"""Reads the cluster's id from the store; empty where there is none yet."""
+"""Reads the cluster's id from the store; empty while there is none."""
 
 
-class Learning:
-    """The settings that brokers reported last; made within a running loop."""
+class BrokerSettingsReader:
+    """Reads and polls the brokers' settings, and keeps the last known ones. To be created within a running event loop."""
 
     def __init__(
         self,
@@ -53,7 +51,7 @@ class Learning:
         self._listener = inter_broker_listener
         self._security = security
         self.defaults: Defaults | None = None
-        """The settings reported last; a new term begins with those of the former one."""
+        """The settings reported last; a new term starts with those of the former one."""
         self.refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Fails with IdentityError or PolicyError once a broker's settings show that the controller must not serve the cluster."""
         self._changed = asyncio.Event()
@@ -67,12 +65,12 @@ class Learning:
         """Return the brokers' defaults for topics; empty until a broker has answered."""
         return {} if self.defaults is None else self.defaults.topic_defaults
 
-    def ask_again(self) -> None:
-        """Poll soon: a broker registered, or a notification names a changed configuration."""
+    def poll_soon(self) -> None:
+        """Poll soon: a broker has registered, or a notification names a changed configuration."""
         self._changed.set()
 
-    async def learn(self, controller: Controller, cluster_id: ReadClusterId) -> None:
-        """Read the brokers' settings, and poll them until cancelled; `cluster_id` reads the id, which the first broker creates."""
+    async def follow(self, controller: Controller, cluster_id: ReadClusterId) -> None:
+        """Read the brokers' settings, then poll them until cancelled; `cluster_id` reads the cluster's id, which the first broker creates."""
         self._changed.clear()
         await self._ask_all(controller, cluster_id, is_first=True)
         while True:
@@ -88,12 +86,12 @@ class Learning:
         except TimeoutError:
             return False
         await asyncio.sleep(NOTIFIED_POLL_DELAY_S)
-        # Cleared after the pause: notifications that came during it are covered by the poll that follows.
+        # Cleared after the pause: the poll that follows covers notifications that arrived during the pause.
         self._changed.clear()
         return True
 
     async def _ask_all(self, controller: Controller, cluster_id: ReadClusterId, *, is_first: bool) -> None:
-        """Ask all brokers until one answers. Its settings count, except for `delete.topic.enable`: for that, all answers do."""
+        """Ask all brokers until one answers. The first answer counts, except for `delete.topic.enable`, where all answers count."""
         self._deletion.clear()
         while True:
             asked = [asyncio.create_task(self._inquire(broker)) for broker in controller.cluster.brokers.values()]
@@ -102,14 +100,14 @@ class Learning:
                     if (known := await answer) is None:
                         continue
                     if not self._deletion:
-                        await self._take_in(controller, cluster_id, known, is_first=is_first)
+                        await self._process_answer(controller, cluster_id, known, is_first=is_first)
                     self._deletion[known[0]] = known[1].defaults.delete_topic_enable
             finally:
                 for task in asked:
                     task.cancel()
                 await asyncio.gather(*asked, return_exceptions=True)
             if asked:
-                self._take_in_deletion(controller)
+                self._process_topic_deletion(controller)
             if self._deletion:
                 return
             await asyncio.sleep(INQUIRY_RETRY_S)
@@ -123,24 +121,24 @@ class Learning:
             if (known := await self._inquire(broker)) is None:
                 continue
             if not is_answered:
-                await self._take_in(controller, cluster_id, known, is_first=False)
+                await self._process_answer(controller, cluster_id, known, is_first=False)
                 is_answered = True
             self._deletion[broker.id] = known[1].defaults.delete_topic_enable
-        self._take_in_deletion(controller)
+        self._process_topic_deletion(controller)
 
     def _poll_order(self, brokers: Mapping[int, Broker]) -> Sequence[Broker]:
-        """Begin with the broker that answered last: brokers apply a change one after the other, and the settings must not flap."""
+        """Start with the broker that answered last: brokers apply a change one after the other, and the settings must not flap."""
         return sorted(brokers.values(), key=lambda broker: (broker.id != self._answered_last, broker.id))
 
-    def _take_in_deletion(self, controller: Controller) -> None:
-        """Pass on whether topics may be deleted, by the reports of all live brokers that answered."""
+    def _process_topic_deletion(self, controller: Controller) -> None:
+        """Set whether topics may be deleted, from the answers of all live brokers."""
         live = controller.cluster.brokers
         self._deletion = {broker: enabled for broker, enabled in self._deletion.items() if broker in live}
         setting = combined_setting(self._deletion.values())
         differs = len(set(self._deletion.values())) > 1
         if differs and not self._differed:
             log.warning(
-                "Brokers differ in delete.topic.enable; no topic is deleted until all of them report true",
+                "Brokers differ in delete.topic.enable; no topic is deleted until all brokers report true",
                 extra={"disabled_on": sorted(broker for broker, enabled in self._deletion.items() if not enabled)},
             )
         self._differed = differs
@@ -150,25 +148,25 @@ class Learning:
             and self.defaults.delete_topic_enable
         ):
             self.defaults = replace(self.defaults, delete_topic_enable=False)
-            controller.learn(self.defaults)
+            controller.set_defaults(self.defaults)
         if setting is not controller.cluster.topic_deletion:
-            controller.learn_topic_deletion(setting)
+            controller.set_topic_deletion(setting)
 
     async def _inquire(self, broker: Broker) -> tuple[int, BrokerSettings] | None:
-        """Ask one broker; None where it did not answer."""
+        """Ask one broker; None if it does not answer."""
         endpoint = broker.endpoint(self._listener)
         if endpoint is None:
             return None
         try:
-            return broker.id, await inquire(broker.id, endpoint, self._security)
-        except InquiryError as error:
-            log.debug("Failed to read a broker's settings", extra={"broker": broker.id, "why": str(error)})
+            return broker.id, await read_broker_settings(broker.id, endpoint, self._security)
+        except BrokerSettingsError as error:
+            log.debug("Failed to read a broker's settings", extra={"broker": broker.id, "error": str(error)})
             return None
 
-    async def _take_in(
+    async def _process_answer(
         self, controller: Controller, cluster_id: ReadClusterId, answer: tuple[int, BrokerSettings], *, is_first: bool
     ) -> None:
-        """Pass settings on to the controller where they differ from the former ones, or the term is new."""
+        """Pass settings to the controller if they differ from the former ones, or the term is new."""
         broker, known = answer
         self._answered_last = broker
         refused: Exception | None = over_reserved_max(self._controller_id, broker, known.reserved_broker_max_id)
@@ -178,10 +176,10 @@ class Learning:
             if not self.refused.done():
                 self.refused.set_exception(refused)
             return
-        # One broker that reports false is enough, also where this one reports true.
+        # One broker that reports false is enough, also when this one reports true.
         is_enabled = known.defaults.delete_topic_enable and all(self._deletion.values())
         defaults = replace(known.defaults, delete_topic_enable=is_enabled)
         if is_first or defaults != self.defaults:
             self.defaults = defaults
-            controller.learn(defaults)
+            controller.set_defaults(defaults)
         controller.cluster_id = controller.cluster_id or await cluster_id()

@@ -1,7 +1,7 @@
-"""Sources of events: the controller itself, a broker, a client. Each source has its own bound on events that wait.
+"""Sources of events: the controller itself, a broker, a client. Each source has its own limit of waiting events.
 
-The front has checked who may send a request; here only the kind of the request counts. A request that names a broker which is
-not registered counts as a client's, so that nobody can use brokers' room under made-up ids.
+The front has already authorized the request; here only its kind counts. A request that names an unregistered broker counts as a
+client's, so that requests with invented broker ids cannot use the capacity of brokers.
 """
 
 from collections.abc import Container
@@ -11,21 +11,21 @@ from enum import Enum
 from controller_core.model import events
 
 MAX_CLIENT_WAITING = 2_000
-"""Events of clients that may wait for their turn: each holds a request in memory. 2,000 are far more than administrators and
-tools send at once; further ones are answered with a retriable error."""
+"""Waiting events of clients: each holds a request in memory. 2,000 are far more than administrators and tools send at once; further
+requests get a retriable error."""
 MAX_WAITING_PER_BROKER = 16
-"""Events of one broker that may wait. A broker has one AlterPartition, one ControlledShutdown and one AllocateProducerIds under
-way; a few more may come after time-outs and restarts. All brokers together: this number times the registered brokers."""
+"""Waiting events of one broker. A broker has one AlterPartition, one ControlledShutdown and one AllocateProducerIds in flight; a few
+more may come after time-outs and restarts. All brokers together: this number times the registered brokers."""
 
 
 class SourceKind(Enum):
-    """Who caused an event."""
+    """Kind of an event's source."""
 
     OWN = "own"
-    """The controller: answers of brokers, timers, watches, and what follows from other events. Never refused.
+    """The controller: answers of brokers, timers, watches, and follow-ups of other events. Never refused.
 
-    Their number is finite without a bound: each watch and each timer has one event at a time, a broker's answer needs a
-    request that an earlier turn sent (and each broker's queue of requests is bounded), and a turn adds a few events at most.
+    Their number is finite without a limit: each watch and each timer has one event at a time, a broker's answer needs a
+    request that an earlier event sent (and each broker's queue of requests is bounded), and an event has a few follow-ups at most.
     """
     BROKER = "broker"
     CLIENT = "client"
@@ -33,14 +33,14 @@ class SourceKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source of events, with a bound of its own."""
+    """One source of events, with its own limit."""
 
     kind: SourceKind
     broker: int = -1
 
     @property
     def max_waiting(self) -> int | None:
-        """How many events of this source may wait; None: no bound."""
+        """Maximum number of waiting events of this source; None: no limit."""
         match self.kind:
             case SourceKind.OWN:
                 return None
@@ -67,7 +67,7 @@ BROKER_EVENTS = (events.AlterPartition, events.ControlledShutdown, events.Alloca
 
 
 def source_of(event: events.Event, brokers: Container[int]) -> Source:
-    """Classify an event; `brokers` are the registered ones."""
+    """Return the source of an event; `brokers` are the registered brokers."""
     if isinstance(event, BROKER_EVENTS):
         return Source(SourceKind.BROKER, event.broker) if event.broker in brokers else CLIENT
     return CLIENT if isinstance(event, CLIENT_EVENTS) else OWN

@@ -1,7 +1,4 @@
-"""Where live brokers are reached on each of our listeners: whom requests go on to, and whom callers are told of.
-
-Leaves out the going on (front.relay).
-"""
+"""Endpoints of live brokers on each of the controller's listeners: the targets of the relay, and the brokers in answers."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -15,9 +12,9 @@ log = logging.getLogger(__name__)
 
 
 class LiveBrokers:
-    """The brokers of the cluster that this process holds; `cluster` gives it, None while it holds none.
+    """Live brokers, by the cluster's state on the active controller and by the registrations on a standby.
 
-    `registered` lists the brokers for a process that is not the controller.
+    `cluster` returns None on a standby; then `registered` lists the brokers.
     """
 
     def __init__(
@@ -28,15 +25,15 @@ class LiveBrokers:
     ) -> None:
         self._cluster = cluster
         self._registered = registered
-        self._spoken = {listener.name: listener.security_protocol for listener in listeners}
-        self._unlike: set[tuple[int, str]] = set()
-        """Brokers' listeners that speak something else than ours of the same name, as far as that was said."""
+        self._protocols = {listener.name: listener.security_protocol for listener in listeners}
+        self._logged: set[tuple[int, str]] = set()
+        """Brokers' listeners whose differing protocol was logged."""
 
     def on(self, listener: str) -> Sequence[BrokerEndpoint]:
-        """Where live brokers are reached on a listener. A standby does not know which of them are shutting down.
+        """Return the endpoints of live brokers on a listener. A standby does not know which brokers are shutting down.
 
-        A broker whose listener of this name speaks another protocol than ours is left out: what came in here with less
-        proof than it asks for must not go on to it under our name.
+        Brokers whose listener of this name has another security protocol than the controller's are left out: a request that arrived
+        with weaker authentication than the broker demands must not be relayed to it under the controller's name.
         """
         cluster = self._cluster()
         brokers: Iterable[Broker]
@@ -44,24 +41,26 @@ class LiveBrokers:
             brokers = self._registered()
         else:
             brokers = (cluster.brokers[broker_id] for broker_id in sorted(cluster.may_lead()))
-        spoken = self._spoken.get(listener, "")
+        protocol = self._protocols.get(listener, "")
         return tuple(
             BrokerEndpoint(broker.id, endpoint.host, endpoint.port, broker.epoch, endpoint.security_protocol)
             for broker in brokers
-            if (endpoint := broker.endpoint(listener)) is not None and self._is_alike(broker, endpoint, spoken)
+            if (endpoint := broker.endpoint(listener)) is not None and self._has_protocol(broker, endpoint, protocol)
         )
 
-    def _is_alike(self, broker: Broker, endpoint: Endpoint, spoken: str) -> bool:
-        """Tell whether a broker's listener speaks what ours does, and say once where it does not."""
-        if endpoint.security_protocol == spoken:
+    def _has_protocol(self, broker: Broker, endpoint: Endpoint, protocol: str) -> bool:
+        """Return whether a broker's listener has this security protocol; log a difference once."""
+        if endpoint.security_protocol == protocol:
             return True
-        if (broker.id, endpoint.listener) not in self._unlike:
-            self._unlike.add((broker.id, endpoint.listener))
+        if (broker.id, endpoint.listener) not in self._logged:
+            self._logged.add((broker.id, endpoint.listener))
             extra = {
                 "broker": broker.id,
                 "listener": endpoint.listener,
-                "ours": spoken,
-                "its": endpoint.security_protocol,
+                "broker_protocol": endpoint.security_protocol,
+                "controller_protocol": protocol,
             }
-            log.error("a broker's listener speaks another protocol than ours: nothing is relayed to it", extra=extra)
+            log.error(
+                "Security protocol of a broker's listener differs; nothing is relayed to this broker", extra=extra
+            )
         return False

@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 BEAT_S = 0.01
 """Interval of the event loop's heartbeats: stalls are measured to this precision."""
 CHECKS_PER_LIMIT = 8
-"""Checks of the thread within the limit. A block is noticed one check after the limit at the latest."""
+"""Checks of the thread within the limit. A block is detected one check after the limit at the latest."""
 STACK_FRAMES = 8
-"""Innermost frames that the log shows of what blocks the event loop."""
+"""Innermost frames of the blocked event loop's stack that are logged."""
 
 
 class Stillness:
@@ -53,7 +53,7 @@ class LoopWatch:
     """Watches the event loop in which it is started; to be stopped there."""
 
     def __init__(self, limit_s: float, give_up: Callable[[], bool]) -> None:
-        """`give_up` is called in another thread when the loop has been blocked for the limit; True where it gave something up."""
+        """`give_up` is called in another thread when the loop has been blocked for the limit; it returns whether it closed a session."""
         self._limit_s = limit_s
         self._give_up = give_up
         self._beats = 0
@@ -66,10 +66,10 @@ class LoopWatch:
         self._thread = threading.Thread(target=self._watch, name="watch the event loop", daemon=True)
         self._loop_thread = 0
         self.given_up = 0
-        """How often a session was given up."""
+        """Number of sessions given up."""
 
     def start(self) -> None:
-        """Begin to watch the running loop."""
+        """Start watching the running loop."""
         self._loop_thread = threading.get_ident()
         self._beat_s = time.monotonic()
         self._beat_cpu_s = time.thread_time()
@@ -77,7 +77,7 @@ class LoopWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop watching; the thread ends by itself, after what it may be giving up at the moment."""
+        """Stop watching; the thread ends by itself, after a call of `give_up` that may be running."""
         self._stopped.set()
         if self._timer is not None:
             self._timer.cancel()
@@ -119,7 +119,7 @@ class LoopWatch:
         try:
             if not self._give_up():
                 return
-        except Exception:  # this thread is the last that can help: it goes on, whatever kazoo raises
+        except Exception:  # the watchdog must go on, whatever kazoo raises
             log.exception("Failed to close the ZooKeeper session although the event loop is blocked")
             return
         self.given_up += 1
@@ -129,7 +129,7 @@ class LoopWatch:
         )
 
     def _stack(self) -> str:
-        """Describe what the loop's thread does, innermost call first."""
-        frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 - the one way to see another thread's stack
+        """Describe the current calls of the loop's thread, innermost first."""
+        frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 - no other way to another thread's stack
         calls = traceback.extract_stack(frame)[-STACK_FRAMES:] if frame is not None else []
         return " < ".join(f"{one.name} ({one.filename.rpartition('/')[2]}:{one.lineno})" for one in reversed(calls))

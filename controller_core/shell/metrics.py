@@ -1,7 +1,7 @@
-"""Metrics of the controller, by the names of Kafka's own controller metrics in Prometheus' form.
+"""Metrics of the controller, with the names of Kafka's controller metrics in Prometheus' form.
 
-As with Kafka, topics that are to be deleted are neither offline nor out of balance, and a process that does not hold the
-cluster counts nothing. Leaves out serving them over HTTP (http).
+As in Kafka, topics that are pending deletion are neither offline nor out of balance, and a process that is not the active controller
+reports 0 for the cluster.
 """
 
 import time
@@ -21,8 +21,7 @@ STATS_PREFIX = "kafka_controller_controllerstats"
 EVENTS_PREFIX = "kafka_controller_controllereventmanager"
 CHANNELS_PREFIX = "kafka_controller_controllerchannelmanager"
 EVENT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
-"""Buckets around the controller's own target: 50 ms from a broker's end to its successors' news."""
-
+"""Buckets around the controller's target: 50 ms from a broker's failure until the new leaders are notified."""
 
 CONTROLLER_STATES: Mapping[type[events.Event], str] = {
     events.Activated: "controllerchange",
@@ -59,182 +58,186 @@ CONTROLLER_STATES: Mapping[type[events.Event], str] = {
     events.StrayLogsFound: "topicdeletion",
     events.UnregisterBroker: "topicdeletion",
 }
-"""Kafka's ControllerState by event, as in the names of its timers (LeaderElectionRateAndTimeMs and the others). What Kafka does
-not time, or times as Idle, is only among our own."""
+"""Kafka's ControllerState by event, as in the names of its timers (LeaderElectionRateAndTimeMs and the others). Events that Kafka
+does not time, or times as Idle, are only in steward_controller_event_seconds."""
+
+
+class ClusterGauges:
+    """Gauges of the cluster's state; all are 0 while another process is the active controller."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._all: list[Gauge] = []
+        kafka, own = f"{PREFIX}_", "steward_controller_"
+        self._epoch = self._add(f"{kafka}controllerepoch", "Epoch of the active term.")
+        self._brokers = self._add(f"{kafka}activebrokercount", "Registered brokers.")
+        self._unreachable = self._add(
+            f"{own}unreachable_brokers", "Registered brokers without the inter-broker listener: they count as down."
+        )
+        self._topics = self._add(f"{kafka}globaltopiccount", "Topics.")
+        self._partitions = self._add(f"{kafka}globalpartitioncount", "Partitions.")
+        self._offline = self._add(f"{kafka}offlinepartitionscount", "Partitions without a leader.")
+        self._imbalance = self._add(
+            f"{kafka}preferredreplicaimbalancecount", "Partitions whose leader is not the preferred replica."
+        )
+        self._to_delete = self._add(f"{kafka}topicstodeletecount", "Topics queued for deletion.")
+        self._topics_ineligible = self._add(
+            f"{kafka}topicsineligibletodeletecount",
+            "Topics queued for deletion whose deletion cannot proceed at present.",
+        )
+        self._replicas_to_delete = self._add(f"{kafka}replicastodeletecount", "Replicas of topics queued for deletion.")
+        self._replicas_ineligible = self._add(
+            f"{kafka}replicasineligibletodeletecount",
+            "Replicas of topics queued for deletion whose broker is down, or failed to delete them.",
+        )
+        self._moves = self._add(f"{kafka}reassigningpartitionscount", "Partitions with a running reassignment.")
+        self._refused = self._add(
+            f"{own}refused_replicas", "Replicas that their live broker refuses; another replica leads where one can."
+        )
+        self._left_behind = self._add(
+            f"{own}left_behind_replicas", "Logs outside the assignment that brokers still have to delete."
+        )
+
+    def _add(self, name: str, documentation: str) -> Gauge:
+        gauge = Gauge(name, documentation, registry=self._registry)
+        self._all.append(gauge)
+        return gauge
+
+    def update(self, cluster: Cluster | None) -> None:
+        """Compute all gauges in a few passes over the columns; None: another process is the active controller."""
+        if cluster is None:
+            for gauge in self._all:
+                gauge.set(0)
+            return
+        health = service_health(cluster)
+        self._epoch.set(cluster.controller_epoch)
+        self._brokers.set(len(cluster.brokers))
+        self._unreachable.set(len(cluster.unreachable))
+        self._topics.set(len(cluster.topics))
+        self._partitions.set(len(cluster.columns.used()))
+        self._offline.set(int(health.flags.offline.sum()))
+        self._imbalance.set(int(health.flags.not_led_by_preferred.sum()))
+        self._update_deletions(cluster)
+        self._moves.set(len(cluster.moves))
+        self._refused.set(sum(map(len, cluster.refused_replicas.values())))
+        self._left_behind.set(sum(map(len, cluster.stray_replicas.values())))
+
+    def _update_deletions(self, cluster: Cluster) -> None:
+        columns, registered = cluster.columns, cluster.columns.flags(cluster.unfenced())
+        rows = [cluster.topics[name].rows for name in cluster.deletions]
+        replicas = columns.replicas[np.concatenate(rows)] if rows else np.zeros((0, 1), dtype=np.int32)
+        refused = [len(cluster.topics[name].rows) for name, deletion in cluster.deletions.items() if deletion.refused]
+        self._to_delete.set(len(cluster.deletions))
+        self._topics_ineligible.set(sum(bool(deletion.blocked) for deletion in cluster.deletions.values()))
+        self._replicas_to_delete.set(int((replicas != NO_BROKER).sum()))
+        self._replicas_ineligible.set(int((~registered[replicas] & (replicas != NO_BROKER)).sum()) + sum(refused))
+
+
+class EventMetrics:
+    """Timers of events, and the number of waiting ones."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._state_ms = {
+            state: Summary(f"{STATS_PREFIX}_{state}rateandtimems", "Milliseconds in this state.", registry=registry)
+            for state in sorted(set(CONTROLLER_STATES.values()))
+        }
+        self._queue_ms = Summary(
+            f"{EVENTS_PREFIX}_eventqueuetimems", "Milliseconds for which events waited.", registry=registry
+        )
+        self._event_seconds = Histogram(
+            "steward_controller_event_seconds",
+            "From an event's arrival to its end.",
+            ["event"],
+            buckets=EVENT_SECONDS,
+            registry=registry,
+        )
+        self.queue_size = Gauge(f"{EVENTS_PREFIX}_eventqueuesize", "Waiting events.", registry=registry)
+
+    @contextmanager
+    def time(self, event: events.Event) -> Iterator[Callable[[], None]]:
+        """Time an event from its arrival; the caller calls the yielded function when the event begins to run."""
+        arrived_s = begun_s = time.perf_counter()
+
+        def begins() -> None:
+            nonlocal begun_s
+            begun_s = time.perf_counter()
+            self._queue_ms.observe((begun_s - arrived_s) * 1000)
+
+        try:
+            yield begins
+        finally:
+            ended_s = time.perf_counter()
+            self._event_seconds.labels(type(event).__name__).observe(ended_s - arrived_s)
+            if (state := CONTROLLER_STATES.get(type(event))) is not None:
+                self._state_ms[state].observe((ended_s - begun_s) * 1000)
+
+
+class LoopGauges:
+    """Gauges of the event loop and its watchdog."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.longest_stall = Gauge(
+            "steward_controller_loop_longest_stall_seconds",
+            "Longest time since the last scrape in which the event loop could not run.",
+            registry=registry,
+        )
+        self.longest_cpu = Gauge(
+            "steward_controller_loop_longest_cpu_seconds",
+            "Most CPU time that the event loop used in one go since the last scrape.",
+            registry=registry,
+        )
+        self.sessions_given_up = Gauge(
+            "steward_controller_sessions_given_up",
+            "ZooKeeper sessions closed since the start because the event loop was blocked.",
+            registry=registry,
+        )
 
 
 class Metrics:
-    """The controller's metrics in a registry of their own."""
+    """All metrics of a controller process, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.active = self._gauge("activecontrollercount", "1 while this process holds the cluster.")
-        self.epoch = self._gauge("controllerepoch", "Epoch of the present tenure.")
-        self.brokers = self._gauge("activebrokercount", "Registered brokers.")
-        self.unreachable = Gauge(
-            "steward_controller_unreachable_brokers",
-            "Registered brokers without the inter-broker listener: they count as down.",
-            registry=self.registry,
+        self.active = Gauge(
+            f"{PREFIX}_activecontrollercount", "1 while this process is the active controller.", registry=self.registry
         )
-        self.topics = self._gauge("globaltopiccount", "Topics.")
-        self.all_partitions = self._gauge("globalpartitioncount", "Partitions.")
-        self.offline = self._gauge("offlinepartitionscount", "Partitions without a leader.")
-        self.imbalance = self._gauge(
-            "preferredreplicaimbalancecount", "Partitions that their preferred replica does not lead."
-        )
-        self.to_delete = self._gauge("topicstodeletecount", "Topics queued for deletion.")
-        self.topics_ineligible = self._gauge(
-            "topicsineligibletodeletecount", "Topics queued for deletion that cannot go on now."
-        )
-        self.replicas_to_delete = self._gauge("replicastodeletecount", "Replicas of topics queued for deletion.")
-        self.replicas_ineligible = self._gauge(
-            "replicasineligibletodeletecount", "Those of them whose broker is away, or could not delete."
-        )
-        self.moves = self._gauge("reassigningpartitionscount", "Partitions with a running reassignment.")
-        self.refused = self._own_gauge(
-            "refused_replicas", "Replicas that their live broker refuses; another replica leads where one can."
-        )
-        self.left_behind = self._own_gauge(
-            "left_behind_replicas", "Logs outside the assignment that brokers have still to delete."
-        )
-        self._of_the_cluster = (
-            self.epoch,
-            self.brokers,
-            self.unreachable,
-            self.topics,
-            self.all_partitions,
-            self.offline,
-            self.imbalance,
-            self.to_delete,
-            self.topics_ineligible,
-            self.replicas_to_delete,
-            self.replicas_ineligible,
-            self.moves,
-            self.refused,
-            self.left_behind,
-        )
+        self.cluster = ClusterGauges(self.registry)
+        self.events = EventMetrics(self.registry)
+        self.loop = LoopGauges(self.registry)
         self.stray_logs = Gauge(
             "steward_controller_stray_logs",
-            "Logs that brokers hold and that are not assigned to them, by what they are.",
+            "Logs on brokers that are not assigned to them, by kind.",
             ["broker_id", "kind"],
             registry=self.registry,
-        )
-        self.elections = Counter(f"{STATS_PREFIX}_leaderelections", "Leaders elected.", registry=self.registry)
-        self.unclean_elections = Counter(
-            f"{STATS_PREFIX}_uncleanleaderelections", "Leaders elected from outside the ISR.", registry=self.registry
-        )
-        self.state_ms = {
-            state: Summary(
-                f"{STATS_PREFIX}_{state}rateandtimems", "Milliseconds in this state.", registry=self.registry
-            )
-            for state in sorted(set(CONTROLLER_STATES.values()))
-        }
-        self.queue_ms = Summary(
-            f"{EVENTS_PREFIX}_eventqueuetimems", "Milliseconds that events waited.", registry=self.registry
-        )
-        self.queue_size = Gauge(f"{EVENTS_PREFIX}_eventqueuesize", "Events that wait.", registry=self.registry)
-        self.requests = Gauge(
-            f"{CHANNELS_PREFIX}_queuesize", "Requests that wait for a broker.", ["broker_id"], registry=self.registry
-        )
-        self.all_requests = Gauge(
-            f"{CHANNELS_PREFIX}_totalqueuesize", "Requests that wait for any broker.", registry=self.registry
         )
         self.unreadable_topics = Gauge(
             "steward_controller_unreadable_topics",
             "Topics whose znode cannot be decoded: their last known state is in force, and their assignment cannot change.",
             registry=self.registry,
         )
-        self.event_seconds = Histogram(
-            "steward_controller_event_seconds",
-            "From an event's arrival to the end of its turn.",
-            ["event"],
-            buckets=EVENT_SECONDS,
-            registry=self.registry,
+        self._elections = Counter(f"{STATS_PREFIX}_leaderelections", "Leaders elected.", registry=self.registry)
+        self._unclean_elections = Counter(
+            f"{STATS_PREFIX}_uncleanleaderelections", "Leaders elected from outside the ISR.", registry=self.registry
+        )
+        self._requests = Gauge(
+            f"{CHANNELS_PREFIX}_queuesize", "Requests waiting for a broker.", ["broker_id"], registry=self.registry
+        )
+        self._all_requests = Gauge(
+            f"{CHANNELS_PREFIX}_totalqueuesize", "Requests waiting for any broker.", registry=self.registry
         )
 
-        self.longest_stall = Gauge(
-            "steward_controller_loop_longest_stall_seconds",
-            "Longest time since the last scrape in which the event loop could not run.",
-            registry=self.registry,
-        )
-        self.longest_cpu = Gauge(
-            "steward_controller_loop_longest_cpu_seconds",
-            "Most CPU time that the event loop used in one go since the last scrape.",
-            registry=self.registry,
-        )
-        self.sessions_given_up = Gauge(
-            "steward_controller_sessions_given_up",
-            "ZooKeeper sessions closed since the start because the event loop was blocked.",
-            registry=self.registry,
-        )
-
-    def _own_gauge(self, name: str, words: str) -> Gauge:
-        return Gauge(f"steward_controller_{name}", words, registry=self.registry)
-
-    def _gauge(self, name: str, words: str) -> Gauge:
-        return Gauge(f"{PREFIX}_{name}", words, registry=self.registry)
-
-    @contextmanager
-    def event(self, event: events.Event) -> Iterator[Callable[[], None]]:
-        """Time an event from its arrival; what is given is to be called when its turn begins."""
-        arrived_s = begun_s = time.perf_counter()
-
-        def begins() -> None:
-            nonlocal begun_s
-            begun_s = time.perf_counter()
-            self.queue_ms.observe((begun_s - arrived_s) * 1000)
-
-        try:
-            yield begins
-        finally:
-            ended_s = time.perf_counter()
-            self.event_seconds.labels(type(event).__name__).observe(ended_s - arrived_s)
-            if (state := CONTROLLER_STATES.get(type(event))) is not None:
-                self.state_ms[state].observe((ended_s - begun_s) * 1000)
-
-    def change(self, cluster: Cluster, change: changes.Change) -> None:
-        """Count a committed change, before it is applied."""
+    def count_elections(self, cluster: Cluster, change: changes.Change) -> None:
+        """Count the elections of a committed change; to be called before the change is applied."""
         if isinstance(change, changes.PartitionStates):
             elected = (change.leader != NO_LEADER) & (change.leader != cluster.columns.leader[change.rows])
-            self.elections.inc(int(elected.sum()))
+            self._elections.inc(int(elected.sum()))
             if change.unclean is not None:
-                self.unclean_elections.inc(int(change.unclean.sum()))
+                self._unclean_elections.inc(int(change.unclean.sum()))
 
-    def look_at_queues(self, waiting_events: int, requests: Mapping[int, int]) -> None:
-        """Take in how many events wait, and how many requests for each broker."""
-        self.queue_size.set(waiting_events)
-        self.requests.clear()
+    def update_queues(self, waiting_events: int, requests: Mapping[int, int]) -> None:
+        """Set the number of waiting events, and of waiting requests by broker."""
+        self.events.queue_size.set(waiting_events)
+        self._requests.clear()
         for broker, count in requests.items():
-            self.requests.labels(str(broker)).set(count)
-        self.all_requests.set(sum(requests.values()))
-
-    def look_at(self, cluster: Cluster | None) -> None:
-        """Look at the whole cluster: a few passes over columns. None: another holds it, so that nothing is ours to count."""
-        if cluster is None:
-            for gauge in self._of_the_cluster:
-                gauge.set(0)
-            return
-        columns = cluster.columns
-        rows = columns.used()
-        health = service_health(cluster)
-        self.epoch.set(cluster.controller_epoch)
-        self.brokers.set(len(cluster.brokers))
-        self.unreachable.set(len(cluster.unreachable))
-        self.topics.set(len(cluster.topics))
-        self.all_partitions.set(len(rows))
-        self.offline.set(int(health.flags.offline.sum()))
-        self.imbalance.set(int(health.flags.not_led_by_preferred.sum()))
-        self._look_at_deletions(cluster)
-        self.moves.set(len(cluster.moves))
-        self.refused.set(sum(map(len, cluster.refused_replicas.values())))
-        self.left_behind.set(sum(map(len, cluster.stray_replicas.values())))
-
-    def _look_at_deletions(self, cluster: Cluster) -> None:
-        columns, registered = cluster.columns, cluster.columns.flags(cluster.unfenced())
-        rows = [cluster.topics[name].rows for name in cluster.deletions]
-        replicas = columns.replicas[np.concatenate(rows)] if rows else np.zeros((0, 1), dtype=np.int32)
-        refused = [len(cluster.topics[name].rows) for name, deletion in cluster.deletions.items() if deletion.refused]
-        self.to_delete.set(len(cluster.deletions))
-        self.topics_ineligible.set(sum(bool(deletion.blocked) for deletion in cluster.deletions.values()))
-        self.replicas_to_delete.set(int((replicas != NO_BROKER).sum()))
-        self.replicas_ineligible.set(int((~registered[replicas] & (replicas != NO_BROKER)).sum()) + sum(refused))
+            self._requests.labels(str(broker)).set(count)
+        self._all_requests.set(sum(requests.values()))

@@ -1,10 +1,10 @@
-"""Long computations one after another, at most one in each iteration of the event loop.
+"""Pacing of long computations: at most one step in each iteration of the event loop.
 
 A failover of 200,000 partitions is some hundred milliseconds of computation. Cut into steps of at most 40 ms that each wait for
-`Pace.step`, it leaves the event loop free between any two of them, whichever tasks they belong to: without a pace, ten channels that
+`Pace.step`, it leaves the event loop free between any two of them, whichever tasks they belong to. Without pacing, ten channels that
 are woken together would encode ten large requests in one iteration.
 
-Leaves out where a computation can be cut. What must see the cluster unchanged holds its turn meanwhile (turns).
+A computation that must see an unchanged cluster in all of its steps holds its scope in the scheduler.
 """
 
 import asyncio
@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 LARGE = 2_000
-"""Partitions from which a computation waits for its step: about a millisecond. Fewer are done at once, since a step costs an
-iteration of the event loop."""
+"""Number of partitions from which a computation waits for a step: about a millisecond of work. Smaller computations run at once, since
+a step costs an iteration of the event loop."""
 
 
 async def others_run() -> None:
-    """Let everything run that is due: timers, sockets, other tasks.
+    """Let all due timers, sockets and other tasks run.
 
     A task that sleeps once continues at the beginning of the next iteration, before the timers and sockets that came due during
     its last step. Sleeping twice puts it behind them.
@@ -30,22 +30,22 @@ class Pace:
     """The steps of one controller."""
 
     def __init__(self) -> None:
-        self._step = asyncio.Lock()  # fair: steps are taken in the order in which they were asked for
+        self._step = asyncio.Lock()  # fair: steps run in the order in which they were requested
 
     @asynccontextmanager
     async def step(self, partitions: int = LARGE) -> AsyncIterator[None]:
-        """Compute in a step of its own; at once where it is about few partitions."""
+        """Run the body in a step of its own; at once for few partitions."""
         if partitions < LARGE:
             yield
             return
         async with self._step:
             yield
-            # Only then may the next one begin.
+            # The next step begins after these.
             await others_run()
 
 
 class Pauses:
-    """Lets the event loop run within a loop over many things, each time that so much work is done."""
+    """Pauses within a long loop, so that the event loop runs each time after a fixed amount of work."""
 
     def __init__(self, limit: int) -> None:
         """`limit` is in the unit of the work: partitions, bytes, znodes."""
@@ -53,7 +53,7 @@ class Pauses:
         self._done = 0
 
     async def after(self, work: int = 1) -> None:
-        """Pause where this work comes up to the limit, with the work since the last pause."""
+        """Add to the work since the last pause, and pause when it reaches the limit."""
         self._done += work
         if self._done >= self._limit:
             self._done = 0

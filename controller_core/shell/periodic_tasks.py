@@ -1,13 +1,9 @@
-"""Topic ids for topics without one: when they are assigned, and in what portions.
+"""Periodic tasks of a term: topic ids for topics without one, and the balance of leaders.
 
-A topic that appears without an id gets one before its partitions come online (`watching`). All others that have none get one
-here: at a take-over, or later, once a broker has answered that its inter.broker.protocol.version has topic ids.
+A new topic without an id gets one before its partitions come online (`zookeeper.watching`). All others get theirs here: at a
+take-over, or once a broker has reported an inter.broker.protocol.version with topic ids.
 """
 
-# MERGED controller_core.shell.periodic_tasks: """When the controller looks whether leaders are where they are preferred.
-# MERGED controller_core.shell.periodic_tasks:
-# MERGED controller_core.shell.periodic_tasks: Leaves out what is found and done (decisions.leader_balance).
-# MERGED controller_core.shell.periodic_tasks: """
 import asyncio
 from itertools import islice
 from random import Random, SystemRandom
@@ -20,15 +16,17 @@ from controller_core.shell.settings import LeaderBalance
 from controller_core.zookeeper_mode.observed_topics import topics_without_id
 
 MAX_TOPICS_PER_EVENT = 500
-"""Topics that get an id at once. Each sends a request to every broker; more would fill the brokers' request queues."""
+"""Topics that get an id in one event. Each sends a request to every broker; more would fill the brokers' request queues."""
 BROKERS_ANSWER_MS = 30_000
-"""Time for brokers to answer the requests of one portion before the next portion is sent."""
+"""Time for brokers to answer the requests of one event before the next event is submitted."""
 POLL_S = 5.0
-"""Pause between two checks for topics without an id."""
+"""Pause between checks for topics without an id."""
+FIRST_CHECK_S = 5.0
+"""Pause before a term's first balance of leaders, as Kafka's: brokers are just being notified of their leaders."""
 
 
 async def assign_topic_ids(controller: Controller, random: Random | None = None) -> None:
-    """Assign ids until the tenure ends."""
+    """Assign ids until the term ends."""
     random = random or SystemRandom()
     while True:
         if controller.uses_topic_ids:
@@ -41,19 +39,15 @@ async def _assign(controller: Controller, random: Random) -> None:
         try:
             await controller.submit(events.AssignTopicIds({name: draw_topic_id(random) for name in names}))
         except OverloadedError:
-            return  # Somebody else writes the same znodes; the next check tries again.
-        await controller.brokers_know(BROKERS_ANSWER_MS, BROKERS_ANSWER_MS)
-
-
-FIRST_CHECK_S = 5.0
-"""Pause before a tenure's first look, as Kafka's: brokers are just being told what is led by whom."""
+            return  # Another process writes the same znodes; the next check tries again.
+        await controller.brokers_answered(BROKERS_ANSWER_MS, BROKERS_ANSWER_MS)
 
 
 async def balance_leaders(controller: Controller, settings: LeaderBalance) -> None:
-    """Look, for as long as the tenure lasts; not at all where it is not enabled."""
+    """Balance leaders periodically until the term ends; return at once if it is disabled."""
     pause_s = FIRST_CHECK_S
     while settings.is_enabled:
         await asyncio.sleep(pause_s)
-        # One that cannot be done is told by the controller, and done by the next look.
+        # A failure is logged by the controller, and the next check tries again.
         await asyncio.wait([controller.post(events.BalanceLeaders(settings.percentage))])
         pause_s = settings.check_interval_seconds

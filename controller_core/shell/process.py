@@ -1,18 +1,13 @@
-"""The controller process: listeners for brokers and clients, probes and what is looked at, open for as long as it runs.
+"""The controller process: listeners for brokers and clients, and HTTP endpoints, which stay open while the process runs.
 
-A standby passes requests on to live brokers, and answers NOT_CONTROLLER to those for a controller. On SIGTERM the session is closed, so that a broker takes over at once.
+A standby relays requests to live brokers, and answers NOT_CONTROLLER to requests for the active controller. On SIGTERM the session is
+closed, so that a broker takes over at once.
 
-Leaves out sessions and tenures (lives) and what a tenure does (controller).
+The HTTP endpoints are those of every process (kafka_node.probes) and `/state`, which shows the controller's state and running work
+(`views.debug_state`) to local callers only: it names topics, which a process that scrapes metrics need not know. A standby is ready: its
+work is to wait. Whether a process is the active controller is a metric, and no reason to take a standby out of service.
 """
 
-# MERGED controller_core.shell.process: """The controller's HTTP endpoints: those of every process (kafka_node.probes), and `/state`.
-# MERGED controller_core.shell.process:
-# MERGED controller_core.shell.process: `/state` shows what the controller knows and has under way (`inside`), to callers on this machine only: it names topics, and a process
-# MERGED controller_core.shell.process: that may scrape metrics need not know these.
-# MERGED controller_core.shell.process:
-# MERGED controller_core.shell.process: A standby is ready: it is doing its work, which is to wait. Whether it holds the cluster is a metric, not a reason to be taken
-# MERGED controller_core.shell.process: out of service.
-# MERGED controller_core.shell.process: """
 import asyncio
 import logging
 from collections.abc import Callable
@@ -34,13 +29,14 @@ from controller_core.shell.loop_watch import LoopWatch
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.settings import ControllerSettings, Listener
-from controller_core.shell.zookeeper.authority import Authority
+from controller_core.shell.zookeeper.authorizer import ProcessAuthorizer
 from controller_core.shell.zookeeper.entity_configs import EntityConfigs
 from controller_core.shell.zookeeper.features import Features
 from controller_core.shell.zookeeper.scram_users import ScramUsers
 from controller_core.shell.zookeeper.security import zookeeper_settings
-from controller_core.shell.zookeeper.sessions import Lives
+from controller_core.shell.zookeeper.sessions import SessionSupervisor
 from controller_core.views.debug_state import MAX_LISTED, Document, cluster_document, standby_document, topic_document
+from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.probes import ProbeServer
 from kafka_node.security.brokers import broker_security
@@ -53,37 +49,37 @@ log = logging.getLogger(__name__)
 _RANDOM = SystemRandom()
 
 
-def _authority(settings: ControllerSettings, cluster: Callable[[], Cluster | None]) -> Authority | None:
+def _authorizer(settings: ControllerSettings, cluster: Callable[[], Cluster | None]) -> ProcessAuthorizer | None:
     authorizer = settings.authorizer
     if not authorizer.is_enabled:
         return None
-    return Authority(Rules(authorizer.super_users, authorizer.allow_everyone_if_no_acl), cluster)
+    return ProcessAuthorizer(Rules(authorizer.super_users, authorizer.allow_everyone_if_no_acl), cluster)
 
 
 class ControllerProcess:
-    """One process; `run` it until it is told to stop."""
+    """One process: `run` serves until `stop` is called."""
 
     def __init__(self, settings: ControllerSettings, *, random: Callable[[], float] = _RANDOM.random) -> None:
-        """`random` gives numbers in [0, 1) for jitter. Raises ValueError for files of security that cannot be used."""
+        """`random` returns numbers in [0, 1) for jitter. Raises ValueError for invalid security files."""
         self.settings = settings
         security = settings.security
         self.metrics = Metrics()
         self._brokers = broker_security(security)
         zookeeper = zookeeper_settings(settings.zookeeper, settings.session_timeout_ms, settings.zookeeper_security)
-        spoken = {listener.security_protocol for listener in settings.listeners}
-        self._demands = demands_of(spoken, security, ScramUsers(lambda: self._lives.session))
-        self._authority = _authority(settings, self._cluster)
-        self._lives = Lives(
+        protocols = {listener.security_protocol for listener in settings.listeners}
+        self._demands = demands_of(protocols, security, ScramUsers(lambda: self._sessions.session))
+        self._authorizer = _authorizer(settings, self._cluster)
+        self._sessions = SessionSupervisor(
             settings,
             zookeeper,
             self._brokers,
             self.metrics,
             own_address=self._own_address,
             broker_left=self._broker_left,
-            follow=None if self._authority is None else self._authority.follow,
+            follow=None if self._authorizer is None else self._authorizer.follow,
             random=random,
         )
-        self._live_brokers = LiveBrokers(settings.listeners, self._cluster, self._lives.registered.list)
+        self._live_brokers = LiveBrokers(settings.listeners, self._cluster, self._sessions.registered.list)
         self._renewal = Renewal(
             [
                 *((demands.tls, security.tls) for demands in self._demands.values()),
@@ -91,9 +87,9 @@ class ControllerProcess:
                 (zookeeper.tls, settings.zookeeper_security.tls),
             ]
         )
-        if self._authority is None and security.logs_in_at_brokers:
+        if self._authorizer is None and security.logs_in_at_brokers:
             log.warning(
-                "there is no authorizer: whoever the listeners let in acts on brokers with the controller's rights"
+                "No authorizer: every client that the listeners accept acts on brokers with the controller's permissions"
             )
         self._loop_watch = LoopWatch(settings.session_timeout_ms / 1000 / 2, self._give_up_session)
         self._fronts: dict[str, Front] = {}
@@ -101,14 +97,14 @@ class ControllerProcess:
 
     @property
     def active(self) -> Controller | None:
-        """The present tenure, None while another process holds the cluster."""
-        return self._lives.active
+        """The active term; None while another process is the active controller."""
+        return self._sessions.active
 
     def _cluster(self) -> Cluster | None:
-        return self._lives.cluster()
+        return self._sessions.cluster()
 
     def stop(self) -> None:
-        """End it gracefully."""
+        """Make `run` end gracefully."""
         self._stopping.set()
 
     async def run(self) -> None:
@@ -130,21 +126,21 @@ class ControllerProcess:
             stack.callback(self._loop_watch.stop)
             await self._listen(stack)
             stack.callback(asyncio.create_task(self._renewal.follow(), name="renew certificates").cancel)
-            await self._lives.run()
+            await self._sessions.run()
 
     async def _listen(self, stack: AsyncExitStack) -> None:
-        probes = Probes(self.metrics, self._before_scrape, self._why_not_ready, self._inside)
+        probes = Probes(self.metrics, self._before_scrape, self._not_ready_reason, self._state)
         stack.push_async_callback(probes.close)
         await probes.listen(self.settings.metrics_host, self.settings.metrics_port)
-        authority, settled = self._authority, self._lives.settling.wait
+        authorizer, activated = self._authorizer, self._sessions.activation_gate.wait
         own = handlers(
             lambda: self.active,
-            settled,
-            topic_defaults=self._lives.learning.topic_defaults,
-            configs=EntityConfigs(lambda: self._lives.session),
-            features=Features(lambda: self._lives.session),
+            activated,
+            topic_defaults=self._sessions.broker_settings.topic_defaults,
+            configs=EntityConfigs(lambda: self._sessions.session),
+            features=Features(lambda: self._sessions.session),
             registered=self._registered,
-            acls=None if authority is None else authority.service,
+            acls=None if authorizer is None else authorizer.service,
             is_urgent=self._is_busy,
         )
         buffers = Buffers(buffer_bytes(DEFAULT_SERVER_LIMITS.max_buffered_bytes))
@@ -153,11 +149,13 @@ class ControllerProcess:
                 listener.name,
                 listener.host,
                 listener.port,
-                own if authority is None else authority.before(own, settled),
+                own if authorizer is None else authorizer.with_topic_authorization(own, activated),
                 partial(self._live_brokers.on, listener.name),
+                served=SERVED,
+                not_advertised=NOT_ADVERTISED,
                 demands=self._demands[listener.security_protocol],
                 security=self._brokers,
-                guard=None if authority is None else authority.guard,
+                guard=None if authorizer is None else authorizer.guard,
                 is_urgent=self._is_busy,
                 buffers=buffers,
             )
@@ -165,8 +163,8 @@ class ControllerProcess:
             stack.push_async_callback(front.close)
 
     def _give_up_session(self) -> bool:
-        """Close the session in the watchdog's thread; False where there is none."""
-        session = self._lives.session
+        """Close the session, in the watchdog's thread; False if there is none."""
+        session = self._sessions.session
         if session is None:
             return False
         session.abandon()
@@ -176,8 +174,8 @@ class ControllerProcess:
         return self.active is not None and self.active.is_busy
 
     def _registered(self) -> int | None:
-        """Count the registered brokers; None while they have not been read."""
-        registered = self._lives.registered
+        """Return the number of registered brokers; None while they have not been read."""
+        registered = self._sessions.registered
         return len(registered.list()) if registered.are_known else None
 
     def _own_address(self) -> OwnAddress:
@@ -190,69 +188,71 @@ class ControllerProcess:
         return OwnAddress(endpoints, self.settings.inter_broker_listener, self.settings.rack)
 
     def _advertised_port(self, listener: Listener) -> int:
-        """Port 0 means any: then the one that it became is advertised."""
+        """Return the advertised port; the bound port if the setting is 0, which means any port."""
         return listener.advertised_port or self._fronts[listener.name].port
 
     def _broker_left(self, broker: Broker) -> None:
         for front in self._fronts.values():
-            front.relay.broker_gone(broker.id)
+            front.disconnect_broker(broker.id)
 
     def _before_scrape(self) -> None:
         active = self.active
-        self.metrics.longest_stall.set(self._loop_watch.take_longest_stall_s())
-        self.metrics.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
-        self.metrics.sessions_given_up.set(self._loop_watch.given_up)
-        self.metrics.look_at(None if active is None else active.cluster)
-        self.metrics.unreadable_topics.set(len(self._lives.unreadable))
-        self.metrics.look_at_queues(*((0, {}) if active is None else (active.turns.waiting, active.queued())))
+        self.metrics.loop.longest_stall.set(self._loop_watch.take_longest_stall_s())
+        self.metrics.loop.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
+        self.metrics.loop.sessions_given_up.set(self._loop_watch.given_up)
+        self.metrics.cluster.update(None if active is None else active.cluster)
+        self.metrics.unreadable_topics.set(len(self._sessions.unreadable))
+        self.metrics.update_queues(*((0, {}) if active is None else (active.scheduler.waiting, active.queued())))
 
-    def _inside(self, topic: str | None) -> Document | None:
-        """Tell what a person who looks inside is told."""
+    def _state(self, topic: str | None) -> Document | None:
+        """Build the document served at /state, of the process or of one topic."""
         active = self.active
         if topic is not None:
             return None if active is None else topic_document(active.cluster, topic)
         if active is None:
             return standby_document(self.settings.controller_id)
-        return cluster_document(active.cluster, active.cluster_id, active.queued(), active.turns.waiting) | {
-            "unreadable_topics": self._lives.unreadable.names()[:MAX_LISTED]
+        return cluster_document(active.cluster, active.cluster_id, active.queued(), active.scheduler.waiting) | {
+            "unreadable_topics": self._sessions.unreadable.names()[:MAX_LISTED]
         }
 
-    def _why_not_ready(self) -> str | None:
-        """Return why no request should be sent here now."""
-        if not self._lives.connected:
+    def _not_ready_reason(self) -> str | None:
+        """Return why this process must not get requests at present; None if it is ready."""
+        if not self._sessions.connected:
             return "no session with ZooKeeper"
-        if self.active is None and not self._lives.registered.are_known:
-            return "not the controller, and the registered brokers have not been read yet"
+        if self.active is None and not self._sessions.registered.are_known:
+            return "not the active controller, and the registered brokers have not been read yet"
         return None
 
 
 class Probes(ProbeServer):
-    """The controller's, with `/state`."""
+    """HTTP endpoints of a controller process, with `/state`."""
 
     def __init__(
         self,
         metrics: Metrics,
         before_scrape: Callable[[], None],
         ready: Callable[[], str | None],
-        inside: Callable[[str | None], Document | None],
+        state: Callable[[str | None], Document | None],
     ) -> None:
-        """`ready` returns why the process is not ready, or None; `inside` tells its state, or that of the topic named."""
-        self._inside = inside
-        state = web.get("/state", self._serve_state)
-        super().__init__(metrics.registry, ready, before_scrape=before_scrape, routes=[state])
+        """`ready` returns why the process is not ready, or None; `state` returns its state, or that of the given topic."""
+        self._state = state
+        route = web.get("/state", self._serve_state)
+        super().__init__(metrics.registry, ready, before_scrape=before_scrape, routes=[route])
 
     async def _serve_state(self, request: web.Request) -> web.Response:
         if not is_this_machine(request.remote):
-            return web.Response(status=403, text="the state is told to callers on this machine alone\n")
+            return web.Response(status=403, text="/state is served to local callers only\n")
         topic = request.query.get("topic")
-        document = self._inside(topic)
+        document = self._state(topic)
         if document is None:
-            return web.Response(status=404, text=f"there is no topic {topic}, or another process holds the cluster\n")
+            return web.Response(
+                status=404, text=f"topic {topic} does not exist, or another process is the active controller\n"
+            )
         return web.json_response(document)
 
 
 def is_this_machine(remote: str | None) -> bool:
-    """Whether an address is one of this machine's own."""
+    """Whether an address is a loopback address."""
     try:
         return remote is not None and ip_address(remote).is_loopback
     except ValueError:

@@ -1,22 +1,18 @@
-"""What is drawn at random for new topics: their ids, and where placement starts. The core gets it with the event.
-
-Leaves out what is made of it (rules.placement).
-"""
+"""Random topic ids and start indexes of replica placement, which decisions get with the event."""
 
 from random import Random
 from uuid import UUID
 
 RESERVED_TOPIC_IDS = frozenset({UUID(int=0), UUID(int=1)})
-"""No topic, and the metadata log of a quorum (org.apache.kafka.common.Uuid.RESERVED)."""
-
+"""Ids of no topic, and of the metadata log of a quorum (org.apache.kafka.common.Uuid.RESERVED)."""
 PLACE_BITS = 31
-"""Kafka draws below the number of brokers; placement reduces a wider draw to that, and brokers may change meanwhile."""
+"""Kafka draws a number below the number of brokers. The placement reduces this wider number, as brokers may change in between."""
 
 
 def draw_topic_id(random: Random) -> UUID:
-    """Draw a version 4 UUID, as Uuid.randomUuid does: not a reserved one, and none that is written with a dash first.
+    """Draw a version 4 UUID, as Uuid.randomUuid does: neither a reserved id, nor one whose base64 form starts with a dash.
 
-    In Kafka's base64 such an id would look like an option to the tools that take ids from the command line.
+    Tools that take ids from the command line would parse such an id as an option.
     """
     while True:
         topic_id = UUID(int=random.getrandbits(128), version=4)
@@ -25,7 +21,7 @@ def draw_topic_id(random: Random) -> UUID:
 
 
 def starts_with_dash(topic_id: UUID) -> bool:
-    """Tell whether Kafka's text of an id (base64 for URLs) starts with a dash: its first six bits are 62.
+    """Return whether Kafka's text of an id (base64 for URLs) starts with a dash: its first six bits are 62.
 
     >>> starts_with_dash(UUID("f8000000-0000-4000-8000-000000000000"))
     True

@@ -1,23 +1,21 @@
-"""Scheduling of events: those whose scopes overlap run one after another, all others at the same time.
+"""Event scheduler: serialises events with overlapping scopes, and runs all others concurrently.
 
-A turn lasts from the decision to the end of its writes, so that no decision is made on a state that another one is about to
-change; and yet the loop never waits for ZooKeeper with everything.
+An event holds its scope from the decision to the end of its writes, so that no decision is made on a state that another event is
+about to change. Events with other scopes go on while the store writes.
 
-Overlapping events run in the order of their arrival, except that events of the controller itself and of brokers pass those of
-clients: a failover or a change of an ISR does not wait behind 2,000 requests of a tool. An event of a client is passed by fewer
-than CLIENT_HANDICAP later events, so it is delayed and never starves.
+Overlapping events run in the order of their arrival, except that events of the controller and of brokers pass those of clients: a
+failover or a change of an ISR does not wait behind 2,000 requests of a tool. Fewer than CLIENT_HANDICAP later events pass an event
+of a client, so it is delayed and never starves.
 
-Sources: KIP-497, KIP-631 (Kafka's controller queues its own events without a bound). Leaves out what happens in a turn.
+`ScopeLocks` are hierarchical locks over everything, topics and partitions; they keep books and do not wait. A scope locks each thing
+that it names as a whole, and what contains that thing in part: a partition locks its topic and everything in part. On one thing,
+holders in part run together; a holder of the whole excludes all others. Claims are granted in the order of their keys, so the first
+claim of two that conflict always precedes the second. The cost of a claim and of its release depends on the length of the scope only:
+no list of waiting claims is scanned.
+
+Source: KIP-631 (Kafka's controller queues its own events without a bound).
 """
 
-# MERGED controller_core.shell.scheduler: """Hierarchical locks over scopes: everything, topics, partitions. Pure bookkeeping, no waiting.
-# MERGED controller_core.shell.scheduler:
-# MERGED controller_core.shell.scheduler: A scope locks each thing that it names as a whole, and what contains that thing in part: a partition locks its topic and
-# MERGED controller_core.shell.scheduler: everything in part. On one thing, holders in part run together; a holder of the whole excludes all others. Claims are
-# MERGED controller_core.shell.scheduler: granted in the order of their keys, so the first claim of two that conflict always precedes the second.
-# MERGED controller_core.shell.scheduler:
-# MERGED controller_core.shell.scheduler: A claim and its release cost what their scope is long, however many others wait: nothing is scanned.
-# MERGED controller_core.shell.scheduler: """
 import asyncio
 from bisect import bisect_left, insort
 from collections import Counter
@@ -38,12 +36,15 @@ Thing = TopicPartition | str
 EVERYTHING = ""
 """No topic has this name."""
 HELD = -1
-"""First part of a holder's key: nothing that waits precedes it."""
+"""First part of a holder's key: no waiting claim precedes it."""
+CLIENT_HANDICAP = 2 * MAX_CLIENT_WAITING
+"""Fewer later events than these pass an event of a client. This exceeds the number of clients' events that can wait, so that a new
+event of a broker passes all of them."""
 
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """A scope that waits or is held."""
+    """A scope that is held or waited for."""
 
     key: Key
     whole: tuple[Thing, ...]
@@ -53,26 +54,26 @@ class Claim:
 
 @dataclass(slots=True)
 class _Queue:
-    """Claims on one thing, ordered by key."""
+    """Claims of one thing, ordered by key."""
 
     whole: list[tuple[Key, Claim]] = field(default_factory=list)
     part: list[tuple[Key, Claim]] = field(default_factory=list)
 
     def grants_whole(self, key: Key) -> bool:
-        """Whether no other claim on this thing precedes one of the whole."""
+        """Whether no other claim of this thing precedes a claim of the whole."""
         return self.whole[0][0] == key and (not self.part or key < self.part[0][0])
 
     def grants_part(self, key: Key) -> bool:
-        """Whether no claim of the whole precedes one of a part."""
+        """Whether no claim of the whole precedes a claim of a part."""
         return not self.whole or key < self.whole[0][0]
 
     def first_whole(self) -> Iterator[Claim]:
-        """Give the claim of the whole that a claim of a part, just released, may have preceded."""
+        """Yield the first claim of the whole, which a released claim of a part may have preceded."""
         if self.whole:
             yield self.whole[0][1]
 
     def first_claims(self) -> Iterator[Claim]:
-        """Give the claims that a claim of the whole, just released, may have preceded alone."""
+        """Yield the claims that only a released claim of the whole may have preceded."""
         yield from self.first_whole()
         end = bisect_left(self.part, self.whole[0][0], key=_key) if self.whole else len(self.part)
         for _, claim in self.part[:end]:
@@ -80,32 +81,32 @@ class _Queue:
 
 
 class ScopeLocks:
-    """Claims on scopes."""
+    """Held and waiting claims of scopes."""
 
     def __init__(self) -> None:
         self._queues: dict[Thing, _Queue] = {}
 
     def claim(self, scope: Scope, key: Key) -> Claim:
-        """Add a claim; see `is_free` and `hold`."""
+        """Add a waiting claim; see `is_free` and `hold`."""
         claim = Claim(key, *_things(scope))
         self._insert(claim)
         return claim
 
     def is_free(self, claim: Claim) -> bool:
-        """Whether no claim that conflicts with this one precedes it."""
+        """Whether no conflicting claim precedes this one."""
         queues = self._queues
         return all(queues[thing].grants_part(claim.key) for thing in claim.part) and all(
             queues[thing].grants_whole(claim.key) for thing in claim.whole
         )
 
     def hold(self, claim: Claim) -> None:
-        """Grant a claim that is free: from now on it precedes all that wait, whatever their keys."""
+        """Grant a free claim: from now on it precedes all waiting claims, whatever their keys."""
         self._remove(claim)
         claim.key, claim.is_held = (HELD, claim.key[1]), True
         self._insert(claim)
 
     def release(self, claim: Claim) -> list[Claim]:
-        """Remove a claim, held or not; returns the waiting ones that may have become free, in order."""
+        """Remove a claim, held or waiting; returns the waiting claims that may have become free, in order."""
         self._remove(claim)
         found: dict[int, Claim] = {}
         for things, is_whole in ((claim.whole, True), (claim.part, False)):
@@ -146,7 +147,7 @@ def _key(entry: tuple[Key, Claim]) -> Key:
 
 
 def _things(scope: Scope) -> tuple[tuple[Thing, ...], tuple[Thing, ...]]:
-    """List what a scope locks as a whole, and what in part."""
+    """Return the things that a scope locks as a whole, and those that it locks in part."""
     if scope.everything:
         return (EVERYTHING,), ()
     partitions = [name for name in scope.partitions if name.topic not in scope.topics]
@@ -154,48 +155,44 @@ def _things(scope: Scope) -> tuple[tuple[Thing, ...], tuple[Thing, ...]]:
     return (*scope.topics, *partitions), (EVERYTHING, *topics_in_part)
 
 
-CLIENT_HANDICAP = 2 * MAX_CLIENT_WAITING
-"""Fewer later events than these pass an event of a client. More than clients' events can wait, so that all of those are passed."""
-
-
-class Turns:
-    """The queue of one controller's events."""
+class Scheduler:
+    """Scheduler of one controller's events."""
 
     def __init__(self) -> None:
         self._locks = ScopeLocks()
-        self._begins: dict[Claim, asyncio.Future[None]] = {}
-        """Claims that wait, and what their events wait for."""
+        self._admissions: dict[Claim, asyncio.Future[None]] = {}
+        """Waiting claims, and the futures that their events wait for."""
         self._waiting: Counter[Source] = Counter()
         self._arrivals = count()
         self._running = 0
 
     @property
     def waiting(self) -> int:
-        """How many events wait."""
-        return len(self._begins)
+        """Number of waiting events."""
+        return len(self._admissions)
 
     @property
-    def are_busy(self) -> bool:
-        """Whether any event is being processed or waits."""
+    def is_busy(self) -> bool:
+        """Whether any event runs or waits."""
         return bool(self._running or self._waiting)
 
     @asynccontextmanager
-    async def take(self, scope: Scope, source: Source = OWN) -> AsyncIterator[None]:
-        """Wait for the turn, and hold it. Raises OverloadedError when too many events of this source wait."""
+    async def run_exclusively(self, scope: Scope, source: Source = OWN) -> AsyncIterator[None]:
+        """Wait until no running event overlaps the scope, and hold the scope. Raises OverloadedError: too many events of the source wait."""
         limit = source.max_waiting
         if limit is not None and self._waiting[source] >= limit:
-            raise OverloadedError(f"{limit} events of this source ({source}) wait for their turn")
+            raise OverloadedError(f"too many waiting events of one source ({source}): the limit is {limit}")
         arrival = next(self._arrivals)
         handicap = CLIENT_HANDICAP if source.kind is SourceKind.CLIENT else 0
         claim = self._locks.claim(scope, (arrival + handicap, arrival))
-        begun = self._begins[claim] = asyncio.get_running_loop().create_future()
+        admitted = self._admissions[claim] = asyncio.get_running_loop().create_future()
         self._waiting[source] += 1
-        self._begin_if_free(claim)
+        self._admit_if_free(claim)
         try:
-            await begun
+            await admitted
         except asyncio.CancelledError:
-            # Cancelled while waiting, or after it was admitted and before it ran.
-            self._leave(claim)
+            # Cancelled while it waited, or after its admission and before it ran.
+            self._release(claim)
             raise
         finally:
             self._waiting[source] -= 1
@@ -206,16 +203,16 @@ class Turns:
             yield
         finally:
             self._running -= 1
-            self._leave(claim)
+            self._release(claim)
 
-    def _begin_if_free(self, claim: Claim) -> None:
+    def _admit_if_free(self, claim: Claim) -> None:
         if self._locks.is_free(claim):
             self._locks.hold(claim)
-            begun = self._begins.pop(claim)
-            if not begun.done():
-                begun.set_result(None)
+            admitted = self._admissions.pop(claim)
+            if not admitted.done():
+                admitted.set_result(None)
 
-    def _leave(self, claim: Claim) -> None:
-        self._begins.pop(claim, None)
+    def _release(self, claim: Claim) -> None:
+        self._admissions.pop(claim, None)
         for other in self._locks.release(claim):
-            self._begin_if_free(other)
+            self._admit_if_free(other)

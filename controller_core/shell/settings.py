@@ -1,6 +1,6 @@
-"""What a controller process is told at its start, checked before anything is opened.
+"""Settings of a controller process, validated before anything is opened.
 
-Leaves out the command line (steward) and what brokers tell (active.Defaults).
+The command line is in steward.controller_command; settings that brokers report are `active.Defaults`.
 """
 
 import re
@@ -10,9 +10,9 @@ from controller_core.shell.zookeeper.security import ZooKeeperSecurity
 from kafka_node.security.settings import SecuritySettings
 
 DEFAULT_SESSION_TIMEOUT_MS = 6_000
-"""How long a dead controller keeps its place. Kafka's brokers take 18 s; a controller should be missed for less."""
+"""Time until ZooKeeper ends the session of a dead controller. Kafka's brokers use 18 s; a controller should be replaced sooner."""
 DEFAULT_METRICS_PORT = 9404
-"""Where `/metrics`, `/readyz` and `/healthz` are served: the port of the Prometheus JMX exporter's examples."""
+"""Port of `/metrics`, `/readyz` and `/healthz`, as in the examples of the Prometheus JMX exporter."""
 
 _LISTENER = re.compile(
     r"(?P<name>[A-Za-z0-9_.-]{1,64})=(?:(?P<protocol>(?:SASL_)?(?:PLAINTEXT|SSL))://)?"
@@ -26,7 +26,7 @@ INT64_MAX = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One of the controller's listeners: Kafka's listener name, where it listens, and where it says that it is."""
+    """One of the controller's listeners: Kafka's listener name, bound address and advertised address."""
 
     name: str
     host: str
@@ -46,33 +46,33 @@ def parse_listener(text: str) -> Listener:
     if match is None:
         raise ValueError(
             f"listener {text!r} is not NAME=HOST:PORT or NAME=HOST:PORT,ADVERTISED_HOST:ADVERTISED_PORT, with SSL://, "
-            "SASL_PLAINTEXT:// or SASL_SSL:// before HOST where it speaks that"
+            "SASL_PLAINTEXT:// or SASL_SSL:// before HOST for another security protocol than PLAINTEXT"
         )
     host, port = match["host"].strip("[]"), int(match["port"])
     advertised_host = (match["advertised_host"] or host).strip("[]")
     advertised_port = int(match["advertised_port"] or port)
     if max(port, advertised_port) > MAX_PORT:
-        raise ValueError(f"listener {text!r} names a port over {MAX_PORT}")
-    if advertised_host in {"", "0.0.0.0", "::"}:  # noqa: S104 - looked for, not bound
-        raise ValueError(f"listener {text!r} listens on every address: say after a comma under which one it is reached")
+        raise ValueError(f"listener {text!r} has a port over {MAX_PORT}")
+    if advertised_host in {"", "0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
+        raise ValueError(f"listener {text!r} binds all addresses: add the advertised address after a comma")
     protocol = match["protocol"] or "PLAINTEXT"
     return Listener(match["name"].upper(), host, port, advertised_host, advertised_port, protocol)
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderBalance:
-    """Kafka's settings of the auto leader rebalance, with its defaults and its limits."""
+    """Settings of Kafka's auto leader rebalance, with Kafka's defaults and limits."""
 
     is_enabled: bool = True
     """`auto.leader.rebalance.enable`."""
     percentage: int = 10
-    """`leader.imbalance.per.broker.percentage`: how much of its leaderships a broker may lack. Any 32-bit integer, as in
-    Kafka: at 0 and below every leader is brought back, from 100 on none is."""
+    """`leader.imbalance.per.broker.percentage`: share of its preferred leaderships that a broker may lack. Any 32-bit integer, as
+    in Kafka: at 0 and below every leader is moved back, from 100 on none."""
     check_interval_seconds: int = 300
     """`leader.imbalance.check.interval.seconds`: at least 1."""
 
     def __post_init__(self) -> None:
-        """Refuse what Kafka's own ConfigDef refuses. Raises ValueError, in its words."""
+        """Validate like Kafka's ConfigDef. Raises ValueError with Kafka's message."""
         _check("leader.imbalance.per.broker.percentage", self.percentage, INT32_MIN, INT32_MAX)
         _check("leader.imbalance.check.interval.seconds", self.check_interval_seconds, 1, INT64_MAX)
 
@@ -86,12 +86,12 @@ def _check(name: str, value: int, lowest: int, highest: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerSettings:
-    """Kafka's settings of its authorizer; the ACLs themselves are in ZooKeeper."""
+    """Settings of Kafka's authorizer; the ACLs themselves are in ZooKeeper."""
 
     is_enabled: bool | None = None
-    """None: nobody said; then there is none, and there is no login at brokers that a relayed request could abuse."""
+    """None: not set. Then there is no authorizer, and the controller may not log in at brokers: a relayed request could abuse that."""
     super_users: frozenset[str] = frozenset()
-    """`super.users`, each TYPE:NAME; brokers have to be among them, or have an ACL for CLUSTER_ACTION."""
+    """`super.users`, each TYPE:NAME. Brokers must be among them, or have an ACL for CLUSTER_ACTION."""
     allow_everyone_if_no_acl: bool = False
     """`allow.everyone.if.no.acl.found`."""
 
@@ -100,7 +100,7 @@ class AuthorizerSettings:
         if wrong:
             raise ValueError(f"super user {wrong[0]!r} is not TYPE:NAME, such as User:admin")
         if not self.is_enabled and (self.super_users or self.allow_everyone_if_no_acl):
-            raise ValueError("super users and what is allowed without an ACL mean nothing without the authorizer")
+            raise ValueError("super users and allow.everyone.if.no.acl.found have no effect without the authorizer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +111,9 @@ class ControllerSettings:
     """`host:port,host:port/chroot`."""
     controller_id: int
     listeners: tuple[Listener, ...]
-    """One for each listener that the brokers have, by the same names, so that every client finds the controller."""
+    """One for each listener of the brokers, with the same name, so that every client finds the controller."""
     inter_broker_listener: str
-    """The listener by which brokers are told what to do, and by which they ask."""
+    """Name of the listener for requests to and from brokers."""
     session_timeout_ms: int = DEFAULT_SESSION_TIMEOUT_MS
     rack: str | None = None
     metrics_host: str = "127.0.0.1"
@@ -122,24 +122,24 @@ class ControllerSettings:
     security: SecuritySettings = field(default_factory=SecuritySettings)
     authorizer: AuthorizerSettings = field(default_factory=AuthorizerSettings)
     ignore_topic_policies: bool = False
-    """Serve clusters whose brokers set create.topic.policy.class.name or alter.config.policy.class.name, without the policies."""
+    """Serve clusters whose brokers set create.topic.policy.class.name or alter.config.policy.class.name, and ignore the policies."""
     zookeeper_security: ZooKeeperSecurity = field(default_factory=ZooKeeperSecurity)
 
     def __post_init__(self) -> None:
         names = [listener.name for listener in self.listeners]
         if not names:
-            raise ValueError("no listener is given: brokers and clients could not reach the controller")
+            raise ValueError("at least one listener is needed: brokers and clients connect to it")
         if len(set(names)) != len(names):
-            raise ValueError(f"a listener is given twice: {', '.join(names)}")
+            raise ValueError(f"duplicate listener names: {', '.join(names)}")
         if self.inter_broker_listener not in names:
             raise ValueError(
-                f"the inter-broker listener {self.inter_broker_listener} is none of the listeners {', '.join(names)}"
+                f"the inter-broker listener {self.inter_broker_listener} is not among the listeners {', '.join(names)}"
             )
         self.security.check_listeners(listener.security_protocol for listener in self.listeners)
         if self.security.logs_in_at_brokers and self.authorizer.is_enabled is None:
             raise ValueError(
-                "what is relayed reaches brokers under the controller's own login: say --authorizer, so that ACLs judge who may "
-                "do what, or --no-authorizer where whoever a listener lets in may do all that the controller may"
+                "relayed requests reach brokers under the controller's login: set --authorizer to check them against ACLs, or "
+                "--no-authorizer to give all clients of the listeners the permissions of the controller"
             )
         if self.controller_id < 0:
-            raise ValueError(f"the controller's id is {self.controller_id}; a number from 0 on is needed")
+            raise ValueError(f"the controller's id is {self.controller_id}; it must be at least 0")

@@ -1,26 +1,33 @@
-"""Checks of the controller's id: no broker has it, none may be given it automatically, and none has replicas under it.
+"""Checks that stop a controller which must not serve the cluster.
 
-Brokers and clients know the controller as one more broker under that id. Leaves out where it is read and when the checks are made (zookeeper.tenure).
+Identity: no broker has the controller's id, none can get it automatically, and no partition has replicas under it. Brokers and
+clients know the controller as one more broker under that id.
+
+Policies: brokers may name Java classes that validate new topics and changed configurations (KIP-108, KIP-133). A controller without
+these classes would break the rules of the cluster's owner silently.
 """
 
-# MERGED controller_core.shell.startup_checks: """Policies of brokers that the controller cannot apply: Java classes that judge new topics and changed configurations (KIP-108, KIP-133).
-# MERGED controller_core.shell.startup_checks:
-# MERGED controller_core.shell.startup_checks: A controller that creates topics without a policy that the cluster's owner has set would break the owner's rule silently.
-# MERGED controller_core.shell.startup_checks: """
 from collections.abc import Mapping, Sequence
 
 from controller_core.model.broker import Broker
 
 MAX_PARTITIONS_NAMED = 20
-"""Partitions that an error names: enough to recognise a broker by, and a line that a person still reads."""
+"""Partitions that an error names: enough to recognise the broker, in a line of readable length."""
+CREATE_TOPIC_POLICY = "create.topic.policy.class.name"
+ALTER_CONFIG_POLICY = "alter.config.policy.class.name"
+POLICY_SETTINGS = (CREATE_TOPIC_POLICY, ALTER_CONFIG_POLICY)
 
 
 class IdentityError(Exception):
-    """The controller's id is a broker's, or may become one."""
+    """The controller's id belongs to a broker, or a broker may get it."""
+
+
+class PolicyError(Exception):
+    """A broker has a policy that the controller cannot apply."""
 
 
 def is_registered(own: int, broker: Broker | None) -> IdentityError:
-    """Explain that a broker is registered under the controller's id; None: its registration cannot be decoded."""
+    """Return the error for a broker that is registered under the controller's id; None: its registration cannot be decoded."""
     endpoints = () if broker is None else broker.endpoints
     where = ", ".join(f"{endpoint.host}:{endpoint.port}" for endpoint in endpoints)
     return IdentityError(
@@ -30,7 +37,7 @@ def is_registered(own: int, broker: Broker | None) -> IdentityError:
 
 
 def holds_replicas(own: int, partitions: Sequence[str]) -> IdentityError:
-    """Explain that partitions name the controller's id as a broker with records."""
+    """Return the error for partitions that have replicas under the controller's id."""
     named = ", ".join(partitions[:MAX_PARTITIONS_NAMED])
     more = len(partitions) - MAX_PARTITIONS_NAMED
     return IdentityError(
@@ -43,7 +50,7 @@ def holds_replicas(own: int, partitions: Sequence[str]) -> IdentityError:
 
 
 def over_reserved_max(own: int, broker: int, reserved_max_id: int) -> IdentityError | None:
-    """Tell why an id cannot be the controller's that brokers may be given automatically; None when it can."""
+    """Return the error for an id that a broker may get automatically; None for a valid id."""
     if own <= reserved_max_id:
         return None
     return IdentityError(
@@ -52,17 +59,8 @@ def over_reserved_max(own: int, broker: int, reserved_max_id: int) -> IdentityEr
     )
 
 
-CREATE_TOPIC_POLICY = "create.topic.policy.class.name"
-ALTER_CONFIG_POLICY = "alter.config.policy.class.name"
-POLICY_SETTINGS = (CREATE_TOPIC_POLICY, ALTER_CONFIG_POLICY)
-
-
-class PolicyError(Exception):
-    """A broker has a policy that the controller cannot apply."""
-
-
 def unsupported_policies(broker: int, policies: Mapping[str, str]) -> PolicyError | None:
-    """Tell why the controller must not serve a cluster with these policies; None when there are none."""
+    """Return the error for policies of a broker; None when there are none."""
     if not policies:
         return None
     found = " and ".join(f"{name}={class_name}" for name, class_name in sorted(policies.items()))

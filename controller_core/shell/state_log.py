@@ -1,7 +1,7 @@
-"""The state-change log: one line for each transition, in words and fields that a person can search for.
+"""State-change log: one line for each state transition, with fields to search for.
 
-Leaves out what is not a transition. Large changes are summed up after a bound, so that a broker's death with 100,000 leaders
-does not write 100,000 lines before anything else happens.
+Large changes are summarised after a limit, so that the failure of a broker with 100,000 leaders does not write 100,000 lines before
+anything else happens.
 """
 
 import logging
@@ -17,21 +17,21 @@ from kafka_node.errors import Failure
 log = logging.getLogger("steward.state_change")
 
 MAX_LINES_PER_CHANGE = 50
-"""Partitions of one change that get a line of their own; the others are counted."""
+"""Partitions of one change with a line each; the others are counted."""
 
 
 def log_change(cluster: Cluster, change: changes.Change) -> None:
-    """Write down a committed change; called before it is applied, so that what was is known still."""
+    """Log a committed change; to be called before the change is applied, since lines contain the former state."""
     match change:
         case changes.PartitionStates():
             _log_states(cluster, change)
         case changes.BrokersObserved():
             now, before = {broker.id for broker in change.brokers}, set(cluster.brokers)
             if now != before:
-                log.info("brokers", extra={"came": sorted(now - before), "left": sorted(before - now)})
+                log.info("Live brokers changed", extra={"joined": sorted(now - before), "left": sorted(before - now)})
             log_unreachable(cluster, change)
         case changes.ControlledShutdownStarted(broker=broker):
-            log.info("broker is shutting down", extra={"broker": broker})
+            log.info("Controlled shutdown of a broker started", extra={"broker": broker})
         case changes.OfflineReplicasObserved(broker=broker, offline=offline, online=online, refused=refused):
             if refused:
                 extra = {
@@ -39,52 +39,52 @@ def log_change(cluster: Cluster, change: changes.Change) -> None:
                     "partitions": _named(tuple(refused)),
                     "errors": sorted(set(refused.values())),
                 }
-                log.warning("Broker refuses replicas", extra=extra)
+                log.warning("Broker rejected replicas", extra=extra)
             if offline or online:
                 log.log(
                     logging.WARNING if offline else logging.INFO,
-                    "replicas in failed log directories",
-                    extra={"broker": broker, "offline": _named(offline), "online_again": _named(online)},
+                    "Offline replicas changed",
+                    extra={"broker": broker, "offline": _named(offline), "online": _named(online)},
                 )
         case changes.UncleanElectionObserved(topics=topics, defaults=defaults):
             by_default = {source.value: allowed for source, allowed in defaults.items()}
-            log.info("unclean elections", extra={"topics": dict(topics), "by_default": by_default})
+            log.info("Unclean leader election settings changed", extra={"topics": dict(topics), "defaults": by_default})
         case changes.TopicAdded(name=name, origin=origin):
-            log.info("topic", extra={"topic": name, "origin": origin.value, "partitions": len(change.partitions)})
+            log.info("Topic added", extra={"topic": name, "origin": origin.value, "partitions": len(change.partitions)})
         case changes.TopicIdAssigned(topic=name, topic_id=topic_id):
-            log.info("Assigned a topic id", extra={"topic": name, "topic_id": str(topic_id)})
+            log.info("Topic id assigned", extra={"topic": name, "topic_id": str(topic_id)})
         case changes.PartitionsAdded(topic=name):
-            log.info("partitions added", extra={"topic": name, "added": len(change.partitions)})
+            log.info("Partitions added", extra={"topic": name, "added": len(change.partitions)})
         case changes.MovesStarted(topic=name, moves=moves):
-            log.info("moves started", extra={"topic": name, "partitions": len(moves)})
+            log.info("Reassignment started", extra={"topic": name, "partitions": len(moves)})
         case changes.MovesFinished(topic=name, replicas=replicas):
-            log.info("moves finished", extra={"topic": name, "partitions": len(replicas)})
+            log.info("Reassignment finished", extra={"topic": name, "partitions": len(replicas)})
         case changes.PendingReassignmentRequestsChanged(refused=refused):
-            _log_failures("requested move refused", refused)
+            _log_failures("Requested reassignment rejected", refused)
         case changes.ElectionRequestsProcessed(failed=failed):
-            _log_failures("requested preferred leader not elected", failed)
+            _log_failures("Requested preferred leader not elected", failed)
         case changes.DeletionQueued(topics=names):
-            log.info("deletion queued", extra={"topics": list(names)})
+            log.info("Topic deletion queued", extra={"topics": list(names)})
         case changes.DeletionStarted(topic=name):
-            log.info("deletion started", extra={"topic": name, "brokers": sorted(change.waiting)})
+            log.info("Topic deletion started", extra={"topic": name, "brokers": sorted(change.waiting)})
         case changes.DeletionBlocked(topic=name, reason=reason):
-            log.info("deletion waits", extra={"topic": name, "why": reason})
+            log.info("Topic deletion is waiting", extra={"topic": name, "reason": reason})
         case changes.StrayReplicasObserved(broker=broker, partitions=partitions):
             log.warning("Deleting stray logs", extra={"broker": broker, "partitions": _named(partitions)})
         case changes.BrokerUnregistered(broker=broker):
-            log.info("Broker unregistered; its logs are no longer waited for", extra={"broker": broker})
+            log.info("Broker unregistered; topic deletions no longer wait for its logs", extra={"broker": broker})
         case changes.DeletionDequeued(names=names):
-            log.info("Names removed from the deletion queue", extra={"topics": list(names)})
+            log.info("Topics removed from the deletion queue", extra={"topics": list(names)})
         case changes.TopicDeletionObserved(setting=setting):
-            log.info("Topic deletion", extra={"delete.topic.enable": setting.value})
+            log.info("Topic deletion setting changed", extra={"delete.topic.enable": setting.value})
         case changes.TopicRemoved(topic=name):
-            log.info("topic removed", extra={"topic": name})
+            log.info("Topic removed", extra={"topic": name})
         case _:
             pass
 
 
 def _named(partitions: Sequence[TopicPartition]) -> list[str]:
-    """Name partitions, the first of many."""
+    """Name partitions, at most a limited number."""
     named = [f"{name.topic}-{name.partition}" for name in partitions[:MAX_LINES_PER_CHANGE]]
     more = len(partitions) - len(named)
     return [*named, f"and {more} more"] if more else named
@@ -92,26 +92,26 @@ def _named(partitions: Sequence[TopicPartition]) -> list[str]:
 
 def _log_states(cluster: Cluster, change: changes.PartitionStates) -> None:
     columns = cluster.columns
-    for place, row in enumerate(change.rows[:MAX_LINES_PER_CHANGE].tolist()):
+    for index, row in enumerate(change.rows[:MAX_LINES_PER_CHANGE].tolist()):
         name = cluster.name_of(row)
-        unclean = change.unclean is not None and bool(change.unclean[place])
+        unclean = change.unclean is not None and bool(change.unclean[index])
         log.log(
-            logging.WARNING if unclean or change.leader[place] == NO_LEADER else logging.INFO,
-            "partition",
+            logging.WARNING if unclean or change.leader[index] == NO_LEADER else logging.INFO,
+            "Partition state changed",
             extra={
                 "topic": name.topic,
                 "partition": name.partition,
                 "leader_before": int(columns.leader[row]),
-                "leader": int(change.leader[place]),
-                "leader_epoch": int(change.leader_epoch[place]),
+                "leader": int(change.leader[index]),
+                "leader_epoch": int(change.leader_epoch[index]),
                 "isr_before": columns.isr_of(row),
-                "isr": unpad(change.isr[place]),
+                "isr": unpad(change.isr[index]),
                 "unclean": unclean,
             },
         )
     more = len(change.rows) - MAX_LINES_PER_CHANGE
     if more > 0:
-        log.info("partitions, and more", extra={"more": more})
+        log.info("Further partition states changed", extra={"more": more})
 
 
 def log_unreachable(cluster: Cluster, change: changes.BrokersObserved) -> None:
@@ -122,14 +122,19 @@ def log_unreachable(cluster: Cluster, change: changes.BrokersObserved) -> None:
             log.error(
                 "Broker counts as down: its registration lacks the inter-broker listener. Add the listener to the broker, "
                 "or set the controller's inter-broker listener to the brokers' inter.broker.listener.name",
-                extra={"broker": broker.id, "its_listeners": [endpoint.listener for endpoint in broker.endpoints]},
+                extra={"broker": broker.id, "listeners": [endpoint.listener for endpoint in broker.endpoints]},
             )
 
 
-def _log_failures(words: str, failures: Mapping[TopicPartition, Failure]) -> None:
+def _log_failures(event: str, failures: Mapping[TopicPartition, Failure]) -> None:
     for name, failure in islice(failures.items(), MAX_LINES_PER_CHANGE):
-        extra = {"topic": name.topic, "partition": name.partition, "why": failure.message, "error": failure.code.name}
-        log.warning(words, extra=extra)
+        extra = {
+            "topic": name.topic,
+            "partition": name.partition,
+            "error": failure.code.name,
+            "reason": failure.message,
+        }
+        log.warning(event, extra=extra)
     more = len(failures) - MAX_LINES_PER_CHANGE
     if more > 0:
-        log.warning("%s, and more", words, extra={"more": more})
+        log.warning("%s, and more", event, extra={"more": more})

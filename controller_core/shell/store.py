@@ -1,21 +1,19 @@
-"""Interface of the store that keeps the cluster's metadata, as used by the controller's loop.
+"""Interfaces of the stores of metadata.
 
-    loop ── commit(changes) ──► store ── committed changes, in order ──► loop: apply, notify brokers
+    loop ── commit(changes) ──► Store ── committed changes, in order ──► loop: apply, notify brokers
 
-The loop never applies a change by itself: the store passes on each committed change, and only those. On the active controller that
-happens while `commit` or `reread` runs. On a standby a store that replicates a log passes on the same changes in the log's order, so that
-both reach the same state. A store without a log (ZooKeeper) keeps the order within each decision; decisions that run at the same time
-concern different partitions (turns).
+`Store` keeps the metadata that decisions change. The loop never applies a change by itself: the store delivers each committed change,
+and only those. On the active controller that happens while `commit` or `reread` runs. On a standby, a store that replicates a log
+delivers the same changes in the log's order, so that both reach the same state. A store without a log (ZooKeeper) keeps the order within
+each decision; decisions that run at the same time concern different partitions (`scheduler`). Each store has its own fence against
+writes of a former controller: its writes raise TermEndedError once the fence does not hold.
 
-Leaves out who may write (each store has its own fence: its writes raise TenureLostError once it does not hold).
+`AclStore`, `EntityConfigStore` and `FeatureStore` are used by the authorizer and by request handlers. They do not belong to a term: a
+process that is not the active controller reads from them and, where Kafka lets every broker do so, writes to them. They return an error
+as a Failure, which is sent to the client. Names are those of the model; their encoding is up to the store. The brokers' defaults are in
+`active` (Defaults, TopicDefault): brokers report them, no store contains them.
 """
 
-# MERGED controller_core.shell.store: """Interfaces of the stores of ACLs, entity configurations and features, as used by the authorizer and by request handlers.
-# MERGED controller_core.shell.store:
-# MERGED controller_core.shell.store: None of them belongs to a term: a process that is not the controller reads and, where Kafka lets every broker do so, changes them too.
-# MERGED controller_core.shell.store: A store returns what goes wrong as a Failure, ready to be an answer. Names are the model's; how a store writes them is its own matter.
-# MERGED controller_core.shell.store: The brokers' defaults are in `active` (Defaults, TopicDefault): brokers report them, no store has them.
-# MERGED controller_core.shell.store: """
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +31,7 @@ from kafka_node.errors import Failure
 
 
 class StoreError(Exception):
-    """The store cannot be read or written any more: the active term ends. Its cause is the store's own error."""
+    """The store can no longer be read or written: the active term ends. The cause is the store's own error."""
 
 
 @dataclass(slots=True)
@@ -41,15 +39,15 @@ class Outcome:
     """Result of writing a decision's changes."""
 
     committed: list[Change] = field(default_factory=list)
-    """In the order of the decision; of partition states those rows that were written."""
+    """In the order of the decision; a change of partition states has the written rows only."""
     stale_rows: list[int] = field(default_factory=list)
     """Rows whose write was refused or is unknown: their state must be read again."""
     stale_topics: list[str] = field(default_factory=list)
     """Topics whose record differs from what the decision assumed."""
     stale_producer_ids: bool = False
-    """The last block of producer ids is not the one it was thought to be."""
+    """The last block of producer ids differs from what the decision assumed."""
     unknown: bool = False
-    """The connection was lost: what was sent may be written or not."""
+    """The connection was lost: changes may have been written or not."""
 
     @property
     def is_whole(self) -> bool:
@@ -59,16 +57,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """Result of reading again what a write was refused for."""
+    """Result of reading again what an outcome reports as stale."""
 
     changed: bool = False
     """Whether anything differed from the known state; it is applied already."""
-    strangers: tuple[events.TopicRecord, ...] = ()
-    """Topics that were not known: to be decided on."""
+    unknown_topics: tuple[events.TopicRecord, ...] = ()
+    """Topics that were not known before: the caller decides on them."""
 
 
 Deliver = Callable[[Sequence[Change]], Awaitable[None]]
-"""Receives committed changes in order, applies them and returns afterwards. Raises TenureLostError when the term has ended.
+"""Receives committed changes in order, applies them and returns afterwards. Raises TermEndedError when the term has ended.
 
 A store with a log makes one call after the other; ZooKeeper's makes one for each decision, and those may overlap."""
 
@@ -86,55 +84,55 @@ class Store(Protocol):
     async def commit(self, cluster: Cluster, changes: Sequence[Change]) -> Outcome:
         """Write a decision's changes, and deliver those that are committed in the decision's order before returning.
 
-        Raises TenureLostError when the fence does not hold, StoreError.
+        Raises TermEndedError when the fence does not hold, StoreError.
         """
 
     async def reread(self, cluster: Cluster, outcome: Outcome) -> Reread:
-        """Read again what an outcome reports as stale, and deliver what differs. Raises TenureLostError, StoreError."""
+        """Read again what an outcome reports as stale, and deliver what differs. Raises TermEndedError, StoreError."""
 
 
 UpdateEntries = Callable[[Entries], Entries]
-"""Makes a pattern's entries out of the present ones."""
+"""Returns a pattern's new entries, from the current ones."""
 Config = Mapping[str, str]
 UpdateConfig = Callable[[Config], Config | Failure]
-"""Makes a configuration out of the present one, or refuses to."""
+"""Returns the new configuration from the current one, or a Failure to refuse the update."""
 FeatureOutcomes = Mapping[str, Failure | None]
 """Result of an update, by feature."""
 
 
-class Known:
-    """The ACLs as last read; they outlive the connection to the store, since old ACLs are better than none."""
+class AclCache:
+    """The ACLs as last read. They are kept while the store is disconnected: old ACLs are better than none."""
 
     def __init__(self) -> None:
         self.acls = Acls()
         self.loaded = asyncio.Event()
-        """Set once all have been read, and for good."""
+        """Set once all ACLs have been read; never cleared."""
 
 
 class AclStore(Protocol):
     """Changes the cluster's ACLs."""
 
     async def change(self, pattern: Pattern, update: UpdateEntries) -> Failure | None:
-        """Replace a pattern's entries by what `update` makes of them; None when that is written, or was so already."""
+        """Replace a pattern's entries by those that `update` returns; None when they are written, or did not change."""
 
 
 class EntityConfigStore(Protocol):
     """Configurations of users, client ids, client ids of users, and addresses: quotas and SCRAM credentials."""
 
     async def read(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, Config] | Failure:
-        """Read configurations; an entity without one has an empty one."""
+        """Read configurations; an entity without a configuration gets an empty one."""
 
     async def read_users(self) -> dict[EntityName, Config] | Failure:
-        """Read the configurations of all users that have one."""
+        """Read the configurations of all users that have a configuration."""
 
     async def names(self, entity_type: QuotaEntityType) -> list[EntityName] | Failure:
         """List the entities of a type that have a configuration."""
 
     async def client_ids_of(self, users: Sequence[EntityName]) -> dict[EntityName, list[EntityName]] | Failure:
-        """List the client ids that have a configuration for one user only, by user."""
+        """List the client ids with a configuration that is specific to one of these users, by user."""
 
     async def change(self, entity: QuotaEntity, change: UpdateConfig, *, validate_only: bool = False) -> Failure | None:
-        """Replace an entity's configuration by what `change` makes of it; None when that is written, or would be."""
+        """Replace an entity's configuration by the one that `change` returns; None when it is written, or valid."""
 
     def may_have_config(self, entity: QuotaEntity) -> bool:
         """Return whether the store can hold a configuration under these names."""

@@ -1,6 +1,6 @@
 """Authorization of each API in ZooKeeper mode, where the controller serves a request or relays it to a broker.
 
-Served requests that are authorized per topic have no operations here (`shell.admin.screens`). A relayed request is sent with the
+Served requests that are authorized per topic have no operations here (`shell.admin.topic_authorization`). A relayed request is sent with the
 controller's principal, so everything that a broker would authorize is authorized here. Where a broker would process the authorized
 part of a request, or omit unauthorized parts of the response, the whole request is refused here.
 
@@ -16,7 +16,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
 SCREENED: Row = ()
-"""Each topic is authorized separately: see `shell.admin.screens`."""
+"""Each topic is authorized separately: see `shell.admin.topic_authorization`."""
 
 ADD_PARTITIONS_OF_BROKERS_FROM = 4
 """AddPartitionsToTxn: from this version on, brokers send it for their clients (KIP-890)."""

@@ -121,7 +121,7 @@ def test_state_of_a_standby_is_printed(served: Served) -> None:
 
 def test_missing_topic_is_an_error(served: Served, cluster: Cluster) -> None:
     """A mistyped name."""
-    with pytest.raises(StateError, match="there is no topic order, or another process holds the cluster"):
+    with pytest.raises(StateError, match="topic order does not exist, or another process is the active controller"):
         fetch(served.probes(cluster), "order")
 
 

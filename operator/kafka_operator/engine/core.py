@@ -1,4 +1,4 @@
-"""The engine's parts, joined; the same in production and in tests, which give other ports, clocks and random sources."""
+"""Composition of the engine, the same in production and in tests; tests pass other ports, clocks and random sources."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.auto_rebalances import AutoRebalances
@@ -40,7 +41,7 @@ from kafka_operator.names import KAFKA_KINDS, SPARK_KINDS, ClusterRef, Key, Kind
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """The parts that a process runs and asks."""
+    """Components that the process runs and uses."""
 
     cache: Cache
     figures: Figures
@@ -77,11 +78,9 @@ def build_core(
     serves: Callable[[ClusterRef], bool] = lambda _: True,
     spark: SparkPorts | None = None,
 ) -> Core:
-    """Join the parts; without `pods` no broker's pod is looked after, with `drain` nodes are looked at as well.
+    """Join the parts. Broker pods are reconciled only with `pods`, node drains only with `drain`, SparkApplications only with `spark`.
 
-    SparkApplications are served with `spark` alone.
-
-    All resources are known, and those that refer to a Cluster that this process `serves` are worked on.
+    All resources are cached; only those of Clusters for which `serves` is true are reconciled.
     """
     cache = Cache()
     retries = Retries(clock, rng)
@@ -103,25 +102,14 @@ def build_core(
         Kind.ELECTION: ElectionReconciler(cache, links, writer, retries, now),
         Kind.REASSIGNMENT: ReassignmentReconciler(cache, links, writer, retries, now, PlanStore(kube), Meters(clock)),
     }
-
-    runner: SparkReconciler | None = None
+    spark_applications: SparkReconciler | None = None
     if spark is not None:
-        runner = SparkReconciler(cache, spark, writer, metrics, now, clock, wake)
-        reconcilers[Kind.SPARK_APPLICATION] = runner
+        spark_applications = SparkReconciler(cache, spark, writer, metrics, now, clock, wake)
+        reconcilers[Kind.SPARK_APPLICATION] = spark_applications
         reconcilers[Kind.SCHEDULED_SPARK_APPLICATION] = ScheduleReconciler(
             cache, spark.kube, writer, metrics, now, wake, spark.namespaces
         )
-
-    def lane_of(key: Key) -> Lane | None:
-        if key.kind in {Kind.CLUSTER, *SPARK_KINDS}:  # lanes of their own, also for what is gone
-            ref = ClusterRef(key.namespace, key.name)
-        else:
-            resource = cache.get(key)
-            if resource is None:
-                return None
-            ref = ref_of(resource)
-        return Lane(key.kind, ref) if serves(ref) else None
-
+    lane_of = partial(_lane_of, cache, serves)
     loop = Loop(lane_of, reconcilers, retries, metrics, clock=clock, linger_s=linger_s, capacity=capacity)
     watch_lag = WatchLag(clock)
     kinds = KAFKA_KINDS if spark is None else (*KAFKA_KINDS, *SPARK_KINDS)
@@ -137,5 +125,17 @@ def build_core(
         parting=Parting(kube, writer),
         resync=resync,
         watch_lag=watch_lag,
-        spark=runner,
+        spark=spark_applications,
     )
+
+
+def _lane_of(cache: Cache, serves: Callable[[ClusterRef], bool], key: Key) -> Lane | None:
+    """Return the queue of a resource; None where the resource is unknown, or this process does not serve its Cluster."""
+    if key.kind in {Kind.CLUSTER, *SPARK_KINDS}:  # queues of their own, also for deleted resources
+        ref = ClusterRef(key.namespace, key.name)
+    else:
+        resource = cache.get(key)
+        if resource is None:
+            return None
+        ref = ref_of(resource)
+    return Lane(key.kind, ref) if serves(ref) else None

@@ -1,4 +1,4 @@
-"""A tenure, and a whole process, that end with their tests."""
+"""A term, and a whole process, that end with their tests."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,39 +7,39 @@ import pytest
 
 from controller_core.shell import broker_settings as learning_module
 from controller_core.shell.zookeeper import controller_election as presence_module
-from controller_core.shell.zookeeper import sessions as lives_module
+from controller_core.shell.zookeeper import sessions as sessions_module
 from kafka_wire.net.backoff import Backoff
-from tests.controller_core.shell.process_life import Life
-from tests.controller_core.shell.tenures import Tenure
+from tests.controller_core.shell.running_process import RunningProcess
+from tests.controller_core.shell.terms import Term
 
 
 @pytest.fixture
-async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
-    """A tenure over brokers 1, 2 and 3."""
-    tenure = Tenure(monkeypatch, 1, 2, 3)
-    yield tenure
-    await tenure.controller.close()
-    assert tenure.controller._tasks == set()
+async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
+    """A term over brokers 1, 2 and 3."""
+    term = Term(monkeypatch, 1, 2, 3)
+    yield term
+    await term.controller.close()
+    assert term.controller._tasks == set()
 
 
 @pytest.fixture
-async def life(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Life]:
-    """A process that is not started yet, and ends with its test; every task and session of it ends, too."""
-    life = Life()
-    monkeypatch.setattr(lives_module.ZooKeeperSession, "connect", life.connect)
-    monkeypatch.setattr(learning_module, "inquire", life.inquire)
-    monkeypatch.setattr(lives_module, "PAUSES", Backoff(initial_ms=1, cap_ms=2))
-    monkeypatch.setattr(lives_module, "RECONNECT_S", 0.001)
+async def running(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningProcess]:
+    """A process that is not started yet and ends with its test, with all of its tasks and sessions."""
+    running = RunningProcess()
+    monkeypatch.setattr(sessions_module.ZooKeeperSession, "connect", running.connect)
+    monkeypatch.setattr(learning_module, "read_broker_settings", running.read_broker_settings)
+    monkeypatch.setattr(sessions_module, "SESSION_PAUSES", Backoff(initial_ms=1, cap_ms=2))
+    monkeypatch.setattr(sessions_module, "RECONNECT_S", 0.001)
     monkeypatch.setattr(presence_module, "RETRY_S", 0.001)
 
     async def no_chroot(_settings: object) -> None:
         pass
 
-    monkeypatch.setattr(lives_module, "ensure_chroot", no_chroot)
-    yield life
-    life.process.stop()
-    if life.run is not None:
-        await asyncio.gather(life.run, return_exceptions=True)
+    monkeypatch.setattr(sessions_module, "ensure_chroot", no_chroot)
+    yield running
+    running.process.stop()
+    if running.run is not None:
+        await asyncio.gather(running.run, return_exceptions=True)
     await asyncio.sleep(0)
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
-    assert all(session.closed for session in life.sessions)
+    assert all(session.closed for session in running.sessions)

@@ -10,7 +10,7 @@ from controller_core.shell.store import Deliver, Outcome, Reread
 
 
 class LogStore:
-    """Implements `shell.store.Store`. An append is committed when a test says so."""
+    """Implements `shell.store.Store`. An append is committed when the test allows it."""
 
     def __init__(self) -> None:
         self.pace = Pace()
@@ -33,5 +33,5 @@ class LogStore:
         return Outcome(list(changes))
 
     async def reread(self, _cluster: Cluster, _outcome: Outcome) -> Reread:
-        """Nobody else writes a log."""
+        """Never called: no other process writes the log."""
         raise AssertionError("a log refuses nothing")

@@ -1,13 +1,13 @@
 """Golden scripts: text in, text out, read as a specification and reviewed as a diff.
 
-    # What the block shows, and where the rule comes from.
+    # What the block shows, and the source of the rule.
     command with words
     another command
     ----
-    what came of it
+    result
 
-A script is blocks with a blank line between them; everything under `----` is written by the code under test. With
-REWRITE_GOLDEN=1 in the environment the scripts are written anew instead of being compared.
+A script is blocks with a blank line between them; the code under test writes everything under `----`. With REWRITE_GOLDEN=1 in the
+environment the scripts are rewritten instead of being compared.
 """
 
 import os
@@ -15,13 +15,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 Do = Callable[[str], Awaitable[list[str]]]
-"""Carries out one command; returns the lines to be written."""
+"""Runs one command; returns the lines of its result."""
 
 LINE = "----"
 
 
 async def check_script(script: Path, do: Do) -> None:
-    """Carry out a script's commands and compare what comes of them, or write it down."""
+    """Run a script's commands, and compare the results with those in the script, or rewrite them."""
     expected = _read(script)
     actual = "\n".join([await _block(block, do) for block in expected.split("\n\n")])
     _compare(script, expected, actual)
@@ -35,12 +35,12 @@ def _compare(script: Path, expected: str, actual: str) -> None:
     if os.environ.get("REWRITE_GOLDEN") == "1":
         script.write_text(actual, encoding="utf-8")
         return
-    assert actual == expected, f"{script.name} tells another story; REWRITE_GOLDEN=1 writes it anew"
+    assert actual == expected, f"{script.name} differs; REWRITE_GOLDEN=1 rewrites it"
 
 
 async def _block(block: str, do: Do) -> str:
     given = [line for line in block.strip("\n").split(f"\n{LINE}")[0].split("\n") if line != LINE]
     commands = [line for line in given if not line.startswith("#")]
-    told = [line for command in commands for line in await do(command)]
-    assert "" not in told, "a blank line would end the block"
-    return "\n".join([*given, LINE, *(told or ["nothing"])]) + "\n"
+    results = [line for command in commands for line in await do(command)]
+    assert "" not in results, "a blank line would end the block"
+    return "\n".join([*given, LINE, *(results or ["nothing"])]) + "\n"

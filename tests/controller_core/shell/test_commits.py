@@ -1,4 +1,4 @@
-"""Waiting for a state of the cluster (commits)."""
+"""Waiting for a condition on the cluster, which is checked after each commit."""
 
 import asyncio
 
@@ -20,11 +20,11 @@ async def test_a_waiter_goes_on_when_its_condition_holds() -> None:
     assert await waiting
 
 
-async def test_a_condition_that_holds_is_not_waited_for() -> None:
-    """Also without any time to wait."""
+async def test_a_condition_that_holds_already_needs_no_wait() -> None:
+    """Also with a timeout of 0."""
     assert await Commits().wait_until(lambda: True, 0)
 
 
-async def test_a_wait_ends_with_its_time() -> None:
+async def test_a_wait_times_out() -> None:
     """The condition never holds."""
     assert not await Commits().wait_until(lambda: False, 1)

@@ -1,4 +1,4 @@
-"""What probes and Prometheus ask over HTTP."""
+"""HTTP endpoints for probes, Prometheus and /state."""
 
 from collections.abc import AsyncIterator
 
@@ -27,11 +27,11 @@ class World:
 
     @property
     def port(self) -> int:
-        """Where they listen."""
+        """Their port."""
         return int(self.probes._runner.addresses[0][1])
 
     async def ask(self, path: str, method: str = "GET", data: bytes | None = None) -> tuple[int, str, str]:
-        """Ask; returns the status, the content type and the text."""
+        """Send a request; returns status, content type and text."""
         async with aiohttp.ClientSession() as client:
             url = f"http://127.0.0.1:{self.port}{path}"
             async with client.request(method, url, data=data) as response:
@@ -47,20 +47,20 @@ async def world() -> AsyncIterator[World]:
     await world.probes.close()
 
 
-async def test_whoever_answers_is_healthy(world: World) -> None:
-    """The loop turns."""
+async def test_a_process_that_answers_is_healthy(world: World) -> None:
+    """The event loop runs."""
     assert await world.ask("/healthz") == (200, "text/plain", "ok\n")
 
 
-async def test_readiness_says_why_not(world: World) -> None:
-    """503 takes a pod out of service; the text is for people."""
+async def test_readiness_contains_the_reason(world: World) -> None:
+    """503 takes a pod out of service; the text is for the user."""
     assert await world.ask("/readyz") == (200, "text/plain", "ok\n")
     world.why_not_ready = "no session with ZooKeeper"
 
     assert await world.ask("/readyz") == (503, "text/plain", "no session with ZooKeeper\n")
 
 
-async def test_metrics_are_looked_at_when_they_are_asked_for(world: World) -> None:
+async def test_metrics_are_computed_for_each_scrape(world: World) -> None:
     """Passes over all columns belong to a scrape, not to a decision."""
     status, content_type, text = await world.ask("/metrics")
 
@@ -68,35 +68,35 @@ async def test_metrics_are_looked_at_when_they_are_asked_for(world: World) -> No
     assert "kafka_controller_kafkacontroller_activecontrollercount 0.0" in text
 
 
-async def test_the_state_is_told_as_json(world: World) -> None:
-    """All of it, or one topic's."""
+async def test_the_state_is_served_as_json(world: World) -> None:
+    """The whole state, or that of one topic."""
     assert await world.ask("/state") == (200, "application/json", '{"active": true}')
     assert await world.ask("/state?topic=orders") == (200, "application/json", '{"topic": "orders"}')
 
 
-async def test_a_topic_that_is_not_there_is_not_found(world: World) -> None:
-    """A mistyped name, or a standby is asked."""
+async def test_an_unknown_topic_is_not_found(world: World) -> None:
+    """The name is misspelled, or the process is a standby."""
     status, _, text = await world.ask("/state?topic=order")
 
-    assert (status, text) == (404, "there is no topic order, or another process holds the cluster\n")
+    assert (status, text) == (404, "topic order does not exist, or another process is the active controller\n")
 
 
 @pytest.mark.parametrize(
     ("remote", "is_told"),
     [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("10.0.0.7", False), (None, False), ("unknown", False)],
 )
-def test_the_state_is_told_to_this_machine_alone(remote: str | None, is_told: bool) -> None:
-    """It names topics; whoever may scrape metrics need not know them."""
+def test_the_state_is_served_to_local_callers_only(remote: str | None, is_told: bool) -> None:
+    """It names topics, which a process that scrapes metrics need not know."""
     assert is_told is is_this_machine(remote)
 
 
-async def test_nothing_can_be_changed_here(world: World) -> None:
-    """No path takes anything, and none but the three is there."""
+async def test_only_get_requests_of_known_paths_are_served(world: World) -> None:
+    """Nothing can be changed over HTTP."""
     assert (await world.ask("/metrics", "POST", b"x" * 100_000))[0] == 405
     assert (await world.ask("/"))[0] == 404
     assert (await world.ask("/metrics/../secret"))[0] == 404
 
 
 async def test_probes_that_never_listened_can_be_closed() -> None:
-    """Their port was taken."""
+    """Their port was in use."""
     await World().probes.close()

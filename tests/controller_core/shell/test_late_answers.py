@@ -1,4 +1,4 @@
-"""Answers of brokers that come late, read as the product reads them: from the request's and the response's bodies."""
+"""Late answers of brokers, decoded from the bodies of request and response."""
 
 from collections.abc import AsyncIterator
 
@@ -7,62 +7,62 @@ import pytest
 from controller_core.model.events import AlterReassignments, StopReplicaAnswered
 from controller_core.model.move import MoveStage
 from controller_core.model.sends import SendStopReplica
-from controller_core.shell.brokers.answers import meaning_of
+from controller_core.shell.brokers.answers import interpret_answer
 from controller_core.shell.brokers.requests import stop_replica
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from tests.controller_core.shell.tenures import Tenure, isr_wish, settled
+from tests.controller_core.shell.terms import Term, isr_request, settled
 from tests.controller_core.shell.zookeeper.vocabulary import tp
 
 TAKEN: Body = {"error_code": ErrorCode.NONE, "partition_errors": []}
 
 
-async def move_away_and_back(tenure: Tenure) -> Body:
-    """Move orders-0 from 1 to 4, begin to bring 1 back, cancel that; returns the first StopReplica, unanswered."""
+async def move_away_and_back(term: Term) -> Body:
+    """Move orders-0 from 1 to 4, start to add 1 again, cancel that; returns the first StopReplica, unanswered."""
     partition = tp("orders-0")
-    await tenure.create("orders", (1, 2, 3))
-    await tenure.controller.submit(AlterReassignments({partition: (2, 3, 4)}))
-    await tenure.controller.submit(isr_wish(tenure, "orders-0", (1, 2, 3, 4)))
+    await term.create("orders", (1, 2, 3))
+    await term.controller.submit(AlterReassignments({partition: (2, 3, 4)}))
+    await term.controller.submit(isr_request(term, "orders-0", (1, 2, 3, 4)))
     await settled()
-    (first,) = [send for send in tenure.channels.sent if isinstance(send, SendStopReplica) and send.delete]
-    body = stop_replica(tenure.cluster, first)
-    tenure.channels.sent.clear()
-    await tenure.controller.submit(AlterReassignments({partition: (2, 3, 1)}))
-    await tenure.controller.submit(AlterReassignments({partition: None}))
+    (first,) = [send for send in term.channels.sent if isinstance(send, SendStopReplica) and send.delete]
+    body = stop_replica(term.cluster, first)
+    term.channels.sent.clear()
+    await term.controller.submit(AlterReassignments({partition: (2, 3, 1)}))
+    await term.controller.submit(AlterReassignments({partition: None}))
     await settled()
     return body
 
 
 @pytest.fixture
-async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
+async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     """Four brokers."""
-    tenure = Tenure(monkeypatch, 1, 2, 3, 4)
-    yield tenure
-    await tenure.controller.close()
+    term = Term(monkeypatch, 1, 2, 3, 4)
+    yield term
+    await term.controller.close()
 
 
 @pytest.mark.shows("C9")
-async def test_an_answer_to_an_earlier_request_does_not_end_a_later_move(tenure: Tenure) -> None:
-    """C9: broker 1 has been told to fetch again since. Were its answer taken for the last one, it would keep a stray log."""
-    first = await move_away_and_back(tenure)
-    (last,) = [send for send in tenure.channels.sent if isinstance(send, SendStopReplica) and send.delete]
-    row = tenure.cluster.row_of(*tp("orders-0"))
+async def test_an_answer_to_an_earlier_request_does_not_end_a_later_move(term: Term) -> None:
+    """C9: broker 1 has fetched again since. If its answer counted for the last request, a stray log would stay."""
+    first = await move_away_and_back(term)
+    (last,) = [send for send in term.channels.sent if isinstance(send, SendStopReplica) and send.delete]
+    row = term.cluster.row_of(*tp("orders-0"))
     assert row is not None
 
-    tenure.channels.answered(_answer(first))
+    term.channels.answered(_answer(first))
     await settled()
 
-    assert (tenure.cluster.moves[row].stage, tenure.cluster.moves[row].waiting) == (MoveStage.REMOVING, (1,))
+    assert (term.cluster.moves[row].stage, term.cluster.moves[row].waiting) == (MoveStage.REMOVING, (1,))
 
-    tenure.channels.answered(_answer(stop_replica(tenure.cluster, last)))
+    term.channels.answered(_answer(stop_replica(term.cluster, last)))
     await settled()
 
-    assert tenure.cluster.moves == {}
-    assert tenure.cluster.stray_replicas == {}
+    assert term.cluster.moves == {}
+    assert term.cluster.stray_replicas == {}
 
 
 def _answer(request: Body) -> StopReplicaAnswered:
-    event = meaning_of(1, ApiKey.STOP_REPLICA, request, TAKEN).event
+    event = interpret_answer(1, ApiKey.STOP_REPLICA, request, TAKEN).event
     assert event is not None
     return event

@@ -1,4 +1,4 @@
-"""When the controller looks whether leaders are where they are preferred: Kafka's settings and its timer."""
+"""Periodic balance of leaders: Kafka's settings and timer."""
 
 import asyncio
 import logging
@@ -9,24 +9,23 @@ import pytest
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import AlterPartition, BalanceLeaders, BrokersRead, Event, IsrChange
-from controller_core.shell import controller as controller_module
 from controller_core.shell import periodic_tasks
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.periodic_tasks import balance_leaders
 from controller_core.shell.settings import LeaderBalance
-from tests.controller_core.shell.tenures import Tenure, settled
+from tests.controller_core.shell.terms import Term, settled
 from tests.controller_core.shell.zookeeper.vocabulary import tp
 
 EVERY_SECOND = LeaderBalance(check_interval_seconds=1)
 
 
 async def refused(_event: object) -> None:
-    """As an event whose writes are refused each time."""
+    """Fail like an event whose writes are refused each time."""
     raise OverloadedError("others write the same znodes")
 
 
 class Pauses:
-    """Stands in for `asyncio.sleep` in the timer: each pause is noted, and ends when it is told to."""
+    """Replaces `asyncio.sleep` in the timer: records each pause, which ends when the test ends it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.taken: list[float] = []
@@ -35,31 +34,31 @@ class Pauses:
         self.wait = asyncio.wait
 
     async def sleep(self, pause_s: float) -> None:
-        """Note the pause and wait for its end."""
+        """Record the pause and wait for its end."""
         self.taken.append(pause_s)
         self._end.clear()
         await self._end.wait()
 
     async def end(self) -> None:
-        """End the present pause, and let all run that can."""
+        """End the current pause, and let all runnable tasks run."""
         self._end.set()
         await settled()
 
 
 @pytest.fixture
-async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
-    """A tenure over brokers 1 and 2."""
-    tenure = Tenure(monkeypatch, 1, 2)
-    yield tenure
-    await tenure.controller.close()
+async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
+    """A term over brokers 1 and 2."""
+    term = Term(monkeypatch, 1, 2)
+    yield term
+    await term.controller.close()
 
 
-async def test_the_first_look_is_after_5_seconds_and_every_interval_follows(
-    tenure: Tenure, monkeypatch: pytest.MonkeyPatch
+async def test_the_first_check_follows_after_5_seconds_and_then_one_each_interval(
+    term: Term, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """KafkaController.onControllerFailover: 5 s; then `leader.imbalance.check.interval.seconds`, 300 by default."""
     pauses = Pauses(monkeypatch)
-    tenure.controller.spawn(balance_leaders(tenure.controller, LeaderBalance()), "balance")
+    term.controller.spawn(balance_leaders(term.controller, LeaderBalance()), "balance")
     await settled()
     await pauses.end()
     await pauses.end()
@@ -67,25 +66,25 @@ async def test_the_first_look_is_after_5_seconds_and_every_interval_follows(
     assert pauses.taken == [5.0, 300, 300]
 
 
-async def test_leaders_come_back_when_it_is_time(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
-    """C14, through the loop: written, and brokers are told."""
+async def test_a_check_moves_leaders_back_to_preferred_replicas(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C14, through the loop: written, and brokers are notified."""
     pauses = Pauses(monkeypatch)
-    await tenure.create("orders", (1, 2))
-    await tenure.controller.submit(BrokersRead((tenure.broker(2),)))
-    await tenure.controller.submit(BrokersRead((tenure.broker(1), tenure.broker(2))))
-    wish = IsrChange(tp("orders-0"), leader_epoch=1, isr=(2, 1), partition_epoch=1)
-    await tenure.controller.submit(AlterPartition(2, tenure.cluster.brokers[2].epoch, (wish,)))
-    tenure.channels.sent.clear()
-    tenure.controller.spawn(balance_leaders(tenure.controller, EVERY_SECOND), "balance")
+    await term.create("orders", (1, 2))
+    await term.controller.submit(BrokersRead((term.broker(2),)))
+    await term.controller.submit(BrokersRead((term.broker(1), term.broker(2))))
+    isr_change = IsrChange(tp("orders-0"), leader_epoch=1, isr=(2, 1), partition_epoch=1)
+    await term.controller.submit(AlterPartition(2, term.cluster.brokers[2].epoch, (isr_change,)))
+    term.channels.sent.clear()
+    term.controller.spawn(balance_leaders(term.controller, EVERY_SECOND), "balance")
     await settled()
-    assert tenure.state("orders-0") == (2, 1, (2, 1))
+    assert term.state("orders-0") == (2, 1, (2, 1))
     await pauses.end()
 
-    assert tenure.state("orders-0") == (1, 2, (2, 1))
-    assert tenure.channels.sent
+    assert term.state("orders-0") == (1, 2, (2, 1))
+    assert term.channels.sent
 
 
-async def test_the_percentage_is_the_one_that_was_set(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_configured_percentage_is_used(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
     """`leader.imbalance.per.broker.percentage`."""
     pauses, seen = Pauses(monkeypatch), []
 
@@ -93,44 +92,44 @@ async def test_the_percentage_is_the_one_that_was_set(tenure: Tenure, monkeypatc
         seen.append(event)
         return decision()
 
-    monkeypatch.setattr(controller_module, "decide", note)
-    tenure.controller.spawn(balance_leaders(tenure.controller, LeaderBalance(percentage=25)), "balance")
+    term.decide_with(note)
+    term.controller.spawn(balance_leaders(term.controller, LeaderBalance(percentage=25)), "balance")
     await settled()
     await pauses.end()
 
     assert seen == [BalanceLeaders(25)]
 
 
-async def test_it_is_not_looked_at_all_where_it_is_not_enabled(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_checked_if_it_is_disabled(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto.leader.rebalance.enable` false."""
     pauses = Pauses(monkeypatch)
-    task = tenure.controller.spawn(balance_leaders(tenure.controller, LeaderBalance(is_enabled=False)), "balance")
+    task = term.controller.spawn(balance_leaders(term.controller, LeaderBalance(is_enabled=False)), "balance")
     await settled()
 
     assert pauses.taken == []
     assert task.done()
 
 
-async def test_a_look_that_could_not_be_taken_keeps_none_of_the_next_from_it(
-    tenure: Tenure, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_a_failed_check_is_repeated_after_the_interval(
+    term: Term, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Others write the same znodes: it is logged, and tried again after the interval."""
+    """Other processes write the same znodes: the failure is logged."""
     pauses = Pauses(monkeypatch)
-    task = tenure.controller.spawn(balance_leaders(tenure.controller, EVERY_SECOND), "balance")
+    task = term.controller.spawn(balance_leaders(term.controller, EVERY_SECOND), "balance")
     await settled()
     with pytest.MonkeyPatch.context() as overloaded:
-        overloaded.setattr(tenure.controller, "_run", refused)
+        overloaded.setattr(term.controller, "_process", refused)
         await pauses.end()
 
     assert pauses.taken == [5.0, 1]
     assert not task.done()
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
-        "put off to the next look"
+        "Event deferred until the next periodic check"
     ]
 
 
 @pytest.mark.parametrize("percentage", [-1, 0, 10, 100, 150, -(2**31), 2**31 - 1])
-def test_every_percentage_that_kafka_takes_is_taken(percentage: int) -> None:
+def test_every_percentage_that_kafka_accepts_is_accepted(percentage: int) -> None:
     """ReplicationConfigs defines an INT without a validator."""
     assert percentage == LeaderBalance(percentage=percentage).percentage
 
@@ -148,7 +147,7 @@ def test_every_percentage_that_kafka_takes_is_taken(percentage: int) -> None:
         ({"percentage": -(2**31) - 1}, "Value must be at least -2147483648"),
     ],
 )
-def test_what_kafka_refuses_is_refused_in_its_words(settings: dict[str, int], words: str) -> None:
+def test_an_invalid_interval_is_refused_with_kafkas_message(settings: dict[str, int], words: str) -> None:
     """ReplicationConfigs: `leader.imbalance.check.interval.seconds` is at least 1."""
     with pytest.raises(ValueError, match=words):
         LeaderBalance(**settings)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Brokers' logs are compared with what is assigned to them: twice, one broker at a time, and judged again before anything goes."""
+"""Survey of brokers' logs: two lists of each broker, one broker at a time, and a decision before anything is deleted."""
 
 import logging
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from controller_core.shell.log_survey import PAUSES, LogSurvey
 from controller_core.shell.metrics import Metrics
 from controller_core.zookeeper_mode.stray_logs import LogKind
 from kafka_wire.log_dir_columns import LogDirColumns
-from tests.controller_core.shell.admin.asking import active_with_topic
+from tests.controller_core.shell.admin.api_calls import active_with_topic
 from tests.controller_core.shell.admin.fake_active import FakeActive, broker
 
 A0 = TopicPartition("a", 0)
@@ -38,7 +38,7 @@ def columns(logs: Iterable[tuple[str, int]], future: Iterable[tuple[str, int]] =
 
 
 class World:
-    """Brokers 1 to 3 with topic a on 1 and 2, and what each broker lists."""
+    """Brokers 1 to 3 with topic a on 1 and 2, and the list of each broker."""
 
     def __init__(self, active: FakeActive) -> None:
         self.active = active
@@ -48,10 +48,10 @@ class World:
         self.now = 0.0
         self.survey = LogSurvey(active, "INTERNAL", self.list_logs, self.metrics)
 
-    async def look(self) -> None:
-        """The next comparison, after the longest pause that there is."""
+    async def survey_later(self) -> None:
+        """Run the next survey, after the longest possible pause."""
         self.now += PAUSES.cap_ms / 1000
-        await self.survey.look(self.now)
+        await self.survey.survey(self.now)
 
     async def list_logs(self, broker_id: int, _endpoint: Endpoint) -> LogDirColumns:
         """Answer for a broker."""
@@ -62,11 +62,11 @@ class World:
         return found
 
     def found(self) -> list[StrayLogsFound]:
-        """What the core was asked to judge."""
+        """Submitted events with stray logs."""
         return [event for event in self.active.submitted if isinstance(event, StrayLogsFound)]
 
     def gauge(self, broker_id: int, kind: LogKind) -> float | None:
-        """What is shown of a broker."""
+        """Value of a broker's gauge."""
         labels = {"broker_id": str(broker_id), "kind": kind.value}
         return self.metrics.registry.get_sample_value("steward_controller_stray_logs", labels)
 
@@ -77,51 +77,51 @@ async def world() -> World:
     return World(await active_with_topic("a", {0: (1, 2)}))
 
 
-async def test_a_log_is_judged_when_two_lists_have_it(world: World) -> None:
-    """What was on its way at the first list is over by the second."""
+async def test_a_log_in_two_lists_is_decided_on(world: World) -> None:
+    """A request in flight at the first list is done by the second."""
     world.listed[3] = columns([("a", 0)])
 
-    await world.look()
+    await world.survey_later()
     assert world.found() == []
     assert world.gauge(3, LogKind.LEFT_BEHIND) == 1
 
-    await world.look()
+    await world.survey_later()
     epoch = world.active.cluster.brokers[3].epoch
     assert world.found() == [StrayLogsFound(3, epoch, (A0,))]
 
 
-async def test_a_log_that_only_one_list_has_is_left_alone(world: World) -> None:
+async def test_a_log_in_one_list_only_is_ignored(world: World) -> None:
     """It was being deleted already, or was moved there in between."""
     world.listed[3] = columns([("a", 0)])
-    await world.look()
+    await world.survey_later()
     world.listed[3] = columns([])
 
-    await world.look()
+    await world.survey_later()
 
     assert world.found() == []
     assert world.gauge(3, LogKind.LEFT_BEHIND) is None
 
 
-async def test_a_broker_without_stray_logs_is_not_asked_again(world: World) -> None:
-    """Until it registers again."""
-    await world.look()
-    await world.look()
+async def test_a_broker_without_stray_logs_is_asked_again_only_after_it_registers(world: World) -> None:
+    """One list for each registration."""
+    await world.survey_later()
+    await world.survey_later()
     assert world.asked == [1, 2, 3]
 
     apply(world.active.cluster, BrokersObserved((broker(1), broker(2))))
-    await world.look()
+    await world.survey_later()
     apply(world.active.cluster, BrokersObserved((broker(1), broker(2), broker(3))))
-    await world.look()
+    await world.survey_later()
 
     assert world.asked == [1, 2, 3, 3]
 
 
-async def test_two_lists_of_one_broker_are_some_time_apart(world: World) -> None:
-    """A look in between asks nobody."""
+async def test_two_lists_of_one_broker_have_a_minimum_distance(world: World) -> None:
+    """A survey in between asks no broker."""
     world.listed[3] = columns([("a", 0)])
 
-    await world.survey.look(0.0)
-    await world.survey.look(1.0)
+    await world.survey.survey(0.0)
+    await world.survey.survey(1.0)
 
     assert world.asked == [1, 2, 3]
 
@@ -130,8 +130,8 @@ async def test_assigned_logs_and_future_copies_are_no_strays(world: World) -> No
     """KIP-113: a copy that moves between directories of one broker is listed as future."""
     world.listed = {1: columns([("a", 0)], future=[("a", 0)]), 3: columns([], future=[("a", 0)])}
 
-    await world.look()
-    await world.look()
+    await world.survey_later()
+    await world.survey_later()
 
     assert world.found() == []
     assert world.gauge(3, LogKind.LEFT_BEHIND) is None
@@ -140,12 +140,12 @@ async def test_assigned_logs_and_future_copies_are_no_strays(world: World) -> No
 async def test_a_log_of_an_unknown_topic_is_reported_once_and_kept(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its znode may only be unreadable; nobody can tell that the log is not needed."""
+    """The topic's znode may only be unreadable, so the log may be needed."""
     world.listed[3] = columns([("unknown", 4)])
 
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            await world.look()
+            await world.survey_later()
 
     assert world.found() == []
     assert world.gauge(3, LogKind.UNKNOWN) == 1
@@ -156,26 +156,26 @@ async def test_a_log_of_an_unknown_topic_is_reported_once_and_kept(
 async def test_a_broker_that_does_not_list_its_logs_is_asked_again_and_stops_no_other(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One line for as long as it fails."""
+    """One warning for as long as it fails."""
     world.listed[1] = ListingError("broker 1: CLUSTER_AUTHORIZATION_FAILED")
 
     with caplog.at_level(logging.WARNING):
-        await world.look()
-        await world.look()
+        await world.survey_later()
+        await world.survey_later()
 
     assert world.asked == [1, 2, 3, 1]
     assert len([record for record in caplog.records if "Failed to list" in record.message]) == 1
 
 
-async def test_what_one_event_deletes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit on everything."""
+async def test_the_number_of_logs_that_one_event_deletes_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MAX_AT_ONCE."""
     active = await active_with_topic("a", dict.fromkeys(range(5), (1, 2)))
     many = World(active)
     monkeypatch.setattr(module, "MAX_AT_ONCE", 2)
     monkeypatch.setattr(module, "SLICE", 2)
     many.listed[3] = columns([("a", partition) for partition in range(5)])
 
-    await many.look()
-    await many.look()
+    await many.survey_later()
+    await many.survey_later()
 
     assert [len(event.partitions) for event in many.found()] == [2]

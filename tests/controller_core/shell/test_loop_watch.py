@@ -1,4 +1,4 @@
-"""Watchdog of the event loop: what it measures, and when it gives the session up."""
+"""Watchdog of the event loop: its measurements, and the closing of sessions."""
 
 import asyncio
 import threading
@@ -7,14 +7,14 @@ import time
 import pytest
 
 from controller_core.shell.loop_watch import LoopWatch, Stillness
-from tests.controller_core.shell.process_life import Life
+from tests.controller_core.shell.running_process import RunningProcess
 
 LIMIT_S = 0.4
 PATIENCE_S = 60
 
 
 async def test_a_blocked_loop_gives_up_once(caplog: pytest.LogCaptureFixture) -> None:
-    """While the loop is still blocked; the log names what blocks it."""
+    """While the loop is still blocked; the log names the blocking call."""
     given_up = threading.Event()
     calls: list[int] = []
 
@@ -27,7 +27,7 @@ async def test_a_blocked_loop_gives_up_once(caplog: pytest.LogCaptureFixture) ->
     watch.start()
     await asyncio.sleep(0)
     assert given_up.wait(PATIENCE_S)
-    time.sleep(2 * LIMIT_S)  # noqa: ASYNC251 - the loop is to be blocked
+    time.sleep(2 * LIMIT_S)  # noqa: ASYNC251 - the test blocks the loop
     await asyncio.sleep(0.05)
     watch.stop()
     assert len(calls) == 1
@@ -37,13 +37,13 @@ async def test_a_blocked_loop_gives_up_once(caplog: pytest.LogCaptureFixture) ->
     assert "test_a_blocked_loop_gives_up_once" in vars(record)["where"]
 
 
-async def test_the_longest_stall_is_measured_and_taken() -> None:
-    """Each scrape begins anew."""
+async def test_the_longest_stall_since_the_last_call_is_measured() -> None:
+    """Each scrape starts again."""
     watch = LoopWatch(60, lambda: False)
     watch.start()
     await asyncio.sleep(0.05)
     watch.take_longest_stall_s()
-    time.sleep(0.3)  # noqa: ASYNC251 - the loop is to be blocked
+    time.sleep(0.3)  # noqa: ASYNC251 - the test blocks the loop
     await asyncio.sleep(0.05)
     assert watch.take_longest_stall_s() >= 0.28
     assert watch.take_longest_stall_s() == 0
@@ -51,7 +51,7 @@ async def test_the_longest_stall_is_measured_and_taken() -> None:
 
 
 async def test_a_failure_to_give_up_does_not_end_the_watch(caplog: pytest.LogCaptureFixture) -> None:
-    """The next block is noticed as well."""
+    """The next block is detected as well."""
     tried = threading.Semaphore(0)
 
     def fail() -> bool:
@@ -68,20 +68,20 @@ async def test_a_failure_to_give_up_does_not_end_the_watch(caplog: pytest.LogCap
     assert any("Failed to close the ZooKeeper session" in record.getMessage() for record in caplog.records)
 
 
-def test_a_process_that_was_stopped_is_not_taken_for_blocked() -> None:
+def test_a_stopped_process_does_not_count_as_blocked() -> None:
     """SIGSTOP, a suspended machine: one check is missed, however long it took, and the heartbeats go on."""
     stillness = Stillness(checks=8)
     assert not any(stillness.is_reached(beats) for beats in (1, 2, 2, 3))
 
 
-async def test_stalls_and_sessions_given_up_are_metrics(life: Life) -> None:
-    """Each scrape has the longest stall since the one before."""
-    life.start()
-    await life.until_active()
-    time.sleep(0.2)  # noqa: ASYNC251 - the loop is to be blocked
+async def test_stalls_and_sessions_given_up_are_metrics(running: RunningProcess) -> None:
+    """Each scrape has the longest stall since the former one."""
+    running.start()
+    await running.until_active()
+    time.sleep(0.2)  # noqa: ASYNC251 - the test blocks the loop
     await asyncio.sleep(0.05)
-    life.process._before_scrape()
-    registry = life.process.metrics.registry
+    running.process._before_scrape()
+    registry = running.process.metrics.registry
     assert registry.get_sample_value("steward_controller_loop_longest_stall_seconds") >= 0.18  # type: ignore[operator]
     assert registry.get_sample_value("steward_controller_sessions_given_up") == 0
-    await life.end()
+    await running.end()

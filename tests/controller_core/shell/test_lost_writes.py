@@ -1,4 +1,4 @@
-"""Writes whose answer was lost, done and not done: what they were for happens once.
+"""Writes with a lost answer, done or not done: their effect happens once.
 
 Sources: protocol notes, Z103; C4.
 """
@@ -10,67 +10,63 @@ from controller_core.model.events import (
     BrokersRead,
     ElectLeaders,
 )
-from tests.controller_core.shell.tenures import Tenure, isr_wish, names
+from tests.controller_core.shell.terms import Term, isr_request, names
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 from tests.controller_core.shell.zookeeper.vocabulary import tp
 
 
 @pytest.mark.shows("C4")
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
-async def test_an_isr_whose_write_was_not_heard_of_is_written_once(tenure: Tenure, fault: Fault) -> None:
-    """ConnectionLoss, with the write done and with it not done (protocol notes, Z103). C4: the partition epoch grows by one."""
-    await tenure.create("orders", (1, 2))
-    tenure.server.faults.append(fault)
+async def test_an_isr_change_with_a_lost_answer_is_written_once(term: Term, fault: Fault) -> None:
+    """ConnectionLoss, with the write done and not done (protocol notes, Z103). C4: the partition epoch grows by one."""
+    await term.create("orders", (1, 2))
+    term.server.faults.append(fault)
 
-    answers = await tenure.controller.submit(isr_wish(tenure, "orders-0", (1,)))
+    answers = await term.controller.submit(isr_request(term, "orders-0", (1,)))
 
     assert answers[tp("orders-0")].partition_epoch == 1
-    assert tenure.state("orders-0") == (1, 0, (1,))
+    assert term.state("orders-0") == (1, 0, (1,))
 
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
-async def test_a_topic_whose_making_was_not_heard_of_is_made_once_and_answered_as_made(
-    tenure: Tenure, fault: Fault
-) -> None:
-    """So the caller is not told that its own topic exists already."""
-    tenure.server.faults.append(fault)
+async def test_a_topic_creation_with_a_lost_answer_happens_once_and_succeeds(term: Term, fault: Fault) -> None:
+    """The client must not get TOPIC_ALREADY_EXISTS for its own topic."""
+    term.server.faults.append(fault)
 
-    creation = await tenure.create("orders", (1, 2))
+    creation = await term.create("orders", (1, 2))
 
     assert creation.failure is None
-    assert creation.topic_id == tenure.cluster.topics["orders"].topic_id
-    assert tenure.state("orders-0") == (1, 0, (1, 2))
+    assert creation.topic_id == term.cluster.topics["orders"].topic_id
+    assert term.state("orders-0") == (1, 0, (1, 2))
 
 
-@pytest.mark.parametrize("trouble", [Fault.DONE, Fault.NOT_DONE, None], ids=["done", "not done", "refused in part"])
-async def test_what_an_election_did_in_its_first_attempt_is_answered_as_done(
-    tenure: Tenure, trouble: Fault | None
-) -> None:
-    """KIP-460: ELECTION_NOT_NEEDED is for a partition that needed none when it was asked for."""
-    await tenure.create("orders", (1, 2), (1, 2))
-    await tenure.controller.submit(BrokersRead((tenure.broker(2),)))
-    await tenure.controller.submit(BrokersRead((tenure.broker(1), tenure.broker(2))))
+@pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE, None], ids=["done", "not done", "refused in part"])
+async def test_an_election_of_the_first_attempt_is_answered_as_done(term: Term, fault: Fault | None) -> None:
+    """KIP-460: ELECTION_NOT_NEEDED is for a partition that needed none at the time of the request."""
+    await term.create("orders", (1, 2), (1, 2))
+    await term.controller.submit(BrokersRead((term.broker(2),)))
+    await term.controller.submit(BrokersRead((term.broker(1), term.broker(2))))
     for partition in ("orders-0", "orders-1"):
-        await tenure.controller.submit(isr_wish(tenure, partition, (2, 1)))
-    if trouble is not None:
-        tenure.server.faults.append(trouble)
+        await term.controller.submit(isr_request(term, partition, (2, 1)))
+    if fault is not None:
+        term.server.faults.append(fault)
     else:
-        tenure.server.before_writes.append(lambda: tenure.isr_by("orders-1", (1, 2)))
+        term.server.before_writes.append(lambda: term.isr_by("orders-1", (1, 2)))
 
-    results = await tenure.controller.submit(ElectLeaders(names("orders-0", "orders-1")))
+    results = await term.controller.submit(ElectLeaders(names("orders-0", "orders-1")))
 
     assert dict.fromkeys(names("orders-0", "orders-1")) == results
-    assert tenure.state("orders-0") == (1, 2, (2, 1))
-    assert tenure.state("orders-1")[0] == 1
+    assert term.state("orders-0") == (1, 2, (2, 1))
+    assert term.state("orders-1")[0] == 1
 
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
-async def test_no_producer_id_is_handed_out_twice(tenure: Tenure, fault: Fault) -> None:
-    """KIP-730: a block whose write was not heard of is lost rather than given to two brokers."""
-    event = AllocateProducerIds(1, tenure.cluster.brokers[1].epoch)
-    first = await tenure.controller.submit(event)
-    tenure.server.faults.append(fault)
-    second = await tenure.controller.submit(event)
+async def test_no_producer_id_is_handed_out_twice(term: Term, fault: Fault) -> None:
+    """KIP-730: a block whose write got no answer is lost rather than given to two brokers."""
+    event = AllocateProducerIds(1, term.cluster.brokers[1].epoch)
+    first = await term.controller.submit(event)
+    term.server.faults.append(fault)
+    second = await term.controller.submit(event)
 
     assert first.first == 0
     assert (1000 if fault is Fault.NOT_DONE else 2000) == second.first

@@ -1,4 +1,4 @@
-"""Buffers follow the memory limit of the control group."""
+"""The size of buffers follows the memory limit of the control group."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ USUAL = 256 * MIB
 
 
 def cgroup(folder: Path, files: dict[str, str], own: str = "0::/\n") -> tuple[Path, Path]:
-    """Write a file system of control groups, and the process's place in it."""
+    """Write a file system of control groups, with the process's group in it."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="ascii")
@@ -33,7 +33,7 @@ def cgroup(folder: Path, files: dict[str, str], own: str = "0::/\n") -> tuple[Pa
         ({}, "", None),
     ],
 )
-def test_the_lowest_limit_on_the_way_counts(
+def test_the_lowest_limit_of_the_group_and_its_parents_counts(
     tmp_path: Path, files: dict[str, str], own: str, expected: int | None
 ) -> None:
     """Version 2 (memory.max) and version 1 (memory.limit_in_bytes), seen from within a container and from outside."""
@@ -49,6 +49,6 @@ def test_no_control_group_is_no_limit(tmp_path: Path) -> None:
     ("limit", "expected"),
     [("max", USUAL), (str(512 * MIB), 128 * MIB), (str(64 * 1024 * MIB), USUAL), (str(8 * MIB), LEAST_BUFFER_BYTES)],
 )
-def test_requests_take_a_fourth_of_it(tmp_path: Path, limit: str, expected: int) -> None:
-    """Never more than without a limit, and never too little for a broker's largest request."""
+def test_requests_take_a_fourth_of_the_limit(tmp_path: Path, limit: str, expected: int) -> None:
+    """Never more than without a limit, and never less than a broker's largest request."""
     assert buffer_bytes(USUAL, *cgroup(tmp_path, {"memory.max": limit})) == expected

@@ -1,4 +1,4 @@
-"""Metrics by the names of Kafka's own controller metrics: what each counts."""
+"""Metrics with the names of Kafka's controller metrics."""
 
 from typing import get_args
 
@@ -22,7 +22,7 @@ from tests.controller_core.shell.zookeeper.vocabulary import read_change
 from tests.controller_core.states import NewState, partition_states
 
 WITHOUT_STATE: frozenset[type[Event]] = frozenset({AllocateProducerIds})
-"""Events that Kafka does not time as a state of its own."""
+"""Events for which Kafka has no timer of a controller state."""
 PREFIX = "kafka_controller_kafkacontroller"
 
 
@@ -50,7 +50,7 @@ def sample(metrics: Metrics, name: str) -> float:
 
 
 def gauges(metrics: Metrics) -> dict[str, float]:
-    """Read all that say something of the cluster."""
+    """Read all gauges of the cluster."""
     words = "controllerepoch activebrokercount globaltopiccount globalpartitioncount offlinepartitionscount"
     words += " preferredreplicaimbalancecount topicstodeletecount reassigningpartitionscount"
     return {name: sample(metrics, name) for name in words.split()}
@@ -59,7 +59,7 @@ def gauges(metrics: Metrics) -> dict[str, float]:
 def test_the_whole_cluster_is_counted(metrics: Metrics, cluster: Cluster) -> None:
     """Kafka.controller: KafkaController's gauges."""
     apply(cluster, read_change(cluster, "move orders 0=2,1"))
-    metrics.look_at(cluster)
+    metrics.cluster.update(cluster)
 
     expected = {
         "controllerepoch": 9,
@@ -74,11 +74,11 @@ def test_the_whole_cluster_is_counted(metrics: Metrics, cluster: Cluster) -> Non
     assert gauges(metrics) == expected
 
 
-def test_refused_and_left_behind_replicas_are_counted(metrics: Metrics, cluster: Cluster) -> None:
-    """What an operator has to look into: a log in the way of a replica, and logs that wait for their deletion."""
+def test_refused_and_stray_replicas_are_counted(metrics: Metrics, cluster: Cluster) -> None:
+    """Replicas that a broker rejects, and logs that wait for their deletion."""
     cluster.refused_replicas = {0: {2: "INCONSISTENT_TOPIC_ID"}, 1: {1: "INCONSISTENT_TOPIC_ID", 2: "UNKNOWN"}}
     cluster.stray_replicas = {2: {3, 4}}
-    metrics.look_at(cluster)
+    metrics.cluster.update(cluster)
 
     counted = {
         name: metrics.registry.get_sample_value(f"steward_controller_{name}")
@@ -87,31 +87,29 @@ def test_refused_and_left_behind_replicas_are_counted(metrics: Metrics, cluster:
     assert counted == {"refused_replicas": 3, "left_behind_replicas": 2}
 
 
-def test_a_leader_that_is_not_registered_is_no_leader(metrics: Metrics, cluster: Cluster) -> None:
-    """As long as nobody was elected in its place."""
+def test_an_unregistered_leader_counts_as_offline(metrics: Metrics, cluster: Cluster) -> None:
+    """Until another replica is elected."""
     apply(cluster, BrokersObserved((Broker(2, 102, ()),)))
-    metrics.look_at(cluster)
+    metrics.cluster.update(cluster)
 
     assert sample(metrics, "offlinepartitionscount") == 3
 
 
-def test_topics_that_are_to_be_deleted_are_neither_offline_nor_out_of_balance(
-    metrics: Metrics, cluster: Cluster
-) -> None:
-    """KafkaController.offlinePartitionCount: not for topics that are queued for deletion, or every deletion is an alarm."""
+def test_topics_pending_deletion_are_neither_offline_nor_out_of_balance(metrics: Metrics, cluster: Cluster) -> None:
+    """KafkaController.offlinePartitionCount leaves out topics that are queued for deletion: otherwise every deletion would raise an alarm."""
     apply(cluster, read_change(cluster, "queued orders"))
     apply(cluster, DeletionStarted("orders", {1: (0, 1, 2, 3)}))
-    metrics.look_at(cluster)
+    metrics.cluster.update(cluster)
 
     assert sample(metrics, "offlinepartitionscount") == 0
     assert sample(metrics, "preferredreplicaimbalancecount") == 0
     assert sample(metrics, "topicstodeletecount") == 1
 
 
-def test_a_process_that_does_not_hold_the_cluster_counts_nothing(metrics: Metrics, cluster: Cluster) -> None:
-    """Of several processes one holds the cluster: sums over all of them must be right."""
-    metrics.look_at(cluster)
-    metrics.look_at(None)
+def test_a_process_that_is_not_the_active_controller_counts_nothing(metrics: Metrics, cluster: Cluster) -> None:
+    """Sums over all processes must be right."""
+    metrics.cluster.update(cluster)
+    metrics.cluster.update(None)
 
     assert set(gauges(metrics).values()) == {0.0}
 
@@ -124,31 +122,31 @@ def change(*states: NewState) -> PartitionStates:
 
 
 def test_elections_are_counted_and_changes_of_an_isr_are_not(metrics: Metrics, cluster: Cluster) -> None:
-    """LeaderElectionRateAndTimeMs; C7: unclean ones on their own."""
+    """LeaderElectionRateAndTimeMs; C7: unclean elections have their own counter."""
     rows = cluster.topics["orders"].rows.tolist()
     elected = change(NewState(rows[0], 2, 1, (2,)), NewState(rows[2], 3, 1, (3,), unclean=True))
     shrunk = change(NewState(rows[1], 2, 1, (2,)))
     leaderless = change(NewState(rows[0], -1, 2, (2,)))
     for one in (elected, shrunk, leaderless):
-        metrics.change(cluster, one)
+        metrics.count_elections(cluster, one)
 
     name = "kafka_controller_controllerstats"
     assert metrics.registry.get_sample_value(f"{name}_leaderelections_total") == 2
     assert metrics.registry.get_sample_value(f"{name}_uncleanleaderelections_total") == 1
 
 
-def test_changes_without_states_count_nothing(metrics: Metrics, cluster: Cluster) -> None:
-    """Topics, moves and deletions elect nobody."""
-    metrics.change(cluster, read_change(cluster, "queue orders"))
+def test_changes_without_states_count_no_election(metrics: Metrics, cluster: Cluster) -> None:
+    """Topics, moves and deletions."""
+    metrics.count_elections(cluster, read_change(cluster, "queue orders"))
 
     assert metrics.registry.get_sample_value("kafka_controller_controllerstats_leaderelections_total") == 0
 
 
 def test_events_are_timed_by_their_kind_also_when_they_fail(metrics: Metrics) -> None:
-    """From an event's arrival to the end of its turn."""
-    with metrics.event(RepairPartitions()) as begins:
+    """From an event's arrival to its end."""
+    with metrics.events.time(RepairPartitions()) as begins:
         begins()
-    with pytest.raises(ZeroDivisionError), metrics.event(RepairPartitions()):
+    with pytest.raises(ZeroDivisionError), metrics.events.time(RepairPartitions()):
         raise ZeroDivisionError
 
     assert (
@@ -156,9 +154,9 @@ def test_events_are_timed_by_their_kind_also_when_they_fail(metrics: Metrics) ->
     )
 
 
-def test_events_are_timed_in_kafkas_states_from_the_begin_of_their_turn(metrics: Metrics) -> None:
-    """ControllerState.rateAndTimeMetricName; the queue's time is another metric (EventQueueTimeMs)."""
-    with metrics.event(RepairPartitions()) as begins:
+def test_events_are_timed_in_kafkas_states_from_their_begin(metrics: Metrics) -> None:
+    """ControllerState.rateAndTimeMetricName; the time in the queue is another metric (EventQueueTimeMs)."""
+    with metrics.events.time(RepairPartitions()) as begins:
         begins()
 
     name = "kafka_controller_controllerstats_leaderelectionrateandtimems_count"
@@ -167,15 +165,15 @@ def test_events_are_timed_in_kafkas_states_from_the_begin_of_their_turn(metrics:
     assert metrics.registry.get_sample_value(queue) == 1
 
 
-def test_every_event_has_a_state_of_kafkas_or_is_known_to_have_none() -> None:
-    """An event that is added is thought of here."""
+def test_every_event_has_one_of_kafkas_states_or_is_listed_without() -> None:
+    """A new event needs a decision here."""
     assert set(get_args(Event)) == set(CONTROLLER_STATES) | WITHOUT_STATE
 
 
 def test_queues_are_counted_for_each_broker(metrics: Metrics) -> None:
-    """ControllerChannelManager: QueueSize by broker, TotalQueueSize; one that left is counted no more."""
-    metrics.look_at_queues(4, {1: 2, 2: 3})
-    metrics.look_at_queues(1, {2: 3})
+    """ControllerChannelManager: QueueSize by broker, TotalQueueSize; a broker that left is no longer counted."""
+    metrics.update_queues(4, {1: 2, 2: 3})
+    metrics.update_queues(1, {2: 3})
 
     prefix = "kafka_controller_controllerchannelmanager"
     assert metrics.registry.get_sample_value("kafka_controller_controllereventmanager_eventqueuesize") == 1
@@ -184,21 +182,21 @@ def test_queues_are_counted_for_each_broker(metrics: Metrics) -> None:
     assert metrics.registry.get_sample_value(f"{prefix}_queuesize", {"broker_id": "1"}) is None
 
 
-def test_deletions_that_cannot_go_on_are_counted(metrics: Metrics, cluster: Cluster) -> None:
+def test_ineligible_deletions_are_counted(metrics: Metrics, cluster: Cluster) -> None:
     """TopicDeletionManager: ReplicasToDeleteCount, ReplicasIneligibleToDeleteCount, TopicsIneligibleToDeleteCount."""
     apply(cluster, BrokersObserved((Broker(2, 102, ()),)))
     apply(cluster, read_change(cluster, "queued orders"))
     apply(cluster, DeletionBlocked("orders", "brokers [1] are away"))
-    metrics.look_at(cluster)
+    metrics.cluster.update(cluster)
 
     counted = ("topicstodeletecount", "topicsineligibletodeletecount", "replicastodeletecount")
     assert [sample(metrics, name) for name in counted] == [1, 1, 8]
     assert sample(metrics, "replicasineligibletodeletecount") == 4
 
 
-def test_all_of_it_can_be_scraped(metrics: Metrics, cluster: Cluster) -> None:
-    """Prometheus' text form, with words for people."""
-    metrics.look_at(cluster)
+def test_all_metrics_can_be_scraped(metrics: Metrics, cluster: Cluster) -> None:
+    """Prometheus' text form, with documentation."""
+    metrics.cluster.update(cluster)
     text = generate_latest(metrics.registry).decode()
 
     assert f"# HELP {PREFIX}_offlinepartitionscount Partitions without a leader." in text

@@ -1,6 +1,6 @@
-"""Full queues: events of the controller itself and of brokers are taken however many requests of clients wait.
+"""Full queues: events of the controller and of brokers are accepted however many requests of clients wait.
 
-Kafka's controller puts its own events into its queue without a bound (ControllerEventManager). Here each source has its own.
+Kafka's controller queues its own events without a limit (ControllerEventManager). Here each source has its own limit.
 """
 
 import asyncio
@@ -18,40 +18,39 @@ from controller_core.model.scope import ALL
 from controller_core.shell import event_source
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.event_source import CLIENT, OWN, Source, SourceKind, source_of
-from tests.controller_core.shell.tenures import Tenure, isr_wish, names, settled
+from tests.controller_core.shell.terms import Term, isr_request, names, settled
 from tests.controller_core.shell.zookeeper.vocabulary import tp
 
 CLIENTS_ROOM = 20
 
 
 @pytest.fixture
-async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
-    """Three brokers and a topic; room for few events of clients."""
+async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
+    """Three brokers and a topic; a low limit for events of clients."""
     monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", CLIENTS_ROOM)
-    tenure = Tenure(monkeypatch, 1, 2, 3)
-    await tenure.create("orders", (1, 2, 3))
-    yield tenure
-    await tenure.controller.close()
+    term = Term(monkeypatch, 1, 2, 3)
+    await term.create("orders", (1, 2, 3))
+    yield term
+    await term.controller.close()
 
 
 @asynccontextmanager
-async def flooded(tenure: Tenure) -> AsyncIterator[Callable[[], None]]:
-    """A turn over everything runs for long and clients' room is full; gives what ends that turn."""
+async def flooded(term: Term) -> AsyncIterator[Callable[[], None]]:
+    """An event over everything runs and the queue of clients is full; yields a function that ends the event."""
     end = asyncio.Event()
 
     async def run_long() -> None:
-        async with tenure.controller.turns.take(ALL):
+        async with term.controller.scheduler.run_exclusively(ALL):
             await end.wait()
 
     running = asyncio.create_task(run_long())
     await settled()
     callers: list[asyncio.Task[Any]] = [
-        asyncio.create_task(tenure.controller.submit(events.ElectLeaders(names("orders-0"))))
-        for _ in range(CLIENTS_ROOM)
+        asyncio.create_task(term.controller.submit(events.ElectLeaders(names("orders-0")))) for _ in range(CLIENTS_ROOM)
     ]
     await settled()
     with pytest.raises(OverloadedError):
-        await tenure.controller.submit(events.ElectLeaders(names("orders-0")))
+        await term.controller.submit(events.ElectLeaders(names("orders-0")))
     yield end.set
     end.set()
     await running
@@ -59,49 +58,49 @@ async def flooded(tenure: Tenure) -> AsyncIterator[Callable[[], None]]:
     await settled()
 
 
-async def test_an_answered_deletion_is_taken(tenure: Tenure) -> None:
-    """C10: the topic goes once its brokers have answered; no later poll asks for these answers again."""
-    await tenure.controller.submit(events.DeleteTopics(("orders",)))
-    async with flooded(tenure):
-        tenure.channels.answer_deletions()
+async def test_an_answered_deletion_is_accepted(term: Term) -> None:
+    """C10: the topic is removed once its brokers have answered; no later poll asks for these answers again."""
+    await term.controller.submit(events.DeleteTopics(("orders",)))
+    async with flooded(term):
+        term.channels.answer_deletions()
         await settled()
 
-    assert tenure.cluster.topics == {}
+    assert term.cluster.topics == {}
 
 
-async def test_a_failed_log_directory_is_taken(tenure: Tenure) -> None:
-    """KIP-112: the answer to LeaderAndIsr is the only news of it."""
-    async with flooded(tenure):
-        epoch = tenure.cluster.brokers[1].epoch
-        tenure.channels.answered(events.LeaderAndIsrAnswered(1, epoch, names("orders-0"), ()))
+async def test_a_failed_log_directory_is_accepted(term: Term) -> None:
+    """KIP-112: only the answer to LeaderAndIsr reports it."""
+    async with flooded(term):
+        epoch = term.cluster.brokers[1].epoch
+        term.channels.answered(events.LeaderAndIsrAnswered(1, epoch, names("orders-0"), ()))
         await settled()
 
-    leader, _, isr = tenure.state("orders-0")
+    leader, _, isr = term.state("orders-0")
     assert (leader, isr) == (2, (2, 3))
 
 
-async def test_an_alter_partition_is_taken_and_passes_clients(tenure: Tenure) -> None:
-    """KIP-497: a leader whose wish is refused cannot advance its high watermark."""
-    async with flooded(tenure) as end:
-        wish = asyncio.create_task(tenure.controller.submit(isr_wish(tenure, "orders-0", (1, 2))))
+async def test_an_alter_partition_is_accepted_and_passes_clients(term: Term) -> None:
+    """KIP-497: a leader whose request is refused cannot advance its high watermark."""
+    async with flooded(term) as end:
+        request = asyncio.create_task(term.controller.submit(isr_request(term, "orders-0", (1, 2))))
         await settled()
         end()
-        answers = await wish
-        assert tenure.controller.turns.waiting > 0, "the broker waited for clients that came before it"
+        answers = await request
+        assert term.controller.scheduler.waiting > 0, "the broker waited for clients that came before it"
 
     assert isinstance(answers[tp("orders-0")], PartitionAnswer)
 
 
-async def test_timers_and_watches_are_taken(tenure: Tenure) -> None:
-    """A broker's death is seen and healed."""
-    async with flooded(tenure) as end:
-        seen = tenure.controller.post(events.BrokersRead(tuple(tenure.broker(broker) for broker in (2, 3))))
+async def test_timers_and_watches_are_accepted(term: Term) -> None:
+    """The failure of a broker is detected and repaired."""
+    async with flooded(term) as end:
+        seen = term.controller.post(events.BrokersRead(tuple(term.broker(broker) for broker in (2, 3))))
         await settled()
         end()
         await seen
-        assert tenure.cluster.brokers.keys() == {2, 3}
+        assert term.cluster.brokers.keys() == {2, 3}
 
-    assert tenure.state("orders-0")[0] == 2
+    assert term.state("orders-0")[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -119,43 +118,43 @@ async def test_timers_and_watches_are_taken(tenure: Tenure) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_sources(event: Event, source: Source) -> None:
-    """A broker's room is for registered brokers: another id may be made up."""
+    """Only registered brokers get the capacity of brokers: other ids may be invented."""
     assert source_of(event, {1, 2}) == source
 
 
-async def test_2000_clients_behind_one_long_turn_cost_little_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrivals and ends of turns look at what they concern and never at all that wait (the benchmark has the time)."""
-    tenure = Tenure(monkeypatch, 1, 2, 3)
-    looks = 0
-    is_free = tenure.controller.turns._locks.is_free
+async def test_2000_clients_behind_one_long_event_cost_little_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrivals and ends of events check overlapping claims and never all waiting ones (the benchmark measures the time)."""
+    term = Term(monkeypatch, 1, 2, 3)
+    checks = 0
+    is_free = term.controller.scheduler._locks.is_free
 
     def counted(claim: Any) -> bool:
-        nonlocal looks
-        looks += 1
+        nonlocal checks
+        checks += 1
         return is_free(claim)
 
-    monkeypatch.setattr(tenure.controller.turns._locks, "is_free", counted)
-    await tenure.create("orders", (1, 2, 3))
+    monkeypatch.setattr(term.controller.scheduler._locks, "is_free", counted)
+    await term.create("orders", (1, 2, 3))
     end = asyncio.Event()
 
     async def take(scope: Any) -> None:
-        async with tenure.controller.turns.take(scope, CLIENT):
+        async with term.controller.scheduler.run_exclusively(scope, CLIENT):
             await end.wait()
 
     scope = events.ElectLeaders(names("orders-0")).scope
     clients = [asyncio.create_task(take(one)) for one in (ALL, *[scope] * event_source.MAX_CLIENT_WAITING)]
     await settled()
-    assert tenure.controller.turns.waiting == event_source.MAX_CLIENT_WAITING
+    assert term.controller.scheduler.waiting == event_source.MAX_CLIENT_WAITING
     end.set()
     await asyncio.gather(*clients)
 
-    assert looks < 5 * event_source.MAX_CLIENT_WAITING
-    await tenure.controller.close()
+    assert checks < 5 * event_source.MAX_CLIENT_WAITING
+    await term.controller.close()
 
 
-async def test_refused_requests_of_clients_write_no_log(tenure: Tenure, caplog: pytest.LogCaptureFixture) -> None:
-    """Their callers are answered; a flood of requests must not become a flood of lines."""
-    async with flooded(tenure):
+async def test_refused_requests_of_clients_write_no_log(term: Term, caplog: pytest.LogCaptureFixture) -> None:
+    """Their callers get the error; a flood of requests must not become a flood of lines."""
+    async with flooded(term):
         pass
 
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []

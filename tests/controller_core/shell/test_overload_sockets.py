@@ -1,4 +1,4 @@
-"""32 connections with 64 requests each in flight, over real sockets: brokers' AlterPartition is answered all the same."""
+"""32 connections with 64 requests each in flight, over real sockets: brokers' AlterPartition is still answered."""
 
 import asyncio
 import struct
@@ -10,31 +10,32 @@ from controller_core.model.scope import ALL
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.event_source import MAX_CLIENT_WAITING
 from controller_core.shell.front.front import Front, open_front
+from controller_core.zookeeper_mode.apis import SERVED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from tests.controller_core.shell.tenures import INTERNAL, Tenure
+from tests.controller_core.shell.terms import INTERNAL, Term
 
 CONNECTIONS, IN_FLIGHT = 32, 64
-"""As many requests of one connection as the server takes before it reads no further."""
+"""Requests of one connection after which the server stops reading from it."""
 ALTER_PARTITION_VERSION = 0
 TIMEOUT_S = 60.0
 
 
 @pytest.fixture
-async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
+async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     """Three brokers and a topic."""
-    tenure = Tenure(monkeypatch, 1, 2, 3)
-    await tenure.create("orders", (1, 2, 3))
-    yield tenure
-    await tenure.controller.close()
+    term = Term(monkeypatch, 1, 2, 3)
+    await term.create("orders", (1, 2, 3))
+    yield term
+    await term.controller.close()
 
 
 @pytest.fixture
-async def front(tenure: Tenure) -> AsyncIterator[Front]:
-    """The listener as the controller opens it."""
-    front = await open_front(INTERNAL, "127.0.0.1", 0, handlers(lambda: tenure.controller), list)
+async def front(term: Term) -> AsyncIterator[Front]:
+    """The listener, as the controller opens it."""
+    front = await open_front(INTERNAL, "127.0.0.1", 0, handlers(lambda: term.controller), list, served=SERVED)
     yield front
     await front.close()
 
@@ -52,11 +53,11 @@ async def answered(reader: asyncio.StreamReader, key: ApiKey, version: int) -> B
     return body
 
 
-def wish(tenure: Tenure, isr: list[int]) -> Body:
-    """Broker 1 wants another ISR of the partition that it leads."""
-    row = tenure.cluster.row_of("orders", 0)
+def alter_partition(term: Term, isr: list[int]) -> Body:
+    """Broker 1 requests another ISR for the partition that it leads."""
+    row = term.cluster.row_of("orders", 0)
     assert row is not None
-    columns = tenure.cluster.columns
+    columns = term.cluster.columns
     partition = {
         "partition_index": 0,
         "leader_epoch": int(columns.leader_epoch[row]),
@@ -64,7 +65,7 @@ def wish(tenure: Tenure, isr: list[int]) -> Body:
         "partition_epoch": int(columns.partition_epoch[row]),
     }
     topics = [{"topic_name": "orders", "partitions": [partition]}]
-    return {"broker_id": 1, "broker_epoch": tenure.cluster.brokers[1].epoch, "topics": topics}
+    return {"broker_id": 1, "broker_epoch": term.cluster.brokers[1].epoch, "topics": topics}
 
 
 async def flood(front: Front) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
@@ -82,20 +83,20 @@ async def flood(front: Front) -> list[tuple[asyncio.StreamReader, asyncio.Stream
 
 
 @pytest.mark.timeout(180)
-async def test_no_alter_partition_is_refused_while_clients_fill_their_room(tenure: Tenure, front: Front) -> None:
+async def test_no_alter_partition_is_refused_while_the_queue_of_clients_is_full(term: Term, front: Front) -> None:
     """KIP-497: a leader whose AlterPartition is refused does not advance its high watermark, and producers wait."""
     async with asyncio.timeout(TIMEOUT_S):
-        async with tenure.controller.turns.take(ALL):  # as a large write, while ZooKeeper takes its time
+        async with term.controller.scheduler.run_exclusively(ALL):  # like a large write to a slow ZooKeeper
             connections = await flood(front)
-            while tenure.controller.turns.waiting < min(MAX_CLIENT_WAITING, CONNECTIONS * IN_FLIGHT):  # noqa: ASYNC110 - what arrives over sockets sets no event
+            while term.controller.scheduler.waiting < min(MAX_CLIENT_WAITING, CONNECTIONS * IN_FLIGHT):  # noqa: ASYNC110 - requests that arrive over sockets set no event
                 await asyncio.sleep(0.001)
             reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
-            writer.write(framed(ApiKey.ALTER_PARTITION, ALTER_PARTITION_VERSION, wish(tenure, [1, 2])))
+            writer.write(framed(ApiKey.ALTER_PARTITION, ALTER_PARTITION_VERSION, alter_partition(term, [1, 2])))
             await writer.drain()
-            while tenure.controller.turns.waiting <= MAX_CLIENT_WAITING:  # noqa: ASYNC110 - what arrives over sockets sets no event
+            while term.controller.scheduler.waiting <= MAX_CLIENT_WAITING:  # noqa: ASYNC110 - requests that arrive over sockets set no event
                 await asyncio.sleep(0.001)
         answer = await answered(reader, ApiKey.ALTER_PARTITION, ALTER_PARTITION_VERSION)
-        still_waiting = tenure.controller.turns.waiting
+        still_waiting = term.controller.scheduler.waiting
         for client, _ in connections:
             for _ in range(IN_FLIGHT):
                 await answered(client, ApiKey.ELECT_LEADERS, 1)

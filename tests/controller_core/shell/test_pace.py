@@ -1,4 +1,4 @@
-"""Long computations leave the event loop free between any two of them, whichever tasks they belong to.
+"""Long computations leave the event loop free between any two steps, whichever tasks they belong to.
 
 Source: docs/scale.md, the bound on the event loop's stalls.
 """
@@ -9,7 +9,7 @@ from controller_core.shell.pace import LARGE, Pace, Pauses
 
 
 async def seen_by_a_timer(work: list[asyncio.Task[None]], done: list[str]) -> list[list[str]]:
-    """What was done each time that a timer was due, until all work is done."""
+    """Return the work done each time that a timer was due, until all work is done."""
     seen: list[list[str]] = []
     loop = asyncio.get_running_loop()
     while not all(task.done() for task in work):
@@ -21,7 +21,7 @@ async def seen_by_a_timer(work: list[asyncio.Task[None]], done: list[str]) -> li
 
 
 async def test_a_timer_runs_between_any_two_steps() -> None:
-    """Ten channels that are woken together encode one after another, and a heartbeat comes in between."""
+    """Ten channels that are woken together encode one after another, with heartbeats in between."""
     pace, done = Pace(), []
 
     async def encode(name: str) -> None:
@@ -36,8 +36,8 @@ async def test_a_timer_runs_between_any_two_steps() -> None:
     assert list(range(1, 7)) == sorted({len(one) for one in seen} - {0})
 
 
-async def test_steps_are_taken_in_the_order_in_which_they_were_asked_for() -> None:
-    """No task takes all of its steps before another's first."""
+async def test_steps_run_in_the_order_in_which_they_were_requested() -> None:
+    """No task runs all of its steps before another's first."""
     pace, done = Pace(), []
 
     async def encode(name: str) -> None:
@@ -50,7 +50,7 @@ async def test_steps_are_taken_in_the_order_in_which_they_were_asked_for() -> No
     assert done == ["a", "b", "a", "b"]
 
 
-async def test_what_is_about_few_partitions_does_not_wait() -> None:
+async def test_a_computation_over_few_partitions_does_not_wait() -> None:
     """A change of one ISR is not delayed by the encoding of large requests."""
     pace, done = Pace(), []
 
@@ -69,7 +69,7 @@ async def test_what_is_about_few_partitions_does_not_wait() -> None:
 
 
 async def test_a_failed_step_does_not_hold_up_the_others() -> None:
-    """The next one begins."""
+    """The next step begins."""
     pace = Pace()
 
     async def fail() -> None:
@@ -84,8 +84,8 @@ async def test_a_failed_step_does_not_hold_up_the_others() -> None:
     assert str(error) == "no such partition"
 
 
-async def test_a_loop_over_many_things_pauses_by_the_work_that_is_done() -> None:
-    """Twice for 10 units where 4 are the limit."""
+async def test_a_loop_pauses_by_the_amount_of_work() -> None:
+    """Twice for 10 units with a limit of 4."""
     pauses, done = Pauses(4), []
 
     async def work() -> None:

@@ -9,14 +9,14 @@ import pytest
 from controller_core.shell.front.front import Front
 from controller_core.shell.process import ControllerProcess
 from controller_core.shell.settings import AuthorizerSettings
-from controller_core.shell.zookeeper.acls import write_entries
+from controller_core.shell.zookeeper.acls import encode_entries
 from kafka_node.authorization.acl import ANONYMOUS, CLUSTER_NAME, Entry, Operation, Permission, ResourceType
 from kafka_node.security.settings import SecuritySettings, TlsFiles
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection
-from tests.controller_core.shell.process_life import INTERNAL, SETTINGS, Life
+from tests.controller_core.shell.running_process import INTERNAL, SETTINGS, RunningProcess
 from tests.controller_core.shell.zookeeper.acls.acl_world import AclZooKeeper
 from tests.kafka_wire_net.authority import Authority
 
@@ -32,23 +32,23 @@ ALL_ACLS = {
 
 
 def allowed(*operations: Operation) -> bytes:
-    """ACLs for whoever connects without proof."""
-    return write_entries(Entry(ANONYMOUS, "127.0.0.1", operation, Permission.ALLOW) for operation in operations)
+    """ACLs for all unauthenticated clients."""
+    return encode_entries(Entry(ANONYMOUS, "127.0.0.1", operation, Permission.ALLOW) for operation in operations)
 
 
 @pytest.fixture
-async def client(life: Life) -> AsyncIterator[Connection]:
-    """A client of a process with an authorizer, and a cluster that lets anonymous describe the cluster's ACLs."""
-    life.server = AclZooKeeper()
-    life.server.put("/controller_epoch", b"7")
-    life.server.put(CLUSTER, allowed(Operation.DESCRIBE))
-    life.start(authorizer=AuthorizerSettings(is_enabled=True))
-    await life.until_active()
-    front: Front = life.process._fronts[INTERNAL]
+async def client(running: RunningProcess) -> AsyncIterator[Connection]:
+    """A client of a process with an authorizer, and a cluster that allows anonymous clients to describe the cluster's ACLs."""
+    running.server = AclZooKeeper()
+    running.server.put("/controller_epoch", b"7")
+    running.server.put(CLUSTER, allowed(Operation.DESCRIBE))
+    running.start(authorizer=AuthorizerSettings(is_enabled=True))
+    await running.until_active()
+    front: Front = running.process._fronts[INTERNAL]
     client = await Connection.open("127.0.0.1", front.port, client_id="a client")
     yield client
     await client.close()
-    await life.end()
+    await running.end()
 
 
 def acl(topic: str) -> Body:
@@ -63,23 +63,25 @@ def acl(topic: str) -> Body:
     }
 
 
-async def test_acls_in_zookeeper_are_in_force_and_followed(client: Connection, life: Life) -> None:
-    """What a broker writes there counts at once, for its principal and host."""
+async def test_acls_in_zookeeper_are_in_force_and_followed(client: Connection, running: RunningProcess) -> None:
+    """An ACL that a broker writes takes effect at once, for its principal and host."""
     described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
     assert [each["resource_name"] for each in described["resources"]] == [CLUSTER_NAME]
     refused = await client.call(ApiKey.CREATE_ACLS, {"creations": [acl("orders")]})
     assert [each["error_code"] for each in refused["results"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
 
-    life.server.put(CLUSTER, allowed(Operation.DESCRIBE, Operation.ALTER))
-    life.server.put("/kafka-acl-changes/acl_changes_9000000000", f"CLUSTER:{CLUSTER_NAME}".encode())
-    known = life.process._authority.service.known  # type: ignore[union-attr]
-    await life.until(lambda: len(next(iter(dict(known.acls.patterns()).values()))) == 2)
+    running.server.put(CLUSTER, allowed(Operation.DESCRIBE, Operation.ALTER))
+    running.server.put("/kafka-acl-changes/acl_changes_9000000000", f"CLUSTER:{CLUSTER_NAME}".encode())
+    known = running.process._authorizer.service.known  # type: ignore[union-attr]
+    await running.until(lambda: len(next(iter(dict(known.acls.patterns()).values()))) == 2)
     made = await client.call(ApiKey.CREATE_ACLS, {"creations": [acl("orders")]})
     assert [each["error_code"] for each in made["results"]] == [0]
-    assert "/kafka-acl/Topic/orders" in life.server.znodes
+    assert "/kafka-acl/Topic/orders" in running.server.znodes
 
 
-async def test_who_has_no_acl_is_refused_everything_that_is_guarded(client: Connection, life: Life) -> None:
+async def test_a_client_without_an_acl_is_refused_all_guarded_requests(
+    client: Connection, running: RunningProcess
+) -> None:
     """An open port deletes no topic and takes no leadership."""
     topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
     created = await client.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 1000})
@@ -89,24 +91,24 @@ async def test_who_has_no_acl_is_refused_everything_that_is_guarded(client: Conn
     shut_down = await client.call(ApiKey.CONTROLLED_SHUTDOWN, {"broker_id": 1, "broker_epoch": 1})
     assert shut_down["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert (await client.call(ApiKey.METADATA, {"topics": None}))["topics"] == []
-    assert "/brokers/topics/orders" not in life.server.znodes
+    assert "/brokers/topics/orders" not in running.server.znodes
 
 
-async def test_a_lost_session_is_followed_by_another_that_knows_the_acls(client: Connection, life: Life) -> None:
-    """What was changed in between is read anew."""
-    life.lose_session()
-    life.server.put("/kafka-acl/Topic/orders", allowed(Operation.READ))
-    await life.until(lambda: len(life.sessions) == 2)
-    known = life.process._authority.service.known  # type: ignore[union-attr]
-    await life.until(lambda: len(dict(known.acls.patterns())) == 2)
+async def test_after_a_lost_session_the_acls_are_read_again(client: Connection, running: RunningProcess) -> None:
+    """Including changes made in between."""
+    running.lose_session()
+    running.server.put("/kafka-acl/Topic/orders", allowed(Operation.READ))
+    await running.until(lambda: len(running.sessions) == 2)
+    known = running.process._authorizer.service.known  # type: ignore[union-attr]
+    await running.until(lambda: len(dict(known.acls.patterns())) == 2)
     described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
     assert sorted(each["resource_name"] for each in described["resources"]) == [CLUSTER_NAME, "orders"]
 
 
-async def test_that_nobody_judges_what_is_done_under_our_login_is_said(
+async def test_a_login_at_brokers_without_an_authorizer_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A certificate is a login as much as a password: brokers take what is relayed for the controller's own wish."""
+    """A certificate is a login as much as a password: brokers take relayed requests for those of the controller."""
     certificate, key = Authority(tmp_path).sign("us", "/CN=controller")
     by_certificate = SecuritySettings(broker_tls=TlsFiles(certificate=certificate, key=key))
     password = tmp_path / "password"
@@ -124,4 +126,4 @@ async def test_that_nobody_judges_what_is_done_under_our_login_is_said(
     ):
         caplog.clear()
         ControllerProcess(replace(SETTINGS, security=security, authorizer=AuthorizerSettings(is_enabled=is_enabled)))
-        assert warnings == sum("there is no authorizer" in record.message for record in caplog.records)
+        assert warnings == sum("No authorizer" in record.message for record in caplog.records)

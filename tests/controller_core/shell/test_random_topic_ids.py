@@ -1,4 +1,4 @@
-"""Random numbers for new topics."""
+"""Random ids and start indexes for new topics."""
 
 from base64 import urlsafe_b64encode
 from random import Random
@@ -7,17 +7,17 @@ from uuid import UUID
 from controller_core.shell.random_topic_ids import PLACE_BITS, draw_place, draw_topic_id, starts_with_dash
 
 DRAWS = 2_000
-"""A dash comes first in one of 64 draws: a test that let it pass would see about 30."""
+"""One of 64 ids starts with a dash: without the check about 30 of them would."""
 
 
 class Scripted(Random):
-    """A source that gives what it was told."""
+    """A random source with given results."""
 
     def __init__(self, *numbers: int) -> None:
         super().__init__()
         self._numbers = list(numbers)
 
-    def getrandbits(self, k: int, /) -> int:  # noqa: ARG002 - whatever is asked for
+    def getrandbits(self, k: int, /) -> int:  # noqa: ARG002 - the same for any number of bits
         return self._numbers.pop(0)
 
 
@@ -36,7 +36,7 @@ def test_a_topic_id_with_a_dash_first_is_drawn_again() -> None:
     assert draw_topic_id(Scripted(dash, good)) == UUID(int=good, version=4)
 
 
-def test_a_dash_is_seen_as_base64_writes_it() -> None:
+def test_a_leading_dash_is_recognised_as_in_base64() -> None:
     """Uuid.toString is base64 for URLs, where the value 62 is a dash."""
     ids = [UUID(int=first << 120 | 5) for first in range(256)]
 
@@ -50,7 +50,7 @@ def test_topic_ids_are_version_4() -> None:
     assert (topic_id.version, topic_id.variant) == (4, "specified in RFC 4122")
 
 
-def test_places_are_never_negative() -> None:
+def test_start_indexes_are_never_negative() -> None:
     """Placement takes any number from 0 and reduces it to the number of brokers (AdminUtils)."""
     random = Random(3)
 

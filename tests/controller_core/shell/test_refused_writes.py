@@ -1,6 +1,6 @@
-"""What is refused is read again and decided anew, and what was written of it followed up.
+"""Refused writes: the state is read again, the event is decided again, and committed parts have their follow-ups.
 
-Sources: ARCHITECTURE.md (the one idea, how a tenure lives); protocol notes, Z51.
+Sources: ARCHITECTURE.md; protocol notes, Z51.
 """
 
 import pytest
@@ -21,166 +21,164 @@ from controller_core.shell.controller import MAX_ATTEMPTS
 from controller_core.shell.zookeeper import removal as removal_module
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
-from tests.controller_core.shell.tenures import Tenure, isr_wish, names, new_topic, settled
+from tests.controller_core.shell.terms import Term, isr_request, names, new_topic, settled
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 from tests.controller_core.shell.zookeeper.vocabulary import tp
 
 
-async def test_what_was_refused_is_read_again_and_decided_anew(tenure: Tenure) -> None:
+async def test_a_refused_write_is_read_and_decided_again(term: Term) -> None:
     """Protocol notes, Z51: a stale version must not leave a partition without a leader."""
-    await tenure.create("orders", (1, 2, 3), (1, 2, 3))
-    tenure.isr_by("orders-0", (1, 3))
+    await term.create("orders", (1, 2, 3), (1, 2, 3))
+    term.isr_by("orders-0", (1, 3))
 
-    await tenure.controller.submit(BrokersRead((tenure.broker(2), tenure.broker(3))))
+    await term.controller.submit(BrokersRead((term.broker(2), term.broker(3))))
 
-    # Of the ISR that the leader had written before it died, not of the one that we knew.
-    assert tenure.state("orders-0") == (3, 1, (3,))
-    assert tenure.state("orders-1") == (2, 1, (2, 3))
+    # From the ISR that the leader had written before it failed, not from the one in memory.
+    assert term.state("orders-0") == (3, 1, (3,))
+    assert term.state("orders-1") == (2, 1, (2, 3))
 
 
-async def test_an_event_that_others_write_against_is_given_up_and_the_tenure_goes_on(tenure: Tenure) -> None:
+async def test_an_event_with_repeated_write_conflicts_fails_and_the_term_goes_on(term: Term) -> None:
     """A limit on everything: the caller gets a retriable error."""
-    await tenure.create("orders", (1, 2))
-    wish = isr_wish(tenure, "orders-0", (1,))
+    await term.create("orders", (1, 2))
+    request = isr_request(term, "orders-0", (1,))
     writes = 0
 
-    def somebody_writes() -> None:
+    def conflict() -> None:
         nonlocal writes
         writes += 1
         path = paths.topic("orders")
-        tenure.server.put(path, tenure.server.at(path).data)
-        tenure.server.before_writes.append(somebody_writes)
+        term.server.put(path, term.server.at(path).data)
+        term.server.before_writes.append(conflict)
 
-    tenure.server.before_writes.append(somebody_writes)
+    term.server.before_writes.append(conflict)
     with pytest.raises(OverloadedError, match="AlterReassignments was refused"):
-        await tenure.controller.submit(AlterReassignments({tp("orders-0"): (2, 3)}))
-    tenure.server.before_writes.clear()
+        await term.controller.submit(AlterReassignments({tp("orders-0"): (2, 3)}))
+    term.server.before_writes.clear()
 
     assert writes == MAX_ATTEMPTS
-    assert not tenure.controller.has_ended
-    answers = await tenure.controller.submit(wish)
+    assert not term.controller.has_ended
+    answers = await term.controller.submit(request)
     assert answers[tp("orders-0")].isr == (1,)
 
 
 @pytest.mark.shows("C12", "D5")
-async def test_what_a_broker_refused_is_told_again_under_a_higher_leader_epoch(tenure: Tenure) -> None:
-    """C12: a replica that was never made would stay out of sync for good."""
-    await tenure.create("orders", (1, 2), (1, 2))
-    tenure.channels.sent.clear()
+async def test_a_rejected_leader_and_isr_is_sent_again_under_a_higher_leader_epoch(term: Term) -> None:
+    """C12: a replica that was never created would stay out of sync."""
+    await term.create("orders", (1, 2), (1, 2))
+    term.channels.sent.clear()
 
-    tenure.channels.refused(Retry(0, LeaderAndIsrRejected(2, {tp("orders-1"): 0})))
+    term.channels.refused(Retry(0, LeaderAndIsrRejected(2, {tp("orders-1"): 0})))
     await settled()
 
-    assert tenure.state("orders-0") == (1, 0, (1, 2))
-    assert tenure.state("orders-1") == (1, 1, (1, 2))
-    told = [send.broker for send in tenure.channels.sent if isinstance(send, SendLeaderAndIsr)]
-    assert told == [1, 2]
+    assert term.state("orders-0") == (1, 0, (1, 2))
+    assert term.state("orders-1") == (1, 1, (1, 2))
+    notified = [send.broker for send in term.channels.sent if isinstance(send, SendLeaderAndIsr)]
+    assert notified == [1, 2]
 
 
-async def test_what_a_broker_refused_is_told_again_though_others_write_meanwhile(
-    tenure: Tenure, monkeypatch: pytest.MonkeyPatch
+async def test_a_rejected_leader_and_isr_is_sent_again_despite_write_conflicts(
+    term: Term, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No look of the tick's would find it: whoever gave it up would leave it out of sync."""
+    """No periodic check would find it: without the retry the replica would stay out of sync."""
     monkeypatch.setattr(controller_module, "TICK_S", 0)
-    await tenure.create("orders", (1, 2))
+    await term.create("orders", (1, 2))
     writes = 0
 
-    def somebody_writes() -> None:
+    def conflict() -> None:
         nonlocal writes
         writes += 1
-        tenure.isr_by("orders-0", (1, 2))
+        term.isr_by("orders-0", (1, 2))
         if writes < 2 * MAX_ATTEMPTS:
-            tenure.server.before_writes.append(somebody_writes)
+            term.server.before_writes.append(conflict)
 
-    tenure.server.before_writes.append(somebody_writes)
-    tenure.channels.refused(Retry(0, LeaderAndIsrRejected(2, {tp("orders-0"): 0})))
+    term.server.before_writes.append(conflict)
+    term.channels.refused(Retry(0, LeaderAndIsrRejected(2, {tp("orders-0"): 0})))
     await settled(2000)
 
     assert writes == 2 * MAX_ATTEMPTS
-    assert tenure.state("orders-0") == (1, 1, (1, 2))
+    assert term.state("orders-0") == (1, 1, (1, 2))
 
 
-async def test_somebody_elses_topic_of_that_name_is_taken_in_and_the_caller_told(tenure: Tenure) -> None:
-    """A broker made it by itself at the same moment (auto-creation)."""
+async def test_a_topic_created_by_another_process_is_adopted_and_reported_to_the_caller(term: Term) -> None:
+    """A broker created it at the same moment (auto-creation)."""
     found = b'{"partitions":{"0":[3]},"version":3}'
-    tenure.server.before_writes.append(lambda: tenure.server.put(paths.topic("orders"), found))
+    term.server.before_writes.append(lambda: term.server.put(paths.topic("orders"), found))
 
-    creation = await tenure.create("orders", (1, 2))
+    creation = await term.create("orders", (1, 2))
 
     assert creation.failure.code == ErrorCode.TOPIC_ALREADY_EXISTS
-    assert tenure.state("orders-0") == (3, 0, (3,))
+    assert term.state("orders-0") == (3, 0, (3,))
 
 
-async def test_a_part_that_was_written_is_followed_up_when_another_was_refused(tenure: Tenure) -> None:
-    """It is not decided again with the rest: its leaders would wait for the next look at everything."""
+async def test_a_written_part_has_its_follow_up_when_another_part_was_refused(term: Term) -> None:
+    """It is not decided again with the rest: without the follow-up its leaders would wait for the next periodic check."""
     there = b'{"partitions":{"0":[3]},"version":3}'
-    tenure.server.before_writes += [lambda: None, lambda: tenure.server.put(paths.topic("second"), there)]
+    term.server.before_writes += [lambda: None, lambda: term.server.put(paths.topic("second"), there)]
 
-    results = await tenure.controller.submit(CreateTopics((new_topic("first", (1,)), new_topic("second", (2,)))))
+    results = await term.controller.submit(CreateTopics((new_topic("first", (1,)), new_topic("second", (2,)))))
 
     assert results["first"].failure is None
     assert results["second"].failure.code == ErrorCode.TOPIC_ALREADY_EXISTS
-    assert tenure.state("first-0") == (1, 0, (1,))
+    assert term.state("first-0") == (1, 0, (1,))
 
 
-async def test_moves_of_one_topic_begin_when_those_of_another_were_refused(tenure: Tenure) -> None:
-    """The same for moves, whose second decision finds the first topic on its way already."""
-    await tenure.create("first", (1,))
-    await tenure.create("second", (1,))
+async def test_moves_of_one_topic_begin_when_those_of_another_were_refused(term: Term) -> None:
+    """The same for moves, whose second decision finds those of the first topic already started."""
+    await term.create("first", (1,))
+    await term.create("second", (1,))
     path = paths.topic("second")
-    tenure.server.before_writes += [
+    term.server.before_writes += [
         lambda: None,
-        lambda: tenure.server.put(path, tenure.server.at(path).data),
+        lambda: term.server.put(path, term.server.at(path).data),
     ]
 
-    await tenure.controller.submit(AlterReassignments({tp("first-0"): (2,), tp("second-0"): (2,)}))
+    await term.controller.submit(AlterReassignments({tp("first-0"): (2,), tp("second-0"): (2,)}))
 
-    assert tenure.state("first-0") == (1, 1, (1,))
-    assert tenure.state("second-0") == (1, 1, (1,))
+    assert term.state("first-0") == (1, 1, (1,))
+    assert term.state("second-0") == (1, 1, (1,))
 
 
-async def test_a_deletion_is_told_to_brokers_although_the_removal_of_another_is_not_known_to_be_done(
-    tenure: Tenure, monkeypatch: pytest.MonkeyPatch
+async def test_a_deletion_is_sent_to_brokers_although_the_removal_of_another_topic_is_unknown(
+    term: Term, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both stand in one decision; the next one finds the deletion begun, and would never ask brokers for it."""
-    await tenure.create("first", (1,))
-    await tenure.create("second", (2,))
-    await tenure.controller._take_committed(
-        [DeletionStarted("first", {}), DeletionQueued(("second",), Origin.OBSERVED)]
-    )
+    """Both are in one decision; the next decision finds the deletion started, and would never send its requests."""
+    await term.create("first", (1,))
+    await term.create("second", (2,))
+    await term.controller._apply_committed([DeletionStarted("first", {}), DeletionQueued(("second",), Origin.OBSERVED)])
     monkeypatch.setattr(removal_module, "MAX_TRIES", 1)
-    tenure.server.faults.append(Fault.NOT_DONE)
+    term.server.faults.append(Fault.NOT_DONE)
 
-    await tenure.controller.submit(AdvanceDeletions())
+    await term.controller.submit(AdvanceDeletions())
 
-    assert list(tenure.cluster.topics) == ["second"]
-    assert [send.partitions for send in tenure.channels.deletions()] == [names("second-0")]
+    assert list(term.cluster.topics) == ["second"]
+    assert [send.partitions for send in term.channels.deletions()] == [names("second-0")]
 
 
-async def test_what_follows_is_put_off_when_it_is_refused_and_the_reply_is_not(
-    tenure: Tenure, caplog: pytest.LogCaptureFixture
+async def test_a_refused_follow_up_is_deferred_and_the_reply_is_not(
+    term: Term, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The caller's topics are made; one of them has a state that nobody can read, and the others get their leaders."""
-    tenure.server.before_writes += [
+    """The client's topics are created; one of them has an unreadable state, and the others get their leaders."""
+    term.server.before_writes += [
         lambda: None,
         lambda: None,
-        lambda: tenure.server.put(paths.partition_state("broken", 0), b"garbage"),
+        lambda: term.server.put(paths.partition_state("broken", 0), b"garbage"),
     ]
-    results = await tenure.controller.submit(CreateTopics((new_topic("broken", (1,)), new_topic("sound", (1,)))))
+    results = await term.controller.submit(CreateTopics((new_topic("broken", (1,)), new_topic("sound", (1,)))))
 
     assert [result.failure for result in results.values()] == [None, None]
-    assert tenure.state("sound-0") == (1, 0, (1,))
-    assert [record.event for record in caplog.records if "put off" in record.getMessage()] == ["RepairPartitions"]
-    assert not tenure.controller.has_ended
+    assert term.state("sound-0") == (1, 0, (1,))
+    assert [record.event for record in caplog.records if "deferred" in record.getMessage()] == ["RepairPartitions"]
+    assert not term.controller.has_ended
 
 
-async def test_a_state_that_nobody_can_read_is_not_tried_again_and_again(tenure: Tenure) -> None:
-    """Nothing new was found: to decide anew would decide the same."""
-    await tenure.create("orders", (1, 2))
-    tenure.server.put(paths.partition_state("orders", 0), b"garbage")
-    tenure.server.lines.clear()
+async def test_an_event_with_an_unreadable_state_is_not_repeated(term: Term) -> None:
+    """Nothing new was found: the same decision would follow."""
+    await term.create("orders", (1, 2))
+    term.server.put(paths.partition_state("orders", 0), b"garbage")
+    term.server.lines.clear()
 
     with pytest.raises(OverloadedError, match="cannot be read"):
-        await tenure.controller.submit(isr_wish(tenure, "orders-0", (1,)))
+        await term.controller.submit(isr_request(term, "orders-0", (1,)))
 
-    assert tenure.server.lines.count("multi") == 1
+    assert term.server.lines.count("multi") == 1

@@ -1,4 +1,4 @@
-"""Scheduling of events: laws of admission against a plain twin, order, priority, cancellation, overload."""
+"""Event scheduler: laws of admission against a plain twin; order, priority, cancellation, overload."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -12,10 +12,10 @@ from controller_core.model import scope
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import ALL, Scope
 from controller_core.shell import event_source
-from controller_core.shell import scheduler as turns_module
+from controller_core.shell import scheduler as scheduler_module
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.event_source import CLIENT, OWN, Source, SourceKind
-from controller_core.shell.scheduler import CLIENT_HANDICAP, ScopeLocks, Turns
+from controller_core.shell.scheduler import CLIENT_HANDICAP, Scheduler, ScopeLocks
 from tests.twins.scope import overlap
 
 TOPICS = st.frozensets(st.sampled_from("abc"), max_size=2)
@@ -34,7 +34,7 @@ A0, A1 = (scope.partitions([TopicPartition("a", partition)]) for partition in (0
 
 
 def plainly_admissible(running: Sequence[Scope], waiting: Sequence[Scope]) -> list[int]:
-    """The rule as it reads, one scope against each that runs or waits before it."""
+    """The rule without optimisation: one scope against each that runs or waits before it."""
     return [
         place
         for place, mine in enumerate(waiting)
@@ -44,15 +44,15 @@ def plainly_admissible(running: Sequence[Scope], waiting: Sequence[Scope]) -> li
 
 @settings(deadline=None)
 @given(SCOPES, SCOPES)
-def test_meeting_is_mutual(mine: Scope, other: Scope) -> None:
-    """Who is met has to wait as well, whoever came first."""
+def test_overlap_is_symmetric(mine: Scope, other: Scope) -> None:
+    """Of two overlapping scopes each waits for the other, whichever came first."""
     assert overlap(mine, other) == overlap(other, mine)
 
 
 @settings(deadline=None)
 @given(MANY)
 def test_locks_agree_with_their_plain_twin(waiting: list[Scope]) -> None:
-    """Locks on topics and partitions admit whom pairwise comparison of scopes admits."""
+    """Locks on topics and partitions admit the same events as pairwise comparison of scopes."""
     locks = ScopeLocks()
     claims = [locks.claim(scope, (place, place)) for place, scope in enumerate(waiting)]
 
@@ -61,8 +61,8 @@ def test_locks_agree_with_their_plain_twin(waiting: list[Scope]) -> None:
 
 @settings(deadline=None)
 @given(MANY, st.randoms(use_true_random=False))
-def test_locks_leave_nothing_behind(waiting: list[Scope], random: Random) -> None:
-    """A limit on everything: what is released, in any order, takes no memory."""
+def test_released_locks_take_no_memory(waiting: list[Scope], random: Random) -> None:
+    """In any order of release."""
     locks = ScopeLocks()
     claims = [locks.claim(scope, (place, place)) for place, scope in enumerate(waiting)]
     random.shuffle(claims)
@@ -73,16 +73,16 @@ def test_locks_leave_nothing_behind(waiting: list[Scope], random: Random) -> Non
 
 
 class Crowd:
-    """Events that take their turns and hold them until they are told to end."""
+    """Events that hold their scope until the test ends them."""
 
     def __init__(self) -> None:
-        self.turns = Turns()
+        self.scheduler = Scheduler()
         self.began: list[int] = []
         self._ends: list[asyncio.Event] = []
         self._tasks: list[asyncio.Task[None]] = []
 
     async def arrive(self, *scopes: Scope, source: Source = OWN) -> None:
-        """Ask for a turn, for each scope."""
+        """Submit an event for each scope."""
         for mine in scopes:
             self._ends.append(asyncio.Event())
             self._tasks.append(asyncio.create_task(self._live(len(self._tasks), mine, source)))
@@ -95,28 +95,28 @@ class Crowd:
         await settled()
 
     async def cancel(self, *numbers: int) -> None:
-        """Cancel events, in one go."""
+        """Cancel events, all at once."""
         for number in numbers:
             self._tasks[number].cancel()
         await settled()
 
     def running(self) -> list[int]:
-        """Events that hold their turn."""
+        """Events that hold their scope."""
         return [number for number in self.began if not self._tasks[number].done()]
 
     async def _live(self, number: int, mine: Scope, source: Source) -> None:
-        async with self.turns.take(mine, source):
+        async with self.scheduler.run_exclusively(mine, source):
             self.began.append(number)
             await self._ends[number].wait()
 
     async def close(self) -> None:
-        """End all."""
+        """End all events."""
         await self.cancel(*range(len(self._tasks)))
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 async def settled() -> None:
-    """Let everything run that can."""
+    """Let all runnable tasks run."""
     for _ in range(10):
         await asyncio.sleep(0)
 
@@ -136,7 +136,7 @@ async def test_events_of_different_partitions_run_at_the_same_time(crowd: Crowd)
     assert crowd.running() == [0, 1, 2]
 
 
-async def test_events_of_one_topic_take_turns_in_the_order_they_came(crowd: Crowd) -> None:
+async def test_events_of_one_topic_run_in_the_order_of_arrival(crowd: Crowd) -> None:
     """A topic's event waits for those of its partitions, and these for it."""
     await crowd.arrive(A0, A, A1)
     assert crowd.running() == [0]
@@ -146,8 +146,8 @@ async def test_events_of_one_topic_take_turns_in_the_order_they_came(crowd: Crow
     assert crowd.running() == [2]
 
 
-async def test_nobody_overtakes_an_event_that_waits_for_everything(crowd: Crowd) -> None:
-    """A stream of small events never starves a look at everything."""
+async def test_no_event_overtakes_one_that_waits_for_everything(crowd: Crowd) -> None:
+    """A stream of small events never starves a periodic check."""
     await crowd.arrive(A, ALL, B)
     assert crowd.running() == [0]
     await crowd.end(0)
@@ -156,36 +156,36 @@ async def test_nobody_overtakes_an_event_that_waits_for_everything(crowd: Crowd)
     assert crowd.running() == [2]
 
 
-async def test_one_that_is_cancelled_while_it_waits_holds_up_nobody(crowd: Crowd) -> None:
-    """A caller that hangs up leaves the queue."""
+async def test_an_event_cancelled_while_it_waits_delays_no_other(crowd: Crowd) -> None:
+    """Its claim leaves the queue."""
     await crowd.arrive(A, ALL, B)
     await crowd.cancel(1)
     assert crowd.running() == [0, 2]
-    assert crowd.turns.waiting == 0
+    assert crowd.scheduler.waiting == 0
 
 
-async def test_one_that_is_cancelled_while_it_runs_ends_its_turn(crowd: Crowd) -> None:
-    """However a turn ends, the next one begins."""
+async def test_an_event_cancelled_while_it_runs_releases_its_scope(crowd: Crowd) -> None:
+    """The next event begins."""
     await crowd.arrive(A, A)
     await crowd.cancel(0)
     assert crowd.running() == [1]
 
 
-async def test_one_that_is_cancelled_between_admission_and_its_first_step_gives_its_turn_on(crowd: Crowd) -> None:
-    """The turn was given and not begun: it must not be held by somebody who is gone."""
+async def test_an_event_cancelled_between_admission_and_its_first_step_releases_its_scope(crowd: Crowd) -> None:
+    """It was admitted and has not run yet."""
     await crowd.arrive(A, A, A)
     crowd._ends[0].set()
-    while crowd._tasks[0] in asyncio.all_tasks():  # noqa: ASYNC110 - to the very step in which the first one ends
+    while crowd._tasks[0] in asyncio.all_tasks():  # noqa: ASYNC110 - up to the very step in which the first event ends
         await asyncio.sleep(0)
     await crowd.cancel(1)
     assert crowd.running() == [2]
     assert crowd.began == [0, 2]
 
 
-async def test_a_failure_ends_its_turn(crowd: Crowd) -> None:
-    """As does every other way out of it."""
+async def test_a_failed_event_releases_its_scope(crowd: Crowd) -> None:
+    """As an event that succeeds."""
     with pytest.raises(ZeroDivisionError):
-        async with crowd.turns.take(ALL):
+        async with crowd.scheduler.run_exclusively(ALL):
             raise ZeroDivisionError
     await crowd.arrive(ALL)
     assert crowd.running() == [0]
@@ -200,31 +200,31 @@ async def test_too_many_events_of_clients_are_refused_and_the_others_go_on(
     """A limit on everything: the caller gets a retriable error at once instead of an answer after its time-out."""
     monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", 3)
     await crowd.arrive(ALL, A, A, A, source=CLIENT)
-    with pytest.raises(OverloadedError, match=r"3 events of this source \(client\) wait"):
-        async with crowd.turns.take(A, CLIENT):
+    with pytest.raises(OverloadedError, match=r"source \(client\): the limit is 3"):
+        async with crowd.scheduler.run_exclusively(A, CLIENT):
             pass
     await crowd.end(0, 1)
     assert crowd.running() == [2]
 
 
-async def test_each_source_has_room_of_its_own(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients that fill their room take none from brokers, a broker none from another, and nobody from the controller."""
+async def test_each_source_has_its_own_limit(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients at their limit do not limit brokers, nor one broker another; the controller has no limit."""
     monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", 2)
     monkeypatch.setattr(event_source, "MAX_WAITING_PER_BROKER", 1)
     await crowd.arrive(ALL)
     await crowd.arrive(A, A, source=CLIENT)
     await crowd.arrive(A, source=BROKER_1)
-    with pytest.raises(OverloadedError, match=r"1 events of this source \(broker 1\) wait"):
-        async with crowd.turns.take(A, BROKER_1):
+    with pytest.raises(OverloadedError, match=r"source \(broker 1\): the limit is 1"):
+        async with crowd.scheduler.run_exclusively(A, BROKER_1):
             pass
     await crowd.arrive(A, source=BROKER_2)
     await crowd.arrive(*[ALL] * 10)
 
-    assert crowd.turns.waiting == 2 + 1 + 1 + 10
+    assert crowd.scheduler.waiting == 2 + 1 + 1 + 10
 
 
 async def test_brokers_and_the_controller_pass_clients(crowd: Crowd) -> None:
-    """An AlterPartition does not wait for requests of tools that came before it; those keep their order."""
+    """An AlterPartition does not wait for earlier requests of tools; those keep their order."""
     await crowd.arrive(ALL)
     await crowd.arrive(A, A, source=CLIENT)
     await crowd.arrive(A0, source=BROKER_1)
@@ -235,11 +235,11 @@ async def test_brokers_and_the_controller_pass_clients(crowd: Crowd) -> None:
     assert crowd.began == [0, 3, 4, 1, 2]
 
 
-async def test_an_event_of_a_client_is_passed_so_often_and_not_more(
+async def test_an_event_of_a_client_is_passed_a_limited_number_of_times(
     crowd: Crowd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broker that never rests does not keep a client waiting for ever."""
-    monkeypatch.setattr(turns_module, "CLIENT_HANDICAP", 4)
+    """A broker that never pauses does not make a client wait forever."""
+    monkeypatch.setattr(scheduler_module, "CLIENT_HANDICAP", 4)
     await crowd.arrive(A)
     await crowd.arrive(A, source=CLIENT)
     await crowd.arrive(*[A] * 5, source=BROKER_1)
@@ -250,8 +250,8 @@ async def test_an_event_of_a_client_is_passed_so_often_and_not_more(
     assert CLIENT_HANDICAP > event_source.MAX_CLIENT_WAITING
 
 
-async def test_an_event_that_runs_is_not_passed(crowd: Crowd) -> None:
-    """A client's event that has begun ends before those begin that it meets."""
+async def test_a_running_event_is_not_passed(crowd: Crowd) -> None:
+    """A client's running event ends before overlapping ones begin."""
     await crowd.arrive(A, source=CLIENT)
     await crowd.arrive(A, ALL, source=BROKER_1)
     assert crowd.running() == [0]
@@ -261,10 +261,10 @@ async def test_an_event_that_runs_is_not_passed(crowd: Crowd) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(st.data())
-def test_turns_follow_the_plain_rule_whatever_comes_ends_or_is_cancelled(data: st.DataObject) -> None:
-    """FIFO among those that meet: after each step exactly those run who meet nobody before them that is still there."""
+def test_admissions_follow_the_plain_rule_for_any_arrivals_ends_and_cancellations(data: st.DataObject) -> None:
+    """FIFO among overlapping events: after each step exactly those run that overlap no earlier event."""
 
-    async def live() -> None:
+    async def run_steps() -> None:
         crowd = Crowd()
         scopes: list[Scope] = []
         there: list[int] = []
@@ -277,7 +277,7 @@ def test_turns_follow_the_plain_rule_whatever_comes_ends_or_is_cancelled(data: s
                 scopes.append(new)
                 await crowd.arrive(new)
             else:
-                # Only those who run can end; anybody can be cancelled.
+                # Only running events can end; any event can be cancelled.
                 chosen = data.draw(st.sampled_from(expected if step == "end" and expected else there))
                 there.remove(chosen)
                 await (crowd.end(chosen) if chosen in expected else crowd.cancel(chosen))
@@ -286,7 +286,7 @@ def test_turns_follow_the_plain_rule_whatever_comes_ends_or_is_cancelled(data: s
             admitted = plainly_admissible([scopes[one] for one in running], [scopes[one] for one in waiting])
             expected = sorted([*running, *(waiting[place] for place in admitted)])
             assert sorted(crowd.running()) == expected
-            assert len(there) - len(expected) == crowd.turns.waiting
+            assert len(there) - len(expected) == crowd.scheduler.waiting
         await crowd.close()
 
-    asyncio.run(live())
+    asyncio.run(run_steps())

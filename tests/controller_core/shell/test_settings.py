@@ -1,4 +1,4 @@
-"""What a controller process is told at its start, checked before anything is opened."""
+"""Settings of a controller process, validated before anything is opened."""
 
 import pytest
 
@@ -21,8 +21,8 @@ CLIENT = Listener("CLIENT", "10.0.0.1", 9092, "10.0.0.1", 9092)
         ("A-b_c.1=localhost:0", Listener("A-B_C.1", "localhost", 0, "localhost", 0)),
     ],
 )
-def test_a_listener_is_read_with_its_name_as_kafka_compares_it(text: str, expected: Listener) -> None:
-    """Upper case; where it is reached is where it listens, unless something else is said."""
+def test_a_listeners_name_is_upper_case(text: str, expected: Listener) -> None:
+    """As Kafka compares names. The advertised address is the bound address by default."""
     assert parse_listener(text) == expected
 
 
@@ -35,28 +35,28 @@ def test_a_listener_is_read_with_its_name_as_kafka_compares_it(text: str, expect
         f"{'X' * 65}=host:1",
     ],
 )
-def test_what_is_no_listener_is_refused_with_the_form_that_is_wanted(text: str) -> None:
-    """Errors tell what happened, to what, and what to do."""
+def test_an_invalid_listener_is_refused_with_the_expected_form(text: str) -> None:
+    """Errors name the cause, the object and a remedy."""
     with pytest.raises(ValueError, match=r"is not NAME=HOST:PORT or NAME=HOST:PORT,ADVERTISED_HOST:ADVERTISED_PORT"):
         parse_listener(text)
 
 
 @pytest.mark.parametrize("text", ["CLIENT=host:65536", "CLIENT=host:1,other:99999"])
-def test_a_port_that_cannot_be_is_refused(text: str) -> None:
+def test_an_invalid_port_is_refused(text: str) -> None:
     """16 bits."""
-    with pytest.raises(ValueError, match="names a port over 65535"):
+    with pytest.raises(ValueError, match="has a port over 65535"):
         parse_listener(text)
 
 
 @pytest.mark.parametrize("text", ["CLIENT=0.0.0.0:9092", "CLIENT=[::]:9092", "CLIENT=:9092", "CLIENT=host:1,0.0.0.0:1"])
-def test_every_address_is_none_to_be_reached_under(text: str) -> None:
-    """Brokers and clients would look for the controller on their own machine."""
-    with pytest.raises(ValueError, match="say after a comma under which one it is reached"):
+def test_a_wildcard_address_cannot_be_advertised(text: str) -> None:
+    """Brokers and clients would connect to their own machine."""
+    with pytest.raises(ValueError, match="add the advertised address after a comma"):
         parse_listener(text)
 
 
 def settings(**changed: object) -> ControllerSettings:
-    """Settings that can be, with some of them changed."""
+    """Valid settings, with some of them changed."""
     given: dict[str, object] = {
         "zookeeper": "zk:2181",
         "controller_id": 1000,
@@ -66,7 +66,7 @@ def settings(**changed: object) -> ControllerSettings:
     return ControllerSettings(**(given | changed))  # type: ignore[arg-type]
 
 
-def test_settings_that_can_be_are_taken() -> None:
+def test_valid_settings_are_accepted() -> None:
     """The defaults are those of the command line."""
     taken = settings(controller_id=0)
 
@@ -81,13 +81,13 @@ def test_settings_that_can_be_are_taken() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"listeners": ()}, "no listener is given"),
-        ({"listeners": (INTERNAL, INTERNAL)}, "a listener is given twice: INTERNAL, INTERNAL"),
-        ({"inter_broker_listener": "OTHER"}, "listener OTHER is none of the listeners INTERNAL, CLIENT"),
-        ({"controller_id": -1}, "id is -1; a number from 0 on"),
+        ({"listeners": ()}, "at least one listener"),
+        ({"listeners": (INTERNAL, INTERNAL)}, "duplicate listener names: INTERNAL, INTERNAL"),
+        ({"inter_broker_listener": "OTHER"}, "listener OTHER is not among the listeners INTERNAL, CLIENT"),
+        ({"controller_id": -1}, "id is -1; it must be at least 0"),
     ],
 )
-def test_settings_that_cannot_be_are_refused_in_words(changed: dict[str, object], words: str) -> None:
+def test_invalid_settings_are_refused_with_a_reason(changed: dict[str, object], words: str) -> None:
     """Before anything is opened."""
     with pytest.raises(ValueError, match=words):
         settings(**changed)
@@ -101,14 +101,14 @@ def test_settings_that_cannot_be_are_refused_in_words(changed: dict[str, object]
     ],
 )
 def test_a_listener_without_what_its_protocol_needs_is_refused(listener: str, why: str) -> None:
-    """No listener falls back to less."""
+    """No listener falls back to a weaker protocol."""
     with pytest.raises(ValueError, match=why):
         ControllerSettings("zk:1", 1000, (parse_listener(listener),), "A")
 
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"])
-def test_a_listeners_protocol_stands_before_its_host(protocol: str) -> None:
-    """As in Kafka's own listeners."""
+def test_a_listeners_protocol_precedes_its_host(protocol: str) -> None:
+    """As in Kafka's `listeners`."""
     assert protocol == parse_listener(f"A={protocol}://h:1,k:2").security_protocol
     with pytest.raises(ValueError, match="is not NAME=HOST:PORT"):
         parse_listener("A=HTTP://h:1")

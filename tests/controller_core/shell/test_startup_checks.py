@@ -4,14 +4,14 @@ import pytest
 
 from controller_core.model.events import RepairAssignments
 from controller_core.shell.startup_checks import MAX_PARTITIONS_NAMED, IdentityError, holds_replicas
-from controller_core.shell.zookeeper.controller_election import Place
-from controller_core.shell.zookeeper.loading import load_cluster, refuse_own_replicas
+from controller_core.shell.zookeeper.controller_election import Controllership
+from controller_core.shell.zookeeper.loading import load_cluster, require_no_replicas_with_id
 from controller_core.zookeeper_mode.decide import decide
 from kafka_zookeeper import paths
-from tests.controller_core.shell.process_life import OWN_ID, Life
+from tests.controller_core.shell.running_process import OWN_ID, RunningProcess
 from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeZooKeeper
 
-PLACE = Place(epoch=9, epoch_version=0, taken_from=-1)
+CONTROLLERSHIP = Controllership(epoch=9, epoch_version=0, taken_from=-1)
 
 
 def state(leader: int, isr: list[int], epoch: int = 0) -> bytes:
@@ -37,62 +37,64 @@ CLAIMED = {
 
 
 @pytest.mark.parametrize(("replicas", "leader", "isr", "writes"), CLAIMED.values(), ids=CLAIMED.keys())
-async def test_an_id_that_a_broker_has_replicas_under_is_refused_before_anything_is_written(
-    life: Life, replicas: list[int], leader: int, isr: list[int], writes: int
+async def test_an_id_with_replicas_is_refused_before_anything_is_written(
+    running: RunningProcess, replicas: list[int], leader: int, isr: list[int], writes: int
 ) -> None:
-    """The broker is away for the moment: only assignments and states know of it."""
-    written(life.server, replicas, leader, isr, writes=writes)
-    before = {path: znode.data for path, znode in life.server.znodes.items()}
-    life.start()
-    assert life.run is not None
+    """The broker is down: only assignments and states contain its id."""
+    written(running.server, replicas, leader, isr, writes=writes)
+    before = {path: znode.data for path, znode in running.server.znodes.items()}
+    running.start()
+    assert running.run is not None
     with pytest.raises(IdentityError, match=r"id 1000 belongs to a broker .* 1 partitions: orders-0\. No partition"):
-        await life.run
+        await running.run
 
-    assert {path: znode.data for path, znode in life.server.znodes.items()} == before
+    assert {path: znode.data for path, znode in running.server.znodes.items()} == before
 
 
-async def test_a_broker_that_came_and_went_while_a_standby_waited_is_found_at_the_take_over(life: Life) -> None:
-    """A standby may wait for months: each term checks what it loads, before it sends or repairs anything."""
-    rival = life.takes(1001)
-    life.start()
-    await life.until(lambda: any("/brokers/ids/1001" in line for line in life.server.lines))
-    written(life.server, [1, 1000], 1, [1], writes=2)
-    assignment = life.server.at(paths.topic("orders")).data
+async def test_replicas_of_a_broker_that_registered_while_a_standby_waited_are_found_at_the_take_over(
+    running: RunningProcess,
+) -> None:
+    """A standby may wait for months: each term checks the loaded state, before it sends or repairs anything."""
+    rival = running.elect(1001)
+    running.start()
+    await running.until(lambda: any("/brokers/ids/1001" in line for line in running.server.lines))
+    written(running.server, [1, 1000], 1, [1], writes=2)
+    assignment = running.server.at(paths.topic("orders")).data
     rival.expire()
-    assert life.run is not None
+    assert running.run is not None
     with pytest.raises(IdentityError, match="orders-0"):
-        await life.run
+        await running.run
 
-    assert life.holder() is None
-    assert life.server.at(paths.topic("orders")).data == assignment
+    assert running.active_controller() is None
+    assert running.server.at(paths.topic("orders")).data == assignment
 
 
 @pytest.mark.parametrize("has_state", [False, True])
 async def test_a_replica_that_a_broker_assigned_to_the_advertised_controller_is_repaired(
-    life: Life, *, has_state: bool
+    running: RunningProcess, *, has_state: bool
 ) -> None:
-    """A broker created the topic by itself and knows the controller as a broker. No replica was ever in sync there.
+    """A broker created the topic and knows the controller as a broker. No replica was ever in sync there.
 
-    With a state, a native controller stood in and elected the first leader: the state was written once, without the id.
+    In the case with a state, a native controller elected the first leader: the state was written once, without the id.
     """
-    life.server.put(paths.topic("orders"), b'{"version":1,"partitions":{"0":[1,1000]}}')
+    running.server.put(paths.topic("orders"), b'{"version":1,"partitions":{"0":[1,1000]}}')
     if has_state:
-        life.server.put(paths.partition_state("orders", 0), state(1, [1]))
-    life.broker(1)
-    life.broker(2)
-    life.start()
-    await life.until_active()
-    await life.until(lambda: b"[1,2" in (life.server.at(paths.topic("orders")).data or b""))
+        running.server.put(paths.partition_state("orders", 0), state(1, [1]))
+    running.broker(1)
+    running.broker(2)
+    running.start()
+    await running.until_active()
+    await running.until(lambda: b"[1,2" in (running.server.at(paths.topic("orders")).data or b""))
 
-    assert life.process.active is not None
+    assert running.process.active is not None
 
 
 async def test_a_partition_whose_isr_names_the_id_is_never_repaired() -> None:
-    """Somebody wrote a state by hand during the term: a broker with this id may have the records."""
+    """A state was edited by hand during the term: a broker with this id may have the records."""
     server = FakeZooKeeper()
     server.put(paths.CONTROLLER_EPOCH, b"9")
     written(server, [1, 2], 1, [1, 2])
-    cluster = await load_cluster(server.session(), OWN_ID, PLACE, "INTERNAL")
+    cluster = await load_cluster(server.session(), OWN_ID, CONTROLLERSHIP, "INTERNAL")
     cluster.columns.replicas[0, 1] = cluster.columns.isr[0, 1] = OWN_ID
     cluster.columns.record_ids(cluster.columns.replicas[0])
 
@@ -100,15 +102,15 @@ async def test_a_partition_whose_isr_names_the_id_is_never_repaired() -> None:
 
 
 async def test_an_id_without_replicas_is_accepted() -> None:
-    """The check reads and nothing else."""
+    """The check only reads."""
     server = FakeZooKeeper()
     written(server, [1, 2], 1, [1, 2], writes=3)
 
-    await refuse_own_replicas(server.session(), OWN_ID)
+    await require_no_replicas_with_id(server.session(), OWN_ID)
 
 
-def test_the_error_names_a_bounded_number_of_partitions_and_what_to_do() -> None:
-    """Errors tell the user what to do; a broker of 10,000 partitions must not fill the log."""
+def test_the_error_names_a_limited_number_of_partitions_and_a_remedy() -> None:
+    """A broker of 10,000 partitions must not fill the log."""
     error = str(holds_replicas(3, [f"orders-{number}" for number in range(10_000)]))
 
     assert "10000 partitions: orders-0, orders-1," in error

@@ -1,4 +1,4 @@
-"""The state-change log: a line for each transition, with fields to search for, and a bound."""
+"""State-change log: a line for each transition, with fields to search for, and a limit."""
 
 import logging
 
@@ -52,11 +52,11 @@ def states(*new: NewState) -> Change:
     return found
 
 
-def test_a_partition_tells_what_was_and_what_is(caplog: pytest.LogCaptureFixture, cluster: Cluster) -> None:
-    """It is logged before it is applied, so that what was is known still."""
+def test_a_partitions_line_has_the_old_and_the_new_state(caplog: pytest.LogCaptureFixture, cluster: Cluster) -> None:
+    """It is logged before the change is applied."""
     expected = {
         "level": "INFO",
-        "words": "partition",
+        "words": "Partition state changed",
         "topic": "orders",
         "partition": 7,
         "leader_before": 1,
@@ -70,9 +70,9 @@ def test_a_partition_tells_what_was_and_what_is(caplog: pytest.LogCaptureFixture
 
 
 @pytest.mark.parametrize(
-    "new", [NewState(7, -1, 1, (1,)), NewState(7, 2, 1, (2,), unclean=True)], ids=["nobody leads", "unclean (C7)"]
+    "new", [NewState(7, -1, 1, (1,)), NewState(7, 2, 1, (2,), unclean=True)], ids=["no leader", "unclean (C7)"]
 )
-def test_what_somebody_has_to_look_at_is_a_warning(
+def test_offline_partitions_and_unclean_elections_are_warnings(
     caplog: pytest.LogCaptureFixture, cluster: Cluster, new: NewState
 ) -> None:
     """A partition out of service, or acknowledged records that may be lost."""
@@ -82,60 +82,63 @@ def test_what_somebody_has_to_look_at_is_a_warning(
     assert new.unclean == line["unclean"]
 
 
-def test_large_changes_are_summed_up_after_a_bound(caplog: pytest.LogCaptureFixture, cluster: Cluster) -> None:
-    """A broker's death with 100,000 leaders does not write 100,000 lines before anything else happens."""
+def test_large_changes_are_summarised_after_a_limit(caplog: pytest.LogCaptureFixture, cluster: Cluster) -> None:
+    """The failure of a broker with 100,000 leaders does not write 100,000 lines before anything else happens."""
     lines = logged(caplog, cluster, states(*(NewState(row, 2, 1, (2,)) for row in range(60))))
 
     assert len(lines) == MAX_LINES_PER_CHANGE + 1
-    assert lines[-1] == {"level": "INFO", "words": "partitions, and more", "more": 10}
+    assert lines[-1] == {"level": "INFO", "words": "Further partition states changed", "more": 10}
 
 
-def test_brokers_are_told_when_they_come_and_go_and_not_otherwise(
-    caplog: pytest.LogCaptureFixture, cluster: Cluster
-) -> None:
-    """Every look at brokers ends in such a change."""
+def test_only_changes_of_the_live_brokers_are_logged(caplog: pytest.LogCaptureFixture, cluster: Cluster) -> None:
+    """Every poll of the brokers ends in such a change."""
     come_and_gone = BrokersObserved((Broker(2, 102, ()), Broker(3, 103, ())))
 
-    assert logged(caplog, cluster, come_and_gone) == [{"level": "INFO", "words": "brokers", "came": [3], "left": [1]}]
+    assert logged(caplog, cluster, come_and_gone) == [
+        {"level": "INFO", "words": "Live brokers changed", "joined": [3], "left": [1]}
+    ]
     assert logged(caplog, cluster, BrokersObserved(tuple(cluster.brokers.values()))) == []
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ("new made 0=1 1=2", {"words": "topic", "topic": "made", "origin": "requested", "partitions": 2}),
-        ("partitions orders 60=1", {"words": "partitions added", "topic": "orders", "added": 1}),
-        ("move orders 0=2,1", {"words": "moves started", "topic": "orders", "partitions": 1}),
-        ("moved orders 0=1,2", {"words": "moves finished", "topic": "orders", "partitions": 1}),
-        ("queue a b", {"words": "deletion queued", "topics": ["a", "b"]}),
-        ("remove orders", {"words": "topic removed", "topic": "orders"}),
+        ("new made 0=1 1=2", {"words": "Topic added", "topic": "made", "origin": "requested", "partitions": 2}),
+        ("partitions orders 60=1", {"words": "Partitions added", "topic": "orders", "added": 1}),
+        ("move orders 0=2,1", {"words": "Reassignment started", "topic": "orders", "partitions": 1}),
+        ("moved orders 0=1,2", {"words": "Reassignment finished", "topic": "orders", "partitions": 1}),
+        ("queue a b", {"words": "Topic deletion queued", "topics": ["a", "b"]}),
+        ("remove orders", {"words": "Topic removed", "topic": "orders"}),
     ],
 )
 def test_each_transition_has_its_line(
     caplog: pytest.LogCaptureFixture, cluster: Cluster, change: str, expected: dict[str, object]
 ) -> None:
-    """In words and fields that a person can search for."""
+    """With fields to search for."""
     assert logged(caplog, cluster, read_change(cluster, change)) == [{"level": "INFO"} | expected]
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (ControlledShutdownStarted(1), {"words": "broker is shutting down", "broker": 1}),
-        (DeletionStarted("orders", {2: (0,), 1: (0,)}), {"words": "deletion started", "brokers": [1, 2]}),
-        (DeletionBlocked("orders", "brokers [1] are away"), {"words": "deletion waits", "why": "brokers [1] are away"}),
+        (ControlledShutdownStarted(1), {"words": "Controlled shutdown of a broker started", "broker": 1}),
+        (DeletionStarted("orders", {2: (0,), 1: (0,)}), {"words": "Topic deletion started", "brokers": [1, 2]}),
+        (
+            DeletionBlocked("orders", "brokers [1] are away"),
+            {"words": "Topic deletion is waiting", "reason": "brokers [1] are away"},
+        ),
     ],
 )
-def test_what_lives_in_memory_alone_has_its_line_too(
+def test_transitions_in_memory_have_a_line_as_well(
     caplog: pytest.LogCaptureFixture, cluster: Cluster, change: Change, expected: dict[str, object]
 ) -> None:
-    """Who asks why something waits looks here."""
+    """They explain why an operation waits."""
     (line,) = logged(caplog, cluster, change)
 
     assert expected.items() <= line.items()
 
 
-def test_what_is_no_transition_has_no_line(caplog: pytest.LogCaptureFixture, cluster: Cluster) -> None:
-    """Looks, answers and blocks of ids."""
+def test_other_changes_have_no_line(caplog: pytest.LogCaptureFixture, cluster: Cluster) -> None:
+    """Polls, answers and blocks of ids."""
     assert logged(caplog, cluster, read_change(cluster, "producer-ids 1 0 999")) == []
     assert logged(caplog, cluster, ReplicaRemovalAnswered("orders", 0, 1)) == []

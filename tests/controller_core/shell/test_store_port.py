@@ -17,8 +17,9 @@ from controller_core.shell import controller as controller_module
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.metrics import Metrics
+from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from tests.controller_core.shell.log_store import LogStore
-from tests.controller_core.shell.tenures import CONTROLLER, CONTROLLER_EPOCH, INTERNAL, FakeChannels, new_topic, settled
+from tests.controller_core.shell.terms import CONTROLLER, CONTROLLER_EPOCH, INTERNAL, FakeChannels, new_topic, settled
 
 
 def broker(broker_id: int) -> Broker:
@@ -31,7 +32,7 @@ async def test_active_controller_and_standby_apply_the_same_changes(monkeypatch:
     monkeypatch.setattr(controller_module, "Channels", FakeChannels)
     store, cluster, standby = LogStore(), Cluster(CONTROLLER, CONTROLLER_EPOCH), Cluster(CONTROLLER, CONTROLLER_EPOCH)
     own = OwnAddress((Endpoint(INTERNAL, "steward", 9990, "PLAINTEXT"),), INTERNAL)
-    controller = Controller(cluster, store, own, "id", None, Metrics())
+    controller = Controller(cluster, store, own, "id", None, Metrics(), mode=ZOOKEEPER_MODE)
 
     async def follow(committed: Sequence[Change]) -> None:
         for change in committed:
@@ -68,11 +69,12 @@ def states(cluster: Cluster) -> dict[str, tuple[int, int, list[int]]]:
     }
 
 
-def test_the_loop_imports_no_zookeeper_client() -> None:
-    """Neither by itself nor by what it imports: a quorum's process never needs it. Decisions of ZooKeeper mode are pure."""
+@pytest.mark.parametrize("module", ["controller", "front.front"])
+def test_the_loop_imports_no_zookeeper(module: str) -> None:
+    """Neither the loop nor the front imports a module of ZooKeeper mode, directly or indirectly: KRaft mode passes its own."""
     code = (
-        "import sys, controller_core.shell.controller; "
-        "print([n for n in sys.modules if n.startswith(('kazoo', 'kafka_zookeeper', 'controller_core.shell.zookeeper'))])"
+        f"import sys, controller_core.shell.{module}; "
+        "print([name for name in sys.modules if 'zookeeper' in name or name.startswith('kazoo')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""Fake brokers, the front over them, and clients of it; every test must leave no task behind."""
+"""Fake brokers, fronts and clients; no test may leave a task running."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 
 from controller_core.shell.front.front import Front, open_front
+from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_wire.api import ApiKey
 from tests.controller_core.shell.front.fakes import BROKER_RANGES, Client, FakeBroker
 
 
 @pytest.fixture(autouse=True)
-async def no_task_is_left() -> AsyncIterator[None]:
+async def no_remaining_tasks() -> AsyncIterator[None]:
     """Fail a test that leaves a task running; set up before and torn down after every other fixture."""
     yield
     await asyncio.sleep(0)
-    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    assert left == []
+    remaining = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert remaining == []
 
 
 @pytest.fixture
@@ -37,14 +38,21 @@ async def start_brokers() -> AsyncIterator[Callable[..., Awaitable[list[FakeBrok
 
 @pytest.fixture
 async def start_front() -> AsyncIterator[Callable[..., Awaitable[Front]]]:
-    """Start fronts over lists of brokers; a broker taken out of its list is no longer live."""
+    """Start fronts with lists of brokers; a broker that is removed from its list is no longer live."""
     fronts: list[Front] = []
 
     async def start(brokers: list[FakeBroker], handlers: dict[ApiKey, Any] | None = None, **options: Any) -> Front:
         def live() -> list[Any]:
             return [broker.endpoint for broker in brokers]
 
-        front = await open_front("CLIENT", "127.0.0.1", 0, handlers or {}, live, **options)
+        front = await open_front(
+            "CLIENT",
+            "127.0.0.1",
+            0,
+            handlers or {},
+            live,
+            **{"served": SERVED, "not_advertised": NOT_ADVERTISED, **options},
+        )
         fronts.append(front)
         return front
 
@@ -55,7 +63,7 @@ async def start_front() -> AsyncIterator[Callable[..., Awaitable[Front]]]:
 
 @pytest.fixture
 async def connect() -> AsyncIterator[Callable[..., Awaitable[Client]]]:
-    """Open clients of a front; closed after the test."""
+    """Connect clients to a front; closed after the test."""
     clients: list[Client] = []
 
     async def open_client(front: Front) -> Client:

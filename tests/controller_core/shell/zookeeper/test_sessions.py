@@ -1,96 +1,100 @@
-"""Sessions and tenures of a process, one after the other: lost, taken by others, failed.
+"""Sessions and active terms of a process: lost sessions, lost controllership, failed terms.
 
-Sources: ADR 5; ARCHITECTURE.md (how a tenure lives).
+Sources: ADR 5; ARCHITECTURE.md.
 """
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from controller_core.model.events import RepairPartitions
-from controller_core.shell import controller as controller_module
-from controller_core.shell.zookeeper import sessions as lives_module
+from controller_core.shell.zookeeper import sessions
+from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from kafka_wire.net.backoff import Backoff
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ConnectFailedError
-from tests.controller_core.shell.process_life import OWN_ID, Life, fails
+from tests.controller_core.shell.running_process import OWN_ID, RunningProcess, fails
 
 
-async def test_it_stops_while_it_pauses_after_a_failure(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pause of half a minute is nobody's reason to wait for so long."""
-    monkeypatch.setattr(lives_module, "PAUSES", Backoff(initial_ms=60_000, cap_ms=60_000))
-    life.start()
-    for lives in (1, 2):
-        await life.until(lambda lives=lives: len(life.sessions) == lives)  # type: ignore[misc]
-        life.sessions[-1].expire()
-    await life.until(lambda: life.sessions[-1].closed)
-    await life.end()
-    assert len(life.sessions) == 2
-
-
-async def test_without_a_first_session_it_says_so_and_ends(life: Life) -> None:
-    """A wrong address is told at once, not tried for ever."""
-    life.connecting.append(fails)
-    life.start()
-    assert life.run is not None
-    with pytest.raises(ConnectFailedError, match="zk:2181"):
-        await life.run
-
-
-async def test_a_session_that_is_lost_is_followed_by_another(life: Life, caplog: pytest.LogCaptureFixture) -> None:
-    """However long ZooKeeper is away; the epoch grows (C5)."""
-    life.start()
-    await life.until_active()
-    life.connecting += [fails, fails]
-    with caplog.at_level(logging.ERROR):
-        life.sessions[0].expire()
-        await life.until(lambda: len(life.sessions) == 2)
-        await life.until_active()
-
-    assert life.server.at(paths.CONTROLLER_EPOCH).data == b"9"
-    assert [record.getMessage() for record in caplog.records].count("no session with ZooKeeper") == 2
-
-
-async def test_a_session_that_is_lost_while_everything_is_read_is_followed_by_another(life: Life) -> None:
-    """The place was taken and never filled."""
-    life.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
-    life.server.before_reads.append((paths.topic("orders"), life.lose_session))
-    life.start()
-    await life.until_active()
-    assert len(life.sessions) == 2
-    assert life.sessions[1].session_id == life.server.at(paths.CONTROLLER).owner
-
-
-async def test_a_place_that_is_lost_while_everything_is_read_is_stood_by_for(life: Life) -> None:
-    """Our fence does not hold: nothing is to be undone, and the process lives on."""
-    life.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
-    life.broker(1)
-    life.server.before_reads.append((paths.topic("orders"), lambda: life.takes(1001)))
-    life.start()
-    await life.until(lambda: any("/brokers/ids/1001" in line for line in life.server.lines))
-    assert life.holder() == 1001
-    assert len(life.sessions) == 1
-
-
-async def test_a_place_that_is_lost_is_taken_again_when_it_is_free(life: Life) -> None:
-    """Within the same session."""
-    life.start()
-    await life.until_active()
-    rival = life.takes(1001)
-    await life.until(lambda: life.process.active is None)
-    rival.expire()
-    await life.until_active()
-
-    assert len(life.sessions) == 1
-    assert life.holder() == OWN_ID
-
-
-async def test_a_failed_tenure_gives_the_place_up_and_is_followed_by_another(
-    life: Life, monkeypatch: pytest.MonkeyPatch
+async def test_a_process_can_be_stopped_during_a_pause_after_a_failure(
+    running: RunningProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A defect ends a tenure and nothing else: for as long as we pause, a broker can stand in."""
-    decide = controller_module.decide
+    """Stopping must not wait for the end of a pause, which can last half a minute."""
+    monkeypatch.setattr(sessions, "SESSION_PAUSES", Backoff(initial_ms=60_000, cap_ms=60_000))
+    running.start()
+    for count in (1, 2):
+        await running.until(lambda count=count: len(running.sessions) == count)  # type: ignore[misc]
+        running.sessions[-1].expire()
+    await running.until(lambda: running.sessions[-1].closed)
+    await running.end()
+    assert len(running.sessions) == 2
+
+
+async def test_a_process_ends_if_the_first_connection_fails(running: RunningProcess) -> None:
+    """A wrong address is reported at once instead of being retried forever."""
+    running.connecting.append(fails)
+    running.start()
+    assert running.run is not None
+    with pytest.raises(ConnectFailedError, match="zk:2181"):
+        await running.run
+
+
+async def test_a_lost_session_is_followed_by_another_one(
+    running: RunningProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However long ZooKeeper is unavailable; the epoch grows (C5)."""
+    running.start()
+    await running.until_active()
+    running.connecting += [fails, fails]
+    with caplog.at_level(logging.ERROR):
+        running.sessions[0].expire()
+        await running.until(lambda: len(running.sessions) == 2)
+        await running.until_active()
+
+    assert running.server.at(paths.CONTROLLER_EPOCH).data == b"9"
+    assert [record.getMessage() for record in caplog.records].count("Failed to connect to ZooKeeper; retrying") == 2
+
+
+async def test_a_session_lost_during_loading_is_followed_by_another_one(running: RunningProcess) -> None:
+    """Controllership was acquired, and the term never became active."""
+    running.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
+    running.server.before_reads.append((paths.topic("orders"), running.lose_session))
+    running.start()
+    await running.until_active()
+    assert len(running.sessions) == 2
+    assert running.sessions[1].session_id == running.server.at(paths.CONTROLLER).owner
+
+
+async def test_after_losing_controllership_during_loading_the_process_is_a_standby(running: RunningProcess) -> None:
+    """The fence does not hold: there is nothing to undo, and the session continues."""
+    running.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
+    running.broker(1)
+    running.server.before_reads.append((paths.topic("orders"), lambda: running.elect(1001)))
+    running.start()
+    await running.until(lambda: any("/brokers/ids/1001" in line for line in running.server.lines))
+    assert running.active_controller() == 1001
+    assert len(running.sessions) == 1
+
+
+async def test_lost_controllership_is_acquired_again_when_it_is_available(running: RunningProcess) -> None:
+    """In the same session."""
+    running.start()
+    await running.until_active()
+    rival = running.elect(1001)
+    await running.until(lambda: running.process.active is None)
+    rival.expire()
+    await running.until_active()
+
+    assert len(running.sessions) == 1
+    assert running.active_controller() == OWN_ID
+
+
+async def test_a_failed_term_releases_controllership_and_is_followed_by_another_one(
+    running: RunningProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A defect only ends the term: during the pause a broker can act as controller."""
     failures = 3
 
     def decide_or_fail(cluster: Any, event: Any) -> Any:
@@ -98,12 +102,12 @@ async def test_a_failed_tenure_gives_the_place_up_and_is_followed_by_another(
         if isinstance(event, RepairPartitions) and failures:
             failures -= 1
             raise ZeroDivisionError
-        return decide(cluster, event)
+        return ZOOKEEPER_MODE.decide(cluster, event)
 
-    monkeypatch.setattr(controller_module, "decide", decide_or_fail)
-    life.start()
-    await life.until(lambda: failures == 0)
-    await life.until(lambda: life.process.active is not None and not life.process.active.has_ended)
+    monkeypatch.setattr(sessions, "ZOOKEEPER_MODE", replace(ZOOKEEPER_MODE, decide=decide_or_fail))
+    running.start()
+    await running.until(lambda: failures == 0)
+    await running.until(lambda: running.process.active is not None and not running.process.active.has_ended)
 
-    assert len(life.sessions) == 4
-    assert [session.closed for session in life.sessions] == [True, True, True, False]
+    assert len(running.sessions) == 4
+    assert [session.closed for session in running.sessions] == [True, True, True, False]
