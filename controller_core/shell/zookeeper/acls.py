@@ -91,8 +91,10 @@ class ZooKeeperAcls:
             return Failure(
                 ErrorCode.REQUEST_TIMED_OUT, f"unknown whether the ACLs of {pattern.name} were changed: {error}"
             )
-        except (ValueError, FormatError) as error:
-            return Failure(ErrorCode.INVALID_REQUEST, str(error))
+        except FormatError:
+            return Failure(ErrorCode.INVALID_REQUEST, f"the stored ACLs of {pattern.name} are malformed")
+        except ValueError:
+            return Failure(ErrorCode.INVALID_REQUEST, f"invalid resource name {pattern.name!r}")
 
     async def _change(self, pattern: acl.Pattern, update: UpdateEntries) -> Failure | None:
         path = path_of(pattern)

@@ -31,7 +31,10 @@ UNNAMEABLE = frozenset({"", ".", ".."})
 PAUSE_S = 0.05
 """Pause before an update is tried again."""
 _RACES = {RefusedReason.BAD_VERSION, RefusedReason.NODE_EXISTS, RefusedReason.NO_NODE, RefusedReason.NOT_EMPTY}
-_NO_SESSION = Failure(ErrorCode.REQUEST_TIMED_OUT, "There is no session with ZooKeeper at the moment.")
+_STORE_UNAVAILABLE = Failure(
+    ErrorCode.REQUEST_TIMED_OUT, "The metadata store is not available at the moment. Retry the request."
+)
+_INVALID_NAME = Failure(ErrorCode.INVALID_REQUEST, "An entity name must not be empty, '.' or '..'.")
 
 
 class EntityConfigs:
@@ -71,16 +74,16 @@ class EntityConfigs:
         """Replace an entity's configuration by the result of `change`; None on success. `validate_only` writes nothing."""
         session = self._session()
         if session is None:
-            return _NO_SESSION
+            return _STORE_UNAVAILABLE
         path = entity_path(entity)
         try:
             return await _change(session, path, change, validate_only=validate_only)
         except ZooKeeperError as error:
             return Failure(ErrorCode.REQUEST_TIMED_OUT, f"unknown whether {path} was changed: {error}")
         except FormatError as error:
-            return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"{path} cannot be changed: {error.path} is malformed")
-        except ValueError as error:
-            return _not_nameable(error)
+            return _malformed(error)
+        except ValueError:
+            return _INVALID_NAME
 
     def may_have_config(self, entity: QuotaEntity) -> bool:
         """Return whether znodes can have these names."""
@@ -94,7 +97,7 @@ class EntityConfigs:
         """Read configurations by their paths below /config."""
         session = self._session()
         if session is None:
-            return _NO_SESSION
+            return _STORE_UNAVAILABLE
         try:
             config_paths = [paths.entity_config(entity) for entity in entities]
             nodes = await session.multi_get(config_paths)
@@ -105,15 +108,15 @@ class EntityConfigs:
         except ZooKeeperError as error:
             return Failure(ErrorCode.REQUEST_TIMED_OUT, f"failed to read configurations: {error}")
         except FormatError as error:
-            return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"the configuration in {error.path} is malformed")
-        except ValueError as error:
-            return _not_nameable(error)
+            return _malformed(error)
+        except ValueError:
+            return _INVALID_NAME
 
     async def _names(self, parents: Iterable[str]) -> dict[str, list[str]] | Failure:
         """List the sanitized names below `users`, `users/alice/clients`, …; none if the parent does not exist."""
         session = self._session()
         if session is None:
-            return _NO_SESSION
+            return _STORE_UNAVAILABLE
         parents = list(parents)
         try:
             found = await session.multi_children([f"{paths.CONFIG}/{parent}" for parent in parents])
@@ -197,9 +200,10 @@ async def _make_roots(session: ZooKeeperSession, entity: str) -> None:
     await session.ensure_path(paths.CONFIG_CHANGES)
 
 
-def _not_nameable(error: ValueError) -> Failure:
-    """Return the failure of a name that no znode can have: `.` or `..`."""
-    return Failure(ErrorCode.INVALID_REQUEST, str(error))
+def _malformed(error: FormatError) -> Failure:
+    """Return the failure for a stored configuration that cannot be decoded, with the entity instead of the znode's path."""
+    entity = error.path.removeprefix(f"{paths.CONFIG}/")
+    return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"the stored configuration of {entity} is malformed")
 
 
 def _notification(entity: str) -> Operation:

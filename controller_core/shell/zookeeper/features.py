@@ -48,9 +48,9 @@ class Features:
         try:
             return await _update(session, list(updates), controller_epoch, list(brokers), validate_only=validate_only)
         except ZooKeeperError as error:
-            return Failure(ErrorCode.FEATURE_UPDATE_FAILED, f"features may be updated or not: {error}")
-        except FormatError as error:
-            return Failure(ErrorCode.FEATURE_UPDATE_FAILED, f"features cannot be updated: {error}")
+            return Failure(ErrorCode.FEATURE_UPDATE_FAILED, f"unknown whether the features were updated: {error}")
+        except FormatError:
+            return Failure(ErrorCode.FEATURE_UPDATE_FAILED, "the stored features or broker registrations are malformed")
 
 
 async def _update(

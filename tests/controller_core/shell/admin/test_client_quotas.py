@@ -177,7 +177,7 @@ async def test_invalid_entity_does_not_affect_other_entities() -> None:
         (ErrorCode.INVALID_REQUEST, "nowhere is not a valid IP or resolvable host."),
         (
             ErrorCode.INVALID_REQUEST,
-            "'..' cannot name a znode under /config/users: one non-empty path component is needed",
+            "An entity name must not be empty, '.' or '..'.",
         ),
     ]
     assert answer == expected

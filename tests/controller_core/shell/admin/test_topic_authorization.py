@@ -41,7 +41,7 @@ async def active() -> FakeActive:
 
 
 async def call(active: FakeActive | None, key: ApiKey, body: Body, *rights: Right, version: int | None = None) -> Body:
-    """Call a handler as alice, who has these rights, through Kafka's encoding."""
+    """Call a handler as alice with these rights, through Kafka's encoding."""
     at = SERVED[key].highest if version is None else version
     request = codec.decode(key.message + "Request", at, codec.encode(key.message + "Request", at, body))
     table = handlers(lambda: active, random=Random(3))
