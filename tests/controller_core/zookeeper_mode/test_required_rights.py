@@ -32,7 +32,9 @@ def test_every_served_or_relayed_api_has_a_row() -> None:
 
 def test_an_api_without_required_operations_is_screened_or_open_on_purpose() -> None:
     """No row is empty by mistake."""
-    assert {key for key, row in NEEDS.items() if row == OPEN} == OPEN_TO_ALL | set(REQUEST_FILTERS) | AUTHORIZED_BY_HANDLER
+    assert {key for key, row in NEEDS.items() if row == OPEN} == OPEN_TO_ALL | set(
+        REQUEST_FILTERS
+    ) | AUTHORIZED_BY_HANDLER
 
 
 @pytest.mark.parametrize("key", NEEDS, ids=by_name)
