@@ -13,7 +13,7 @@ from bench.front import frames
 from bench.front.load import Figures, FrontProcess
 from bench.front.server import ADMITTED, OPEN, REFUSED
 from bench.harness import Better, Effort, Row, Side, promised
-from controller_core.shell.front.request_limits import JUDGED_UNITS, MIB, SLICED, own_bytes, own_units
+from controller_core.shell.front.request_limits import AUTHORIZATION_UNITS, MIB, SLICED, own_bytes, own_units
 from controller_core.zookeeper_mode.apis import SERVED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
@@ -130,7 +130,7 @@ def _frames(key: ApiKey, size: str) -> Iterator[tuple[ApiKey, int, str, bytes]]:
             elif served and key in SLICED:
                 frame = frames.frame(key, version, array, own_bytes(key) - HEADER_BYTES, SLICED[key].max_elements)
             else:
-                units = own_units(key) if served else JUDGED_UNITS
+                units = own_units(key) if served else AUTHORIZATION_UNITS
                 frame = frames.largest_decoded(key, version, array, 2 * MIB, units)
             yield key, version, ".".join(array), frame
 

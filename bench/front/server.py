@@ -29,7 +29,7 @@ from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.front.front import open_front
 from controller_core.shell.front.route import BrokerEndpoint
 from controller_core.shell.memory_limit import buffer_bytes
-from controller_core.shell.zookeeper.authority import Authority
+from controller_core.shell.zookeeper.authorizer import ProcessAuthorizer
 from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from controller_core.zookeeper_mode.decide import decide
 from controller_core.zookeeper_mode.propagation import apply_and_build_requests
@@ -172,11 +172,11 @@ async def serve(mode: str, sink_port: int) -> None:
     active = Active(fixed_cluster())
     own, guard, demands = handlers(lambda: active), None, NOTHING
     if mode != OPEN:
-        authority = Authority(
+        authorizer = ProcessAuthorizer(
             Rules(frozenset({f"User:{USER}"} if mode == ADMITTED else ()), False), lambda: active.cluster
         )
-        authority.service.known.loaded.set()
-        own, guard = authority.before(own, partial(asyncio.sleep, 0)), authority.guard
+        authorizer.service.known.loaded.set()
+        own, guard = authorizer.with_topic_authorization(own, partial(asyncio.sleep, 0)), authorizer.guard
         demands = Demands(sasl=SaslServer(mechanisms=("PLAIN",), credentials=Users()))
     front = await open_front(
         LISTENER,

@@ -1,25 +1,17 @@
-"""Brokers come and go; partitions get a leader whenever they can have one.
+"""Failover: leaders for partitions without a live leader, and ISRs without dead brokers.
 
-Brokers' registrations are read as a level. A broker that left, or is back under another epoch (it bounced: whatever it had
-not written is gone), is first taken out: `RepairPartitions` then elects without it. Only after that are brokers added that are new.
+`RepairPartitions` checks all partitions (or those of some topics) and changes what the present state allows:
 
-A broker without the inter-broker listener counts as down: Kafka's controller fails to add it, too
-(ControllerChannelManager.addNewBroker needs the endpoint of that listener).
+    new partition, a live replica       first leader and ISR: every live replica
+    dead leader, a live ISR member      that member leads; dead brokers leave the ISR
+    dead leader, no live ISR member     unclean election if the topic allows it, else no leader; the ISR stays, since only its
+                                        members may lead again
+    live leader, dead ISR members       these leave the ISR, with a higher leader epoch
+    written ISR contains non-replicas   the corrected state is written, with a higher leader epoch
 
-`RepairPartitions` looks at all partitions and mends whatever the present state allows:
-
-    New, a replica lives              first leader and ISR: every live replica
-    leader gone, an ISR member lives  that one leads; the ISR loses the dead
-    leader gone, nobody in the ISR    unclean election where the topic allows it, else no leader; the ISR stays as it was,
-                                      since its members are the ones that may lead again
-    leader lives, ISR members gone    the ISR loses these, under a higher leader epoch
-    written ISR names non-replicas    the corrected state is written, under a higher leader epoch
-
-It is the same look for a dead broker, a new one, a take-over and a retry after a refused write, so it cannot miss one.
-
-A replica whose log directory failed counts like one of a dead broker (offline_replicas).
-
-Leaves out brokers that say good-bye (shutdown), and preferred leaders.
+A dead broker, a new broker, a takeover and a retry after a refused write all use the same check, so none of them misses a partition.
+A replica in a failed log directory counts as dead (`rules.offline_replicas`). Registrations of brokers are in
+`zookeeper_mode.registered_brokers`.
 """
 
 import numpy as np
@@ -41,7 +33,7 @@ from controller_core.rules.partition_change import change_leaders, shrink_isr
 
 
 def decide_repair_partitions(cluster: Cluster, event: events.RepairPartitions) -> Decision[None]:
-    """Mend what the present state allows; see the module's table."""
+    """Elect leaders and shrink ISRs by the table above."""
     columns = cluster.columns
     unfenced, may_lead = columns.flags(cluster.unfenced()), columns.flags(cluster.may_lead())
     leaderless = columns.without_live_leader(unfenced)
@@ -55,7 +47,7 @@ def decide_repair_partitions(cluster: Cluster, event: events.RepairPartitions) -
 
 
 def _within(cluster: Cluster, rows: IntArray, event: events.RepairPartitions) -> IntArray:
-    """Keep the rows that an event is about and that are not being deleted."""
+    """Return the rows that are in the event's topics and not being deleted."""
     kept = cluster.without_pending_deletion(rows)
     if event.topics is None:
         return kept
@@ -71,21 +63,21 @@ def _next_leaders(cluster: Cluster, rows: IntArray, may_lead: BoolArray) -> chan
     columns = cluster.columns
     unclean = cluster.unclean_allowed(rows)
     elections = elect_offline(columns.replicas[rows], columns.isr[rows], may_lead, unclean)
-    able = cluster.may_lead()
+    eligible = cluster.may_lead()
 
-    def elect(place: int, row: int) -> Election:
-        online = able - cluster.offline_at(row)
-        allowed = bool(unclean[place])
+    def elect(position: int, row: int) -> Election:
+        online = eligible - cluster.offline_at(row)
+        allowed = bool(unclean[position])
         return election.elect_offline(columns.replicas_of(row), columns.isr_of(row), online, unclean_allowed=allowed)
 
     elections = elect_rows_with_offline_replicas(cluster, rows, elections, elect)
-    # Where nobody can lead, the dead leader's name is taken off once; after that there is nothing to write.
+    # If no replica can lead, the dead leader is removed once; after that there is nothing to write.
     written = elections.elected | (columns.leader[rows] != NO_LEADER) | _is_corrected(cluster, rows)
     return change_leaders(cluster, rows, elections, written)
 
 
 def _shrink(cluster: Cluster, rows: IntArray, unfenced: BoolArray) -> changes.PartitionStates | None:
-    """Write the ISR of partitions with a live leader, where it loses dead brokers or is corrected in memory only."""
+    """Write ISRs of partitions with a live leader that lose dead brokers, or that are corrected only in memory."""
     columns = cluster.columns
     leader, isr = columns.leader[rows], columns.isr[rows]
     leading = unfenced[leader] & ~offline_flags(cluster, rows, leader)

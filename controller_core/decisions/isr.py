@@ -1,9 +1,7 @@
-"""AlterPartition: a leader grows or shrinks its ISR (KIP-497, KIP-841).
+"""AlterPartition: ISR changes requested by leaders (KIP-497, KIP-841).
 
-The checks and their order are Kafka's (KafkaController.alterPartitions). The leader keeps its epoch, so replicas are not
-told; everybody else learns the new ISR by UpdateMetadata, and the leader by the answer.
-
-Leaves out topic ids: the shell has turned these into names.
+The checks and their order are those of KafkaController.alterPartitions. The leader epoch stays, so replicas are sent nothing; the leader
+gets the new ISR with the response, all other brokers by UpdateMetadata. The shell resolves topic ids to names.
 """
 
 from collections.abc import Mapping
@@ -30,15 +28,15 @@ class PartitionAnswer:
 
 
 IsrAnswer = Failure | Mapping[TopicPartition, Failure | PartitionAnswer]
-"""One refusal for the whole request, or an answer for each partition."""
+"""One error for the whole request, or a result for each partition."""
 
 
 def refuse_stale_broker(
     cluster: Cluster, broker: int, broker_epoch: int, unknown: ErrorCode = ErrorCode.STALE_BROKER_EPOCH
 ) -> Failure | None:
-    """Refuse a request that another life of a broker sent, or that nobody registered could have sent (KIP-380).
+    """Refuse a request of an unregistered broker or of another incarnation of the broker (KIP-380).
 
-    A request without an epoch is refused too, as Kafka does: every broker that has these requests knows its epoch.
+    As in Kafka, a request without an epoch is refused as well: every broker that has these APIs knows its epoch.
     """
     known = cluster.brokers.get(broker)
     if known is None:
@@ -50,7 +48,7 @@ def refuse_stale_broker(
 
 
 def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> Decision[IsrAnswer]:
-    """Check each partition on its own; write the ISRs that stand."""
+    """Check each partition independently; write the valid ISRs."""
     if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch)) is not None:
         return Decision(reply=failure)
     answers: dict[TopicPartition, Failure | PartitionAnswer] = {}
@@ -73,7 +71,7 @@ def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> De
     written = change_isr(
         cluster, changed, [change.isr for change in changes], [change.is_recovering for change in changes]
     )
-    # Also where it is done already: it may have been written before, and we did not hear of it then.
+    # Also for ISRs that are already set: an earlier write may have succeeded while its response was lost.
     moving = frozenset(cluster.topic_at(row).name for row in granted if row in cluster.moves)
     later = (events.AdvanceMoves(moving),) if moving else ()
     return Decision(() if written is None else (written,), later=later, reply=answers)
@@ -88,9 +86,9 @@ def _unknown() -> Failure:
 
 
 def _is_done_already(cluster: Cluster, change: events.IsrChange, row: int) -> bool:
-    """Whether the wish is the present state: a leader whose answer was lost asks again under the old partition epoch."""
+    """Whether the requested state is the present one: a leader that lost the response sends the old partition epoch again."""
     if row in cluster.corrected_rows:
-        return False  # What is known is not what is written yet.
+        return False  # The known state is not written yet.
     columns = cluster.columns
     return (
         change.partition_epoch <= columns.partition_epoch[row]
@@ -105,16 +103,16 @@ def _refuse(cluster: Cluster, broker: int, change: events.IsrChange, row: int | 
     columns = cluster.columns
     leader_epoch, partition_epoch = int(columns.leader_epoch[row]), int(columns.partition_epoch[row])
     if change.leader_epoch > leader_epoch or change.partition_epoch > partition_epoch:
-        # The leader knows more than we do: another controller wrote after we were deposed.
+        # Another controller has written a newer state: this one lost controllership.
         return Failure(ErrorCode.NOT_CONTROLLER, "The leader knows a newer state than this controller.")
     if change.leader_epoch < leader_epoch:
-        return Failure(ErrorCode.FENCED_LEADER_EPOCH, f"The leader epoch is {leader_epoch} by now.")
+        return Failure(ErrorCode.FENCED_LEADER_EPOCH, f"The leader epoch is now {leader_epoch}.")
     if columns.leader[row] != broker:
         return Failure(ErrorCode.INVALID_REQUEST, f"Broker {broker} does not lead the partition.")
     if _is_done_already(cluster, change, row):
         return None
     if change.partition_epoch != partition_epoch:
-        return Failure(ErrorCode.INVALID_UPDATE_VERSION, f"The partition epoch is {partition_epoch} by now.")
+        return Failure(ErrorCode.INVALID_UPDATE_VERSION, f"The partition epoch is now {partition_epoch}.")
     return _refuse_isr(cluster, broker, change, row)
 
 
@@ -123,16 +121,18 @@ def _refuse_isr(cluster: Cluster, broker: int, change: events.IsrChange, row: in
         return Failure(
             ErrorCode.INVALID_REQUEST, f"An ISR without its leader, or with a replica twice: {list(change.isr)}."
         )
-    if strangers := set(change.isr) - set(cluster.columns.replicas_of(row)):
-        return Failure(ErrorCode.INVALID_REQUEST, f"Not replicas of the partition: {sorted(strangers)}.")
+    if others := set(change.isr) - set(cluster.columns.replicas_of(row)):
+        return Failure(ErrorCode.INVALID_REQUEST, f"Not replicas of the partition: {sorted(others)}.")
     if change.is_recovering and len(change.isr) > 1:
-        return Failure(ErrorCode.INVALID_REQUEST, "A leader that is recovering must be alone in the ISR (KIP-704).")
+        return Failure(ErrorCode.INVALID_REQUEST, "A recovering leader must be the only member of the ISR (KIP-704).")
     if change.is_recovering and not cluster.columns.recovering[row]:
         return Failure(ErrorCode.INVALID_REQUEST, "The leader has recovered; it cannot recover again (KIP-704).")
     joining = set(change.isr) - set(cluster.columns.isr_of(row))
-    if away := sorted(joining - cluster.may_lead()):
-        return Failure(ErrorCode.INELIGIBLE_REPLICA, f"Not live, so not to join the ISR: {away} (KIP-841).")
+    if dead := sorted(joining - cluster.may_lead()):
+        return Failure(
+            ErrorCode.INELIGIBLE_REPLICA, f"Brokers that are not live cannot join the ISR: {dead} (KIP-841)."
+        )
     if offline := sorted(joining & {*cluster.offline_at(row), *cluster.refused_at(row)}):
-        words = f"Offline although their brokers live, so not to join the ISR: {offline} (KIP-112)."
+        words = f"Offline replicas of live brokers cannot join the ISR: {offline} (KIP-112)."
         return Failure(ErrorCode.INELIGIBLE_REPLICA, words)
     return None

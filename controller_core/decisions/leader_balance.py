@@ -1,22 +1,22 @@
-"""Auto leader rebalance: preferred leaders back in their place, broker by broker, where too many of them are not (C14).
+"""Automatic preferred leader election for brokers with a high leader imbalance (C14).
 
-A broker that was away comes back to partitions that others lead by now. Every so often the controller looks at each broker:
+A broker that restarts finds its partitions led by other brokers. The controller periodically computes for each broker:
 
-    imbalance = partitions that prefer the broker and that it does not lead / partitions that prefer it
+    imbalance = partitions that prefer the broker and are not led by it / partitions that prefer it
 
-Where that is more than the percentage of the event (`leader.imbalance.per.broker.percentage`), those of them are elected
-whose preferred replica lives, outside of failed log directories, is in the ISR and is not shutting down. All others stay as
-they are until the next look.
+Where the imbalance exceeds the percentage of the event (`leader.imbalance.per.broker.percentage`), the preferred replicas become
+leaders again if they are live, not in a failed log directory, in the ISR and not shutting down. Other partitions wait for the next
+check.
 
-A worked example: broker 1 is preferred by ten partitions and leads eight of them: 20 percent, over 10, so that it gets the
-two that it lacks. Had it led nine of them, 10 percent would not be over 10, and nothing would happen.
+Worked example: ten partitions prefer broker 1, and it leads eight of them. The imbalance of 20 percent exceeds 10, so broker 1 gets
+the other two. If it led nine, 10 percent would not exceed 10 and nothing would change.
 
-As in Kafka, partitions of topics that are queued for deletion count for nothing, and those that never had a leader are
-preferred but not led elsewhere. Partitions that move count, and are left alone: the end of their move gives them their leader
-(Kafka 3.9 elects for them as well; earlier versions elected nobody while any partition moved). Decided anew after a write
-that was refused in part, brokers that are within the percentage by then keep the rest of their imbalance.
+As in Kafka, topics that are queued for deletion do not count, and partitions that never had a leader count as preferred but not as
+led by another broker. Moving partitions count but are not elected: the end of the move elects their leader (Kafka 3.9 elects for them
+as well; earlier versions elect for no partition while any partition moves). If a write is refused in part, the event is decided
+again, and brokers that are then within the percentage keep the rest of their imbalance.
 
-Source: KafkaController.checkAndTriggerAutoLeaderRebalance (protocol notes, Z65). Leaves out when to look (the shell's timer).
+Source: KafkaController.checkAndTriggerAutoLeaderRebalance (protocol notes, Z65).
 """
 
 import numpy as np
@@ -34,14 +34,14 @@ PERCENT = 100
 
 
 def decide_balance_leaders(cluster: Cluster, event: events.BalanceLeaders) -> Decision[None]:
-    """Elect preferred leaders for the brokers that lack more of their leaderships than the event's percentage."""
+    """Elect preferred leaders for the brokers whose imbalance exceeds the event's percentage."""
     columns = cluster.columns
     rows = _counted(cluster)
     preferred = columns.replicas[rows, 0]
     elsewhere = (columns.leader[rows] != preferred) & (columns.partition_epoch[rows] != NO_EPOCH)
-    over = brokers_over(preferred, elsewhere, event.imbalance_percentage)
+    over = brokers_over_limit(preferred, elsewhere, event.imbalance_percentage)
     available = ~offline_flags(cluster, rows, preferred)
-    candidates = _at_rest(cluster, rows[elsewhere & over[preferred] & available])
+    candidates = _not_moving(cluster, rows[elsewhere & over[preferred] & available])
     elections = elect_preferred(
         columns.leader[candidates],
         columns.replicas[candidates],
@@ -51,23 +51,23 @@ def decide_balance_leaders(cluster: Cluster, event: events.BalanceLeaders) -> De
     return decision(change_leaders(cluster, candidates, elections))
 
 
-def brokers_over(preferred: IntArray, elsewhere: BoolArray, percentage: int) -> BoolArray:
-    """Tell which brokers lack more than a percentage of the leaderships that are theirs.
+def brokers_over_limit(preferred: IntArray, elsewhere: BoolArray, percentage: int) -> BoolArray:
+    """Return flags by broker id: whether a broker does not lead more than a percentage of the partitions that prefer it.
 
-    Takes each partition's preferred replica and whether another broker, or nobody, leads it. Returns flags by broker id.
+    Takes each partition's preferred replica and whether it is not led by it.
 
-    >>> brokers_over(np.array([1, 1, 2, 2]), np.array([True, False, False, False]), 49).tolist()
+    >>> brokers_over_limit(np.array([1, 1, 2, 2]), np.array([True, False, False, False]), 49).tolist()
     [False, True, False]
     """
-    wanted = np.bincount(preferred)
-    lacking = np.bincount(preferred[elsewhere], minlength=len(wanted))
-    # The quotient is compared without dividing: Kafka's doubles say the same, and whole numbers cannot say otherwise.
-    over: BoolArray = lacking * PERCENT > wanted * percentage
+    preferring = np.bincount(preferred)
+    not_led = np.bincount(preferred[elsewhere], minlength=len(preferring))
+    # Compared without dividing: the result is that of Kafka's doubles, without rounding.
+    over: BoolArray = not_led * PERCENT > preferring * percentage
     return over
 
 
 def _counted(cluster: Cluster) -> IntArray:
-    """Rows of all partitions but those of topics that are queued for deletion, and those without any replica."""
+    """Return the rows of all partitions that have replicas and whose topic is not queued for deletion."""
     columns = cluster.columns
     rows = columns.used()
     queued = [cluster.topics[name].index for name in cluster.deletions if name in cluster.topics]
@@ -75,9 +75,9 @@ def _counted(cluster: Cluster) -> IntArray:
     return counted[~np.isin(columns.topic[counted], queued)] if queued else counted
 
 
-def _at_rest(cluster: Cluster, rows: IntArray) -> IntArray:
-    """Leave out the rows of partitions that move."""
+def _not_moving(cluster: Cluster, rows: IntArray) -> IntArray:
+    """Drop the rows of partitions that are moving."""
     if not cluster.moves:
         return rows
-    at_rest: IntArray = rows[~np.isin(rows, list(cluster.moves))]
-    return at_rest
+    not_moving: IntArray = rows[~np.isin(rows, list(cluster.moves))]
+    return not_moving

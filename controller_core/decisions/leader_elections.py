@@ -1,10 +1,8 @@
-"""ElectLeaders: preferred leaders back in their place, or unclean leaders where the ISR is lost and the caller accepts that.
+"""ElectLeaders: preferred leaders, or unclean leaders where the ISR has no live member and the caller accepts that.
 
-Results per partition are Kafka's (KIP-183, KIP-460). A write may be refused in part, or done without our hearing of it; then
-the event is decided anew. What it finds elected by its own earlier attempt it answers as elected: the attempt's leader epochs
-travel in the event, and a state that this controller wrote under such an epoch can be nobody else's work.
-
-Leaves out the timed rebalance of preferred leaders (leader_balance).
+Results per partition are Kafka's (KIP-183, KIP-460). If a write is refused in part, or its result is lost, the event is decided
+again. Partitions that the earlier attempt elected are reported as elected: the event carries the attempt's leader epochs, and a
+state that this controller wrote with such an epoch can only be the result of that attempt.
 """
 
 from collections.abc import Mapping
@@ -35,9 +33,9 @@ FAILURES: Mapping[ElectionReason, Failure] = {
 
 
 def election_candidates(cluster: Cluster, after_row: int, count: int, *, unclean: bool) -> list[int]:
-    """List the next rows, at most `count` of them, whose partitions may need an election; a superset of those that do.
+    """Return the next rows, at most `count`, whose partitions may need an election; a superset of those that do.
 
-    For callers that ask for all partitions: with hundreds of thousands of them only few lack the leader that they should have.
+    For requests that cover all partitions: of hundreds of thousands only few lack their intended leader.
     """
     columns = cluster.columns
     rows = columns.used()
@@ -55,15 +53,15 @@ def election_candidates(cluster: Cluster, after_row: int, count: int, *, unclean
 def decide_elect_leaders(
     cluster: Cluster, event: events.ElectLeaders
 ) -> Decision[dict[TopicPartition, Failure | None]]:
-    """Elect for each partition on its own. Asked for all, those that need no election are left out of the answer."""
-    asked = event.partitions
-    if asked is None:
-        asked = tuple(cluster.names_of(cluster.columns.used()))
+    """Elect for each partition independently. A request for all partitions returns no result for those that need no election."""
+    requested = event.partitions
+    if requested is None:
+        requested = tuple(cluster.names_of(cluster.columns.used()))
     live = frozenset(cluster.may_lead())
     results: dict[TopicPartition, Failure | None] = {}
     states: list[NewState] = []
     elected: list[TopicPartition] = []
-    for partition in dict.fromkeys(asked):
+    for partition in dict.fromkeys(requested):
         row = cluster.row_of(*partition)
         if row is None:
             results[partition] = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
@@ -89,7 +87,7 @@ def decide_elect_leaders(
 
 
 def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
-    """Whether the state is the one that an earlier attempt wrote."""
+    """Whether an earlier attempt wrote the present state."""
     columns = cluster.columns
     return leader_epoch is not None and (leader_epoch, cluster.controller_epoch) == (
         int(columns.leader_epoch[row]),
@@ -100,7 +98,7 @@ def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
 def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -> Election:
     columns = cluster.columns
     if columns.partition_epoch[row] == NO_EPOCH:
-        # It never had a leader, since no replica lived so far; `RepairPartitions` gives it the first one.
+        # It never had a live replica; `RepairPartitions` elects the first leader.
         return no_leader(
             (), ElectionReason.NO_REPLICA_ONLINE if unclean else ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE
         )

@@ -1,4 +1,4 @@
-"""Blocks of producer ids (KIP-730): each id is handed out once, to one broker. Leaves out where the block is written."""
+"""Allocation of producer id blocks (KIP-730): each id is allocated once, to one broker."""
 
 from dataclasses import dataclass
 
@@ -26,14 +26,14 @@ class ProducerIdBlock:
 def decide_allocate_producer_ids(
     cluster: Cluster, event: events.AllocateProducerIds
 ) -> Decision[Failure | ProducerIdBlock]:
-    """Hand out the block behind the last one."""
+    """Allocate the block after the last one."""
     unknown = ErrorCode.BROKER_ID_NOT_REGISTERED
     if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch, unknown)) is not None:
         return Decision(reply=failure)
     first = cluster.producer_ids.block_end + 1
     last = first + BLOCK_SIZE - 1
     if last > LAST_PRODUCER_ID:
-        return Decision(reply=Failure(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been handed out."))
+        return Decision(reply=Failure(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been allocated."))
     return Decision(
         (changes.ProducerIdsAllocated(event.broker, first, last),), reply=ProducerIdBlock(first, BLOCK_SIZE)
     )

@@ -1,21 +1,22 @@
-"""Reassignment of replicas (KIP-455): start, change, cancel, and taking a running move to its end.
+"""Reassignment of replicas (KIP-455): start, change, cancel, and completion of running moves.
 
 Goals: a partition keeps its old replicas until every target replica is in sync (C9); a controller that takes over at any
-point finishes the move from what is written; no broker keeps a log that nobody knows of.
+point finishes the move from the written lists; no broker keeps an unknown log.
 
-A move is written in the topic's znode (union, adding, removing) when it starts and rewritten (target alone) when it ends.
-Between the two, in order:
+A move is written in the topic's znode (union, adding, removing) when it starts, and rewritten (target only) when it ends.
+The stages in between:
 
-    PLANNED   written. The leader epoch is raised and replicas of the union are told, so that added ones start to fetch.
-    UNION     waiting for the target in the ISR. For a cancelled move nothing is waited for: the origin was in service.
-    REMOVING  leader and ISR within the target are written, the target's brokers are told, the removed ones are told to
-              delete. When all of these that are alive have answered, the end is written. One that bounces is told again.
-              The partition is where it was to be, so this cannot be cancelled; another move may follow at once.
+    PLANNED   The lists are written. The leader epoch is raised and the replicas of the union get LeaderAndIsr, so that added ones
+              start to fetch.
+    UNION     The controller waits until the target is in the ISR. A cancelled move waits for nothing: its origin was in service.
+    REMOVING  Leader and ISR within the target are written and sent to the target's brokers, and the brokers of removed replicas
+              get requests to delete them. When all live ones have answered, the end is written. A broker that restarts gets the
+              request again. The partition has reached its target, so this stage cannot be cancelled; another move may follow.
 
-Nothing but the lists is needed to go on after a change of controller: a move found written is PLANNED again, and every
-step may be done twice. Kafka's controller does not wait for the answers; we do, since a log left behind is found by nobody.
+After a change of controller the lists are sufficient to continue: a move found written is PLANNED again, and every step may be
+repeated. Kafka's controller does not wait for the responses; this one does, since a stray log is otherwise never found.
 
-Leaves out choosing targets (placement) and waves or throttles (the operator).
+Choosing targets is in `rules.placement`; waves and throttles are in the operator.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +37,7 @@ Results = Mapping[TopicPartition, Failure | None]
 
 @dataclass(frozen=True, slots=True)
 class RunningMove:
-    """One line of ListPartitionReassignments."""
+    """One entry of ListPartitionReassignments."""
 
     partition: TopicPartition
     replicas: Replicas
@@ -45,7 +46,7 @@ class RunningMove:
 
 
 def decide_alter_reassignments(cluster: Cluster, event: events.AlterReassignments) -> Decision[Results]:
-    """Check each target on its own and write the moves that stand; the others are answered with their reason."""
+    """Check each target independently; write the valid moves, and return the errors of the others."""
     results: dict[TopicPartition, Failure | None] = {}
     moves: dict[str, dict[int, Move]] = {}
     cancelled = dict(event.cancelled)
@@ -56,33 +57,33 @@ def decide_alter_reassignments(cluster: Cluster, event: events.AlterReassignment
             moves.setdefault(partition.topic, {})[partition.partition] = planned
             if target is None:
                 cancelled[partition] = planned.target
-    # The latest request counts, as in Kafka: what it overtakes is taken out first, or a controller that takes over begins it anew.
-    # Somebody may write the list meanwhile; then it is reviewed after this turn.
-    overtaken = _overtaken_requests(cluster, moves)
+    # As in Kafka, the latest request takes precedence. Superseded requests are removed first, so that a controller that takes over does
+    # not start them again. Another process may change the list at the same time; it is reviewed after this event.
+    superseded = _remove_superseded_requests(cluster, moves)
     made: tuple[changes.Change, ...] = (
-        *overtaken,
+        *superseded,
         *(changes.MovesStarted(topic, of_topic) for topic, of_topic in moves.items()),
     )
-    # A partition without a leader may have one now: a replica that lives is being added. And a move that is on its way
-    # already may have been written before, and we did not hear of it then.
+    # A partition without a leader may get one now, since a live replica is being added. A move that is already running may have been
+    # written by an earlier attempt whose result was lost.
     topics = frozenset(partition.topic for partition, failure in results.items() if failure is None)
-    later = (events.ReviewReassignmentRequests(),) if overtaken else ()
+    later = (events.ReviewReassignmentRequests(),) if superseded else ()
     then = (events.RepairPartitions(topics), events.AdvanceMoves(topics)) if topics else ()
     return Decision(made, then=then, later=later, reply=results, retry_event=replace(event, cancelled=cancelled))
 
 
 def _was_cancelled(cluster: Cluster, partition: TopicPartition, event: events.AlterReassignments) -> bool:
-    """Whether no move is left, since an earlier attempt at this event has cancelled it: one that added nothing leaves no trace."""
+    """Whether no move is left because an earlier attempt at this event cancelled it: a move that added nothing leaves no trace."""
     row = cluster.row_of(*partition)
     if row is None or row in cluster.moves:
         return False
     return event.cancelled.get(partition) == cluster.columns.replicas_of(row)
 
 
-def _overtaken_requests(
+def _remove_superseded_requests(
     cluster: Cluster, moves: Mapping[str, Mapping[int, Move]]
 ) -> tuple[changes.PendingReassignmentRequestsChanged, ...]:
-    """Take the moves that were asked for in ZooKeeper itself out of their list, where others take their place."""
+    """Remove requests of `/admin/reassign_partitions` that the moves supersede."""
     left = {
         partition: target
         for partition, target in cluster.reassignment_requests.items()
@@ -98,11 +99,11 @@ def _overtaken_requests(
 
 
 def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) -> Move | Failure | None:
-    """Plan one move. None: the partition is there already, or on its way there."""
+    """Plan one move. None: the partition has or is moving to this target."""
     row = cluster.row_of(*partition)
     running = None if row is None else cluster.moves.get(row)
     if target is None:
-        # Also for a partition that does not exist (KafkaController.maybeBuildReassignment).
+        # As for a partition that does not exist (KafkaController.maybeBuildReassignment).
         if running is None or running.stage is MoveStage.REMOVING:
             return Failure(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
     elif (failure := _refuse_target(cluster, row, target)) is not None:
@@ -114,7 +115,7 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
     isr = cluster.columns.isr_of(row)
     if target is None:
         assert running is not None
-        # An origin that named the controller is not returned to as a whole: that name was being taken out.
+        # The controller's id is dropped from the origin: the move was removing it.
         target = without(running.origin, (cluster.controller_id,))
         if isr and set(isr).isdisjoint(target):
             words = f"The reassignment cannot be cancelled: none of the original replicas {list(target)} is in sync."
@@ -128,9 +129,9 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
 
 
 def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failure | None:
-    """Refuse an invalid target (KafkaController.validateReplicas). Only replicas that are new must be alive.
+    """Refuse an invalid target (KafkaController.validateReplicas). Only new replicas must be live.
 
-    As in Kafka this comes before the question of whether the partition exists: without a row all replicas are new.
+    As in Kafka, this check precedes the one for the partition's existence: without a row all replicas are new.
     """
     words = None
     present = () if row is None else cluster.columns.replicas_of(row)
@@ -154,26 +155,26 @@ def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failu
 
 
 def decide_advance_moves(cluster: Cluster, event: events.AdvanceMoves) -> Decision[None]:
-    """Take running moves, of these topics or of all, as far as they can go on the present state."""
+    """Advance running moves, of these topics or of all, as far as the present state allows."""
     raised: list[int] = []
     narrowed: list[NewState] = []
     finished: dict[str, dict[int, Replicas]] = {}
     for row, move in _moves_of(cluster, event.topics):
         name = cluster.name_of(row)
         if cluster.columns.partition_epoch[row] == NO_EPOCH:
-            continue  # No leader yet: RepairPartitions comes first.
+            continue  # No leader yet: RepairPartitions elects one first.
         if move.stage is MoveStage.REMOVING:
             if set(move.waiting).isdisjoint(cluster.unfenced()):
                 finished.setdefault(name.topic, {})[name.partition] = move.target
         elif (narrow := _narrow(cluster, row, move)) is not None:
             narrowed.append(narrow)
         elif move.stage is MoveStage.PLANNED:
-            # Brokers take a new replica list only under a higher epoch.
+            # Brokers accept a new replica list only with a higher leader epoch.
             raised.append(row)
-    # Removed replicas may all be away; then the end can be written at once. A deletion may have waited for the end.
+    # If all removed replicas are offline, the end can be written at once. A deletion may wait for the end.
     then: list[events.Event] = [events.AdvanceMoves(event.topics)] if narrowed else []
     later: list[events.Event] = [events.AdvanceDeletions()] if finished and cluster.deletions else []
-    if cluster.reassignment_requests and (finished or (event.topics is None and _any_request_is_over(cluster))):
+    if cluster.reassignment_requests and (finished or (event.topics is None and _any_request_has_ended(cluster))):
         later.append(events.ReviewReassignmentRequests())
     return decision(
         *(changes.MovesFinished(topic, replicas) for topic, replicas in finished.items()),
@@ -184,7 +185,7 @@ def decide_advance_moves(cluster: Cluster, event: events.AdvanceMoves) -> Decisi
     )
 
 
-def _any_request_is_over(cluster: Cluster) -> bool:
+def _any_request_has_ended(cluster: Cluster) -> bool:
     return not all(
         cluster.is_moving_to(partition, target) for partition, target in cluster.reassignment_requests.items()
     )
@@ -198,7 +199,7 @@ def _moves_of(cluster: Cluster, topics: frozenset[str] | None) -> list[tuple[int
 
 
 def _narrow(cluster: Cluster, row: int, move: Move) -> NewState | None:
-    """Leave the removed replicas, when the target can stand alone; None while it cannot."""
+    """Return the state without the removed replicas; None while the target is not in sync."""
     isr = cluster.columns.isr_of(row)
     target_isr = without(isr, move.removing)
     in_sync = bool(target_isr) if move.returns_to_origin else set(move.target) <= set(isr)
@@ -214,10 +215,10 @@ def _narrow(cluster: Cluster, row: int, move: Move) -> NewState | None:
 
 
 def running_moves(cluster: Cluster, partitions: Iterable[TopicPartition] | None) -> list[RunningMove]:
-    """List moves that run, of these partitions or (None) of all."""
-    asked = None if partitions is None else set(partitions)
+    """Return running moves, of these partitions or (None) of all."""
+    requested = None if partitions is None else set(partitions)
     return [
         RunningMove(name, move.replicas, move.adding, move.removing)
         for row, move in cluster.moves.items()
-        if (name := cluster.name_of(row)) is not None and (asked is None or name in asked)
+        if (name := cluster.name_of(row)) is not None and (requested is None or name in requested)
     ]

@@ -1,9 +1,7 @@
-"""Controlled shutdown: a broker's leaderships are taken before it exits (ControlledShutdownRequest, KIP-143).
+"""Controlled shutdown: a broker's leaders move to other brokers before it exits (ControlledShutdownRequest, KIP-143).
 
-The broker leads nothing afterwards that another live ISR member can lead (C8), is out of every ISR that has another member,
-and is told to stop following, so that no leader waits for its fetches. It asks again until nothing is left.
-
-Leaves out its registration: that goes when the process does.
+Afterwards the broker leads no partition that another live ISR member can lead (C8), is in no ISR that has another member, and is sent
+requests to stop following, so that no leader waits for its fetches. It repeats the request until it leads no partition.
 """
 
 from dataclasses import dataclass
@@ -27,13 +25,13 @@ from kafka_wire.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """Partitions that the broker still leads, because nobody else can."""
+    """Partitions that the broker still leads because no other replica can."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 def decide_controlled_shutdown(cluster: Cluster, event: events.ControlledShutdown) -> Decision[Failure | Remaining]:
-    """Move the leaders off a broker and take it out of ISRs."""
+    """Move leaders off a broker and remove it from ISRs."""
     known = cluster.brokers.get(event.broker)
     if known is None:
         return Decision(reply=Failure(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {event.broker} does not exist."))
@@ -43,31 +41,33 @@ def decide_controlled_shutdown(cluster: Cluster, event: events.ControlledShutdow
         )
         return Decision(reply=Failure(ErrorCode.STALE_BROKER_EPOCH, words))
     leaving = cluster.columns.flags({*cluster.shutting_down, event.broker})
-    led = _led_with_others(cluster, event.broker)
-    moved, kept = _hand_over(cluster, led, leaving)
-    following = _follow_no_more(cluster, event.broker)
-    stop = _stop(cluster, event.broker)
+    led = _led_with_other_replicas(cluster, event.broker)
+    moved, kept = _elect_new_leaders(cluster, led, leaving)
+    following = _leave_isrs(cluster, event.broker)
+    stop = _stop_following(cluster, event.broker)
     remaining = Remaining(tuple(cluster.names_of(kept)))
     written = decision(changes.ControlledShutdownStarted(event.broker), moved, following, sends=[stop] if stop else [])
     return Decision(written.changes, written.sends, reply=remaining)
 
 
-def _led_with_others(cluster: Cluster, broker: int) -> IntArray:
-    """Rows that the broker leads and that have another replica: a partition of one replica has nowhere to go."""
+def _led_with_other_replicas(cluster: Cluster, broker: int) -> IntArray:
+    """Return the rows that the broker leads and that have another replica: without one there is no candidate."""
     columns = cluster.columns
     rows = cluster.without_pending_deletion(columns.led_by(columns.flags([broker])))
-    # A second slot in use: more than one replica. A broker is in the first slots of a list without gaps.
+    # A used second slot means more than one replica: replica lists have no gaps.
     shared: IntArray = rows[columns.replicas[rows, 1] != NO_BROKER]
     return shared
 
 
-def _hand_over(cluster: Cluster, rows: IntArray, leaving: BoolArray) -> tuple[changes.PartitionStates | None, IntArray]:
-    """Elect new leaders; also returns the rows for which there is none."""
+def _elect_new_leaders(
+    cluster: Cluster, rows: IntArray, leaving: BoolArray
+) -> tuple[changes.PartitionStates | None, IntArray]:
+    """Elect new leaders; also return the rows without a candidate."""
     columns = cluster.columns
     elections = elect_shutdown(columns.replicas[rows], columns.isr[rows], columns.flags(cluster.unfenced()), leaving)
     unfenced, shutting_down = cluster.unfenced(), set(np.flatnonzero(leaving).tolist())
 
-    def elect(_place: int, row: int) -> Election:
+    def elect(_position: int, row: int) -> Election:
         online = unfenced - cluster.offline_at(row)
         return election.elect_shutdown(columns.replicas_of(row), columns.isr_of(row), online, shutting_down)
 
@@ -75,10 +75,10 @@ def _hand_over(cluster: Cluster, rows: IntArray, leaving: BoolArray) -> tuple[ch
     return change_leaders(cluster, rows, elections), rows[~elections.elected]
 
 
-def _follow_no_more(cluster: Cluster, broker: int) -> changes.PartitionStates | None:
-    """Take the broker out of the ISRs that it follows in, where another member stays.
+def _leave_isrs(cluster: Cluster, broker: int) -> changes.PartitionStates | None:
+    """Remove the broker from the ISRs in which it follows and another member stays.
 
-    Where nobody leads, the ISR stays as it is: its members are the ones that may lead again.
+    Without a leader the ISR stays: only its members may lead again.
     """
     columns = cluster.columns
     rows = cluster.without_pending_deletion(columns.with_in_isr(columns.flags([broker])))
@@ -88,13 +88,13 @@ def _follow_no_more(cluster: Cluster, broker: int) -> changes.PartitionStates | 
     return shrink_isr(cluster, rows[follows], isr[follows] != broker)
 
 
-def _stop(cluster: Cluster, broker: int) -> SendStopReplica | None:
-    """Tell the broker to stop following, without deleting: it harms nothing should the ISRs still name it."""
+def _stop_following(cluster: Cluster, broker: int) -> SendStopReplica | None:
+    """Return the request to stop following, without deleting logs; it is harmless if ISRs still contain the broker."""
     columns = cluster.columns
     rows = cluster.without_pending_deletion(columns.hosted_by(columns.flags([broker])))
     rows = rows[(columns.leader[rows] != broker) & (columns.partition_epoch[rows] != NO_EPOCH)]
     if not len(rows):
         return None
-    # The epoch that the shrunk ISR is written under; a broker takes a StopReplica under an epoch not below its own.
+    # The leader epoch of the shrunk ISR; a broker accepts a StopReplica whose epoch is not below its own.
     epochs = tuple(shrunk_leader_epochs(cluster, rows).tolist())
     return SendStopReplica(broker, tuple(cluster.names_of(rows)), epochs, delete=False)

@@ -1,12 +1,10 @@
-"""Creating topics and adding partitions.
+"""Creation of topics and partitions.
 
-Each topic of a request stands on its own: one that is refused stops no other, and the words are Kafka's
-(ZkAdminManager.createTopics, createPartitions), since people and their tools know these.
+Topics of a request are independent of each other. Error messages are Kafka's (ZkAdminManager.createTopics, createPartitions), since
+users and tools know them.
 
-A topic is first written without states; its partitions then become online like those of a topic that a broker wrote by
-itself (auto-creation), so there is one way from New to Online and a crash between the two writes loses nothing.
-
-Leaves out waiting until brokers know the topic, and defaults of the cluster: the caller brings both.
+A topic is first written without partition states. Its partitions then become online in the same way as those of a topic that a broker
+created (auto-creation), so a crash between the two writes loses nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,13 +28,13 @@ from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
-"""Partitions that one request may add in all: Kafka's own limit (KIP-599 speaks of rates; KRaft's controller refuses more
-than 10,000 in a request), so that one caller cannot hold the controller for long."""
+"""Total number of partitions that one request may add. It is the limit of Kafka's KRaft controller (KIP-599 limits only rates), and
+keeps one request from occupying the controller for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicCreation:
-    """What became of one topic of a CreateTopics request."""
+    """Result for one topic of a CreateTopics request."""
 
     failure: Failure | None
     topic_id: UUID | None = None
@@ -46,27 +44,27 @@ class TopicCreation:
 
 
 def decide_create_topics(cluster: Cluster, event: events.CreateTopics) -> Decision[dict[str, TopicCreation]]:
-    """Check and place each topic; write those that stand, unless the caller only asks whether they would."""
+    """Check and place each topic; write the valid ones, unless the request is only to be validated."""
     results: dict[str, TopicCreation] = {}
     made: list[changes.Change] = []
-    room = MAX_PARTITIONS_PER_REQUEST
+    remaining = MAX_PARTITIONS_PER_REQUEST
     spending = Spending(event.allowance)
     for new in event.topics:
-        if (repeated := _made_already(cluster, new)) is not None:
+        if (repeated := _created_earlier(cluster, new)) is not None:
             results[new.name] = repeated
             continue
         placed = _place_topic(cluster, new, event, results)
         if isinstance(placed, Failure):
             results[new.name] = TopicCreation(placed)
             continue
-        if len(placed) > room:
+        if len(placed) > remaining:
             words = f"Unable to create more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
             results[new.name] = TopicCreation(Failure(ErrorCode.POLICY_VIOLATION, words))
             continue
         if not event.validate_only and (refused := spending.take(len(placed))) is not None:
             results[new.name] = TopicCreation(refused)
             continue
-        room -= len(placed)
+        remaining -= len(placed)
         configs = _configs(new)
         replication_factor = len(unpad(placed[0]))
         results[new.name] = TopicCreation(None, new.topic_id, len(placed), replication_factor, configs)
@@ -82,10 +80,10 @@ def decide_create_topics(cluster: Cluster, event: events.CreateTopics) -> Decisi
     return Decision(tuple(made), then=then, reply=results)
 
 
-def _made_already(cluster: Cluster, new: events.NewTopic) -> TopicCreation | None:
-    """Find what this very request made when it was decided before, and a part of it was refused or not heard of.
+def _created_earlier(cluster: Cluster, new: events.NewTopic) -> TopicCreation | None:
+    """Return the topic that an earlier attempt at this request created, whose write was refused in part or whose result was lost.
 
-    The topic's id, drawn for the request, tells its own work from somebody else's topic of that name.
+    The topic id, generated for the request, distinguishes it from another topic of that name.
     """
     topic = cluster.topics.get(new.name)
     if topic is None or topic.topic_id != new.topic_id or not len(topic.rows):
@@ -101,7 +99,7 @@ def _configs(new: events.NewTopic) -> dict[str, str]:
 def _place_topic(
     cluster: Cluster, new: events.NewTopic, event: events.CreateTopics, earlier: Mapping[str, TopicCreation]
 ) -> IntArray | Failure:
-    """Check one new topic beside those of the cluster and those made by the same request, and place its replicas.
+    """Check one new topic against those of the cluster and of the same request, and place its replicas.
 
     Shape (partitions, replication factor).
     """
@@ -129,7 +127,7 @@ def _place_topic(
 
 
 def _given(cluster: Cluster, assignment: Mapping[int, Replicas]) -> IntArray | Failure:
-    """Take an assignment that the caller chose."""
+    """Check an assignment given by the caller."""
     words = None
     lists = [assignment[partition] for partition in sorted(assignment)]
     if sorted(assignment) != list(range(len(assignment))):
@@ -145,9 +143,9 @@ def _given(cluster: Cluster, assignment: Mapping[int, Replicas]) -> IntArray | F
 
 
 def _known_brokers(cluster: Cluster, lists: Iterable[Replicas]) -> frozenset[int]:
-    """Return the brokers that a new topic may be assigned to: registered ones, and those that hold replicas and are down.
+    """Return the brokers that a new topic may be assigned to: registered ones, and offline ones that have replicas.
 
-    Kafka in ZooKeeper mode accepts any number (ZkAdminManager.createTopics); one that nothing in the cluster names is a mistake.
+    Kafka in ZooKeeper mode accepts any id (ZkAdminManager.createTopics); an id that nothing in the cluster contains is a mistake.
     """
     known = frozenset(cluster.registered())
     if not known.issuperset(chain.from_iterable(lists)):
@@ -182,7 +180,7 @@ def decide_create_partitions(cluster: Cluster, event: events.CreatePartitions) -
             first = len(cluster.topics[new.topic].rows)
             partitions = np.arange(first, first + len(placed), dtype=np.int32)
             made.append(changes.PartitionsAdded(new.topic, partitions, placed, changes.Origin.REQUESTED))
-    # Also for those that are refused: they may have grown when the request was decided before, and a part of it was refused.
+    # Also for refused topics: an earlier attempt at the request may have added their partitions.
     then = () if event.validate_only else (events.RepairPartitions(frozenset(results)),)
     return Decision(tuple(made), then=then, reply=results)
 
@@ -196,7 +194,7 @@ def _place_partitions(cluster: Cluster, new: events.NewPartitions) -> IntArray |
         return Failure(ErrorCode.REASSIGNMENT_IN_PROGRESS, words)
     present, added = len(topic.rows), new.count - len(topic.rows)
     if cluster.columns.partition[topic.rows].tolist() != list(range(max(1, present))):
-        # Somebody wrote the znode by hand: it says neither where to go on nor with how many replicas.
+        # The znode was edited manually: the next partition id and the number of replicas are unclear.
         words = f"The partitions of the topic '{new.topic}' are not numbered from 0 on without gaps."
         return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
     if added < 0:
@@ -234,7 +232,7 @@ def _given_added(
 
 
 def _racks(cluster: Cluster) -> dict[int, str | None]:
-    """Live brokers and their racks: the controller's own id is none of them (protocol notes, Z22)."""
+    """Return live brokers and their racks; the controller's id is not among them (protocol notes, Z22)."""
     return {broker: cluster.brokers[broker].rack for broker in sorted(cluster.may_lead())}
 
 

@@ -1,1 +1,1 @@
-"""Values of the control plane: brokers, topics, partitions in columns, events, changes, errors."""
+"""Values of the control plane: brokers, topics, partitions in columns, events, changes, decisions."""

@@ -1,11 +1,11 @@
-"""A broker as the controller knows it: its registration. Leaves out how it is reached and what it holds."""
+"""Broker registrations."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where one of a broker's listeners is reached."""
+    """Address of one listener of a broker."""
 
     listener: str
     host: str
@@ -16,14 +16,14 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """One registration of a broker. The same id with another epoch is another life of that broker."""
+    """One registration of a broker. The same id with another epoch is another incarnation of that broker."""
 
     id: int
     epoch: int
-    """In ZooKeeper mode the registration znode's czxid (KIP-380): requests carry it, an older one is refused."""
+    """In ZooKeeper mode the registration znode's czxid (KIP-380): requests carry it, and older ones are refused."""
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """Find the endpoint of a listener by name; None where this broker does not have it."""
+        """Return the endpoint of a listener by name; None if the broker does not have that listener."""
         return next((endpoint for endpoint in self.endpoints if endpoint.listener == listener), None)

@@ -1,10 +1,8 @@
-"""Changes: what a decision does to the cluster, as values.
+"""Changes to the cluster's state, as values: the result of decisions.
 
-A change is a domain fact ("these partitions have these leaders now"). The ZooKeeper shell turns those that outlive the
-process into fenced multi-writes, a quorum's shell into metadata records; `transition.apply` makes them true in memory
-once they are committed. Partitions come in columns: one change may hold 200,000 of them.
-
-Leaves out requests to brokers: `propagation` derives them from committed changes.
+A change is a fact of the domain ("these partitions have these leaders now"). The ZooKeeper shell translates changes that outlive the
+process into fenced multi-writes, a quorum's shell into metadata records; `transition.apply` applies them in memory once they
+are committed, and `propagation` derives the requests to brokers. Partitions are in columns: one change may hold 200,000 of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,14 +18,14 @@ from kafka_node.errors import Failure
 
 
 class Origin(Enum):
-    """Where a topic or a deletion comes from, and so whether it still has to be written."""
+    """Origin of a topic, of a deletion or of a list of requests, which determines whether it has to be written."""
 
     REQUESTED = "requested"
-    """Through our Admin API: to be written."""
+    """Requested through the Admin API: to be written."""
     OBSERVED = "observed"
     """Found written."""
     REPAIRED = "repaired"
-    """Found written with an assignment that names the controller, or without a topic id: to be written again."""
+    """Found written with an assignment that contains the controller's id, or without a topic id: to be written again."""
 
 
 class RequestsToBrokers(Enum):
@@ -41,32 +39,32 @@ class RequestsToBrokers(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BrokersObserved:
-    """These brokers are registered, and no others. Observed, never written."""
+    """Exactly these brokers are registered. Observed, never written."""
 
     brokers: tuple[Broker, ...]
     unreachable: tuple[Broker, ...] = ()
-    """Registered without the inter-broker listener: the controller cannot send them requests."""
+    """Registered without the inter-broker listener: the controller cannot send requests to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControlledShutdownStarted:
-    """A broker asked to leave: it is given no leadership from now on. In memory only."""
+    """A broker requested controlled shutdown: it is not elected as a leader from now on. In memory only."""
 
     broker: int
 
 
 class BrokerDefault(Enum):
-    """Where brokers' default of a topic configuration is set; the dynamic one counts first."""
+    """Source of the brokers' default of a topic configuration; the dynamic one takes precedence."""
 
     DYNAMIC = "dynamic"
     """For the whole cluster, in ZooKeeper (`/config/brokers/<default>`)."""
     STATIC = "static"
-    """In a broker's own file."""
+    """In a broker's configuration file."""
 
 
 @dataclass(frozen=True, slots=True)
 class UncleanElectionObserved:
-    """Leaders from outside the ISR are allowed, not allowed, or (None) nothing is said of them. In memory only."""
+    """Settings of `unclean.leader.election.enable`; None: not set. In memory only."""
 
     topics: Mapping[str, bool | None] = field(default_factory=dict)
     defaults: Mapping[BrokerDefault, bool | None] = field(default_factory=dict)
@@ -76,9 +74,9 @@ class TopicDeletion(Enum):
     """The cluster's `delete.topic.enable`, as its brokers report it."""
 
     UNKNOWN = "unknown"
-    """No broker has been asked yet in this term."""
+    """No broker has been queried yet in this term."""
     NOT_REPORTED = "not reported"
-    """Brokers are registered, and none of them reported the setting when it was asked."""
+    """Brokers are registered, and none of the queried ones reported the setting."""
     ENABLED = "enabled"
     DISABLED = "disabled"
     """At least one broker reported false."""
@@ -86,14 +84,14 @@ class TopicDeletion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TopicDeletionObserved:
-    """Brokers' setting of `delete.topic.enable`. In memory only."""
+    """Observed `delete.topic.enable` of the brokers. In memory only."""
 
     setting: TopicDeletion
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicAdded:
-    """A topic with its assignment; its partitions have no state yet (NewPartition)."""
+    """A new topic with its assignment; its partitions have no state yet (NewPartition)."""
 
     name: str
     topic_id: UUID | None
@@ -103,7 +101,7 @@ class TopicAdded:
     """Shape (n, longest), padded with -1."""
     origin: Origin
     moves: Mapping[int, Move] = field(default_factory=dict)
-    """Partition id to its running move, for a topic found with one."""
+    """Running moves by partition id, for a topic that was found with some."""
     configs: Mapping[str, str] = field(default_factory=dict)
     version: int = 0
     """Version of the topic's znode before this change (OBSERVED, REPAIRED) or after (REQUESTED)."""
@@ -111,7 +109,7 @@ class TopicAdded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionsAdded:
-    """A topic grew."""
+    """Partitions of a topic were added."""
 
     topic: str
     partitions: IntArray
@@ -131,34 +129,34 @@ class PartitionStates:
     isr: IntArray
     requests: RequestsToBrokers
     replicas: IntArray | None = None
-    """What brokers are told of the replicas from now on: a move's target, when all of it is in sync."""
+    """New replica lists: the targets of moves whose target replicas are all in sync. None: they stay."""
     unclean: BoolArray | None = None
-    """Rows whose new leader was not in sync: acknowledged records may be lost (C7). None: none is."""
+    """Rows whose new leader was not in sync: acknowledged records may be lost (C7). None: no row."""
     recovering: BoolArray | None = None
-    """Rows whose leader says that it still recovers from an unclean election (KIP-704). None: as it was before."""
+    """Rows whose leader reports that it still recovers from an unclean election (KIP-704). None: unchanged."""
 
     def recovering_after(self, before: BoolArray) -> BoolArray:
-        """Tell whose leader recovers from now on: one that was not in sync, until it says that it is done."""
-        said = before if self.recovering is None else self.recovering
-        return said if self.unclean is None else said | self.unclean
+        """Return the rows whose leader recovers after the change: one that was not in sync does, until it reports the end."""
+        reported = before if self.recovering is None else self.recovering
+        return reported if self.unclean is None else reported | self.unclean
 
-    def take(self, places: IntArray) -> "PartitionStates":
-        """Keep some of the places (indices into the columns, not row numbers)."""
+    def take(self, positions: IntArray) -> "PartitionStates":
+        """Return the entries at some positions (indices into the columns, not row numbers)."""
         return PartitionStates(
-            self.rows[places],
-            self.leader[places],
-            self.leader_epoch[places],
-            self.isr[places],
+            self.rows[positions],
+            self.leader[positions],
+            self.leader_epoch[positions],
+            self.isr[positions],
             self.requests,
-            None if self.replicas is None else self.replicas[places],
-            None if self.unclean is None else self.unclean[places],
-            None if self.recovering is None else self.recovering[places],
+            None if self.replicas is None else self.replicas[positions],
+            None if self.unclean is None else self.unclean[positions],
+            None if self.recovering is None else self.recovering[positions],
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatesObserved:
-    """Partition states as found written, by us or by anyone else."""
+    """Partition states as found written, by this controller or another process."""
 
     rows: IntArray
     leader: IntArray
@@ -171,7 +169,7 @@ class StatesObserved:
 
 @dataclass(frozen=True, slots=True)
 class OfflineReplicasObserved:
-    """Replicas of a live broker went offline (the log directory failed, or the broker refused), or are online again. In memory only."""
+    """Replicas of a live broker went offline (failed log directory, or refused by the broker) or came back. In memory only."""
 
     broker: int
     offline: tuple[TopicPartition, ...]
@@ -182,14 +180,14 @@ class OfflineReplicasObserved:
 
 @dataclass(frozen=True, slots=True)
 class NotificationsProcessed:
-    """What brokers told by znodes of their own is done, or cannot be read: these znodes are removed."""
+    """Brokers' notification znodes were processed, or cannot be read: they are removed."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicObserved:
-    """A known topic's assignment as found written: partitions may have been added, moves started or ended by others."""
+    """Assignment of a known topic as found written: another process may have added partitions, or started or ended moves."""
 
     name: str
     replicas: Mapping[int, Replicas]
@@ -197,7 +195,7 @@ class TopicObserved:
     removing: Mapping[int, Replicas]
     version: int
     topic_id: UUID | None = None
-    """None: the znode has no id; then the known one stays."""
+    """None: the znode has no id; the known one stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +208,7 @@ class TopicIdAssigned:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentRestored:
-    """A topic's assignment as somebody else wrote it is written over by the one that is known."""
+    """An assignment written by another process is overwritten with the known one."""
 
     topic: str
     version: int
@@ -219,45 +217,45 @@ class AssignmentRestored:
 
 @dataclass(frozen=True, slots=True)
 class MovesStarted:
-    """Partitions of one topic are to get other replicas."""
+    """Reassignments of one topic's partitions start."""
 
     topic: str
     moves: Mapping[int, Move]
-    """Partition id to its move."""
+    """Moves by partition id."""
 
 
 @dataclass(frozen=True, slots=True)
 class MovesFinished:
-    """Partitions of one topic have their target replicas, and the others are gone."""
+    """Partitions of one topic have their target replicas; removed replicas are deleted."""
 
     topic: str
     replicas: Mapping[int, Replicas]
-    """Partition id to its replicas."""
+    """Replicas by partition id."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingReassignmentRequestsChanged:
-    """Of the moves that were asked for in ZooKeeper itself these run; the others are done, refused, or overtaken."""
+    """Reassignments requested through `/admin/reassign_partitions` that are still running; others are done, refused or superseded."""
 
     targets: Mapping[TopicPartition, Replicas]
     version: int
-    """Version of the list before this change; NO_EPOCH where there is none."""
+    """Version of the znode before this change; NO_EPOCH if it does not exist."""
     origin: Origin
     refused: Mapping[TopicPartition, Failure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionRequestsProcessed:
-    """The preferred leaders that were asked for in ZooKeeper itself were elected, but for those that failed."""
+    """Preferred leader elections requested through `/admin/preferred_replica_election` were processed; the znode is deleted."""
 
     version: int
-    """Version of the list, which is to go."""
+    """Version of the znode."""
     failed: Mapping[TopicPartition, Failure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaRemovalAnswered:
-    """A broker dropped, or cannot drop, its replica of a partition that moved away. In memory only."""
+    """A broker has deleted, or cannot delete, its replica of a partition that moved away. In memory only."""
 
     topic: str
     partition: int
@@ -266,7 +264,7 @@ class ReplicaRemovalAnswered:
 
 @dataclass(frozen=True, slots=True)
 class StrayReplicasObserved:
-    """A broker holds logs of partitions that are not assigned to it. In memory only."""
+    """A broker has logs of partitions that are not assigned to it. In memory only."""
 
     broker: int
     partitions: tuple[TopicPartition, ...]
@@ -274,14 +272,14 @@ class StrayReplicasObserved:
 
 @dataclass(frozen=True, slots=True)
 class BrokerUnregistered:
-    """A broker that is away never returns: nothing waits for the logs that partitions left on it. In memory only."""
+    """An offline broker never returns: nothing waits for the stray logs on it any longer. In memory only."""
 
     broker: int
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionQueued:
-    """Topics are to be deleted."""
+    """Topics are queued for deletion."""
 
     topics: tuple[str, ...]
     origin: Origin
@@ -289,33 +287,33 @@ class DeletionQueued:
 
 @dataclass(frozen=True, slots=True)
 class DeletionDequeued:
-    """Names are taken out of the deletion queue: no such topic exists, or `delete.topic.enable` is false."""
+    """Names are removed from the deletion queue: no such topic exists, or `delete.topic.enable` is false."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionStarted:
-    """Brokers are being told to delete a topic's replicas. In memory only."""
+    """Requests to delete a topic's replicas are sent to brokers. In memory only."""
 
     topic: str
     waiting: Mapping[int, Sequence[int]]
-    """Broker id to partition ids."""
+    """Partition ids by broker id."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionBlocked:
-    """A deletion cannot go on now; it starts again when the reason is gone. In memory only."""
+    """A deletion cannot continue; it starts again when the reason no longer applies. In memory only."""
 
     topic: str
     reason: str
     refused: bool = False
-    """A broker refused: nobody can tell when the reason is gone, so it is tried again when someone asks for that."""
+    """Whether a broker refused. When that ends is unknown, so the deletion is retried only on events that request a retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicasDeleted:
-    """A broker answered that these replicas' logs are gone. In memory only."""
+    """A broker reported that the logs of these replicas are deleted. In memory only."""
 
     topic: str
     broker: int
@@ -324,7 +322,7 @@ class ReplicasDeleted:
 
 @dataclass(frozen=True, slots=True)
 class TopicRemoved:
-    """A topic is no more."""
+    """A topic was deleted."""
 
     topic: str
     origin: Origin
@@ -332,7 +330,7 @@ class TopicRemoved:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdsAllocated:
-    """A broker got the producer ids from first to last."""
+    """The producer ids from first to last were allocated to a broker."""
 
     broker: int
     first: int
@@ -341,7 +339,7 @@ class ProducerIdsAllocated:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdsObserved:
-    """The last block of producer ids as found written."""
+    """End of the last block of producer ids as found written."""
 
     block_end: int
     version: int

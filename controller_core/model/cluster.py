@@ -1,8 +1,6 @@
-"""The cluster as the controller knows it: brokers, topics, partitions, running moves and deletions.
+"""In-memory state of the cluster: brokers, topics, partitions, running moves and deletions.
 
-Only `controller_core.decisions.transition.apply` changes it; decisions read it. One loop owns it, so it has no locks.
-
-Leaves out what a change means (transition) and what follows from it (the deciding modules).
+Only `controller_core.decisions.transition.apply` changes it; decisions read it. One event loop owns it, so it has no locks.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,21 +18,21 @@ from controller_core.model.mode_rules import ZOOKEEPER_RULES, ModeRules
 from controller_core.model.move import Move, Replicas
 
 MAX_DELETED_TOPICS = 10_000
-"""Names of deleted topics that are remembered, the latest ones. Where a name is forgotten, logs under it are only reported."""
+"""Names of deleted topics that are remembered, the latest ones. Logs of topics with older names are only reported."""
 
 
 @dataclass(slots=True)
 class Topic:
-    """A topic and where its partitions are in the columns."""
+    """A topic and the rows of its partitions in the columns."""
 
     name: str
     topic_id: UUID | None
-    """None for topics made before topic ids (inter.broker.protocol.version below 2.8)."""
+    """None for topics created before topic ids (inter.broker.protocol.version below 2.8)."""
     index: int
     rows: IntArray
-    """Rows in the order of partition ids; these are 0, 1, 2, … unless someone wrote the znode by hand."""
+    """Rows in the order of partition ids; these are 0, 1, 2, … unless the znode was edited manually."""
     version: int = NO_EPOCH
-    """Version of the topic's znode: the next write of its assignment must find this one."""
+    """Version of the topic's znode; the next write of the assignment is conditional on it."""
 
 
 @dataclass(slots=True)
@@ -42,24 +40,24 @@ class Deletion:
     """A topic queued for deletion (kafka.controller.TopicDeletionManager)."""
 
     waiting: dict[int, set[int]] = field(default_factory=dict)
-    """Broker id to the partitions whose log it was told to delete and has not answered for."""
+    """Partitions by broker id: those whose deletion the broker has not confirmed."""
     started: bool = False
     blocked: str = ""
-    """Why it cannot go on now (a dead replica, a running move, a refusal); empty while it can."""
+    """Why the deletion cannot continue (a dead replica, a running move, a refusal); empty if it can."""
     refused: bool = False
-    """Whether a broker refused: then it is tried again when someone asks for that, and not by every look."""
+    """Whether a broker refused: the deletion is then retried only by events that request a retry, not by every check."""
 
 
 @dataclass(slots=True)
 class ProducerIds:
-    """The last block of producer ids handed out (KIP-730)."""
+    """The last allocated block of producer ids (KIP-730)."""
 
     block_end: int = -1
     version: int = NO_EPOCH
 
 
 class Cluster:
-    """State of one Kafka cluster. Brokers are those registered; partitions live in `columns`."""
+    """State of one Kafka cluster. `brokers` are the registered ones; partition states are in `columns`."""
 
     def __init__(self, controller_id: int, controller_epoch: int, rules: ModeRules = ZOOKEEPER_RULES) -> None:
         self.controller_id = controller_id
@@ -67,53 +65,52 @@ class Cluster:
         self.rules = rules
         self.brokers: dict[int, Broker] = {}
         self.unreachable: dict[int, Broker] = {}
-        """Brokers registered without the inter-broker listener. They count as down: no request can be sent to them."""
+        """Brokers registered without the inter-broker listener. They count as offline: no request can be sent to them."""
         self.shutting_down: set[int] = set()
         self.topics: dict[str, Topic] = {}
         self.columns = PartitionColumns()
         self.moves: dict[int, Move] = {}
         self.stray_replicas: dict[int, set[int]] = {}
-        """Row to the brokers outside the assignment that may still hold a log of the partition, and lead it: they were away when
-        it moved, or their logs were listed."""
+        """By row: brokers outside the assignment that may still have a log of the partition, and act as its leader. They were
+        offline when the partition moved, or their logs were listed."""
         self.offline_replicas: dict[int, set[int]] = {}
-        """Row to the live brokers whose replica is in a failed log directory, or refused where another replica was taken on;
-        rows without any are not in it."""
+        """By row: live brokers whose replica is in a failed log directory, or refused while another broker accepted its replica."""
         self.refused_replicas: dict[int, dict[int, str]] = {}
-        """Row to the live brokers that refuse the replica, with the error that they answered."""
+        """By row: live brokers that refuse the replica, with the error of their response."""
         self.corrected_rows: set[int] = set()
-        """Rows whose written ISR or leader is not a replica: it is corrected in memory, and is to be written."""
+        """Rows whose written ISR or leader contains a non-replica: corrected in memory, and still to be written."""
         self.deleted_topics: dict[str, None] = {}
-        """Topics that this controller deleted in this term, oldest first: a log of such a name and another id is garbage."""
+        """Topics that this controller deleted in this term, oldest first: a log with such a name and another id is garbage."""
         self.reassignment_requests: dict[TopicPartition, Replicas] = {}
-        """Moves that were asked for in ZooKeeper itself and run, with their targets."""
+        """Running moves that were requested through `/admin/reassign_partitions`, with their targets."""
         self.reassignment_requests_version = NO_EPOCH
         self.deletions: dict[str, Deletion] = {}
         self.topic_deletion = TopicDeletion.UNKNOWN
-        """Brokers' `delete.topic.enable`. No deletion starts before it is known to be true."""
+        """`delete.topic.enable` of the brokers. No deletion starts before it is known to be true."""
         self.unclean_topics: dict[str, bool] = {}
-        """What topics say themselves of leaders from outside the ISR; those that say nothing follow the brokers' default."""
+        """`unclean.leader.election.enable` per topic; topics without an entry use the brokers' default."""
         self.unclean_defaults: dict[BrokerDefault, bool] = {}
         self.producer_ids = ProducerIds()
         self.metadata_version = 0
-        """Grows with every applied change that Metadata responses may show."""
+        """Incremented by every applied change that Metadata responses may show."""
         self._by_index: list[Topic | None] = []
         self._free_indices: list[int] = []
         self._names_by_id: dict[UUID, str] = {}
 
     def registered(self) -> AbstractSet[int]:
-        """Ids of the brokers that are registered: they may be named in assignments."""
+        """Ids of the registered brokers: assignments may contain them."""
         return self.brokers.keys()
 
     def unfenced(self) -> AbstractSet[int]:
-        """Ids of the brokers that serve: their replicas are online, and requests can be sent to them. In ZooKeeper mode all that are known."""
+        """Ids of the brokers in service: their replicas are online and they accept requests. In ZooKeeper mode all registered ones."""
         return self.brokers.keys()
 
     def may_lead(self) -> AbstractSet[int]:
-        """Ids of the brokers that may be given leaders and replicas: unfenced, and not in controlled shutdown."""
+        """Ids of the brokers that may get leaders and replicas: unfenced, and not in controlled shutdown."""
         return self.unfenced() - self.shutting_down
 
     def offline_at(self, row: int) -> AbstractSet[int]:
-        """Live brokers whose replica of this row is offline: its log directory failed, or the broker refuses it."""
+        """Live brokers whose replica of this row is offline: its log directory failed, or the broker refuses the replica."""
         return self.offline_replicas.get(row, frozenset())
 
     def refused_at(self, row: int) -> AbstractSet[int]:
@@ -121,7 +118,7 @@ class Cluster:
         return self.refused_replicas.get(row, {}).keys()
 
     def row_of(self, name: str, partition: int) -> int | None:
-        """Find a partition's row by name; None where there is no such partition."""
+        """Return a partition's row; None if there is no such partition."""
         topic = self.topics.get(name)
         if topic is None or partition < 0:
             return None
@@ -130,59 +127,59 @@ class Cluster:
         return next((row for row in topic.rows.tolist() if self.columns.partition[row] == partition), None)
 
     def topic_at(self, row: int) -> Topic:
-        """Find the topic of a row that is in use."""
+        """Return the topic of a row that is in use."""
         topic = self._by_index[int(self.columns.topic[row])]
         assert topic is not None, f"row {row} belongs to no topic"
         return topic
 
     def topics_at(self, indices: IntArray) -> list[Topic]:
-        """Find the topics of some indices in the columns, all of which are in use."""
+        """Return the topics of some indices in the columns, all of which are in use."""
         topics = [self._by_index[index] for index in indices.tolist()]
         assert all(topics), "a row belongs to no topic"
         return [topic for topic in topics if topic is not None]
 
     def name_of(self, row: int) -> TopicPartition:
-        """Name the partition in a row."""
+        """Return the name of the partition in a row."""
         return TopicPartition(self.topic_at(row).name, int(self.columns.partition[row]))
 
     def names_of(self, rows: IntArray) -> list[TopicPartition]:
-        """Name the partitions in many rows."""
+        """Return the names of the partitions in many rows."""
         topics = self.topics_at(self.columns.topic[rows])
         numbers = self.columns.partition[rows].tolist()
         return [TopicPartition(topic.name, number) for topic, number in zip(topics, numbers, strict=True)]
 
     def topics_by_index(self) -> list[Topic]:
-        """List all topics in the order of their indices in the columns."""
+        """Return all topics in the order of their indices in the columns."""
         return [topic for topic in self._by_index if topic is not None]
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """Find a topic's name by its id."""
+        """Return a topic's name by its id."""
         return self._names_by_id.get(topic_id)
 
     def by_topic(self, rows: Iterable[int]) -> Iterator[tuple[Topic, list[int]]]:
         """Group rows by topic, in order of first appearance."""
-        wanted = list(rows)
+        listed = list(rows)
         groups: dict[int, list[int]] = {}
-        for row, index in zip(wanted, self.columns.topic[wanted].tolist(), strict=True):
+        for row, index in zip(listed, self.columns.topic[listed].tolist(), strict=True):
             groups.setdefault(index, []).append(row)
         for rows_of_topic in groups.values():
             yield self.topic_at(rows_of_topic[0]), rows_of_topic
 
     def is_moving(self, topic: Topic) -> bool:
-        """Whether a move of any of the topic's partitions runs."""
+        """Whether a move of any of the topic's partitions is running."""
         return bool(self.moves) and any(row in self.moves for row in topic.rows.tolist())
 
     def is_moving_to(self, name: TopicPartition, target: Replicas) -> bool:
-        """Whether a move of a partition to exactly this target runs."""
+        """Whether a move of a partition to exactly this target is running."""
         row = self.row_of(*name)
         move = None if row is None else self.moves.get(row)
         return move is not None and move.target == target
 
     def is_pending_deletion(self, name: str) -> bool:
-        """Whether a topic is out of service for good, since it is to be deleted: nothing is elected for it (C10).
+        """Whether a topic is permanently out of service because of its deletion: no leader is elected for it (C10).
 
-        Its deletion waits for moves that run, so until these end it is in service: they need a leader and a growing ISR.
-        It is also in service while brokers do not report whether topics may be deleted, since that may last.
+        A deletion waits for running moves. Until these end the topic is in service, since they need a leader and a growing ISR.
+        It is also in service while brokers do not report `delete.topic.enable`, which may last.
         """
         deletion, topic = self.deletions.get(name), self.topics.get(name)
         if deletion is None or topic is None:
@@ -192,7 +189,7 @@ class Cluster:
         return self.topic_deletion is not TopicDeletion.NOT_REPORTED and not self.is_moving(topic)
 
     def unclean_allowed(self, rows: IntArray) -> BoolArray:
-        """Tell row by row whether a replica from outside the ISR may lead, where no other is left (C7): shape (rows,)."""
+        """Return for each row whether a replica outside the ISR may lead if the ISR has no live member (C7): shape (rows,)."""
         default = self.unclean_defaults.get(BrokerDefault.STATIC, False)
         allowed = np.full(len(self._by_index), self.unclean_defaults.get(BrokerDefault.DYNAMIC, default))
         for name, is_allowed in self.unclean_topics.items():
@@ -201,12 +198,12 @@ class Cluster:
         return allowed[self.columns.topic[rows]]
 
     def without_pending_deletion(self, rows: IntArray) -> IntArray:
-        """Leave out the rows of topics that are out of service, since they are to be deleted (C10)."""
-        doomed = [self.topics[name].index for name in self.deletions if self.is_pending_deletion(name)]
-        return rows[~np.isin(self.columns.topic[rows], doomed)] if doomed else rows
+        """Drop the rows of topics that are out of service because of their deletion (C10)."""
+        pending = [self.topics[name].index for name in self.deletions if self.is_pending_deletion(name)]
+        return rows[~np.isin(self.columns.topic[rows], pending)] if pending else rows
 
     def add_topic(self, name: str, topic_id: UUID | None, version: int) -> Topic:
-        """Make a place for a topic without partitions."""
+        """Add a topic without partitions."""
         if self._free_indices:
             index = self._free_indices.pop()
         else:
@@ -220,14 +217,14 @@ class Cluster:
         return topic
 
     def set_topic_id(self, topic: Topic, topic_id: UUID) -> None:
-        """Give a topic an id."""
+        """Set a topic's id."""
         if topic.topic_id is not None:
             self._names_by_id.pop(topic.topic_id, None)
         topic.topic_id = topic_id
         self._names_by_id[topic_id] = topic.name
 
     def remove_topic(self, name: str) -> None:
-        """Forget a topic and its partitions."""
+        """Remove a topic and its partitions."""
         topic = self.topics.pop(name)
         for row in topic.rows.tolist():
             self.moves.pop(row, None)
@@ -244,7 +241,7 @@ class Cluster:
         self.unclean_topics.pop(name, None)
 
     def record_deleted_topic(self, name: str) -> None:
-        """Remember that a topic was deleted, with all of its logs that are known."""
+        """Record that a topic was deleted together with all of its known logs."""
         self.deleted_topics.pop(name, None)
         self.deleted_topics[name] = None
         if len(self.deleted_topics) > MAX_DELETED_TOPICS:

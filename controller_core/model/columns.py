@@ -1,13 +1,13 @@
-"""Every partition's state in columns: one numpy array for each field, one row for each partition.
+"""Partition states in columns: one numpy array for each field, one row for each partition.
 
 Goals: an election over 200,000 partitions touches a few arrays and no Python object (objects are 10 to 150
-times slower). Constraints: replica lists have different lengths, topics come and go.
+times slower). Constraints: replica lists have different lengths, topics are created and deleted.
 
 Replicas and ISR are two-dimensional, in Kafka's order, padded on the right with -1; the width grows to the longest list
-seen. Rows of deleted topics are blanked, so that no query finds them, and reused. A row number is valid only while its
-topic's turn lasts (see `shell.scheduler`): whatever crosses an await carries names.
+so far. Rows of deleted topics are blanked, so that no query finds them, and reused. A row number is valid only within one
+scheduled event of its topic (`shell.scheduler`): code that awaits keeps names instead.
 
-Leaves out names and ids of topics: `cluster.Cluster` keeps them.
+Names and ids of topics are in `cluster.Cluster`.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -21,15 +21,15 @@ IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 
 INITIAL_ROWS = 1024
-"""Rows allocated at first; doubled when full."""
+"""Rows allocated initially; doubled when full."""
 INITIAL_WIDTH = 4
-"""Replica slots allocated at first: replication factor 3 and one being added."""
+"""Replica slots allocated initially: replication factor 3 and one replica being added."""
 FREE = -1
 """Topic index of a row that no partition uses."""
 
 
 def pad(lists: Sequence[Sequence[int]], width: int = 0) -> IntArray:
-    """Turn lists of broker ids into a rectangle, padded with -1: shape (lists, longest or width).
+    """Convert lists of broker ids into an array padded with -1: shape (lists, longest or width).
 
     >>> pad([(1, 2), (3,)]).tolist()
     [[1, 2], [3, -1]]
@@ -39,13 +39,13 @@ def pad(lists: Sequence[Sequence[int]], width: int = 0) -> IntArray:
 
 
 def widen(ids: IntArray, width: int) -> IntArray:
-    """Pad a rectangle of ids to at least a width."""
+    """Pad an array of ids to at least a width."""
     missing = width - ids.shape[1]
     return ids if missing <= 0 else np.pad(ids, ((0, 0), (0, missing)), constant_values=NO_BROKER)
 
 
 def unpad(ids: IntArray) -> tuple[int, ...]:
-    """Turn one padded row of ids into a tuple.
+    """Convert one padded row of ids into a tuple.
 
     >>> unpad(pad([(1, 2), (3,)])[1])
     (3,)
@@ -54,7 +54,7 @@ def unpad(ids: IntArray) -> tuple[int, ...]:
 
 
 class PartitionColumns:
-    """The table of partitions. All arrays have the same number of rows; unused rows are blank."""
+    """Table of partitions. All arrays have the same number of rows; unused rows are blank."""
 
     def __init__(self) -> None:
         self.topic: IntArray = np.full(INITIAL_ROWS, FREE, dtype=np.int32)
@@ -77,12 +77,12 @@ class PartitionColumns:
 
     @property
     def end(self) -> int:
-        """One more than the last row that was ever used."""
+        """One more than the last row ever used."""
         return self._end
 
     def add(self, topic_index: int, partitions: IntArray, replicas: IntArray) -> IntArray:
-        """Add a topic's partitions, without a state yet (NewPartition). Returns their rows."""
-        rows = self._take(len(partitions))
+        """Add a topic's partitions, without a state (NewPartition). Returns their rows."""
+        rows = self._allocate(len(partitions))
         self.topic[rows] = topic_index
         self.partition[rows] = partitions
         self.set_replicas(rows, replicas)
@@ -115,8 +115,8 @@ class PartitionColumns:
         controller_epoch: IntArray | int,
         recovering: BoolArray | bool = False,
     ) -> None:
-        """Set leader, epochs, ISR and whether the leader recovers: shapes (rows,), ISR (rows, any width)."""
-        # A state that was written by hand may name a leader that is in no list: it is asked for all the same.
+        """Set leader, epochs, ISR and recovery state: shapes (rows,), ISR (rows, any width)."""
+        # A manually written state may name a leader that is in no list; flags are still looked up for it.
         self.record_ids(leader)
         self.record_ids(isr)
         self._fit(isr.shape[1])
@@ -128,14 +128,14 @@ class PartitionColumns:
         self.recovering[rows] = recovering
 
     def flags(self, ids: Iterable[int]) -> BoolArray:
-        """Make a set of brokers that can be asked with a whole column: `flags[column]`, False for padding."""
-        # One slot more than the highest id: index -1 (padding, no leader) then reads a False at the end.
+        """Return a set of brokers that a whole column can index: `flags[column]`, False for padding."""
+        # One element more than the highest id: index -1 (padding, no leader) reads the False at the end.
         members = np.zeros(self._highest_id + 2, dtype=np.bool_)
         members[[broker_id for broker_id in ids if 0 <= broker_id <= self._highest_id]] = True
         return members
 
     def used(self) -> IntArray:
-        """All rows that hold a partition."""
+        """All rows in use."""
         return _rows(self.topic[: self._end] != FREE)
 
     def new(self) -> IntArray:
@@ -167,7 +167,7 @@ class PartitionColumns:
         """One partition's in-sync replicas."""
         return unpad(self.isr[row])
 
-    def _take(self, count: int) -> IntArray:
+    def _allocate(self, count: int) -> IntArray:
         reused = [self._free.pop() for _ in range(min(count, len(self._free)))]
         first, self._end = self._end, self._end + count - len(reused)
         while self._end > len(self.topic):
@@ -192,15 +192,15 @@ class PartitionColumns:
             self.replicas = widen(self.replicas, width)
 
     def record_ids(self, ids: IntArray) -> None:
-        """Learn of broker ids, so that flags reach that far. Ids over MAX_BROKER_ID are refused: ValueError."""
+        """Record broker ids, so that flags include them. Raises ValueError for ids above MAX_BROKER_ID."""
         highest = int(ids.max(initial=0))
         if highest > MAX_BROKER_ID:
-            raise ValueError(f"broker id {highest} is over the largest that is handled, {MAX_BROKER_ID}")
+            raise ValueError(f"broker id {highest} is above the maximum of {MAX_BROKER_ID}")
         self._highest_id = max(self._highest_id, highest)
 
 
 def unpad_all(ids: IntArray) -> list[list[int]]:
-    """Turn padded rows of ids into lists, all at once: an array's own elements are ten times slower than a list's.
+    """Convert padded rows of ids into lists, all at once: reading single elements of an array is ten times slower.
 
     >>> unpad_all(pad([(1, 2), (3,)]))
     [[1, 2], [3]]
@@ -209,19 +209,19 @@ def unpad_all(ids: IntArray) -> list[list[int]]:
 
 
 def positions_of(some: Collection[int], rows: IntArray) -> list[int]:
-    """Find the places in `rows` of those that are among some few; a look at each row is avoided while there are none.
+    """Return the positions in `rows` of the rows that are in `some`, which is small and mostly empty: then no row is read.
 
     >>> positions_of({7, 9}, np.array([9, 8, 7], dtype=np.int32))
     [0, 2]
     """
     if not some:
         return []
-    places: list[int] = np.flatnonzero(np.isin(rows, list(some))).tolist()
-    return places
+    positions: list[int] = np.flatnonzero(np.isin(rows, list(some))).tolist()
+    return positions
 
 
 def keep_ids(ids: IntArray, kept: BoolArray) -> IntArray:
-    """Keep some ids of each row, closed up to the left in their order.
+    """Keep some ids of each row, in their order, moved together to the left.
 
     >>> ids = pad([(1, 2, 3), (4, 5)])
     >>> keep_ids(ids, ids != 1).tolist()
@@ -234,7 +234,7 @@ def keep_ids(ids: IntArray, kept: BoolArray) -> IntArray:
 
 
 def any_of(flags: BoolArray) -> BoolArray:
-    """Tell row by row whether any flag is set: shape (rows, slots) to (rows,)."""
+    """Return for each row whether any flag is set: shape (rows, slots) to (rows,)."""
     # Slot by slot: numpy reduces short rows one at a time, which takes ten times as long.
     found: BoolArray = np.zeros(len(flags), dtype=np.bool_)
     for slot in flags.T:

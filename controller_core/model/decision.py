@@ -1,4 +1,4 @@
-"""What `decide` answers: changes to persist and apply, requests to send, the reply, and what to look at next."""
+"""Decision about one event: changes to write and apply, requests to send, the reply, and follow-up events."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ Reply_co = TypeVar("Reply_co", covariant=True)
 class Decision(Generic[Reply_co]):
     """The outcome of one event.
 
-    Order: changes are persisted (fenced), then applied, then announced to brokers; `sends` follow; then the events in
-    `then` are decided, in the same turn, on the cluster as it is by then; at last the reply leaves. Events in `later` get
-    turns of their own, since they touch more than this one. When a write is refused, the shell reads the present state and
-    the event is decided again, so a decision must follow from the state alone; `sends` must do no harm when what the
-    decision changes is refused.
+    Order: changes are written (fenced) and applied, and the requests that follow from them are sent; `sends` follow; then the
+    events in `then` are decided in the same scheduled event, on the cluster's new state; the reply is sent last. Events in
+    `later` are scheduled separately, since their scopes are larger. When a write is refused, the shell reads the present state
+    and the event is decided again. A decision must therefore follow from the state only, and `sends` must do no harm when the
+    decision's changes are refused.
     """
 
     changes: tuple[Change, ...] = ()
@@ -28,12 +28,12 @@ class Decision(Generic[Reply_co]):
     later: tuple[Event, ...] = ()
     reply: Reply_co | None = None
     retry_event: Event | None = None
-    """What is decided in place of the event, should a write be refused: for a reply that depends on what was tried before."""
+    """Decided in place of the event if a write is refused: for replies that depend on an earlier attempt."""
 
 
 def decision(
     *changes: Change | None, sends: Iterable[Send] = (), then: Iterable[Event] = (), later: Iterable[Event] = ()
 ) -> Decision[None]:
-    """Make a decision that answers nobody; changes that are None are left out."""
+    """Return a decision without a reply; changes that are None are dropped."""
     kept = tuple(change for change in changes if change is not None)
     return Decision(kept, tuple(sends), tuple(then), tuple(later))

@@ -1,7 +1,4 @@
-"""Numbers with a meaning of their own in Kafka's control plane, and the name of a partition.
-
-Leaves out everything that has behaviour.
-"""
+"""Reserved numbers of Kafka's control plane, and partition names."""
 
 from typing import NamedTuple
 
@@ -9,7 +6,7 @@ NO_LEADER = -1
 """No broker leads the partition (`LeaderAndIsr.NoLeader`)."""
 
 LEADER_DURING_DELETE = -2
-"""Told to brokers while a topic is being deleted (`LeaderAndIsr.LeaderDuringDelete`): clients then see no such topic."""
+"""Leader sent to brokers while a topic is being deleted (`LeaderAndIsr.LeaderDuringDelete`): clients then see no such topic."""
 
 EPOCH_DURING_DELETE = -2
 """Leader epoch in a StopReplica of a topic's deletion (`LeaderAndIsr.EpochDuringDelete`): passes every epoch check."""
@@ -18,19 +15,19 @@ INITIAL_LEADER_EPOCH = 0
 """Leader epoch of a partition's first leader."""
 
 NO_EPOCH = -1
-"""An epoch not known: a partition that has no state yet, a caller that sent none."""
+"""Unknown epoch: of a partition without a state, or of a request that carries none."""
 
 NO_BROKER = -1
 """Padding of replica and ISR columns: no broker has a negative id."""
 
 MAX_BROKER_ID = 10_000_000
-"""Largest broker id taken. Sets of brokers are flags indexed by id up to the highest that is known, so that ids bound memory and time:
-10 MB and 8 ms a set at this limit, 0.5 ms at an id of a million, nothing to speak of at small ones. Kafka hands out ids from 1001 on
-and people choose small ones; a lower limit would shut out ids made of the last parts of addresses."""
+"""Largest broker id accepted. Sets of brokers are flags indexed by id up to the highest known one, so ids determine memory and time:
+10 MB and 8 ms per set at this limit, 0.5 ms at an id of a million, negligible at small ids. Kafka generates ids from 1001 on and
+operators choose small ones; a lower limit would exclude ids derived from the last parts of IP addresses."""
 
 
 class TopicPartition(NamedTuple):
-    """A partition by name, as callers and brokers speak of it."""
+    """A partition by name, as in requests."""
 
     topic: str
     partition: int

@@ -1,11 +1,9 @@
-"""A partition's reassignment (KIP-455): the union of old and target replicas, and the way to the target.
+"""Running reassignment of a partition (KIP-455).
 
-The three lists are Kafka's own (`ReplicaAssignment`): `replicas` is the union, `adding` what the move brings in,
-`removing` what leaves at its end; target = replicas - removing, origin = replicas - adding.
-A replica may stand in both lists: it was being added when the move was cancelled or changed, and now has to go.
-So a cancelled move can be told from its lists alone, and a controller that takes over finishes it.
-
-Leaves out when a move may start or end: `controller_core.decisions.reassignment` decides that.
+The three lists are those of Kafka's `ReplicaAssignment`: `replicas` is the union of old and target replicas, `adding` the replicas that
+the move adds, `removing` those that leave at its end; target = replicas - removing, origin = replicas - adding.
+A replica is in both `adding` and `removing` if it was being added when the move was cancelled or changed. A cancelled move is thus
+recognisable from its lists, and a controller that takes over finishes it.
 """
 
 from collections.abc import Sequence
@@ -18,14 +16,14 @@ Replicas = tuple[int, ...]
 
 
 class MoveStage(Enum):
-    """How far a move has come. Only UNION and what follows from the lists survive a change of controller."""
+    """Progress of a move. It is not written: a controller that takes over starts each move at PLANNED again."""
 
     PLANNED = "planned"
-    """Persisted; brokers have not been told yet."""
+    """Written; no request has been sent to brokers yet."""
     UNION = "union"
-    """Brokers replicate to the union; waiting for the target to be in sync."""
+    """Brokers replicate to the union; the controller waits until the target is in sync."""
     REMOVING = "removing"
-    """Brokers know the target alone; waiting for the removed replicas' brokers to drop their logs."""
+    """Brokers know only the target; the controller waits until the brokers of removed replicas have deleted their logs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +35,9 @@ class Move:
     removing: Replicas
     stage: MoveStage = MoveStage.PLANNED
     waiting: Replicas = ()
-    """In REMOVING: brokers that were told to delete their replica and have not answered."""
+    """In REMOVING: brokers that have not answered the request to delete their replica."""
     removal_epoch: int = NO_EPOCH
-    """In REMOVING: the leader epoch under which the removed replicas were left, and told so."""
+    """In REMOVING: the leader epoch of the change that dropped the removed replicas, and of the requests to delete them."""
 
     @property
     def target(self) -> Replicas:
@@ -48,17 +46,17 @@ class Move:
 
     @property
     def origin(self) -> Replicas:
-        """The replicas before the move, in order as far as it is known: what a cancel returns to."""
+        """The replicas before the move, to which a cancellation returns; their order as far as it is known."""
         return without(self.replicas, self.adding)
 
     @property
     def returns_to_origin(self) -> bool:
-        """Whether the target is the origin: the move was cancelled, or changes the order of replicas alone.
+        """Whether the target is the origin: the move was cancelled, or changes only the order of replicas.
 
         >>> plan_move((2, 3, 4, 1), (4,), (2, 3, 1)).returns_to_origin
         True
 
-        A move that is changed while it runs may drop all that it was adding and yet not return.
+        A move that is changed while it runs may drop all added replicas and still not return to the origin.
 
         >>> plan_move((2, 3, 4, 1), (4,), (2, 3)).returns_to_origin
         False
@@ -67,7 +65,7 @@ class Move:
 
 
 def without(replicas: Sequence[int], others: Sequence[int]) -> Replicas:
-    """Keep the replicas that are not among the others, in order.
+    """Return the replicas that are not among the others, in order.
 
     >>> without((1, 2, 3), (2,))
     (1, 3)
@@ -76,24 +74,24 @@ def without(replicas: Sequence[int], others: Sequence[int]) -> Replicas:
 
 
 def current_replicas(replicas: Replicas, running: Move | None) -> tuple[Replicas, Replicas]:
-    """Tell where a new move of a partition begins: its replicas, and which of them are not in service yet, or no longer."""
+    """Return the replicas from which a new move of a partition starts, and those of them that are not or no longer in service."""
     if running is None:
         return replicas, ()
     if running.stage is not MoveStage.REMOVING:
         return running.replicas, running.adding
-    # Replicas that were told to delete and have not answered stay in the lists, or nothing would wait for the answer.
+    # Replicas whose deletion is not confirmed stay in the lists: otherwise nothing would wait for the confirmation.
     return (*running.target, *running.waiting), running.waiting
 
 
 def plan_move(replicas: Sequence[int], adding: Sequence[int], target: Sequence[int]) -> Move:
-    """Compute the move to a target from the present replicas and what a running move is adding (empty where none runs).
+    """Compute the move to a target from the present replicas and those that a running move is adding (empty if none is running).
 
-    The target comes first, so that its first replica is preferred from the start.
+    The target comes first, so that its first replica is the preferred one from the start.
 
     >>> plan_move((1, 2, 3), (), (2, 3, 4))
     Move(replicas=(2, 3, 4, 1), adding=(4,), removing=(1,), stage=<MoveStage.PLANNED: 'planned'>, waiting=(), removal_epoch=-1)
 
-    A cancel is the move to the origin: what was being added is removed.
+    A cancellation is the move to the origin: the replicas that were being added are removed.
 
     >>> plan_move((2, 3, 4, 1), (4,), (2, 3, 1))
     Move(replicas=(2, 3, 1, 4), adding=(4,), removing=(4,), stage=<MoveStage.PLANNED: 'planned'>, waiting=(), removal_epoch=-1)

@@ -1,8 +1,8 @@
-"""Health of partitions, defined once for metrics, resource statuses, rolling restarts and analytics: computed over columns.
+"""Partition health for metrics, resource statuses, rolling restarts and analytics, computed over columns.
 
 A partition that is being reassigned needs as many replicas in sync as it had before (KIP-455): replicas that the reassignment adds do not
 count as missing. A partition without a leader is not led by its preferred replica either (KafkaController.preferredReplicaImbalanceCount).
-Leaves out topics that are being deleted; callers leave out their rows.
+Callers exclude the rows of topics that are being deleted.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class PartitionHealth:
     """Flags of partitions, each of shape (n,)."""
 
     offline: BoolArray
-    """No live leader (OfflinePartitionsCount). A partition whose replicas are not known does not count."""
+    """No live leader (OfflinePartitionsCount). A partition with unknown replicas does not count."""
     under_replicated: BoolArray
     """Fewer replicas in sync than required (UnderReplicatedPartitions)."""
     not_led_by_preferred: BoolArray
@@ -30,14 +30,15 @@ class PartitionHealth:
 
 @dataclass(frozen=True, slots=True)
 class LeaderImbalance:
-    """Partitions that are not led by their preferred replica, in all and of the broker with the highest share of them."""
+    """Number of partitions that are not led by their preferred replica: in total, and of the broker with the highest share of them."""
 
     not_led_by_preferred: int
     worst_broker: int | None
-    """The lowest id of those with the highest share; None without partitions."""
+    """The lowest id of the brokers with the highest share; None if there are no partitions."""
     worst_not_led: int
-    """Of the partitions that prefer the worst broker, those that it does not lead."""
+    """Partitions that prefer the worst broker and are not led by it."""
     worst_preferring: int
+    """All partitions that prefer the worst broker."""
 
 
 def partition_health(
@@ -45,8 +46,8 @@ def partition_health(
 ) -> PartitionHealth:
     """Compute flags from columns of shape (n,).
 
-    `leader` is a broker id, NO_LEADER where no live broker leads; `preferred` the first replica, NO_BROKER where there is none; `replicas`,
-    `in_sync` and `adding` are counts: of all replicas, of those in the ISR, and of those that a reassignment adds.
+    `leader` is a broker id, NO_LEADER where no live broker leads; `preferred` the first replica, NO_BROKER where there is none;
+    `replicas`, `in_sync` and `adding` are the numbers of all replicas, of those in the ISR, and of those that a reassignment adds.
 
     >>> health = partition_health(*(np.array(column) for column in ([1, 2, -1], [1, 1, 3], [3, 3, 2], [3, 2, 1])))
     >>> health.offline.tolist(), health.under_replicated.tolist(), health.not_led_by_preferred.tolist()
@@ -65,7 +66,7 @@ def is_under_min_isr(in_sync: int, min_isr: int) -> bool:
 
 
 def leader_imbalance(preferred: IntArray, not_led_by_preferred: BoolArray) -> LeaderImbalance:
-    """Sum up by preferred broker; the share of one broker is what `leader.imbalance.per.broker.percentage` limits.
+    """Count by preferred broker; `leader.imbalance.per.broker.percentage` limits the share of one broker.
 
     >>> leader_imbalance(np.array([1, 2, 2, 3]), np.array([False, True, False, False]))
     LeaderImbalance(not_led_by_preferred=1, worst_broker=2, worst_not_led=1, worst_preferring=2)

@@ -1,15 +1,11 @@
-"""Client quotas as values: whom one is for, and what an alteration asks for (KIP-546, KIP-599, KIP-612).
+"""Client quotas: entities and requested changes (KIP-546, KIP-612), and the mutation allowance of one request (KIP-599)."""
 
-Leaves out where they are kept and what brokers do by them.
-"""
-
-# MERGED controller_core.model.quota: """The part of a controller mutation quota that one request may use (KIP-599)."""
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 
 class QuotaEntityType(StrEnum):
-    """What a quota may be for, by its name in requests."""
+    """Type of a quota entity, by its name in requests."""
 
     USER = "user"
     CLIENT_ID = "client-id"
@@ -23,14 +19,15 @@ class DefaultName(Enum):
 
 
 DEFAULT = DefaultName.DEFAULT
-"""In place of a name: all of the type that have no quota of their own. No user can be named so: it is no string."""
+"""Default entity, in place of a name: it applies to all entities of the type that have no quota. It is no string, so it cannot collide
+with a user name."""
 
 EntityName = str | DefaultName
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaEntity:
-    """Whom a quota is for: a user, a client id, a client id of a user, or an address. None: that part is not named."""
+    """Entity that a quota is for: a user, a client id, a client id of a user, or an IP address. None: the entity does not have that part."""
 
     user: EntityName | None = None
     client_id: EntityName | None = None
@@ -39,7 +36,7 @@ class QuotaEntity:
 
 @dataclass(frozen=True, slots=True)
 class QuotaChange:
-    """One quota set or, by None, removed."""
+    """One quota to set or, with None, to remove."""
 
     key: str
     value: float | None
@@ -47,9 +44,9 @@ class QuotaChange:
 
 @dataclass(frozen=True, slots=True)
 class MutationAllowance:
-    """Tokens of a bucket when a request is decided; one token is one partition that is created or deleted."""
+    """Tokens in the bucket when a request is decided; one token is one partition that is created or deleted."""
 
     tokens: float
     """Below 0: the quota is used up."""
     is_strict: bool
-    """Whether mutations are refused while the quota is used up; if not, they are only counted."""
+    """Whether mutations are refused while the quota is used up; otherwise they are only counted."""

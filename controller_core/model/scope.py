@@ -1,4 +1,4 @@
-"""What an event touches: everything, topics, or single partitions. Leaves out who waits for whom: `shell.scheduler`."""
+"""Scopes of events: everything, whole topics, or single partitions. `shell.scheduler` orders events by them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ ALL = Scope(everything=True)
 
 
 def topics(names: Iterable[str]) -> Scope:
-    """Make the scope of whole topics."""
+    """Return the scope of whole topics."""
     return Scope(topics=frozenset(names))
 
 
 def partitions(names: Iterable[TopicPartition]) -> Scope:
-    """Make the scope of single partitions."""
+    """Return the scope of single partitions."""
     return Scope(partitions=frozenset(names))

@@ -1,7 +1,7 @@
-"""Requests to brokers, as values: which broker is told about which rows.
+"""Requests to brokers, as values: the receiving brokers and the rows that each request covers.
 
-Rows are read from the columns when the shell encodes, in the same turn as the change that caused them.
-Leaves out versions and bytes: `shell.brokers` knows them.
+The shell reads the rows from the columns when it encodes a request (`shell.brokers`), in the same scheduled event as the change that
+caused it.
 """
 
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ from controller_core.model.ids import TopicPartition
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SendLeaderAndIsr:
-    """Tell one broker to lead or follow these partitions."""
+    """LeaderAndIsr to one broker: lead or follow these partitions."""
 
     broker: int
     rows: IntArray
     is_new: BoolArray
-    """Per row: the broker holds no replica yet."""
+    """Per row: whether the broker has no replica yet."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SendMetadata:
-    """Tell brokers who is alive and, for these rows, who leads. The same body goes to all of them."""
+    """UpdateMetadata to brokers: the live brokers, and the state of these rows. All receivers get the same body."""
 
     brokers: tuple[int, ...]
     rows: IntArray
     deleting: bool = False
-    """The rows' topics are being deleted: they are sent with leader -2, and clients see no such topic."""
+    """Whether the rows' topics are being deleted: they are sent with leader -2, and clients see no such topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendStopReplica:
-    """Tell one broker to stop following and, where said, to delete its logs."""
+    """StopReplica to one broker: stop following these partitions and, with `delete`, delete their logs."""
 
     broker: int
     partitions: tuple[TopicPartition, ...]

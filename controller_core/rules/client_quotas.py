@@ -1,24 +1,25 @@
-"""What AlterClientQuotas may do to an entity's configuration: pure, one entity at a time.
+"""Rules of AlterClientQuotas and filters of DescribeClientQuotas.
+
+Quotas by entity:
 
     user, user + client-id, client-id     producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate
     ip                                    connection_creation_rate
 
-Kafka's own words where it has any. Where it answers UNKNOWN_SERVER_ERROR without words, the code is the same and the words are
-ours; unlike it we judge these also where the request is to be validated only.
+Error messages are Kafka's. Where Kafka returns UNKNOWN_SERVER_ERROR without a message, the code is the same and this module adds a
+message; unlike in Kafka these errors are also returned for requests that are only validated.
 
-Source: ZkAdminManager.alterClientQuotas, QuotaConfig, DynamicConfig. Leaves out whether an address can be resolved (shell).
+Entities that a filter selects:
+
+    part of an entity    the filter names it: a name, the default, any name    the filter does not name it
+    present              as the filter specifies                               unless strict
+    not present          no                                                    yes
+
+Filters for IP addresses are separate: one for users or client ids selects no address, and one for addresses selects nothing else.
+
+Source: ZkAdminManager.alterClientQuotas and describeClientQuotas, QuotaConfig, DynamicConfig. The shell checks whether an address can be
+resolved.
 """
 
-# MERGED controller_core.rules.client_quotas: """Which entities DescribeClientQuotas is asked about, and what it tells of each: pure.
-# MERGED controller_core.rules.client_quotas:
-# MERGED controller_core.rules.client_quotas:     part of an entity    filter names it: this name, the default, any name    filter does not name it
-# MERGED controller_core.rules.client_quotas:     named                by the filter                                        unless strict
-# MERGED controller_core.rules.client_quotas:     not named            no                                                   yes
-# MERGED controller_core.rules.client_quotas:
-# MERGED controller_core.rules.client_quotas: An address has a filter of its own: one that asks for users or client ids means no address, and one for addresses nothing else.
-# MERGED controller_core.rules.client_quotas:
-# MERGED controller_core.rules.client_quotas: Source: ZkAdminManager.describeClientQuotas. Leaves out reading: what is not asked for need not be read (shell).
-# MERGED controller_core.rules.client_quotas: """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,22 +36,22 @@ CLIENT_QUOTAS: Mapping[str, ConfigType] = {
     "request_percentage": ConfigType.DOUBLE,
     "controller_mutation_rate": ConfigType.DOUBLE,
 }
-"""What may be set for clients and users."""
+"""Quotas of users and client ids."""
 IP_QUOTAS: Mapping[str, ConfigType] = {"connection_creation_rate": ConfigType.INT}
 CREDENTIALS: Mapping[str, ConfigType] = {"SCRAM-SHA-256": ConfigType.STRING, "SCRAM-SHA-512": ConfigType.STRING}
-"""What else a user's configuration may hold: by another request, never by this one."""
+"""Other keys of a user's configuration, which only AlterUserScramCredentials sets."""
 
 EPSILON = 1e-6
-"""How far from a whole number a value may be where a whole number is needed: it comes as a double."""
+"""Tolerance for whole numbers, since requests contain doubles."""
 
 
 def quotas_of(entity: QuotaEntity) -> Mapping[str, ConfigType]:
-    """Tell which quotas an entity may have."""
+    """Return the quotas that an entity may have."""
     return CLIENT_QUOTAS if entity.ip is None else IP_QUOTAS
 
 
 def read_entity(named: Sequence[tuple[str, str | None]]) -> QuotaEntity | Failure:
-    """Read whom an alteration is for; of two names of one type the last counts, and no name is the default."""
+    """Parse the entity of an alteration. Of two names of one type the last one is used; a missing name is the default."""
     if not named:
         return _invalid("Invalid empty client quota entity")
     names: dict[QuotaEntityType, EntityName] = {}
@@ -69,25 +70,25 @@ def read_entity(named: Sequence[tuple[str, str | None]]) -> QuotaEntity | Failur
 
 
 def alter_quotas(entity: QuotaEntity, changes: Sequence[QuotaChange], config: Config) -> Config | Failure:
-    """Make an entity's configuration after the changes out of the present one.
+    """Return an entity's configuration after the changes.
 
     >>> alter_quotas(QuotaEntity(user="alice"), [QuotaChange("consumer_byte_rate", 1024.0)], {"request_percentage": "5.0"})
     {'request_percentage': '5.0', 'consumer_byte_rate': '1024'}
     """
-    wanted = dict(config)
+    altered = dict(config)
     for change in changes:
         if change.value is None:
-            # Whatever its name: so what nobody understands can be removed.
-            wanted.pop(change.key, None)
+            # Regardless of the key, so that unknown keys can be removed.
+            altered.pop(change.key, None)
             continue
-        written = _written(entity, change.key, change.value)
-        if isinstance(written, Failure):
-            return written
-        wanted[change.key] = written
-    return _unfit(entity, wanted) or wanted
+        text = _format_value(entity, change.key, change.value)
+        if isinstance(text, Failure):
+            return text
+        altered[change.key] = text
+    return _config_error(entity, altered) or altered
 
 
-def _written(entity: QuotaEntity, key: str, value: float) -> str | Failure:
+def _format_value(entity: QuotaEntity, key: str, value: float) -> str | Failure:
     kind = quotas_of(entity).get(key)
     if kind is None:
         if entity.user is not None and key in CREDENTIALS:
@@ -102,25 +103,25 @@ def _written(entity: QuotaEntity, key: str, value: float) -> str | Failure:
 
 
 def java_whole(value: float, kind: ConfigType) -> int:
-    """Cast a double as Java does: towards zero, to the nearest bound beyond the bounds, and what is no number to 0.
+    """Cast a double as Java does: towards zero, to the nearest bound if it is out of range, and NaN to 0.
 
     >>> java_whole(-2.5, ConfigType.INT), java_whole(1e300, ConfigType.INT), java_whole(float("nan"), ConfigType.LONG)
     (-2, 2147483647, 0)
     """
     limit = 1 << (WHOLE_BITS[kind] - 1)
-    if value != value:  # noqa: PLR0124 - this is what tells NaN
+    if value != value:  # noqa: PLR0124 - true only for NaN
         return 0
     if abs(value) >= limit:
         return limit - 1 if value > 0 else -limit
     return int(value)
 
 
-def _unfit(entity: QuotaEntity, wanted: Config) -> Failure | None:
-    """Tell why brokers could not use a configuration, also for what it held before."""
+def _config_error(entity: QuotaEntity, config: Config) -> Failure | None:
+    """Return why brokers cannot use a configuration, including keys that it had before."""
     known = quotas_of(entity)
     if entity.user is not None and entity.user is not DEFAULT and entity.client_id is None:
         known = {**known, **CREDENTIALS}
-    for key, value in wanted.items():
+    for key, value in config.items():
         if key not in known:
             return _failed(f"Unknown Dynamic Configuration: {key}: remove it first")
         try:
@@ -141,26 +142,26 @@ def _failed(words: str) -> Failure:
 
 
 EXACT, OF_DEFAULT, SPECIFIED = 0, 1, 2
-"""How a component of a filter matches: this name, the default entity, any name."""
+"""Match types of a filter component: a name, the default entity, any name."""
 
-_WORDS = {QuotaEntityType.USER: "user", QuotaEntityType.CLIENT_ID: "client", QuotaEntityType.IP: "ip"}
+_NAMES_IN_ERRORS = {QuotaEntityType.USER: "user", QuotaEntityType.CLIENT_ID: "client", QuotaEntityType.IP: "ip"}
 
 
 @dataclass(frozen=True, slots=True)
 class NameMatch:
-    """What one part of an entity must be."""
+    """Condition on one part of an entity."""
 
     name: EntityName | None
-    """None: any name, as long as there is one."""
+    """None: any name, but not a missing one."""
 
     def fits(self, name: EntityName | None) -> bool:
-        """Judge a part of an entity."""
+        """Whether a part of an entity matches."""
         return name is not None if self.name is None else name == self.name
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaFilter:
-    """Which entities are asked for. None: the filter does not name that part."""
+    """Filter of entities. None: the filter does not name that part."""
 
     user: NameMatch | None = None
     client_id: NameMatch | None = None
@@ -168,7 +169,7 @@ class QuotaFilter:
     strict: bool = False
 
     def selects(self, entity: QuotaEntity) -> bool:
-        """Judge an entity.
+        """Whether the filter selects an entity.
 
         >>> alice = QuotaFilter(user=NameMatch("alice"))
         >>> alice.selects(QuotaEntity(user="alice", client_id="c")), alice.selects(QuotaEntity(client_id="c"))
@@ -185,34 +186,34 @@ class QuotaFilter:
 
     @property
     def wants_clients(self) -> bool:
-        """Whether any user or client id is asked for."""
+        """Whether the filter can select users or client ids."""
         return self.ip is None
 
     @property
     def wants_ips(self) -> bool:
-        """Whether any address is asked for."""
+        """Whether the filter can select IP addresses."""
         return self.user is None and self.client_id is None and (self.ip is not None or not self.strict)
 
     @property
     def wants_users(self) -> bool:
-        """Whether entities with a user are asked for."""
+        """Whether the filter can select entities with a user."""
         return self.wants_clients and (self.user is not None or not self.strict)
 
     @property
     def wants_client_ids(self) -> bool:
-        """Whether entities with a client id are asked for."""
+        """Whether the filter can select entities with a client id."""
         return self.wants_clients and (self.client_id is not None or not self.strict)
 
 
 def read_filter(components: Sequence[tuple[str, int, str | None]], *, strict: bool) -> QuotaFilter | Failure:
-    """Read a filter: type, kind of match and name of each component."""
+    """Parse a filter from the type, match type and name of each component."""
     matches: dict[QuotaEntityType, NameMatch] = {}
     for entity_type, kind, name in components:
         if entity_type not in list(QuotaEntityType):
             return _not_known(entity_type)
         known = QuotaEntityType(entity_type)
         if known in matches:
-            return _invalid_filter(f"Duplicate {_WORDS[known]} filter component entity type")
+            return _invalid_filter(f"Duplicate {_NAMES_IN_ERRORS[known]} filter component entity type")
         match = _match(kind, name)
         if match is None:
             return _invalid_filter(f"Unexpected match type {kind} of the {entity_type}, or no name to match exactly")
@@ -238,7 +239,7 @@ def _match(kind: int, name: str | None) -> NameMatch | None:
 
 
 def quota_values(entity: QuotaEntity, config: Config) -> Mapping[str, float] | Failure:
-    """Read the quotas in an entity's configuration; what else it holds is no quota. None at all: it has no quotas."""
+    """Parse the quotas in an entity's configuration; other keys are ignored."""
     values = {}
     for key, text in config.items():
         if key in quotas_of(entity):

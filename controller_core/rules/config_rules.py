@@ -1,14 +1,11 @@
-"""What a single config's value must obey: the six kinds of rules that Kafka's topic configs use, and one row of their table.
+"""Values of single topic configs: parsing, printing, and validation rules.
 
-The rows themselves are in `topic_config_table`; what several configs must obey together is in `topic_configs`.
-Source: the validators of Kafka's ConfigDef, CompressionType, MetadataVersionValidator, ThrottledReplicaListValidator.
+Values are parsed as by Kafka's ConfigDef and printed as by Java. Only types of topic configs are covered (no SHORT, CLASS, PASSWORD).
+The table of configs is in `topic_config_table`; checks across several configs are in `topic_configs`.
+Source: ConfigDef.parseType and the number grammars of Java's parsers; the validators of Kafka's ConfigDef, CompressionType,
+MetadataVersionValidator, ThrottledReplicaListValidator.
 """
 
-# MERGED controller_core.rules.config_rules: """A config's text into a value and back, exactly as Kafka's ConfigDef reads and Java prints it.
-# MERGED controller_core.rules.config_rules:
-# MERGED controller_core.rules.config_rules: What is legal for one config is in `config_rules`; this module knows types only. It leaves out the types that no topic config
-# MERGED controller_core.rules.config_rules: has (SHORT, CLASS, PASSWORD). Source: Kafka's ConfigDef.parseType, and the number grammars of Java's own parsers.
-# MERGED controller_core.rules.config_rules: """
 import math
 import re
 from dataclasses import dataclass
@@ -19,7 +16,7 @@ ConfigValue = bool | int | float | str | tuple[str, ...]
 
 
 class ConfigType(Enum):
-    """The types of topic configs, by Kafka's names."""
+    """Types of topic configs, by Kafka's names."""
 
     BOOLEAN = "BOOLEAN"
     INT = "INT"
@@ -30,12 +27,12 @@ class ConfigType(Enum):
 
 
 WHOLE_NUMBER = re.compile(r"[+-]?\d+")
-"""Java, as Python, takes the digits of every script; unlike Python it takes no underscores and no spaces."""
+"""Java, like Python, accepts the digits of every script; unlike Python it accepts no underscores and no spaces."""
 
 WHOLE_BITS = {ConfigType.INT: 32, ConfigType.LONG: 64}
 
 MAX_WHOLE_CHARACTERS = 4000
-"""Python refuses to read longer integers (its guard against quadratic work); leading zeros may make a legal one long."""
+"""Python refuses to parse longer integers (its protection against quadratic run time); leading zeros may make a valid one long."""
 
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
 HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
@@ -44,19 +41,19 @@ NOT_FINITE = re.compile(r"([+-]?)(NaN|Infinity)")
 BLANKS_AROUND_COMMAS = " \t\n\v\f\r"
 
 JAVA_BLANKS = "".join(map(chr, range(0x21)))
-"""What Java's String.trim takes away: every character up to the space, and no blank of Unicode beyond it."""
+"""Characters that Java's String.trim removes: all up to the space, and no other whitespace of Unicode."""
 
 PLAIN_FROM, PLAIN_BELOW = 1e-3, 1e7
-"""Java prints a double plainly inside these bounds and with an exponent outside of them."""
+"""Java prints a double without an exponent within these bounds, and with one outside."""
 
 
 def trim(text: str) -> str:
-    """Take blanks off both ends as Java's String.trim does."""
+    """Strip both ends as Java's String.trim does."""
     return text.strip(JAVA_BLANKS)
 
 
 def parse(kind: ConfigType, text: str) -> ConfigValue:
-    """Read `text` as a value of `kind`; a LIST becomes a tuple.
+    """Parse `text` as a value of `kind`; a LIST becomes a tuple.
 
     Raises ValueError with Kafka's reason, such as "Not a number of type LONG".
     """
@@ -75,7 +72,7 @@ def parse(kind: ConfigType, text: str) -> ConfigValue:
 
 
 def parse_boolean(trimmed: str) -> bool:
-    """Read true or false in any case (Java's comparison takes the long s of old prints for an s; casefold does too)."""
+    """Parse true or false in any case (Java's comparison treats the long s as an s; casefold does too)."""
     folded = trimmed.casefold()
     if folded not in ("true", "false"):
         raise ValueError("Expected value to be either true or false")
@@ -83,8 +80,8 @@ def parse_boolean(trimmed: str) -> bool:
 
 
 def parse_whole(trimmed: str, kind: ConfigType) -> int:
-    """Read a whole number that fits the 32 or 64 bits of its kind."""
-    # Java looks at UTF-16 units one by one, so it never sees a digit from beyond the first plane.
+    """Parse a whole number that fits the 32 or 64 bits of its kind."""
+    # Java reads single UTF-16 units, so it accepts no digits beyond the first plane.
     readable = len(trimmed) <= MAX_WHOLE_CHARACTERS and all(ord(character) <= 0xFFFF for character in trimmed)
     if readable and WHOLE_NUMBER.fullmatch(trimmed):
         value = int(trimmed)
@@ -95,13 +92,13 @@ def parse_whole(trimmed: str, kind: ConfigType) -> int:
 
 
 def parse_double(trimmed: str) -> float:
-    """Read a number in Java's grammar: decimal or hexadecimal, an optional f or d behind it, NaN, Infinity."""
+    """Parse a number in Java's grammar: decimal or hexadecimal, with an optional suffix f or d; NaN, Infinity."""
     if match := NOT_FINITE.fullmatch(trimmed):
         return float(f"{match[1]}{'nan' if match[2] == 'NaN' else 'inf'}")
     if DECIMAL.fullmatch(trimmed):
         return float(trimmed.rstrip("fFdD"))
     if HEXADECIMAL.fullmatch(trimmed):
-        # The exponent after p is decimal: whatever f or d stands at the end is Java's suffix.
+        # The exponent after p is decimal, so an f or d at the end is Java's suffix.
         try:
             return float.fromhex(trimmed.rstrip("fFdD"))
         except OverflowError:
@@ -110,7 +107,7 @@ def parse_double(trimmed: str) -> float:
 
 
 def java_string(value: ConfigValue) -> str:
-    """Print a value as Java's toString does, which is how Kafka's messages quote it."""
+    """Format a value as Java's toString does; Kafka's messages quote it in this form."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -121,13 +118,13 @@ def java_string(value: ConfigValue) -> str:
 
 
 def java_double_string(value: float) -> str:
-    """Print a double as Java 19 and later do: the shortest digits that read back as the same number."""
+    """Format a double as Java 19 and later do: with the shortest digits that parse to the same number."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or PLAIN_FROM <= abs(value) < PLAIN_BELOW:
-        return repr(value)  # the shortest digits that are unique, as Java's
+        return repr(value)  # the shortest unique digits, as in Java
     sign, digits, shift = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(shift, int), "it is finite"
     fraction = "".join(map(str, digits[1:])) or "0"
@@ -136,7 +133,7 @@ def java_double_string(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InvalidValue:
-    """A value that a config refuses: which config, the value as Kafka quotes it, and Kafka's reason."""
+    """An invalid value: the config, the value as Kafka quotes it, and Kafka's reason."""
 
     name: str
     shown: str
@@ -144,22 +141,22 @@ class InvalidValue:
 
     @property
     def message(self) -> str:
-        """Kafka's whole sentence."""
+        """Kafka's error message."""
         return f"Invalid value {self.shown} for configuration {self.name}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class AnyValue:
-    """Every value of the type is legal."""
+    """Rule: every value of the type is valid."""
 
-    def check(self, name: str, value: ConfigValue) -> InvalidValue | None:  # noqa: ARG002  # every rule is asked alike
-        """Accept."""
+    def check(self, name: str, value: ConfigValue) -> InvalidValue | None:  # noqa: ARG002  # all rules have the same signature
+        """Accept the value."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A number within bounds, both of them legal; None is no bound. Not-a-number passes, as it does in Kafka."""
+    """Rule: a number within inclusive bounds; None is no bound. NaN is valid, as in Kafka."""
 
     least: int | None
     most: int | None = None
@@ -176,7 +173,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class RangeOr:
-    """A number within bounds, or one special number outside of them (gzip's "choose for me", -1)."""
+    """Rule: a number within bounds, or one special number outside them (such as gzip's default level, -1)."""
 
     least: int
     most: int
@@ -193,12 +190,12 @@ class RangeOr:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of some words; of a list, each element must be one, and the first that is not is named."""
+    """Rule: one of some words. In a list each element must be one; the error names the first that is not."""
 
     words: tuple[str, ...]
 
     def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
-        """Look every word up."""
+        """Check every word."""
         for word in value if isinstance(value, tuple) else (value,):
             if word not in self.words:
                 return InvalidValue(name, java_string(word), f"String must be one of: {', '.join(self.words)}")
@@ -207,15 +204,15 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class VersionName:
-    """The name of a version of Kafka, such as 3.0-IV1 or 3.0; a third number behind it is ignored (0.x versions: a fourth)."""
+    """Rule: the name of a Kafka version, such as 3.0-IV1 or 3.0; a third number is ignored (in 0.x versions: a fourth)."""
 
     known: frozenset[str]
 
     def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
-        """Cut what is ignored and look the name up."""
+        """Cut the ignored part and check the name."""
         assert isinstance(value, str)
         significant = 3 if value.startswith("0.") else 2
-        # Java's split drops empty segments at the end, so "3.0." has two segments and stays whole.
+        # Java's split drops trailing empty segments, so "3.0." has two segments and is not cut.
         segments = value.rstrip(".").split(".") if value.strip(".") else []
         key = value if len(segments) <= significant else ".".join(segments[:significant])
         return None if key in self.known else InvalidValue(name, value, f"Version {value} is not a valid version")
@@ -226,10 +223,10 @@ PARTITION_AND_BROKER = re.compile(r"(?:[0-9]+:[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class ThrottledReplicas:
-    """Pairs partition:broker, or the single word * for all of them."""
+    """Rule: pairs partition:broker, or the single word * for all replicas."""
 
     def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
-        """Look at every pair."""
+        """Check every pair."""
         assert isinstance(value, tuple)
         pairs = [trim(pair) for pair in value]
         if all(PARTITION_AND_BROKER.fullmatch(pair) for pair in pairs) or "".join(pairs) == "*":
@@ -247,9 +244,9 @@ Rule = AnyValue | Range | RangeOr | OneOf | VersionName | ThrottledReplicas
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One row of the table: a topic config, its type, its default as text, its rule, and the broker's setting behind it.
+    """A topic config: its type, its default as text, its rule, and the broker setting that provides its default.
 
-    `broker_name` is None where brokers have no setting that would give the default.
+    `broker_name` is None if brokers have no such setting.
     """
 
     name: str
@@ -259,9 +256,9 @@ class ConfigKey:
     broker_name: str | None
 
     def read(self, text: str) -> ConfigValue | InvalidValue:
-        """Read `text` as this config's value, or tell why it is none."""
+        """Parse `text` as this config's value, or return why it is invalid."""
         try:
             value = parse(self.kind, text)
-        except ValueError as wrong:
-            return InvalidValue(self.name, text, str(wrong))
+        except ValueError as error:
+            return InvalidValue(self.name, text, str(error))
         return self.rule.check(self.name, value) or value

@@ -1,22 +1,22 @@
 """Leader election for one partition: the four selectors of Kafka's controller.
 
-Each is one function of plain values and returns the choice and why. They decide who leads and who is in sync;
-`partition_change` decides the epochs. `election_columns` has the selectors that events with more than a handful of
-partitions need, over whole columns, and the first leader of a new partition; this module is its plain twin.
+Each is one function of plain values and returns the choice with its reason. They determine leader and ISR;
+`partition_change` determines the epochs. `election_columns` has the selectors that events with many partitions need, over whole
+columns, and the first leader of a new partition; this module is its plain twin.
 
     selector            the leader is the first of ...                    the new ISR is
     elect_offline       assignment, live and in the ISR                   the ISR's live members
-      unclean           assignment, live                                  the leader alone
+      unclean           assignment, live                                  only the leader
     elect_reassigned    target, live and in the ISR                       the same
-    elect_preferred     assignment's first alone, live and in the ISR     the same
+    elect_preferred     only the assignment's first, live and in the ISR  the same
     elect_shutdown      assignment, in the ISR, live, not shutting down   the ISR without those that shut down
 
-When nobody can be elected the leader is NO_LEADER and the ISR stays as it is. Invariants: C1
-(leader in the ISR), C2 (ISR within the assignment, where it was before), C7 (unclean only where allowed and nobody in the
-ISR lives), C8 (a broker that shuts down leads nothing afterwards).
+Without a candidate the leader is NO_LEADER and the ISR stays as it is. Invariants: C1
+(leader in the ISR), C2 (ISR within the assignment if it was before), C7 (unclean only if allowed and no ISR member is
+live), C8 (a broker that shuts down leads nothing afterwards).
 
 Source: Kafka 3.9's Election and PartitionLeaderElectionAlgorithms (protocol notes, Z62 to Z64). "Live" excludes brokers that are
-shutting down, except for elect_shutdown, and replicas in a failed log directory: the caller's set says who is live for this
+shutting down, except for elect_shutdown, and replicas in a failed log directory: callers pass the set of live replicas of the
 partition. An ISR keeps its order.
 """
 
@@ -30,35 +30,35 @@ Replicas = tuple[int, ...]
 
 
 class ElectionReason(IntEnum):
-    """Why an election ended as it did; below zero nobody was elected. Fits an int8 column."""
+    """Reason of an election's result; below zero no leader was elected. Fits an int8 column."""
 
     LIVE_IN_ISR = 1
     """A live replica in the ISR took over."""
     UNCLEAN = 2
-    """No replica in the ISR lives: acknowledged records may be lost (the topic or the caller allows it)."""
+    """No ISR member is live; the topic or the caller allows an unclean leader. Acknowledged records may be lost."""
     REASSIGNED = 3
     """A replica of the reassignment's target took over."""
     PREFERRED = 4
-    """The first replica of the assignment took back the lead."""
+    """The first replica of the assignment took over."""
     SHUTDOWN = 5
     """Another replica took over from a broker that shuts down."""
     NEW = 6
     """The partition got its first leader."""
     NO_REPLICA_ONLINE = -1
-    """No replica that may lead is live (the field's NoReplicaOnlineException)."""
+    """No replica that may lead is live (Kafka's NoReplicaOnlineException)."""
     PREFERRED_LEADER_NOT_AVAILABLE = -2
     """The preferred replica is not live or not in the ISR."""
     ELECTION_NOT_NEEDED = -3
-    """The preferred replica is the leader already (the field's LeaderElectionNotNeededException)."""
+    """The preferred replica is the leader already (Kafka's LeaderElectionNotNeededException)."""
     STATE_CHANGE_FAILED = -4
     """No other replica in the ISR can take over from the broker that shuts down."""
 
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """What an election decided: leader (NO_LEADER for none), ISR, and why.
+    """Result of an election: leader (NO_LEADER for none), ISR, and reason.
 
-    `unclean` tells that the leader was not in the ISR: it has to recover (leader recovery state RECOVERING, KIP-704).
+    `unclean`: the leader was not in the ISR, and has to recover (leader recovery state RECOVERING, KIP-704).
     """
 
     leader: int
@@ -75,7 +75,7 @@ class Election:
 def elect_offline(
     assignment: Sequence[int], isr: Sequence[int], live: Collection[int], *, unclean_allowed: bool
 ) -> Election:
-    """Elect for a partition whose leader is gone: a live member of the ISR, else, where allowed, any live replica.
+    """Elect a leader where there is no live one: a live member of the ISR, or else, if allowed, any live replica.
 
     >>> elect_offline([1, 2, 3], [3, 1, 2], {2, 3}, unclean_allowed=False)
     Election(leader=2, isr=(3, 2), unclean=False, reason=<ElectionReason.LIVE_IN_ISR: 1>)
@@ -89,7 +89,7 @@ def elect_offline(
 
 
 def elect_reassigned(target: Sequence[int], isr: Sequence[int], live: Collection[int]) -> Election:
-    """Elect the first replica of a reassignment's target that lives and is in the ISR."""
+    """Elect the first replica of a reassignment's target that is live and in the ISR."""
     candidates = among(among(target, live), isr)
     if not candidates:
         return no_leader(isr, ElectionReason.NO_REPLICA_ONLINE)
@@ -97,7 +97,7 @@ def elect_reassigned(target: Sequence[int], isr: Sequence[int], live: Collection
 
 
 def elect_preferred(leader: int, assignment: Sequence[int], isr: Sequence[int], live: Collection[int]) -> Election:
-    """Give the lead back to the first replica of the assignment, if it does not have it already."""
+    """Elect the first replica of the assignment, unless it is the leader already."""
     preferred = assignment[0]
     if preferred == leader:
         return Election(leader, tuple(isr), False, ElectionReason.ELECTION_NOT_NEEDED)
@@ -109,7 +109,7 @@ def elect_preferred(leader: int, assignment: Sequence[int], isr: Sequence[int], 
 def elect_shutdown(
     assignment: Sequence[int], isr: Sequence[int], live: Collection[int], shutting_down: Collection[int]
 ) -> Election:
-    """Move the lead off brokers that shut down; `live` includes these.
+    """Move the leader off brokers that shut down; `live` includes these brokers.
 
     >>> elect_shutdown([1, 2, 3], [1, 2, 3], {1, 2, 3}, {1})
     Election(leader=2, isr=(2, 3), unclean=False, reason=<ElectionReason.SHUTDOWN: 5>)
@@ -122,10 +122,10 @@ def elect_shutdown(
 
 
 def among(replicas: Sequence[int], members: Collection[int]) -> Replicas:
-    """Keep those replicas that are members, in their order."""
+    """Return the replicas that are members, in their order."""
     return tuple(replica for replica in replicas if replica in members)
 
 
 def no_leader(isr: Sequence[int], reason: ElectionReason) -> Election:
-    """Elect nobody: the ISR stays as it is."""
+    """Return an election without a leader: the ISR stays as it is."""
     return Election(NO_LEADER, tuple(isr), False, reason)

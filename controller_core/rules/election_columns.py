@@ -1,18 +1,17 @@
-"""Leader election for many partitions at once: selectors of `election`, over columns, and the first leader of new partitions.
+"""Leader election for many partitions at once: the selectors of `election` over columns, and first leaders of new partitions.
 
-Goals: the election of 200,000 partitions in a few milliseconds, the same answers as the plain twin row by row.
-Constraints: numpy only, no Python object per partition, no order changed.
+Goals: the election of 200,000 partitions in a few milliseconds, with the same results as the plain twin row by row.
+Constraints: numpy only, no Python object per partition, list order unchanged.
 
 Columns: one row for each partition. Replica lists and ISRs are int32 of shape (n, width), in Kafka's order, padded on the
 right with -1; the two may differ in width. Sets of brokers are flags by broker id (`PartitionColumns.flags`), one more than the
 highest id, so that the padding, index -1, reads the False at the end. Leaders may be -1 for the same reason.
 
-Algorithm: lists are turned into slots (all first replicas, all second ones, ...), each contiguous, and masks over them. A
-choice between two numbers is arithmetic (`blend`): numpy's own `where` branches on every row, which costs five times as much
-once the rows differ. The lists that come out are slots seen from the side (Fortran order): no copy turns them back.
+Algorithm: lists are converted into slots (all first replicas, all second ones, ...), each contiguous, and masks over them. A
+choice between two numbers is arithmetic (`blend`): numpy's `where` branches on every row, which costs five times as much
+if the rows differ. The resulting lists are views of the slots (Fortran order), without a copy.
 
-It leaves out replicas in failed log directories, which live and die apart from their broker: those few partitions are
-elected for by `election`, with their own set of live replicas.
+Partitions with replicas in failed log directories are elected by `election`, each with its own set of live replicas (`offline_replicas`).
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.rules.election import ElectionReason
 
 FEW = 4
-"""So many brokers are looked for one by one; more are looked up by id. One broker that leaves is the usual event."""
+"""Up to this number, brokers are compared one by one; more are looked up by id. The usual event is one broker that leaves."""
 
 ReasonArray = npt.NDArray[np.int8]
 Slots = Sequence[IntArray]
@@ -34,7 +33,7 @@ Slots = Sequence[IntArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elections:
-    """What `election.Election` says, in columns over the same rows.
+    """`election.Election` in columns over the same rows.
 
     leader int32 (n,), isr int32 (n, width of the ISR given), unclean bool (n,), reason int8 (n,).
     """
@@ -51,7 +50,7 @@ class Elections:
 
 
 def elect_offline(replicas: IntArray, isr: IntArray, live: BoolArray, unclean_allowed: BoolArray) -> Elections:
-    """Elect live members of the ISR, else, in rows where it is allowed (shape (n,)), any live replica."""
+    """Elect live members of the ISR, or else any live replica in rows where that is allowed (shape (n,))."""
     slots, isr_slots = slots_of(replicas), slots_of(isr)
     online = flags_of(live, slots)
     leader = first_where(slots, [flag & is_in(slot, isr_slots) for flag, slot in zip(online, slots, strict=True)])
@@ -63,25 +62,25 @@ def elect_offline(replicas: IntArray, isr: IntArray, live: BoolArray, unclean_al
     chosen = tried[leader[tried] != NO_LEADER]
     new_isr[chosen] = NO_BROKER
     new_isr[chosen, 0] = leader[chosen]
-    elections = conclude(leader, new_isr, ElectionReason.LIVE_IN_ISR, ElectionReason.NO_REPLICA_ONLINE)
+    elections = with_reasons(leader, new_isr, ElectionReason.LIVE_IN_ISR, ElectionReason.NO_REPLICA_ONLINE)
     elections.unclean[chosen] = True
     elections.reason[chosen] = ElectionReason.UNCLEAN
     return elections
 
 
 def elect_preferred(leader: IntArray, replicas: IntArray, isr: IntArray, live: BoolArray) -> Elections:
-    """Give the lead back to each assignment's first replica where it does not have it already."""
+    """Elect each assignment's first replica where it is not the leader already."""
     preferred = np.ascontiguousarray(replicas[:, 0])
     not_needed = preferred == leader
     available = live.take(preferred) & is_in(preferred, slots_of(isr))
     new_leader = first_where([preferred], [available | not_needed])
-    elections = conclude(new_leader, isr, ElectionReason.PREFERRED, ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE)
+    elections = with_reasons(new_leader, isr, ElectionReason.PREFERRED, ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE)
     elections.reason[not_needed] = ElectionReason.ELECTION_NOT_NEEDED
     return elections
 
 
 def elect_shutdown(replicas: IntArray, isr: IntArray, live: BoolArray, shutting_down: BoolArray) -> Elections:
-    """Move leaders off brokers that shut down; `live` includes these."""
+    """Move leaders off brokers that shut down; `live` includes these brokers."""
     slots, isr_slots = slots_of(replicas), slots_of(isr)
     online, leaving = flags_of(live, slots), flags_of(shutting_down, slots)
     fits = [on & ~off & is_in(slot, isr_slots) for on, off, slot in zip(online, leaving, slots, strict=True)]
@@ -89,31 +88,31 @@ def elect_shutdown(replicas: IntArray, isr: IntArray, live: BoolArray, shutting_
     new_isr = drop_where(isr_slots, flags_of(shutting_down, isr_slots))
     failed = np.flatnonzero(leader == NO_LEADER)
     new_isr[failed] = isr[failed]
-    return conclude(leader, new_isr, ElectionReason.SHUTDOWN, ElectionReason.STATE_CHANGE_FAILED)
+    return with_reasons(leader, new_isr, ElectionReason.SHUTDOWN, ElectionReason.STATE_CHANGE_FAILED)
 
 
 def elect_new(replicas: IntArray, live: BoolArray) -> Elections:
-    """Give new partitions their first leader and ISR: the live replicas."""
+    """Elect the first leaders of new partitions; the ISR contains the live replicas."""
     slots = slots_of(replicas)
     online = flags_of(live, slots)
     leader, isr = first_where(slots, online), drop_where(slots, [~flag for flag in online])
-    return conclude(leader, isr, ElectionReason.NEW, ElectionReason.NO_REPLICA_ONLINE)
+    return with_reasons(leader, isr, ElectionReason.NEW, ElectionReason.NO_REPLICA_ONLINE)
 
 
-def conclude(leader: IntArray, isr: IntArray, won: ElectionReason, lost: ElectionReason) -> Elections:
-    """Finish a clean election: a reason for every row."""
-    reason = np.full(len(leader), won, dtype=np.int8)
-    reason[leader == NO_LEADER] = lost
+def with_reasons(leader: IntArray, isr: IntArray, elected: ElectionReason, failed: ElectionReason) -> Elections:
+    """Return the elections with a reason for every row; none is unclean."""
+    reason = np.full(len(leader), elected, dtype=np.int8)
+    reason[leader == NO_LEADER] = failed
     return Elections(leader, isr, np.zeros(len(leader), dtype=np.bool_), reason)
 
 
 def slots_of(lists: IntArray) -> Slots:
-    """Turn lists into slots: all first ids, all second ones, ..., each contiguous."""
+    """Convert lists into slots: all first ids, all second ones, ..., each contiguous."""
     return list(np.ascontiguousarray(lists.T))
 
 
 def flags_of(flags: BoolArray, slots: Slots) -> list[BoolArray]:
-    """Ask the flags of every broker in the slots. Raises IndexError for an id that the flags do not reach."""
+    """Look up the flags of every broker in the slots. Raises IndexError for an id beyond the flags."""
     members = np.flatnonzero(flags)
     if 0 < members.size <= FEW:
         return [is_in(slot, list(members)) for slot in slots]
@@ -121,7 +120,7 @@ def flags_of(flags: BoolArray, slots: Slots) -> list[BoolArray]:
 
 
 def is_in(slot: IntArray, slots: Slots) -> BoolArray:
-    """Tell row by row whether an id is one of those in the slots."""
+    """Return for each row whether the id is in one of the slots."""
     found: BoolArray = slot == slots[0]
     for other in slots[1:]:
         found |= slot == other
@@ -129,7 +128,7 @@ def is_in(slot: IntArray, slots: Slots) -> BoolArray:
 
 
 def first_where(slots: Slots, fits: list[BoolArray]) -> IntArray:
-    """Return row by row the id in the first slot that fits, or NO_LEADER."""
+    """Return for each row the id in the first slot that fits, or NO_LEADER."""
     first = np.full(len(slots[0]), NO_LEADER, dtype=np.int32)
     for slot, fit in zip(slots, fits, strict=True):
         blend(first, slot, fit & (first == NO_LEADER))
@@ -137,19 +136,19 @@ def first_where(slots: Slots, fits: list[BoolArray]) -> IntArray:
 
 
 def drop_where(slots: Slots, dropped: list[BoolArray]) -> IntArray:
-    """Return the lists without the ids that are dropped, in their order, closed up to the left and padded again."""
+    """Return the lists without the dropped ids, in their order, moved together to the left and padded again."""
     closed = np.stack(slots)
-    # From the right, so that what stands behind a slot is closed up already when the slot is taken out.
-    for place in reversed(range(len(slots))):
-        if dropped[place].any():
-            for later in range(place, len(slots) - 1):
-                blend(closed[later], closed[later + 1], dropped[place])
-            blend(closed[-1], NO_BROKER, dropped[place])
+    # From the right, so that the ids behind a slot are already closed up when the slot is removed.
+    for position in reversed(range(len(slots))):
+        if dropped[position].any():
+            for later in range(position, len(slots) - 1):
+                blend(closed[later], closed[later + 1], dropped[position])
+            blend(closed[-1], NO_BROKER, dropped[position])
     return closed.T
 
 
 def blend(into: IntArray, other: IntArray | int, where: BoolArray) -> None:
-    """Replace numbers by those of `other` in the rows that say so, without a branch."""
+    """Replace numbers with those of `other` in the rows of `where`, without a branch."""
     step = other - into
     step *= where
     into += step

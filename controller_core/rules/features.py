@@ -1,10 +1,10 @@
-"""What UpdateFeatures may do to the cluster's finalized features (KIP-584): pure.
+"""Rules of UpdateFeatures for the cluster's finalized features (KIP-584).
 
-Brokers of ZooKeeper mode support no feature at all (their registrations say so), so that in practice every update is refused, but
-for the removal of a feature that somebody wrote by hand. The rules are whole all the same: supported is what a registration says.
+Brokers in ZooKeeper mode register no supported feature, so in practice every update is refused, except the removal of a feature that
+was written manually. The rules are complete nevertheless, and use the supported features of registrations.
 
-Source: KafkaController.validateFeatureUpdate, newFinalizedVersionOrIncompatibilityError, which asks the controller's own broker where
-we, who are no broker, ask the live ones. Leaves out the znode (shell).
+Source: KafkaController.validateFeatureUpdate, newFinalizedVersionOrIncompatibilityError. Kafka's controller checks the features of its
+own broker; this controller, which is no broker, checks those of all live brokers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,13 +15,13 @@ from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 Levels = Mapping[str, int]
-"""Each feature's version level, from 1."""
+"""Version levels by feature, from 1."""
 Supported = Mapping[str, tuple[int, int]]
-"""Each feature's lowest and highest version that one broker supports."""
+"""Lowest and highest version that one broker supports, by feature."""
 
 
 class UpgradeType(IntEnum):
-    """What an update may lower (FeatureUpdate.UpgradeType)."""
+    """Whether an update may lower a level (FeatureUpdate.UpgradeType)."""
 
     UNKNOWN = 0
     UPGRADE = 1
@@ -31,7 +31,7 @@ class UpgradeType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeatureUpdate:
-    """A level wished for; below 1 means that the feature is to be removed."""
+    """Requested level of a feature; a level below 1 removes the feature."""
 
     feature: str
     level: int
@@ -39,14 +39,14 @@ class FeatureUpdate:
 
     @property
     def removes(self) -> bool:
-        """Whether it removes the feature."""
+        """Whether the update removes the feature."""
         return self.level < 1 and self.upgrade_type is not UpgradeType.UPGRADE
 
 
 def update_features(
     updates: Iterable[FeatureUpdate], existing: Levels, brokers: Sequence[Supported]
 ) -> tuple[Levels, Mapping[str, Failure | None]]:
-    """Decide each update by itself; returns the levels to write, and what becomes of each.
+    """Decide each update independently; return the levels to write and the result of each update.
 
     >>> update_features([FeatureUpdate("f", 2, UpgradeType.UPGRADE)], {"f": 1}, [{"f": (1, 3)}])
     ({'f': 2}, {'f': None})
@@ -81,8 +81,8 @@ def _refused(update: FeatureUpdate, existing: int | None, brokers: Sequence[Supp
 
 def _refused_step(update: FeatureUpdate, existing: int) -> str | None:
     if update.level == existing:
-        way = "downgrade" if update.upgrade_type is UpgradeType.SAFE_DOWNGRADE else "upgrade"
-        return f"Can not {way} a finalized feature from existing versionLevel:{existing} to the same value."
+        direction = "downgrade" if update.upgrade_type is UpgradeType.SAFE_DOWNGRADE else "upgrade"
+        return f"Can not {direction} a finalized feature from existing versionLevel:{existing} to the same value."
     if update.level < existing and update.upgrade_type is not UpgradeType.SAFE_DOWNGRADE:
         return (
             f"Can not downgrade finalized feature from existing versionLevel:{existing} to provided "

@@ -1,8 +1,7 @@
-"""Controller mutation quotas: which quota applies to a caller, the token bucket, and what a request spends (KIP-599).
+"""Controller mutation quotas (KIP-599): selection of a caller's quota, token buckets, and accounting of a request.
 
-A quota is a rate of partitions per second. Its bucket holds the tokens of 11 seconds and may go below 0 by the request that
-uses it up. From then on requests are refused, or only throttled where their version has no error code for it, until the bucket
-is back at 0.
+A quota is a rate of partitions per second. Its bucket holds the tokens of 11 seconds; the request that uses it up may take it below
+0. Further requests are then refused, or only throttled if their version has no error code for it, until the bucket is back at 0.
 
 Source: ControllerMutationQuotaManager, TokenBucket, ClientQuotaManager.DefaultQuotaCallback, ZkAdminManager (Kafka 3.9).
 """
@@ -23,12 +22,12 @@ MAX_THROTTLE_MS = 2**31 - 1
 EXCEEDED = Failure(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
 
 BucketKey = tuple[str, str]
-"""User and client id that share a bucket; an empty one does not count."""
+"""User and client id that share a bucket; an empty string is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class MutationLimit:
-    """The quota that applies to a caller, and the bucket that it is counted in."""
+    """Quota that applies to a caller, and its bucket."""
 
     key: BucketKey
     rate: float
@@ -36,7 +35,7 @@ class MutationLimit:
 
 
 def quota_entities(user: str, client_id: str) -> tuple[tuple[QuotaEntity, BucketKey], ...]:
-    """List the entities whose quota may apply to a caller, in Kafka's order of precedence, with the bucket of each."""
+    """Return the entities whose quota may apply to a caller, in Kafka's order of precedence, with the bucket of each."""
     return (
         (QuotaEntity(user, client_id), (user, client_id)),
         (QuotaEntity(user, DEFAULT), (user, client_id)),
@@ -50,7 +49,7 @@ def quota_entities(user: str, client_id: str) -> tuple[tuple[QuotaEntity, Bucket
 
 
 def find_limit(user: str, client_id: str, rates: Mapping[QuotaEntity, float]) -> MutationLimit | None:
-    """Find the quota that applies to a caller; None: there is none.
+    """Return the quota that applies to a caller; None if there is none.
 
     >>> find_limit("alice", "cli", {QuotaEntity(DEFAULT): 2.0, QuotaEntity(client_id="cli"): 1.0})
     MutationLimit(key=('alice', ''), rate=2.0)
@@ -58,34 +57,34 @@ def find_limit(user: str, client_id: str, rates: Mapping[QuotaEntity, float]) ->
     for entity, key in quota_entities(user, client_id):
         rate = rates.get(entity)
         if rate is not None:
-            # An infinite rate is no limit, and Java finds no number to be below 0.
+            # An infinite rate is no limit, and in Java NaN is not below 0.
             return MutationLimit(key, max(0.0, rate)) if math.isfinite(rate) else None
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBucket:
-    """Tokens as of a time, in milliseconds of any clock that only goes forward."""
+    """Tokens at a time, in milliseconds of any monotonic clock."""
 
     tokens: float
     at_ms: float
 
     @classmethod
     def full(cls, rate: float, now_ms: float) -> "TokenBucket":
-        """Make a bucket that nobody has used."""
+        """Return a full bucket."""
         return cls(rate * BURST_S, now_ms)
 
     def refilled(self, rate: float, now_ms: float) -> "TokenBucket":
-        """Add the tokens of the time that has passed, up to a full bucket."""
+        """Return the bucket with the tokens of the elapsed time added, up to a full bucket."""
         earned = rate * (now_ms - self.at_ms) / 1000
         return TokenBucket(min(rate * BURST_S, self.tokens + earned), now_ms)
 
     def spend(self, mutations: int) -> "TokenBucket":
-        """Take tokens out; there may be fewer than none left."""
+        """Return the bucket after a number of mutations; its tokens may be negative."""
         return TokenBucket(self.tokens - mutations, self.at_ms)
 
     def throttle_ms(self, rate: float) -> int:
-        """Tell how long it takes until the bucket is back at 0."""
+        """Return the time in milliseconds until the bucket is back at 0."""
         if self.tokens >= 0:
             return 0
         if rate <= 0:
@@ -94,15 +93,15 @@ class TokenBucket:
 
 
 class Spending:
-    """Counts the mutations of one request while it is decided; made anew for each decision."""
+    """Mutations of one request, counted while it is decided; each decision creates its own counter."""
 
     def __init__(self, allowance: MutationAllowance | None) -> None:
-        """None: there is no quota."""
+        """Start with the tokens of an allowance; None: there is no quota."""
         self._is_strict = allowance is not None and allowance.is_strict
         self._tokens = math.inf if allowance is None else allowance.tokens
 
     def take(self, mutations: int) -> Failure | None:
-        """Count mutations, or refuse them because the quota is used up."""
+        """Count mutations; return the error if the quota is used up."""
         if self._is_strict and self._tokens < 0:
             return EXCEEDED
         self._tokens -= mutations

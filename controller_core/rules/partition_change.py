@@ -1,31 +1,26 @@
-"""One arithmetic of leader, ISR and epochs: every change of partition states is built here.
+"""Changes of partition states: construction, epochs, and checks of invariants C1 to C4.
 
-Goals: a leader epoch is decided in one place, by the cluster's `ModeRules`, and the same for one partition and for 200,000.
-Constraints: columns only; the one choice that is made here is what follows from a choice. Who is elected is for `election`
-and `election_columns`, when an event asks for a change is for the deciding modules.
+Goals: leader epochs are determined in one place, by the cluster's `ModeRules`, in the same way for one partition and for 200,000.
+Constraints: columns only. Elections are in `election` and `election_columns`; the deciding modules request changes.
 
-    function          the change                                             the next leader epoch
+    function          change                                                 next leader epoch
     change_leaders    leader and ISR as elected                              + 1; a first leader has epoch 0
-    shrink_isr        members leave the ISR, the leader stays                + 1 where `isr_shrink_raises_leader_epoch`
-    raise_epochs      nothing but the leader epoch: brokers are sent the     + 1
-                      same state again, and take it in as new
+    shrink_isr        members leave the ISR, the leader stays                + 1 if `isr_shrink_raises_leader_epoch`
+    raise_epochs      only the leader epoch: brokers are sent the same       + 1
+                      state again, and accept it as new
     change_states     leader, ISR and replicas of a few partitions           + 1
-    change_isr        the ISR that the leader itself asked for               stays: the leader would be fenced
+    change_isr        ISR requested by the leader                            unchanged: the leader would be fenced
 
-The partition epoch grows with each of them when it is applied (`next_partition_epoch`).
+The partition epoch grows with each change when it is applied (`next_partition_epoch`).
 
-A worked example: partition 0 has leader 1 under leader epoch 4 and the ISR 1, 2, 3. Broker 3 leaves: the ISR is 1, 2 under
-leader epoch 5. Broker 1 leaves: 2 is elected with the ISR 2 under leader epoch 6. Broker 3 is back, has caught up, and leader 2
-asks for the ISR 2, 3: the leader epoch stays 6.
+Worked example: partition 0 has leader 1, leader epoch 4 and the ISR 1, 2, 3. Broker 3 leaves: the ISR is 1, 2 with
+leader epoch 5. Broker 1 leaves: 2 is elected with the ISR 2 and leader epoch 6. Broker 3 is back and has caught up, and leader 2
+requests the ISR 2, 3: the leader epoch stays 6.
 
-Invariants C1 to C4 of what is built are checked when it is applied (`invariants.check_states`).
+`check_states` checks the invariants when a change is applied, in production as in tests. A failed assertion is a defect of this program
+and stops the controller. States written by other processes are checked when they are read (`shell.zookeeper.validation`).
 """
 
-# MERGED controller_core.rules.partition_change: """Invariants C1 to C4 of partition states before they are applied, checked in production as in tests.
-# MERGED controller_core.rules.partition_change:
-# MERGED controller_core.rules.partition_change: An assertion that fails is a defect of this program, and worth a stop of the controller. Leaves out what others wrote: that is
-# MERGED controller_core.rules.partition_change: judged when it is read (`shell.zookeeper.validation`).
-# MERGED controller_core.rules.partition_change: """
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -46,7 +41,7 @@ assert NO_EPOCH + 1 == INITIAL_LEADER_EPOCH, "the first leader epoch follows fro
 
 @dataclass(frozen=True, slots=True)
 class NewState:
-    """One partition's leader, ISR and (None: they stay) replicas to be."""
+    """New leader, ISR and replicas (None: unchanged) of one partition."""
 
     row: int
     leader: int
@@ -56,13 +51,13 @@ class NewState:
 
 
 def next_leader_epochs(cluster: Cluster, rows: IntArray) -> IntArray:
-    """Return the leader epochs that follow the present ones: shape (rows,)."""
+    """Return the next leader epochs: shape (rows,)."""
     epochs: IntArray = cluster.columns.leader_epoch[rows] + 1
     return epochs
 
 
 def shrunk_leader_epochs(cluster: Cluster, rows: IntArray) -> IntArray:
-    """Return the leader epochs after the controller takes members out of ISRs: shape (rows,)."""
+    """Return the leader epochs after the controller removes members from ISRs: shape (rows,)."""
     if cluster.rules.isr_shrink_raises_leader_epoch:
         return next_leader_epochs(cluster, rows)
     epochs: IntArray = cluster.columns.leader_epoch[rows]
@@ -70,14 +65,14 @@ def shrunk_leader_epochs(cluster: Cluster, rows: IntArray) -> IntArray:
 
 
 def next_partition_epoch(partition_epoch: Epoch) -> Epoch:
-    """Return the partition epoch, of one partition or of many, after a change."""
+    """Return the partition epoch after a change, of one partition or of many."""
     return partition_epoch + 1
 
 
 def change_leaders(
     cluster: Cluster, rows: IntArray, elections: Elections, written: BoolArray | None = None
 ) -> changes.PartitionStates | None:
-    """Give partitions what was elected for them, in the rows of `written` (None: where a leader was elected)."""
+    """Change partitions as elected, in the rows of `written` (None: where a leader was elected)."""
     chosen = elections.elected if written is None else written
     if not chosen.any():
         return None
@@ -92,7 +87,7 @@ def change_leaders(
 
 
 def shrink_isr(cluster: Cluster, rows: IntArray, kept: BoolArray) -> changes.PartitionStates | None:
-    """Take those members out of ISRs that are not kept: flags of the shape of the rows' ISRs."""
+    """Remove members that are not kept from ISRs; `kept` has the shape of the rows' ISRs."""
     if not len(rows):
         return None
     columns = cluster.columns
@@ -102,7 +97,7 @@ def shrink_isr(cluster: Cluster, rows: IntArray, kept: BoolArray) -> changes.Par
 
 
 def raise_epochs(cluster: Cluster, rows: Sequence[int]) -> changes.PartitionStates | None:
-    """Raise leader epochs and change nothing else: brokers take in only what comes under a higher one."""
+    """Raise only the leader epochs: brokers accept a state only with a higher one."""
     if not rows:
         return None
     columns, raised = cluster.columns, np.array(rows, dtype=np.int32)
@@ -113,11 +108,11 @@ def raise_epochs(cluster: Cluster, rows: Sequence[int]) -> changes.PartitionStat
 
 
 def change_states(cluster: Cluster, states: Sequence[NewState]) -> changes.PartitionStates | None:
-    """Give a few partitions their new states. Either all of them name their replicas or none does."""
+    """Change the states of a few partitions. Either all of them have new replicas or none has."""
     if not states:
         return None
     replicas = [state.replicas for state in states if state.replicas is not None]
-    assert len(replicas) in {0, len(states)}, "replicas are named for all the rows of a change or for none"
+    assert len(replicas) in {0, len(states)}, "either all rows of a change have new replicas or none has"
     rows = np.array([state.row for state in states], dtype=np.int32)
     return changes.PartitionStates(
         rows,
@@ -133,7 +128,7 @@ def change_states(cluster: Cluster, states: Sequence[NewState]) -> changes.Parti
 def change_isr(
     cluster: Cluster, rows: Sequence[int], isr: Sequence[Replicas], recovering: Sequence[bool]
 ) -> changes.PartitionStates | None:
-    """Write the ISRs that leaders asked for, and whether these leaders recover from an unclean election (KIP-704)."""
+    """Change ISRs as requested by leaders, and whether these leaders recover from an unclean election (KIP-704)."""
     if not rows:
         return None
     columns, changed = cluster.columns, np.array(rows, dtype=np.int32)
@@ -148,7 +143,7 @@ def change_isr(
 
 
 def check_states(cluster: Cluster, change: changes.PartitionStates) -> None:
-    """Check C1 to C4 by the cluster's rules before they are made true: cheap over columns, and worth a stop of the controller."""
+    """Check C1 to C4 by the cluster's rules before a change is applied; over columns this is cheap."""
     columns, rules, rows = cluster.columns, cluster.rules, change.rows
     replicas = columns.replicas[rows] if change.replicas is None else change.replicas
     led = change.leader != NO_LEADER
@@ -156,27 +151,27 @@ def check_states(cluster: Cluster, change: changes.PartitionStates) -> None:
     assert bool((in_isr | ~led).all()), "C1: a leader outside its ISR"
     in_sync = change.isr != NO_BROKER
     assert bool((contained_in(change.isr, replicas) == in_sync).all()), "C2: an ISR outside its replicas"
-    assert rules.empty_isr_allowed or bool(any_of(in_sync).all()), "C2: an ISR without anybody"
-    assert not _any_twice(change.isr), "C3: a replica twice in an ISR"
-    assert not _any_twice(replicas), "C3: a replica twice among the replicas"
+    assert rules.empty_isr_allowed or bool(any_of(in_sync).all()), "C2: an empty ISR"
+    assert not _has_duplicates(change.isr), "C3: a replica twice in an ISR"
+    assert not _has_duplicates(replicas), "C3: a replica twice among the replicas"
     stays, grows = change.leader_epoch == columns.leader_epoch[rows], change.leader_epoch > columns.leader_epoch[rows]
-    # The leader that asked for its ISR keeps its epoch; whoever is told to lead or follow needs a higher one to listen.
+    # The leader that requested its ISR keeps its epoch; brokers accept a LeaderAndIsr only with a higher one.
     if change.requests is changes.RequestsToBrokers.METADATA_ONLY:
-        assert bool(stays.all()), "C4: a leader epoch that its leader does not know"
+        assert bool(stays.all()), "C4: a leader epoch that is not sent to its leader"
     elif rules.isr_shrink_raises_leader_epoch or change.replicas is not None:
         assert bool(grows.all()), "C4: a leader epoch that does not grow"
     else:
         same_leader = change.leader == columns.leader[rows]
-        assert bool((grows | (stays & same_leader)).all()), "C4: a new leader under an old leader epoch"
+        assert bool((grows | (stays & same_leader)).all()), "C4: a new leader with an old leader epoch"
 
 
-def _any_twice(ids: IntArray) -> bool:
+def _has_duplicates(ids: IntArray) -> bool:
     ordered = np.sort(ids, axis=1)
     return bool(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)).any())
 
 
 def contained_in(inner: IntArray, outer: IntArray) -> BoolArray:
-    """Tell which ids of each row are among the ids of that row: slot by slot, so that wide rows cost no memory."""
+    """Return which ids of each row of `inner` are in that row of `outer`: slot by slot, so that wide rows need no memory."""
     found = np.zeros(inner.shape, dtype=np.bool_)
     for slot in outer.T:
         found |= inner == slot[:, None]

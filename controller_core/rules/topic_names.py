@@ -1,7 +1,7 @@
-"""Which names a topic may have, in Kafka's rules and words.
+"""Rules for topic names, with Kafka's error messages.
 
-Leaves out whether a topic of that very name exists: the caller knows its topics. Source: Kafka's
-org.apache.kafka.common.internals.Topic and AdminZkClient.validateTopicCreate.
+Callers check whether a topic of the same name exists. Source: Kafka's org.apache.kafka.common.internals.Topic and
+AdminZkClient.validateTopicCreate.
 """
 
 import re
@@ -16,11 +16,11 @@ MAX_NAME_LENGTH = 249
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Topics that Kafka's own coordinators write."""
+"""Topics that Kafka's coordinators write."""
 
 
 def topic_name_error(name: str, existing: Iterable[str] = ()) -> Failure | None:
-    """Return why Kafka would not create a topic of this name beside the existing ones, or None.
+    """Return why Kafka does not create a topic of this name in addition to the existing ones, or None.
 
     >>> topic_name_error("a b").message
     "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
@@ -49,30 +49,32 @@ def illegal_name_reason(name: str) -> str | None:
 
 
 def collisions(name: str, existing: Iterable[str]) -> list[str]:
-    """Return, sorted, the other topics that would share this one's metrics: there, '.' and '_' are the same.
+    """Return, sorted, the other topics that would share this one's metric names, where '.' and '_' are the same.
 
     >>> collisions("a.b_c", ["a.b.c", "a_b_c", "a.b_c", "abc"])
     ['a.b.c', 'a_b_c']
     """
     if not has_collision_characters(name):
         return []
-    unified = metric_name(name)
-    # Only names of one length can be the same: most are passed over without being unified.
+    own_metric_name = metric_name(name)
+    # Only names of the same length can collide, so most names need no conversion.
     return sorted(
-        other for other in existing if len(other) == len(name) and other != name and metric_name(other) == unified
+        other
+        for other in existing
+        if len(other) == len(name) and other != name and metric_name(other) == own_metric_name
     )
 
 
 def has_collision_characters(name: str) -> bool:
-    """Tell whether a name has characters that metrics do not tell apart."""
+    """Whether a name has characters that are the same in metric names."""
     return "." in name or "_" in name
 
 
 def metric_name(name: str) -> str:
-    """Write a name as metrics do."""
+    """Return a name as it appears in metric names."""
     return name.replace(".", "_")
 
 
 def is_internal(name: str) -> bool:
-    """Tell whether Kafka's own coordinators write this topic."""
+    """Whether Kafka's coordinators write this topic."""
     return name in INTERNAL_TOPICS

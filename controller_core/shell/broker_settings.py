@@ -14,7 +14,7 @@ from dataclasses import replace
 from controller_core.model import changes
 from controller_core.model.broker import Broker
 from controller_core.shell.active import Defaults, TopicDefault
-from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
+from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError, read_broker_settings
 from controller_core.shell.controller import Controller
 from controller_core.shell.startup_checks import over_reserved_max, unsupported_policies
 from controller_core.zookeeper_mode.broker_settings import combined_setting
@@ -158,8 +158,8 @@ class BrokerSettingsReader:
         if endpoint is None:
             return None
         try:
-            return broker.id, await inquire(broker.id, endpoint, self._security)
-        except InquiryError as error:
+            return broker.id, await read_broker_settings(broker.id, endpoint, self._security)
+        except BrokerSettingsError as error:
             log.debug("Failed to read a broker's settings", extra={"broker": broker.id, "error": str(error)})
             return None
 

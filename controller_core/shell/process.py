@@ -29,12 +29,12 @@ from controller_core.shell.loop_watch import LoopWatch
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.settings import ControllerSettings, Listener
-from controller_core.shell.zookeeper.authority import Authority
+from controller_core.shell.zookeeper.authorizer import ProcessAuthorizer
 from controller_core.shell.zookeeper.entity_configs import EntityConfigs
 from controller_core.shell.zookeeper.features import Features
 from controller_core.shell.zookeeper.scram_users import ScramUsers
 from controller_core.shell.zookeeper.security import zookeeper_settings
-from controller_core.shell.zookeeper.sessions import Lives
+from controller_core.shell.zookeeper.sessions import SessionSupervisor
 from controller_core.views.debug_state import MAX_LISTED, Document, cluster_document, standby_document, topic_document
 from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_node.authorization.authorizer import Rules
@@ -49,11 +49,11 @@ log = logging.getLogger(__name__)
 _RANDOM = SystemRandom()
 
 
-def _authority(settings: ControllerSettings, cluster: Callable[[], Cluster | None]) -> Authority | None:
+def _authorizer(settings: ControllerSettings, cluster: Callable[[], Cluster | None]) -> ProcessAuthorizer | None:
     authorizer = settings.authorizer
     if not authorizer.is_enabled:
         return None
-    return Authority(Rules(authorizer.super_users, authorizer.allow_everyone_if_no_acl), cluster)
+    return ProcessAuthorizer(Rules(authorizer.super_users, authorizer.allow_everyone_if_no_acl), cluster)
 
 
 class ControllerProcess:
@@ -67,19 +67,19 @@ class ControllerProcess:
         self._brokers = broker_security(security)
         zookeeper = zookeeper_settings(settings.zookeeper, settings.session_timeout_ms, settings.zookeeper_security)
         protocols = {listener.security_protocol for listener in settings.listeners}
-        self._demands = demands_of(protocols, security, ScramUsers(lambda: self._lives.session))
-        self._authority = _authority(settings, self._cluster)
-        self._lives = Lives(
+        self._demands = demands_of(protocols, security, ScramUsers(lambda: self._sessions.session))
+        self._authorizer = _authorizer(settings, self._cluster)
+        self._sessions = SessionSupervisor(
             settings,
             zookeeper,
             self._brokers,
             self.metrics,
             own_address=self._own_address,
             broker_left=self._broker_left,
-            follow=None if self._authority is None else self._authority.follow,
+            follow=None if self._authorizer is None else self._authorizer.follow,
             random=random,
         )
-        self._live_brokers = LiveBrokers(settings.listeners, self._cluster, self._lives.registered.list)
+        self._live_brokers = LiveBrokers(settings.listeners, self._cluster, self._sessions.registered.list)
         self._renewal = Renewal(
             [
                 *((demands.tls, security.tls) for demands in self._demands.values()),
@@ -87,7 +87,7 @@ class ControllerProcess:
                 (zookeeper.tls, settings.zookeeper_security.tls),
             ]
         )
-        if self._authority is None and security.logs_in_at_brokers:
+        if self._authorizer is None and security.logs_in_at_brokers:
             log.warning(
                 "No authorizer: every client that the listeners accept acts on brokers with the controller's permissions"
             )
@@ -98,10 +98,10 @@ class ControllerProcess:
     @property
     def active(self) -> Controller | None:
         """The active term; None while another process is the active controller."""
-        return self._lives.active
+        return self._sessions.active
 
     def _cluster(self) -> Cluster | None:
-        return self._lives.cluster()
+        return self._sessions.cluster()
 
     def stop(self) -> None:
         """Make `run` end gracefully."""
@@ -126,21 +126,21 @@ class ControllerProcess:
             stack.callback(self._loop_watch.stop)
             await self._listen(stack)
             stack.callback(asyncio.create_task(self._renewal.follow(), name="renew certificates").cancel)
-            await self._lives.run()
+            await self._sessions.run()
 
     async def _listen(self, stack: AsyncExitStack) -> None:
         probes = Probes(self.metrics, self._before_scrape, self._not_ready_reason, self._state)
         stack.push_async_callback(probes.close)
         await probes.listen(self.settings.metrics_host, self.settings.metrics_port)
-        authority, activated = self._authority, self._lives.activation_gate.wait
+        authorizer, activated = self._authorizer, self._sessions.activation_gate.wait
         own = handlers(
             lambda: self.active,
             activated,
-            topic_defaults=self._lives.broker_settings.topic_defaults,
-            configs=EntityConfigs(lambda: self._lives.session),
-            features=Features(lambda: self._lives.session),
+            topic_defaults=self._sessions.broker_settings.topic_defaults,
+            configs=EntityConfigs(lambda: self._sessions.session),
+            features=Features(lambda: self._sessions.session),
             registered=self._registered,
-            acls=None if authority is None else authority.service,
+            acls=None if authorizer is None else authorizer.service,
             is_urgent=self._is_busy,
         )
         buffers = Buffers(buffer_bytes(DEFAULT_SERVER_LIMITS.max_buffered_bytes))
@@ -149,13 +149,13 @@ class ControllerProcess:
                 listener.name,
                 listener.host,
                 listener.port,
-                own if authority is None else authority.before(own, activated),
+                own if authorizer is None else authorizer.with_topic_authorization(own, activated),
                 partial(self._live_brokers.on, listener.name),
                 served=SERVED,
                 not_advertised=NOT_ADVERTISED,
                 demands=self._demands[listener.security_protocol],
                 security=self._brokers,
-                guard=None if authority is None else authority.guard,
+                guard=None if authorizer is None else authorizer.guard,
                 is_urgent=self._is_busy,
                 buffers=buffers,
             )
@@ -164,7 +164,7 @@ class ControllerProcess:
 
     def _give_up_session(self) -> bool:
         """Close the session, in the watchdog's thread; False if there is none."""
-        session = self._lives.session
+        session = self._sessions.session
         if session is None:
             return False
         session.abandon()
@@ -175,7 +175,7 @@ class ControllerProcess:
 
     def _registered(self) -> int | None:
         """Return the number of registered brokers; None while they have not been read."""
-        registered = self._lives.registered
+        registered = self._sessions.registered
         return len(registered.list()) if registered.are_known else None
 
     def _own_address(self) -> OwnAddress:
@@ -193,7 +193,7 @@ class ControllerProcess:
 
     def _broker_left(self, broker: Broker) -> None:
         for front in self._fronts.values():
-            front.broker_gone(broker.id)
+            front.disconnect_broker(broker.id)
 
     def _before_scrape(self) -> None:
         active = self.active
@@ -201,7 +201,7 @@ class ControllerProcess:
         self.metrics.loop.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
         self.metrics.loop.sessions_given_up.set(self._loop_watch.given_up)
         self.metrics.cluster.update(None if active is None else active.cluster)
-        self.metrics.unreadable_topics.set(len(self._lives.unreadable))
+        self.metrics.unreadable_topics.set(len(self._sessions.unreadable))
         self.metrics.update_queues(*((0, {}) if active is None else (active.scheduler.waiting, active.queued())))
 
     def _state(self, topic: str | None) -> Document | None:
@@ -212,14 +212,14 @@ class ControllerProcess:
         if active is None:
             return standby_document(self.settings.controller_id)
         return cluster_document(active.cluster, active.cluster_id, active.queued(), active.scheduler.waiting) | {
-            "unreadable_topics": self._lives.unreadable.names()[:MAX_LISTED]
+            "unreadable_topics": self._sessions.unreadable.names()[:MAX_LISTED]
         }
 
     def _not_ready_reason(self) -> str | None:
         """Return why this process must not get requests at present; None if it is ready."""
-        if not self._lives.connected:
+        if not self._sessions.connected:
             return "no session with ZooKeeper"
-        if self.active is None and not self._lives.registered.are_known:
+        if self.active is None and not self._sessions.registered.are_known:
             return "not the active controller, and the registered brokers have not been read yet"
         return None
 

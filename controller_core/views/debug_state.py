@@ -1,6 +1,6 @@
-"""What a controller knows and has under way, for a person who looks inside: one JSON document, read from memory.
+"""JSON documents of `/state`: the controller's state in memory, for debugging.
 
-Lists are cut at a bound, with how many there are beside them. Leaves out serving it (http) and printing it (the command line).
+Lists are truncated at a limit and contain their full length. `shell.process` serves the documents, the command line prints them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,15 +13,15 @@ from controller_core.model.ids import NO_EPOCH
 from controller_core.views.partition_health import partition_state, service_health
 
 MAX_LISTED = 100
-"""Entries of a list: what a person reads, and little to write while the loop waits."""
+"""Maximum length of a list: readable, and quickly encoded while the event loop waits."""
 MAX_PARTITIONS_OF_TOPIC = 10_000
-"""Partitions of the one topic that is asked for."""
+"""Maximum number of partitions in the document of one topic."""
 
 Document = dict[str, Any]
 
 
 def cluster_document(cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting_events: int) -> Document:
-    """Tell the state of a tenure; `queued` counts the requests that wait for each broker."""
+    """Return the state of an active controller; `queued` is the number of waiting requests by broker."""
     health = service_health(cluster)
     return {
         "active": True,
@@ -29,7 +29,9 @@ def cluster_document(cluster: Cluster, cluster_id: str, queued: Mapping[int, int
         "controller_id": cluster.controller_id,
         "controller_epoch": cluster.controller_epoch,
         "waiting_events": waiting_events,
-        "brokers": [_broker(cluster, cluster.brokers[one], queued.get(one, 0)) for one in sorted(cluster.brokers)],
+        "brokers": [
+            _broker(cluster, cluster.brokers[broker], queued.get(broker, 0)) for broker in sorted(cluster.brokers)
+        ],
         "unreachable_brokers": sorted(cluster.unreachable),
         "topics": len(cluster.topics),
         "partitions": {
@@ -41,18 +43,18 @@ def cluster_document(cluster: Cluster, cluster_id: str, queued: Mapping[int, int
         "offline_partitions": _names(cluster, health.rows[health.flags.offline].tolist()),
         "reassignments": _reassignments(cluster),
         "deletions": _deletions(cluster),
-        "left_behind": _left_behind(cluster),
+        "left_behind": _stray_replicas(cluster),
         "refused_replicas": _refused(cluster),
     }
 
 
 def standby_document(controller_id: int) -> Document:
-    """Tell that this process does not hold the cluster."""
+    """Return the state of a controller that is not active."""
     return {"active": False, "controller_id": controller_id}
 
 
 def topic_document(cluster: Cluster, name: str) -> Document | None:
-    """Tell all partitions of one topic; None: there is no such topic."""
+    """Return the state of one topic's partitions; None if there is no such topic."""
     topic = cluster.topics.get(name)
     if topic is None:
         return None
@@ -74,7 +76,7 @@ def _broker(cluster: Cluster, broker: Broker, queued: int) -> Document:
         "epoch": broker.epoch,
         "rack": broker.rack,
         "state": "shutting down" if broker.id in cluster.shutting_down else "live",
-        "endpoints": [f"{one.listener}://{one.host}:{one.port}" for one in broker.endpoints],
+        "endpoints": [f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in broker.endpoints],
         "leads": len(columns.led_by(flags)),
         "in_sync": len(columns.with_in_isr(flags)),
         "replicas": len(columns.hosted_by(flags)),
@@ -127,8 +129,8 @@ def _deletions(cluster: Cluster) -> Document:
     return {"in_all": len(cluster.deletions), "listed": listed}
 
 
-def _left_behind(cluster: Cluster) -> Document:
-    """List logs outside the assignment that brokers have still to delete; those of brokers that are away wait for their return."""
+def _stray_replicas(cluster: Cluster) -> Document:
+    """Return replicas outside the assignment that brokers have not deleted yet; offline brokers delete them after their return."""
     listed = [
         {"partition": _name(cluster, row), "brokers": sorted(brokers)}
         for row, brokers in islice(cluster.stray_replicas.items(), MAX_LISTED)
@@ -137,7 +139,7 @@ def _left_behind(cluster: Cluster) -> Document:
 
 
 def _refused(cluster: Cluster) -> Document:
-    """List replicas that live brokers refuse, with the error that they answered."""
+    """Return replicas that live brokers refuse, with the error of their response."""
     refused = [
         (row, broker, error) for row, brokers in cluster.refused_replicas.items() for broker, error in brokers.items()
     ]

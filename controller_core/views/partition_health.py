@@ -1,9 +1,9 @@
-"""Health of the partitions in service: topics that are being deleted are neither offline nor out of balance, as with Kafka."""
+"""Health of the partitions in service, and partition states by Kafka's names.
 
-# MERGED controller_core.views.partition_health: """The state of a partition by Kafka's names, derived from its leader.
-# MERGED controller_core.views.partition_health:
-# MERGED controller_core.views.partition_health: Source: Kafka 3.9's PartitionState and PartitionStateMachine.initializePartitionState. Leaves out elections (`election`).
-# MERGED controller_core.views.partition_health: """
+As in Kafka, topics that are being deleted count neither as offline nor as imbalanced.
+Source: PartitionState and PartitionStateMachine.initializePartitionState of Kafka 3.9.
+"""
+
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -16,14 +16,14 @@ from controller_core.model.partition_health import PartitionHealth, partition_he
 
 
 class PartitionState(IntEnum):
-    """A partition's state, by Kafka's numbers. A partition that exists is never NonExistentPartition (3)."""
+    """State of a partition, by Kafka's numbers. An existing partition is never NonExistentPartition (3)."""
 
     NEW = 0
     """Has replicas, has no leader and no ISR yet."""
     ONLINE = 1
     """Has a leader on a registered broker."""
     OFFLINE = 2
-    """Had a leader, whose broker is not registered."""
+    """Has a state, but no leader on a registered broker."""
 
     @property
     def label(self) -> str:
@@ -56,8 +56,8 @@ def service_health(cluster: Cluster) -> ServiceHealth:
     rows = cluster.without_pending_deletion(columns.used())
     leader, replicas = columns.leader[rows], columns.replicas[rows]
     adding = np.zeros(len(rows), dtype=np.int32)
-    for place in positions_of(cluster.moves, rows):
-        adding[place] = len(cluster.moves[int(rows[place])].adding)
+    for position in positions_of(cluster.moves, rows):
+        adding[position] = len(cluster.moves[int(rows[position])].adding)
     return ServiceHealth(
         rows,
         partition_health(

@@ -1,6 +1,5 @@
-"""APIs that the controller answers itself in ZooKeeper mode, with the versions of Kafka 3.9.2. All others are relayed."""
+"""APIs of the controller in ZooKeeper mode: those that it serves, and those that it calls on brokers."""
 
-# MERGED controller_core.zookeeper_mode.apis: """APIs that the controller calls at brokers. The lowest versions are those of inter.broker.protocol.version 2.6 (seen on the wire)."""
 from kafka_wire.api import ApiKey
 from kafka_wire.schema import Versions
 
@@ -36,12 +35,12 @@ SERVED: dict[ApiKey, Versions] = {
     ApiKey.ALLOCATE_PRODUCER_IDS: Versions(0, 0),
     ApiKey.UNREGISTER_BROKER: Versions(0, 0),
 }
+"""APIs that the controller serves, with the versions of Kafka 3.9.2. All others are relayed to a broker."""
 
 NOT_ADVERTISED = frozenset({ApiKey.DESCRIBE_TOPIC_PARTITIONS})
-"""APIs that are served and not listed in ApiVersions. Brokers in ZooKeeper mode do not serve this one (KIP-966), and a client that
-finds it here would describe a topic in one of two ways, depending on the node that it happens to ask: as without eligible leader
-replicas (by Metadata), or as with an empty list of them."""
-
+"""Served APIs that ApiVersions does not list. Brokers in ZooKeeper mode do not serve this one (KIP-966). If it were listed, a client
+would describe a topic differently depending on the node that it asks: without eligible leader replicas (by Metadata), or with an empty
+list of them."""
 
 CALLED: dict[ApiKey, Versions] = {
     ApiKey.API_VERSIONS: Versions(0, 4),
@@ -51,3 +50,4 @@ CALLED: dict[ApiKey, Versions] = {
     ApiKey.DESCRIBE_CONFIGS: Versions(1, 4),
     ApiKey.DESCRIBE_LOG_DIRS: Versions(1, 4),
 }
+"""APIs that the controller calls on brokers. The lowest versions are those of inter.broker.protocol.version 2.6, as observed."""

@@ -1,12 +1,12 @@
-"""What brokers tell the controller by znodes of their own: ISRs that they wrote, a log directory that failed.
+"""Notification znodes of brokers: written ISRs and failed log directories.
 
-Brokers of an inter.broker.protocol.version below 2.7 write the ISR themselves and leave a notice. What is written then counts
-like what a refused write finds: it is applied, everybody is told, and a move that waited for it goes on
-(KafkaController.processIsrChangeNotification). A failed log directory is told without the partitions that were in it: the
-broker is told all that it holds once more, and its answer says which of that it has lost (processLogDirEventNotification).
+Brokers with an inter.broker.protocol.version below 2.7 write the ISR themselves and leave a notification. The written state is applied
+and sent to all brokers, and moves that waited for it continue (KafkaController.processIsrChangeNotification). A notification of a failed
+log directory does not list its partitions: the broker gets all its partitions again, and its response reports those that it has lost
+(processLogDirEventNotification).
 
-A notice is removed with the decision that heeds it. Should the controller die between the two, whoever comes next reads all
-states and tells all brokers anyway. Leaves out which notices there are, and those that cannot be read (the shell).
+A notification is removed by the decision that processes it. If the controller fails before the removal, its successor reads all states
+and sends them to all brokers anyway.
 """
 
 from controller_core.model import changes, events
@@ -16,7 +16,7 @@ from controller_core.zookeeper_mode.registered_brokers import leader_and_isr_for
 
 
 def decide_isr_changes_read(cluster: Cluster, event: events.IsrChangesRead) -> Decision[None]:
-    """Take in the states that brokers wrote by themselves, and look at the moves that may have waited for them."""
+    """Apply the states that brokers wrote, and advance the moves that may have waited for them."""
     rows = [] if event.states is None else event.states.rows.tolist()
     moving = frozenset(cluster.topic_at(row).name for row in rows if row in cluster.moves)
     then = (events.AdvanceMoves(moving),) if moving else ()
@@ -24,8 +24,6 @@ def decide_isr_changes_read(cluster: Cluster, event: events.IsrChangesRead) -> D
 
 
 def decide_log_dirs_failed(cluster: Cluster, event: events.LogDirsFailed) -> Decision[None]:
-    """Tell brokers all that they lead or follow, under the epochs that they know: a replica that is lost is answered so."""
-    known = tuple(sorted(set(event.brokers).intersection(cluster.unfenced())))
-    return decision(
-        changes.NotificationsProcessed(event.notifications), sends=leader_and_isr_for_hosted(cluster, known)
-    )
+    """Send brokers all partitions that they lead or follow, with the epochs that they know; they report lost replicas."""
+    live = tuple(sorted(set(event.brokers).intersection(cluster.unfenced())))
+    return decision(changes.NotificationsProcessed(event.notifications), sends=leader_and_isr_for_hosted(cluster, live))

@@ -1,31 +1,29 @@
-"""`delete.topic.enable`: deletions start only where brokers report that topics may be deleted.
+"""Settings of brokers and topics: `delete.topic.enable` and `unclean.leader.election.enable`.
 
-ZooKeeper-mode brokers read the setting from their own files, and a Kafka controller is one of them; this controller asks the
-brokers. Names under `/admin/delete_topics` may be there before any broker has answered, so deletions wait for the setting:
+Topic deletion. ZooKeeper-mode brokers read `delete.topic.enable` from their configuration files. Kafka's controller is a broker and
+does the same; this controller queries the brokers. `/admin/delete_topics` may contain names before any broker has responded, so
+deletions wait for the setting:
 
-    UNKNOWN       brokers have not been asked yet: deletions wait, and their topics are neither elected nor announced.
-    NOT_REPORTED  brokers were asked and none answered: deletions still wait, and their topics return to service.
-    ENABLED       deletions start.
-    DISABLED      names are taken out of the queue, nothing is deleted, and the topics return to service.
+    UNKNOWN       Brokers have not been queried yet. Deletions wait; no leaders are elected for their topics, and no states are sent.
+    NOT_REPORTED  No queried broker responded. Deletions still wait, and their topics return to service.
+    ENABLED       Deletions start.
+    DISABLED      Names are removed from the queue, nothing is deleted, and the topics return to service.
 
-The setting may differ between brokers, for example during a rolling restart with another file. One that reports false is
-enough for DISABLED, since a deletion cannot be undone. A broker that restarts is asked again.
+The setting may differ between brokers, for example during a rolling restart with a changed file. One that reports false is
+enough for DISABLED, since a deletion cannot be undone. A broker that restarts is queried again.
 
 An earlier controller, or this one before the setting changed, may have sent StopReplica for a topic whose deletion is
-withdrawn. Brokers ignore a LeaderAndIsr under a leader epoch that they know, so the topic resumes under higher ones. A replica
+withdrawn. Brokers ignore a LeaderAndIsr with a leader epoch that they know, so the topic resumes with higher ones. A replica
 that was deleted starts again with an empty log, as with Kafka's controller.
 
-Sources: KafkaController.processTopicDeletion, TopicDeletionManager.init (Kafka 3.9).
+Unclean election. A topic's own `unclean.leader.election.enable` takes precedence over the brokers' default, of which the dynamic
+cluster-wide one takes precedence over the one in configuration files. When it becomes true, partitions without a leader are checked at
+once; when it becomes false, nothing follows.
+
+Sources: KafkaController.processTopicDeletion, UncleanLeaderElectionEnable and TopicUncleanLeaderElectionEnable,
+TopicDeletionManager.init (Kafka 3.9).
 """
 
-# MERGED controller_core.zookeeper_mode.broker_settings: """Whether a leader from outside the ISR is allowed may change while the controller acts: then it counts at once.
-# MERGED controller_core.zookeeper_mode.broker_settings:
-# MERGED controller_core.zookeeper_mode.broker_settings: A topic's own `unclean.leader.election.enable` counts; where it has none the brokers' default does, the dynamic one of the whole
-# MERGED controller_core.zookeeper_mode.broker_settings: cluster before the one in their own files. Where it is allowed from now on, partitions without a leader are looked at
-# MERGED controller_core.zookeeper_mode.broker_settings: (KafkaController: UncleanLeaderElectionEnable, TopicUncleanLeaderElectionEnable). Where it is no more, nothing follows.
-# MERGED controller_core.zookeeper_mode.broker_settings:
-# MERGED controller_core.zookeeper_mode.broker_settings: Leaves out who tells of it (the shell).
-# MERGED controller_core.zookeeper_mode.broker_settings: """
 from collections.abc import Iterable
 
 from controller_core.model import changes, events
@@ -36,25 +34,25 @@ from controller_core.rules.partition_change import raise_epochs
 
 
 def combined_setting(reported: Iterable[bool]) -> changes.TopicDeletion:
-    """Combine what brokers reported: one that reports false is enough.
+    """Combine the reports of brokers: a single false is enough.
 
     >>> combined_setting([True, False]), combined_setting([True]), combined_setting([])
     (<TopicDeletion.DISABLED: 'disabled'>, <TopicDeletion.ENABLED: 'enabled'>, <TopicDeletion.NOT_REPORTED: 'not reported'>)
     """
-    answers = set(reported)
-    if not answers:
+    values = set(reported)
+    if not values:
         return changes.TopicDeletion.NOT_REPORTED
-    return changes.TopicDeletion.DISABLED if False in answers else changes.TopicDeletion.ENABLED
+    return changes.TopicDeletion.DISABLED if False in values else changes.TopicDeletion.ENABLED
 
 
 def decide_topic_deletion_read(cluster: Cluster, event: events.TopicDeletionRead) -> Decision[None]:
-    """Take the setting in, and continue the deletions that waited for it."""
+    """Record the setting, and continue the deletions that waited for it."""
     known = cluster.topic_deletion
     is_reported = event.setting not in {changes.TopicDeletion.UNKNOWN, changes.TopicDeletion.NOT_REPORTED}
     if event.setting is known or (
         not is_reported and known in {changes.TopicDeletion.ENABLED, changes.TopicDeletion.DISABLED}
     ):
-        return decision()  # What brokers reported last remains in force until one reports something else.
+        return decision()  # The last reported value remains in force until a broker reports another one.
     then: list[events.Event] = [events.AdvanceDeletions(retry=True)]
     if not is_reported and cluster.deletions:
         names = frozenset(cluster.deletions)
@@ -63,7 +61,7 @@ def decide_topic_deletion_read(cluster: Cluster, event: events.TopicDeletionRead
 
 
 def decide_resume_topics(cluster: Cluster, event: events.ResumeTopics) -> Decision[None]:
-    """Send the state of all partitions under higher leader epochs; `RepairPartitions` has elected leaders where it could."""
+    """Send the states of all partitions with higher leader epochs; `RepairPartitions` has elected leaders where possible."""
     columns = cluster.columns
     rows = [
         row
@@ -76,7 +74,7 @@ def decide_resume_topics(cluster: Cluster, event: events.ResumeTopics) -> Decisi
 
 
 def decide_unclean_election_read(cluster: Cluster, event: events.UncleanElectionRead) -> Decision[None]:
-    """Take in what is set for topics and as a default, and elect where that is possible now."""
+    """Record the settings of topics and defaults, and elect leaders where that has become possible."""
     topics = {
         name: allowed
         for name, allowed in event.topics.items()

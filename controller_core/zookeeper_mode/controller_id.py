@@ -1,15 +1,15 @@
-"""Partitions that a broker with the controller's id may hold records of.
+"""Partitions of which a broker with the controller's id may have records.
 
-Brokers know the controller as one more broker, and a broker that creates a topic by itself may assign replicas to its id. Such a
-replica holds nothing and is repaired (observed). A real broker with the same id, away for the moment, looks alike in
-`/brokers/ids`; its replicas must not be moved away. What is written of a partition tells them apart:
+Brokers treat the controller as another broker, and a broker that creates a topic may assign replicas to its id. Such a
+replica is empty and is replaced (`observed_topics`). A real broker with the same id that is offline at the moment cannot be distinguished
+in `/brokers/ids`, and its replicas must not be moved away. The written state of a partition distinguishes the two:
 
-    in the ISR, or the leader             a broker has the records: claimed
-    assigned, no state is written         no replica was ever in sync: not claimed
-    assigned, the state has version 0     the ISR is the first one ever, and does not contain the id: not claimed
-    assigned, the state was written again the id may have been in an earlier ISR: claimed
+    id in the ISR, or leader                  a broker has the records: claimed
+    id assigned, no state written             no replica was ever in sync: not claimed
+    id assigned, state has version 0          the ISR is the first one and does not contain the id: not claimed
+    id assigned, state was written again      the id may have been in an earlier ISR: claimed
 
-Leaves out what follows from a claim (`shell.startup_checks`).
+`shell.startup_checks` refuses to start if a partition is claimed.
 """
 
 import numpy as np
@@ -19,23 +19,23 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, any_of
 
 FIRST_VERSION = 0
-"""Version of a state znode that was written once."""
+"""Version of a state znode that was written only once."""
 
 
 def claimed_by_states(states: changes.StatesObserved, controller_id: int) -> IntArray:
-    """List the rows whose state, as it is written, names the controller's id as leader or in the ISR."""
+    """Return the rows whose written state contains the controller's id as leader or in the ISR."""
     claimed: IntArray = states.rows[(states.leader == controller_id) | any_of(states.isr == controller_id)]
     return claimed
 
 
 def claimed_by_assignments(cluster: Cluster) -> IntArray:
-    """List the rows that are assigned to the controller's id and whose ISR may have contained it."""
+    """Return the rows that are assigned to the controller's id and whose ISR may have contained it."""
     rows = cluster.columns.hosted_by(cluster.columns.flags([cluster.controller_id]))
     claimed: IntArray = rows[cluster.columns.partition_epoch[rows] > FIRST_VERSION]
     return claimed
 
 
 def claimed_partitions(cluster: Cluster, by_states: IntArray) -> list[str]:
-    """Name all claimed partitions."""
+    """Return the names of all claimed partitions."""
     rows = np.union1d(by_states, claimed_by_assignments(cluster))
     return [f"{name.topic}-{name.partition}" for name in map(cluster.name_of, rows.tolist())]

@@ -1,6 +1,6 @@
-"""`decide`: one event in, one decision out. The table of who decides what.
+"""Dispatch of events to their deciding functions.
 
-Leaves out the order of events (`shell.scheduler`) and everything that touches the world.
+The order of events is in `shell.scheduler`.
 """
 
 from collections.abc import Callable, Mapping
@@ -74,5 +74,5 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
 
 
 def decide(cluster: Cluster, event: events.Event) -> Decision[Any]:
-    """Decide what follows from an event on the present state. Changes nothing."""
+    """Return the decision about an event on the present state. Changes nothing."""
     return DECIDERS[type(event)](cluster, event)

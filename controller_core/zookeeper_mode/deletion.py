@@ -1,26 +1,25 @@
 """Topic deletion (kafka.controller.TopicDeletionManager; protocol notes, Z80 to Z83).
 
-Goals: a topic's znode goes only after every replica's broker answered that its log is gone (C10; protocol notes, Z81); a
-deletion that cannot go on is kept and goes on later; a controller that takes over starts it again from the queue.
+Goals: a topic's znode is deleted only after the brokers of all replicas have confirmed that their logs are deleted (C10; protocol
+notes, Z81); a deletion that cannot continue is kept and continues later; a controller that takes over starts it again from the queue.
 
-    queued    the name is under /admin/delete_topics: nothing is elected, moved or added for the topic any more.
-    blocked   brokers have not reported `delete.topic.enable` yet (deletion_setting).
-              a replica's broker is away, or its log directory failed: looked at again when brokers change.
-              A move of the topic runs: it is in service until that has ended.
-              A broker refused: tried again when brokers change, and whenever someone asks for that.
-    started   everybody is told that there is no such topic (leader -2); every replica is told to stop, then to delete.
-    removed   all answered: the topic's znodes go, the name in the queue last.
-    withdrawn brokers report `delete.topic.enable=false`: the name is taken out of the queue and the topic returns to
-              service. A deletion that waits for answers of live brokers ends first: their logs are being deleted.
+    queued      The name is in /admin/delete_topics: no elections, moves or new partitions for the topic from now on.
+    blocked     Brokers have not reported `delete.topic.enable` yet (`broker_settings`).
+                A replica's broker is offline, or its log directory failed: checked again when brokers change.
+                A move of the topic is running: the topic is in service until the move has ended.
+                A broker refused: retried when brokers change, and by events that request a retry.
+    started     All brokers are sent leader -2, as if the topic did not exist. Every replica is sent a request to stop, then one to
+                delete its log.
+    removed     All replicas have answered: the topic's znodes are deleted, the name in the queue last.
+    withdrawn   Brokers report `delete.topic.enable=false`: the name is removed from the queue, and the topic returns to
+                service. A deletion that waits for live brokers ends first: their logs are being deleted.
 
-A broker that dies while it is waited for blocks the deletion; when it is back all replicas are told again, since deleting
-twice does no harm.
+If a broker fails before it has answered, the deletion is blocked. When it is back, all replicas get the requests again; repeating
+them does no harm.
 
-A broker that was away when a partition left it (`left_behind`) may hold a log of the topic, so it counts as a replica here:
-the topic's name is free only when that log is gone. Else a new topic of the name would meet the old log. Where such a broker
-has left for good, `UnregisterBroker` ends the wait (`unregister`).
-
-Leaves out how long a caller waits for the end: the shell knows clocks.
+A broker that was offline when a partition moved away from it (`Cluster.stray_replicas`) may have a log of the topic, so it counts as a
+replica here. The topic's name is free only when that log is deleted; otherwise a new topic of that name would meet the old log. If such
+a broker never returns, `UnregisterBroker` ends the wait (`stray_logs`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,9 +40,9 @@ from kafka_wire.errors import ErrorCode
 
 
 def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:
-    """Queue topics that exist; a topic in the queue already is no error, its caller waits for the same end.
+    """Queue topics that exist; a topic that is already queued is no error, and its caller waits for the same deletion.
 
-    The front refuses requests while `delete.topic.enable` is false; this one was let in before the setting changed.
+    The front refuses requests while `delete.topic.enable` is false; here the request was accepted before the setting changed.
     """
     results: dict[str, Failure | None] = {}
     if cluster.topic_deletion is changes.TopicDeletion.DISABLED:
@@ -63,9 +62,9 @@ def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decisi
 
 
 def decide_deletions_read(cluster: Cluster, event: events.DeletionsRead) -> Decision[None]:
-    """Take names that someone else queued; names that no topic has are taken out of the queue.
+    """Accept names that another process queued; remove names without a topic from the queue.
 
-    So are all names while `delete.topic.enable` is false (KafkaController.processTopicDeletion).
+    All names are removed while `delete.topic.enable` is false (KafkaController.processTopicDeletion).
     """
     if cluster.topic_deletion is changes.TopicDeletion.DISABLED:
         names = tuple(name for name in event.names if name not in cluster.deletions)
@@ -80,14 +79,14 @@ def decide_deletions_read(cluster: Cluster, event: events.DeletionsRead) -> Deci
 
 
 def decide_advance_deletions(cluster: Cluster, event: events.AdvanceDeletions) -> Decision[None]:
-    """Take every queued deletion as far as it can go."""
+    """Advance every queued deletion as far as possible."""
     made: list[changes.Change] = []
     sends: list[Send] = []
     then: list[events.Event] = []
     withdrawn = withdrawn_deletions(cluster)
     if withdrawn:
         made.append(changes.DeletionDequeued(withdrawn))
-        # Assignments of topics under deletion are not repaired; those that return to service are.
+        # Assignments are not repaired while topics are being deleted; they are when topics return to service.
         names = frozenset(withdrawn)
         then += [
             events.RepairPartitions(names),
@@ -102,8 +101,8 @@ def decide_advance_deletions(cluster: Cluster, event: events.AdvanceDeletions) -
         if deletion.started:
             if not deletion.waiting:
                 made.append(changes.TopicRemoved(name, changes.Origin.REQUESTED))
-            elif gone := set(deletion.waiting) - cluster.unfenced():
-                made.append(changes.DeletionBlocked(name, f"brokers {sorted(gone)} are away"))
+            elif offline := set(deletion.waiting) - cluster.unfenced():
+                made.append(changes.DeletionBlocked(name, f"brokers {sorted(offline)} are offline"))
         elif deletion.refused and not event.retry:
             continue
         elif reason := _why_blocked(cluster, topic):
@@ -112,32 +111,32 @@ def decide_advance_deletions(cluster: Cluster, event: events.AdvanceDeletions) -
         else:
             started = _start(cluster, topic)
             made.append(started)
-            sends += _tell(cluster, topic, started)
+            sends += _deletion_requests(cluster, topic, started)
             if not started.waiting and events.AdvanceDeletions() not in then:
-                then.append(
-                    events.AdvanceDeletions()
-                )  # Nobody holds a replica, so that no answer will bring the next look.
+                # No broker has a replica, so no response will cause the next check.
+                then.append(events.AdvanceDeletions())
     return decision(*made, sends=sends, then=then)
 
 
 def _why_blocked(cluster: Cluster, topic: Topic) -> str:
-    """Say why a topic cannot be deleted now; empty when it can."""
+    """Return why a topic cannot be deleted now; empty if it can."""
     if cluster.topic_deletion is not changes.TopicDeletion.ENABLED:
         return "no broker has reported delete.topic.enable"
     if cluster.is_moving(topic):
         return "a reassignment of the topic is running"
-    # The controller's id may have come into an assignment while nobody of ours looked; it holds no log.
+    # The controller's id may be in an assignment that was written while no Steward controller was active; it has no log.
     hosts = set(unpad(np.unique(cluster.columns.replicas[topic.rows]))) - {cluster.controller_id}
-    if away := sorted(hosts - cluster.unfenced()):
-        return f"brokers {away} are away"
+    if offline := sorted(hosts - cluster.unfenced()):
+        return f"brokers {offline} are offline"
     rows = topic.rows.tolist()
-    if left := sorted({one for row in rows for one in cluster.stray_replicas.get(row, ())} - cluster.unfenced()):
+    stray = {broker for row in rows for broker in cluster.stray_replicas.get(row, ())}
+    if unreachable := sorted(stray - cluster.unfenced()):
         return (
-            f"brokers {left} were offline when partitions moved away and may hold their logs; "
+            f"brokers {unreachable} were offline when partitions moved away and may have their logs; "
             "start these brokers, or unregister those that never return"
         )
-    if lost := sorted({broker for row in rows for broker in cluster.offline_at(row) - cluster.refused_at(row)}):
-        return f"brokers {lost} have replicas in failed log directories"
+    if failed := sorted({broker for row in rows for broker in cluster.offline_at(row) - cluster.refused_at(row)}):
+        return f"brokers {failed} have replicas in failed log directories"
     return ""
 
 
@@ -150,8 +149,8 @@ def _start(cluster: Cluster, topic: Topic) -> changes.DeletionStarted:
     return changes.DeletionStarted(topic.name, waiting)
 
 
-def _tell(cluster: Cluster, topic: Topic, started: changes.DeletionStarted) -> Iterable[Send]:
-    """Tell everybody that the topic is gone, and its replicas to stop and then to delete: Kafka's order."""
+def _deletion_requests(cluster: Cluster, topic: Topic, started: changes.DeletionStarted) -> Iterable[Send]:
+    """Return the requests of a deletion in Kafka's order: UpdateMetadata to all brokers, then stop and delete to the replicas."""
     yield SendMetadata(tuple(sorted(cluster.unfenced())), topic.rows, deleting=True)
     for delete in (False, True):
         for broker, partitions in started.waiting.items():
@@ -160,10 +159,10 @@ def _tell(cluster: Cluster, topic: Topic, started: changes.DeletionStarted) -> I
 
 
 def decide_stop_replica_answered(cluster: Cluster, event: events.StopReplicaAnswered) -> Decision[None]:
-    """Take note of deleted replicas, of deletions and of moves; go on with what waited for them.
+    """Record the replicas that were deleted for deletions and moves, and continue these.
 
-    A replica that could not be deleted blocks its topic's deletion until that is tried again. A move goes on: its target is in service, and the error
-    (a failed disk) is in the broker's own log.
+    A replica that could not be deleted blocks its topic's deletion until a retry. A move continues: its target is in service, and
+    the error (such as a failed disk) is in the broker's log.
     """
     made: list[changes.Change] = []
     then: list[events.Event] = []
@@ -189,7 +188,7 @@ def decide_stop_replica_answered(cluster: Cluster, event: events.StopReplicaAnsw
 
 
 def _answers_a_move(cluster: Cluster, event: events.StopReplicaAnswered, partition: TopicPartition) -> bool:
-    """Whether an answer is to the request that the partition's move waits for, and not to one of an earlier move."""
+    """Whether a response belongs to the request that the partition's move waits for, and not to an earlier move."""
     row = cluster.row_of(*partition)
     if row is None:
         return False
@@ -207,9 +206,9 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, .
 
 
 def withdrawn_deletions(cluster: Cluster) -> tuple[str, ...]:
-    """List deletions that must not start or continue, since `delete.topic.enable` is false.
+    """Return deletions that must not start or continue, since `delete.topic.enable` is false.
 
-    One that waits for answers of live brokers is not listed: it ends, or is blocked and then withdrawn.
+    A deletion that waits for live brokers is not among them: it ends, or is blocked and then withdrawn.
     """
     if cluster.topic_deletion is not changes.TopicDeletion.DISABLED:
         return ()
@@ -217,5 +216,5 @@ def withdrawn_deletions(cluster: Cluster) -> tuple[str, ...]:
 
 
 def is_being_deleted(deletion: Deletion | None) -> bool:
-    """Whether brokers have been told that the topic is gone."""
+    """Whether brokers have been sent the deletion of the topic."""
     return deletion is not None and deletion.started

@@ -1,17 +1,16 @@
-"""Replicas that brokers refuse: whole requests that throw, and single partitions that are answered with an error.
+"""Errors in LeaderAndIsr responses: rejected requests, refused replicas and failed log directories.
 
-A broker answers a LeaderAndIsr with an error for the whole of it when one partition throws (ReplicaManager's
-becomeLeaderOrFollower): some partitions may then have the leader epoch and neither a log nor a fetcher. Told the same once
-more it passes over them, since it has that epoch; only a higher one makes it begin anew. Leader and ISR stay as they are.
+A broker rejects a whole LeaderAndIsr if one partition throws (ReplicaManager.becomeLeaderOrFollower). Some partitions may then have
+the leader epoch but neither a log nor a fetcher. The broker ignores them in a repeated request, since it has that epoch; only
+a higher one makes it start them again. Leader and ISR stay as they are. Kafka's controller only logs such a response, and the
+replicas stay out of sync until something else changes them. `shell.brokers.answers` decides when partitions are sent again, and
+how many at a time.
 
-Kafka's controller writes such an answer down and does no more, and the replicas stay out of sync until something else moves
-them. Leaves out when, and how many at once (`shell.brokers.answers`).
-
-A single partition is refused for good with INCONSISTENT_TOPIC_ID: the broker has the log of another topic of that name. Another
-replica has to lead then, but only one that has taken the partition on. Where all replicas refuse (somebody wrote another topic
-id into the znode) the brokers go on as they are, and a new leader would be one that serves nobody. So the other members of the
-ISR are sent the same LeaderAndIsr once more: a broker checks the topic id before the leader epoch, so the answer tells whether
-it has the partition. As soon as one has, the refused replica is offline (`offline_replicas`).
+A broker permanently refuses a single partition with INCONSISTENT_TOPIC_ID if it has the log of another topic of that name. Another
+replica has to lead then, but only one that accepts the partition. If all replicas refuse it (another process wrote another topic
+id to the znode), the brokers continue with their present state, and a new leader would serve no requests. The other members of the
+ISR are therefore sent the same LeaderAndIsr again: a broker checks the topic id before the leader epoch, so the response shows
+whether it accepts the partition. As soon as one does, the refused replica counts as offline (`rules.offline_replicas`).
 """
 
 from collections.abc import Collection, Iterable
@@ -28,18 +27,18 @@ from controller_core.zookeeper_mode.propagation import leader_and_isr_requests
 
 
 def decide_leader_and_isr_answered(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> Decision[None]:
-    """Take note of replicas that went offline or came back, and do what is possible or needed now."""
+    """Record replicas that went offline, came back or are refused, and repair their partitions."""
     known = cluster.brokers.get(event.broker)
     if known is None or known.epoch != event.broker_epoch:
         return decision()
-    offline = tuple(name for name in event.offline if _is_held(cluster, event.broker, name, offline=False))
-    online = tuple(name for name in event.online if _is_held(cluster, event.broker, name, offline=True))
+    offline = tuple(name for name in event.offline if _has_replica(cluster, event.broker, name, offline=False))
+    online = tuple(name for name in event.online if _has_replica(cluster, event.broker, name, offline=True))
     refused = newly_refused(cluster, event)
-    lost = refused_but_taken(cluster, event)
-    topics = frozenset(name.topic for name in (*offline, *online, *refused, *(name for _, name in lost)))
+    failed = refused_but_accepted(cluster, event)
+    topics = frozenset(name.topic for name in (*offline, *online, *refused, *(name for _, name in failed)))
     if not topics:
         return decision()
-    # A deletion may be blocked by it from now on, or no longer.
+    # The change may block a deletion, or end its block.
     later = (events.AdvanceDeletions(),) if cluster.deletions else ()
     made = (
         [changes.OfflineReplicasObserved(event.broker, offline, online, refused)]
@@ -47,16 +46,16 @@ def decide_leader_and_isr_answered(cluster: Cluster, event: events.LeaderAndIsrA
         else []
     )
     then: list[events.Event] = [events.RepairPartitions(topics), events.AdvanceMoves(topics)]
-    for broker in sorted({broker for broker, _ in lost}):
-        names = tuple(name for one, name in lost if one == broker)
+    for broker in sorted({broker for broker, _ in failed}):
+        names = tuple(name for one, name in failed if one == broker)
         made.append(changes.OfflineReplicasObserved(broker, names, ()))
-        # Only after the leadership and the ISR have left the broker.
+        # Only after the broker has lost leadership and left the ISR.
         then.append(events.ReplaceStaleLogs(broker, cluster.brokers[broker].epoch, names))
-    return decision(*made, sends=ask_others(cluster, event.broker, refused), then=then, later=later)
+    return decision(*made, sends=query_other_members(cluster, event.broker, refused), then=then, later=later)
 
 
-def _is_held(cluster: Cluster, broker: int, name: TopicPartition, *, offline: bool) -> bool:
-    """Whether a broker holds a replica that counts as online or offline (a refused one: either) so far."""
+def _has_replica(cluster: Cluster, broker: int, name: TopicPartition, *, offline: bool) -> bool:
+    """Whether a broker has a replica that so far counts as online or offline (a refused one counts as either)."""
     row = cluster.row_of(*name)
     if row is None or broker not in cluster.columns.replicas_of(row):
         return False
@@ -65,30 +64,31 @@ def _is_held(cluster: Cluster, broker: int, name: TopicPartition, *, offline: bo
 
 
 def decide_leader_and_isr_rejected(cluster: Cluster, event: events.LeaderAndIsrRejected) -> Decision[None]:
-    """Raise the leader epoch of those partitions that the broker still holds and has been told nothing newer of."""
+    """Raise the leader epoch of those partitions that the broker still has and that it was not sent with a newer epoch."""
     rows = [
         row
         for partition, leader_epoch in event.leader_epochs.items()
-        if (row := cluster.row_of(*partition)) is not None and _is_unheard(cluster, row, event.broker, leader_epoch)
+        if (row := cluster.row_of(*partition)) is not None
+        and _is_to_be_repeated(cluster, row, event.broker, leader_epoch)
     ]
     return decision(raise_epochs(cluster, rows))
 
 
-def _is_unheard(cluster: Cluster, row: int, broker: int, leader_epoch: int) -> bool:
+def _is_to_be_repeated(cluster: Cluster, row: int, broker: int, leader_epoch: int) -> bool:
     columns = cluster.columns
     return (
         broker in cluster.unfenced()
         and broker in columns.replicas_of(row)
         and int(columns.leader_epoch[row]) == leader_epoch
-        # Without a live leader there is nothing to follow; the one that comes brings a higher epoch.
+        # Without a live leader there is nothing to follow; the next leader has a higher epoch.
         and int(columns.leader[row]) in cluster.unfenced()
-        # One whose deletion waits for a move is in service: without this replica the move might never end.
+        # A topic whose deletion waits for a move is in service: without this replica the move might never end.
         and not cluster.is_pending_deletion(cluster.name_of(row).topic)
     )
 
 
 def newly_refused(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> dict[TopicPartition, str]:
-    """Keep the refusals that are news and that are about the present topics, with their errors."""
+    """Return the new refusals that concern the present topics, with their errors."""
     refused: dict[TopicPartition, str] = {}
     for name, error in event.refused.items():
         row = cluster.row_of(*name)
@@ -99,10 +99,10 @@ def newly_refused(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> dict[
     return refused
 
 
-def refused_but_taken(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> list[tuple[int, TopicPartition]]:
-    """List replicas (broker, partition) that are refused, and whose partition this member of the ISR has taken on."""
+def refused_but_accepted(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> list[tuple[int, TopicPartition]]:
+    """Return replicas (broker, partition) that are refused and whose partition this member of the ISR has accepted."""
     found: list[tuple[int, TopicPartition]] = []
-    for name in event.taken:
+    for name in event.accepted:
         row = cluster.row_of(*name)
         if row is None or not _is_same_topic(cluster, event, name):
             continue
@@ -112,8 +112,10 @@ def refused_but_taken(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> l
     return found
 
 
-def ask_others(cluster: Cluster, broker: int, refused: Collection[TopicPartition]) -> Iterable[SendLeaderAndIsr]:
-    """Send the other live members of the ISR of refused replicas what they have been sent already, for their answer."""
+def query_other_members(
+    cluster: Cluster, broker: int, refused: Collection[TopicPartition]
+) -> Iterable[SendLeaderAndIsr]:
+    """Send the same LeaderAndIsr again to the other live ISR members of refused replicas, to get their responses."""
     rows = np.array([row for name in refused if (row := cluster.row_of(*name)) is not None], dtype=np.int32)
     if not len(rows):
         return ()
@@ -131,5 +133,5 @@ def ask_others(cluster: Cluster, broker: int, refused: Collection[TopicPartition
 
 
 def _is_same_topic(cluster: Cluster, event: events.LeaderAndIsrAnswered, name: TopicPartition) -> bool:
-    """Whether an answer is about the present topic, and not about an earlier one of that name."""
+    """Whether a response concerns the present topic, and not an earlier one of that name."""
     return cluster.topics[name.topic].topic_id == event.topic_ids.get(name.topic)

@@ -1,27 +1,21 @@
-"""What was found written by someone else: topics that appeared or vanished.
+"""Topics and assignments as other processes wrote them, and topic ids.
 
-Brokers in ZooKeeper mode create topics by themselves (auto-creation, internal topics), over every broker they know of, and
-they know the controller as one. Such an assignment is repaired before the topic becomes online, so that no assignment ever
-names the controller's id (protocol notes, Z22): each occurrence is replaced by the live broker that has the fewest replicas in the
-topic and none of this partition. Where there is no such broker the partition loses that replica.
+New topics. Brokers in ZooKeeper mode create topics (auto-creation, internal topics) and assign them to all brokers that they know,
+including the controller. Such an assignment is repaired before the topic becomes online, so that no assignment contains the
+controller's id (protocol notes, Z22): each occurrence is replaced with the live broker that has the fewest replicas in the
+topic and none of this partition. Without such a broker the partition loses that replica.
 
-Leaves out topics that grew by someone else's hand.
+Changed assignments of known topics take effect as they are written: partitions were added, moves started or ended, or the topic was
+replaced. Added partitions get their first leader like those of a new topic. While the topic is queued for deletion, an assignment with
+added partitions is overwritten with the known one (KafkaController.processPartitionModifications, restorePartitionReplicaAssignment), so
+that the deletion covers all replicas. `shell.zookeeper.assignments` finds changes by polling, `shell.zookeeper.refresh` after a refused
+write.
+
+Topic ids (KIP-516). Brokers with an inter.broker.protocol.version below 2.8, and Kafka's tools of that time, create topics without an
+id. Kafka's controller assigns one when it becomes active and when such a topic appears (KafkaController.processTopicIds,
+KafkaZkClient.setTopicIds). Tiered storage and the migration to KRaft need the ids.
 """
 
-# MERGED controller_core.zookeeper_mode.observed_topics: """Known topics whose assignment somebody else wrote: partitions were added, moves started or ended, another topic stands there.
-# MERGED controller_core.zookeeper_mode.observed_topics:
-# MERGED controller_core.zookeeper_mode.observed_topics: What is written counts. Added partitions get their first leader like those of a new topic. While the topic is queued for
-# MERGED controller_core.zookeeper_mode.observed_topics: deletion it gets none: the assignment is written back as it was known (KafkaController.processPartitionModifications,
-# MERGED controller_core.zookeeper_mode.observed_topics: restorePartitionReplicaAssignment), so that nothing is left behind by a deletion that has counted its replicas.
-# MERGED controller_core.zookeeper_mode.observed_topics:
-# MERGED controller_core.zookeeper_mode.observed_topics: Leaves out how a change is noticed (`shell.zookeeper.assignments`), and the same found by a refused write (`refresh`).
-# MERGED controller_core.zookeeper_mode.observed_topics: """
-# MERGED controller_core.zookeeper_mode.observed_topics: """Topic ids for topics that have none (KIP-516).
-# MERGED controller_core.zookeeper_mode.observed_topics:
-# MERGED controller_core.zookeeper_mode.observed_topics: Brokers with an inter.broker.protocol.version below 2.8, and Kafka's tools of that time, create topics without an id. Kafka's
-# MERGED controller_core.zookeeper_mode.observed_topics: controller gives them one when it becomes active and when such a topic appears (KafkaController.processTopicIds,
-# MERGED controller_core.zookeeper_mode.observed_topics: KafkaZkClient.setTopicIds). Tiered storage and the migration to KRaft need the ids.
-# MERGED controller_core.zookeeper_mode.observed_topics: """
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -35,7 +29,7 @@ from controller_core.model.move import Move, Replicas, plan_move, without
 
 
 def decide_topics_read(cluster: Cluster, event: events.TopicsRead) -> Decision[None]:
-    """Forget topics that vanished, and take in those that appeared; a name in both lists is another topic by now."""
+    """Remove topics that no longer exist, and add new ones; a name in both lists is another topic of that name."""
     removed = [changes.TopicRemoved(name, changes.Origin.OBSERVED) for name in event.removed if name in cluster.topics]
     known = cluster.topics.keys() - set(event.removed)
     added = [build_topic_added(cluster, record) for record in event.added if record.name not in known]
@@ -51,8 +45,8 @@ def decide_topics_read(cluster: Cluster, event: events.TopicsRead) -> Decision[N
 def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
     """Move partitions away from the controller's id, if it was assigned while no Steward controller was active.
 
-    Such a partition may be in service, so it is moved like any other: the new replica joins the ISR first. One whose ISR
-    contains the id is left alone: a broker with this id has its records (own_replicas).
+    Such a partition may be in service, so it is moved like any other: the new replica joins the ISR first. If its ISR contains
+    the id, it is not moved: a broker with this id has its records (`controller_id`).
     """
     moves: dict[str, dict[int, Move]] = {}
     hosted = cluster.columns.hosted_by(cluster.columns.flags([cluster.controller_id]))
@@ -62,11 +56,11 @@ def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
         idle = [row for row in rows if row not in cluster.moves and not _has_records(cluster, row)]
         present = {cluster.name_of(row).partition: cluster.columns.replicas_of(row) for row in idle}
         repaired = repair(present, cluster.controller_id, tuple(sorted(cluster.may_lead())))
-        # Where no broker could take its place, nothing changes: there is no move to start.
-        wanted = {name: target for name, target in repaired.items() if target != present[name]}
-        if wanted:
-            moves[topic.name] = {name: plan_move(present[name], (), target) for name, target in wanted.items()}
-    # A partition that only the controller's id was to hold has a replica now, and can have a leader.
+        # Without a broker that can replace the id there is no move to start.
+        targets = {name: target for name, target in repaired.items() if target != present[name]}
+        if targets:
+            moves[topic.name] = {name: plan_move(present[name], (), target) for name, target in targets.items()}
+    # A partition that was assigned only to the controller's id now has a replica that can lead.
     then = (events.RepairPartitions(frozenset(moves)),) if moves else ()
     return decision(*(changes.MovesStarted(name, of_topic) for name, of_topic in moves.items()), then=then)
 
@@ -77,7 +71,7 @@ def _has_records(cluster: Cluster, row: int) -> bool:
 
 
 def build_topic_added(cluster: Cluster, record: events.TopicRecord, *, repaired: bool = True) -> changes.TopicAdded:
-    """Turn what was found into a change, repaired where it names the controller unless that is left for later."""
+    """Return the change that adds a topic as found, without the controller's id in its assignment unless `repaired` is false."""
     replicas = (
         repair(record.replicas, cluster.controller_id, tuple(sorted(cluster.may_lead())))
         if repaired
@@ -113,18 +107,18 @@ def repair(assignment: Mapping[int, Replicas], controller_id: int, live: Replica
     repaired: dict[int, Replicas] = {}
     for partition, replicas in assignment.items():
         chosen = list(replicas)
-        for place, replica in enumerate(replicas):
+        for position, replica in enumerate(replicas):
             if replica == controller_id:
                 free = [broker for broker in live if broker not in chosen]
-                chosen[place] = min(free, key=lambda broker: (load[broker], broker), default=controller_id)
-                load[chosen[place]] += 1
-        # Where no broker lives that could take its place, it stays until one does: a partition needs a replica.
+                chosen[position] = min(free, key=lambda broker: (load[broker], broker), default=controller_id)
+                load[chosen[position]] += 1
+        # A partition needs a replica, so the id stays until a live broker can replace it.
         repaired[partition] = without(chosen, (controller_id,)) or replicas
     return repaired
 
 
 def decide_topics_changed(cluster: Cluster, event: events.TopicsChanged) -> Decision[None]:
-    """Take in what is written of topics, or undo it where a topic is to be deleted."""
+    """Apply assignments as they are written, or restore the known ones of topics that are queued for deletion."""
     made: list[changes.Change] = []
     replaced: list[events.TopicRecord] = []
     for record in event.topics:
@@ -134,7 +128,7 @@ def decide_topics_changed(cluster: Cluster, event: events.TopicsChanged) -> Deci
         if None not in {topic.topic_id, record.topic_id} and topic.topic_id != record.topic_id:
             replaced.append(record)
         elif record.version <= topic.version:
-            continue  # Known already, since the event was decided before.
+            continue  # Applied by an earlier decision about this event.
         elif record.name in cluster.deletions and _adds_partitions(cluster, record):
             made.append(changes.AssignmentRestored(record.name, record.version))
         else:
@@ -151,7 +145,7 @@ def decide_topics_changed(cluster: Cluster, event: events.TopicsChanged) -> Deci
 
 
 def build_topic_observed(record: events.TopicRecord) -> changes.TopicObserved:
-    """Turn what is written of a known topic into a change."""
+    """Return the change that applies the written assignment of a known topic."""
     return changes.TopicObserved(
         record.name, record.replicas, record.adding, record.removing, record.version, record.topic_id
     )
@@ -162,7 +156,7 @@ def _adds_partitions(cluster: Cluster, record: events.TopicRecord) -> bool:
 
 
 def topics_without_id(cluster: Cluster) -> Iterator[str]:
-    """Name the topics that have no id and are to stay."""
+    """Return the topics without an id that are not queued for deletion."""
     return (
         topic.name
         for topic in cluster.topics.values()
@@ -171,7 +165,7 @@ def topics_without_id(cluster: Cluster) -> Iterator[str]:
 
 
 def decide_assign_topic_ids(cluster: Cluster, event: events.AssignTopicIds) -> Decision[None]:
-    """Assign the ids that were drawn, except to topics that have an id already or are to be deleted."""
+    """Assign the generated ids, except to topics that have an id or are queued for deletion."""
     missing = frozenset(topics_without_id(cluster))
     return decision(
         *(changes.TopicIdAssigned(name, topic_id) for name, topic_id in event.ids.items() if name in missing)

@@ -1,12 +1,12 @@
-"""What brokers are told about a committed change.
+"""Requests to brokers that follow from committed changes.
 
 The order within one change is Kafka's (ControllerBrokerRequestBatch): LeaderAndIsr to the replicas, then UpdateMetadata to
-everybody. A new broker first hears who is alive, since a follower looks its leader's address up there (protocol notes, Z32, Z40).
+all brokers. A new broker gets the live brokers first, since a follower reads its leader's address from them (protocol notes, Z32, Z40).
 
-A partition that leaves brokers behind (a move that has its target in sync) tells these to delete, after the others know:
-this follows from the committed change and never from the wish, so a refused write deletes nothing (C9).
+When a move has its target in sync, the brokers of removed replicas get requests to delete them, after the other brokers have got the
+new state. These requests follow from the committed change and not from the decision, so a refused write deletes nothing (C9).
 
-Leaves out the StopReplica of deletions and of controlled shutdown: the deciding modules ask for these.
+StopReplica requests of topic deletion and of controlled shutdown are in the modules that decide about these.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -23,13 +23,13 @@ from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, Se
 
 
 def apply_and_build_requests(cluster: Cluster, change: changes.Change) -> tuple[Send, ...]:
-    """Apply a committed change and say what brokers have to hear of it."""
+    """Apply a committed change and return the requests that follow from it."""
     if isinstance(change, changes.StatesObserved):
-        return _tell_what_was_found(cluster, change)
+        return _apply_observed_states(cluster, change)
     if isinstance(change, changes.OfflineReplicasObserved):
-        return _tell_who_is_offline(cluster, change)
+        return _apply_offline_replicas(cluster, change)
     if isinstance(change, changes.TopicIdAssigned | changes.TopicObserved):
-        return _send_new_topic_id(cluster, change)
+        return _apply_topic_id(cluster, change)
     if not isinstance(change, changes.PartitionStates):
         apply(cluster, change)
         return ()
@@ -41,30 +41,34 @@ def apply_and_build_requests(cluster: Cluster, change: changes.Change) -> tuple[
     return (*sends, *stop_removed_replicas(cluster, change.rows.tolist(), cluster.unfenced()))
 
 
-def _tell_what_was_found(cluster: Cluster, change: changes.StatesObserved) -> tuple[Send, ...]:
-    """Apply states as they were found written, and tell of those that are others than were known.
+def _apply_observed_states(cluster: Cluster, change: changes.StatesObserved) -> tuple[Send, ...]:
+    """Apply states as found written, and send those that differ from the known ones.
 
-    They may be our own: written, and the connection went before we heard of it. Then nobody else will tell them, and once
-    they are known nothing is left to decide.
+    They may be this controller's own writes whose results were lost with the connection. No other process sends them then, and once
+    they are known there is nothing left to decide.
     """
-    before = cluster.columns.partition_epoch[change.rows], cluster.columns.leader_epoch[change.rows]
-    first_state = before[0] == NO_EPOCH
+    partition_epoch = cluster.columns.partition_epoch[change.rows]
+    leader_epoch = cluster.columns.leader_epoch[change.rows]
+    first_state = partition_epoch == NO_EPOCH
     apply(cluster, change)
     in_service = np.isin(change.rows, cluster.without_pending_deletion(change.rows))
-    led_anew = in_service & (change.leader_epoch != before[1])
-    changed = in_service & ~led_anew & (change.partition_epoch != before[0])
+    new_leader_epoch = in_service & (change.leader_epoch != leader_epoch)
+    changed = in_service & ~new_leader_epoch & (change.partition_epoch != partition_epoch)
     return (
         *state_requests(
-            cluster, change.rows[led_anew], changes.RequestsToBrokers.LEADER_AND_ISR, first_state[led_anew]
+            cluster,
+            change.rows[new_leader_epoch],
+            changes.RequestsToBrokers.LEADER_AND_ISR,
+            first_state[new_leader_epoch],
         ),
         *state_requests(cluster, change.rows[changed], changes.RequestsToBrokers.METADATA_ONLY),
     )
 
 
-def _send_new_topic_id(cluster: Cluster, change: changes.TopicIdAssigned | changes.TopicObserved) -> tuple[Send, ...]:
-    """Apply a change of a topic, and send the topic's id to the brokers if it had none before.
+def _apply_topic_id(cluster: Cluster, change: changes.TopicIdAssigned | changes.TopicObserved) -> tuple[Send, ...]:
+    """Apply a change of a topic, and send the topic's id to brokers if it had none before.
 
-    Brokers take the id from a LeaderAndIsr under the leader epoch that they know (ReplicaManager.becomeLeaderOrFollower).
+    Brokers accept the id from a LeaderAndIsr with the leader epoch that they know (ReplicaManager.becomeLeaderOrFollower).
     """
     topic = cluster.topics[change.topic if isinstance(change, changes.TopicIdAssigned) else change.name]
     had_id = topic.topic_id is not None
@@ -77,10 +81,10 @@ def _send_new_topic_id(cluster: Cluster, change: changes.TopicIdAssigned | chang
     )
 
 
-def _tell_who_is_offline(cluster: Cluster, change: changes.OfflineReplicasObserved) -> tuple[Send, ...]:
-    """Apply what became of replicas in failed log directories, and tell everybody: it need change no leader and no ISR.
+def _apply_offline_replicas(cluster: Cluster, change: changes.OfflineReplicasObserved) -> tuple[Send, ...]:
+    """Apply offline and refused replicas, and send the partitions to all brokers even if no leader or ISR changes.
 
-    After a take-over they are out of both already, and brokers were told of all partitions as if every replica were there.
+    After a takeover these replicas may already be out of both, and brokers got all partitions as if every replica were online.
     """
     apply(cluster, change)
     found = (cluster.row_of(*name) for name in (*change.offline, *change.online, *change.refused))
@@ -89,20 +93,19 @@ def _tell_who_is_offline(cluster: Cluster, change: changes.OfflineReplicasObserv
 
 
 def stop_removed_replicas(cluster: Cluster, rows: Iterable[int], brokers: Container[int]) -> Iterator[Send]:
-    """Tell those of the brokers that moved partitions leave to delete their replicas, one request a broker."""
+    """Return the requests to delete replicas that moved away from these brokers, one request per broker."""
     waiting = ((row, broker) for row in rows for broker in cluster.moves[row].waiting)
     return _delete_replicas(cluster, ((row, broker) for row, broker in waiting if broker in brokers))
 
 
 def stop_stray_replicas(cluster: Cluster, brokers: Container[int]) -> Iterator[Send]:
-    """Tell brokers that came back to delete what moved away from them, while they were there or away.
+    """Return the requests to brokers that came back to delete replicas that have moved away from them.
 
-    One that was only frozen still takes itself for the leader, and has producers wait for a high watermark that no follower
-    will raise.
+    A broker that was only frozen still acts as leader, and its producers wait for a high watermark that no follower raises.
     """
-    left = [(row, broker) for row, move in cluster.moves.items() for broker in move.waiting]
-    left += [(row, broker) for row, away in cluster.stray_replicas.items() for broker in sorted(away)]
-    return _delete_replicas(cluster, ((row, broker) for row, broker in left if broker in brokers))
+    replicas = [(row, broker) for row, move in cluster.moves.items() for broker in move.waiting]
+    replicas += [(row, broker) for row, stray in cluster.stray_replicas.items() for broker in sorted(stray)]
+    return _delete_replicas(cluster, ((row, broker) for row, broker in replicas if broker in brokers))
 
 
 def _delete_replicas(cluster: Cluster, replicas: Iterable[tuple[int, int]]) -> Iterator[Send]:
@@ -110,49 +113,49 @@ def _delete_replicas(cluster: Cluster, replicas: Iterable[tuple[int, int]]) -> I
     for row, broker in replicas:
         epoch = int(cluster.columns.leader_epoch[row])
         by_broker.setdefault(broker, []).append((cluster.name_of(row), epoch))
-    for broker, left in by_broker.items():
-        names, epochs = zip(*left, strict=True)
+    for broker, partitions in by_broker.items():
+        names, epochs = zip(*partitions, strict=True)
         yield SendStopReplica(broker, names, epochs, delete=True)
 
 
 def state_requests(
     cluster: Cluster, rows: IntArray, requests: changes.RequestsToBrokers, first_state: BoolArray | None = None
 ) -> tuple[Send, ...]:
-    """Tell replicas and everybody the present state of rows."""
-    everybody = tuple(sorted(cluster.unfenced()))
-    if not len(rows) or not everybody:
+    """Return the requests that send the present state of rows to replicas and to all brokers."""
+    brokers = tuple(sorted(cluster.unfenced()))
+    if not len(rows) or not brokers:
         return ()
-    metadata = SendMetadata(everybody, rows)
+    metadata = SendMetadata(brokers, rows)
     if requests is changes.RequestsToBrokers.METADATA_ONLY:
         return (metadata,)
-    return (*leader_and_isr_requests(cluster, everybody, rows, first_state), metadata)
+    return (*leader_and_isr_requests(cluster, brokers, rows, first_state), metadata)
 
 
 def leader_and_isr_requests(
     cluster: Cluster, brokers: Iterable[int], rows: IntArray, first_state: BoolArray | None = None
 ) -> Iterator[SendLeaderAndIsr]:
-    """Tell each broker the present state of those rows that it holds a replica of; nothing to one that holds none."""
+    """Return a request per broker with the present state of the rows of which it has replicas; none for a broker without any."""
     replicas = cluster.columns.replicas[rows]
     for broker in brokers:
         hosted = any_of(replicas == broker)
         if not hosted.any():
             continue
-        mine = rows[hosted]
-        is_new = np.zeros(len(mine), dtype=np.bool_) if first_state is None else first_state[hosted]
+        rows_of_broker = rows[hosted]
+        is_new = np.zeros(len(rows_of_broker), dtype=np.bool_) if first_state is None else first_state[hosted]
         if cluster.moves:
-            added = [_is_being_added(cluster, row, broker) for row in mine.tolist()]
+            added = [_is_being_added(cluster, row, broker) for row in rows_of_broker.tolist()]
             is_new = is_new | np.array(added, dtype=np.bool_)
-        yield SendLeaderAndIsr(broker, mine, is_new)
+        yield SendLeaderAndIsr(broker, rows_of_broker, is_new)
 
 
 def _is_being_added(cluster: Cluster, row: int, broker: int) -> bool:
-    """Whether a move brings a replica in: at its end the replica is in sync, and new no more."""
+    """Whether a move is adding a replica. From stage REMOVING on the replica is in sync and not new."""
     move = cluster.moves.get(row)
     return move is not None and move.stage is not MoveStage.REMOVING and broker in move.adding
 
 
 def full_metadata_request(cluster: Cluster, brokers: tuple[int, ...]) -> SendMetadata:
-    """Tell brokers all that there is: every live broker and every partition that has a state."""
+    """Return the request with the full state: every live broker and every partition that has a state."""
     rows = cluster.columns.used()
     with_state = rows[cluster.columns.partition_epoch[rows] != NO_EPOCH]
     return SendMetadata(brokers, cluster.without_pending_deletion(with_state))

@@ -1,9 +1,9 @@
-"""Registered brokers: what brokers are sent when they come, leave or restart, and when a controller becomes active.
+"""Broker registrations: requests and follow-up events when brokers start, stop or restart, and when a controller becomes active.
 
-Brokers' registrations are read as a level. A broker that left, or is back under another epoch (it restarted: what it had not
-written is lost), is first taken out: `RepairPartitions` then elects without it. Only after that are new brokers added.
+Registrations are read as a level. A broker that left, or registered again with another epoch (it restarted and lost unflushed records),
+is first removed, and `RepairPartitions` elects without it. New brokers are added only after that.
 
-A broker without the inter-broker listener counts as down: Kafka's controller fails to add it, too
+A broker without the inter-broker listener counts as offline: Kafka's controller fails to add it, too
 (ControllerChannelManager.addNewBroker needs the endpoint of that listener).
 """
 
@@ -28,60 +28,60 @@ CHECK_EVERYTHING: tuple[events.Event, ...] = (
     events.AdvanceMoves(),
     events.AdvanceDeletions(retry=True),
 )
-"""What may be possible after a take-over, or with a broker more. Leaders come first: moves and deletions need them."""
+"""Checks after a takeover, or after a broker was added. Elections come first: moves and deletions need leaders."""
 
 
 def decide_activated(cluster: Cluster) -> Decision[None]:
-    """Tell every broker all that there is, then mend what happened while nobody held the cluster."""
+    """Send the full state to every broker, then repair what changed while no controller was active."""
     brokers = tuple(sorted(cluster.unfenced()))
     sends: list[Send] = [full_metadata_request(cluster, brokers), *leader_and_isr_for_hosted(cluster, brokers)]
     return decision(sends=sends if brokers else (), then=CHECK_EVERYTHING)
 
 
 def decide_brokers_read(cluster: Cluster, event: events.BrokersRead) -> Decision[None]:
-    """Take out the brokers that left or bounced, else add those that are new."""
+    """Remove the brokers that left or restarted; if there are none, add the new ones."""
     read = {broker.id: broker for broker in event.brokers}
-    gone = {
+    removed = {
         broker_id
         for broker_id, known in cluster.brokers.items()
         if broker_id not in read or read[broker_id].epoch != known.epoch
     }
-    if gone:
-        return _take_out(cluster, gone, event)
+    if removed:
+        return _remove_brokers(cluster, removed, event)
     staying = tuple(sorted(cluster.brokers))
     added = tuple(sorted(set(read) - set(staying)))
     unreachable = {broker.id: broker for broker in event.unreachable}
     is_same = all(read[broker_id] == known for broker_id, known in cluster.brokers.items())
     if not added and is_same and unreachable == cluster.unreachable:
         return decision(then=(events.AdvanceMoves(), events.AdvanceDeletions()))
-    sends: list[Send] = [_who_lives(staying)]
+    sends: list[Send] = [_live_brokers_request(staying)]
     if added:
-        left_behind = stop_stray_replicas(cluster, added)
-        sends += [full_metadata_request(cluster, added), *leader_and_isr_for_hosted(cluster, added), *left_behind]
+        stops = stop_stray_replicas(cluster, added)
+        sends += [full_metadata_request(cluster, added), *leader_and_isr_for_hosted(cluster, added), *stops]
     observed = changes.BrokersObserved(event.brokers, event.unreachable)
     return decision(observed, sends=sends, then=CHECK_EVERYTHING)
 
 
-def _take_out(cluster: Cluster, gone: set[int], event: events.BrokersRead) -> Decision[None]:
-    """Go on without brokers. What they had been told and had not answered, those that bounced are told again."""
-    staying = tuple(broker for broker in cluster.brokers.values() if broker.id not in gone)
+def _remove_brokers(cluster: Cluster, removed: set[int], event: events.BrokersRead) -> Decision[None]:
+    """Remove brokers. Those that restarted get unanswered requests to delete replicas again when they are added."""
+    staying = tuple(broker for broker in cluster.brokers.values() if broker.id not in removed)
     deletions = [
-        changes.DeletionBlocked(name, f"brokers {sorted(gone)} are away")
+        changes.DeletionBlocked(name, f"brokers {sorted(removed)} are offline")
         for name, deletion in cluster.deletions.items()
-        if not gone.isdisjoint(deletion.waiting)
+        if not removed.isdisjoint(deletion.waiting)
     ]
-    told = _who_lives(tuple(sorted(broker.id for broker in staying)))
+    live_brokers = _live_brokers_request(tuple(sorted(broker.id for broker in staying)))
     observed = changes.BrokersObserved(staying, event.unreachable)
-    return decision(observed, *deletions, sends=[told], then=(events.RepairPartitions(), event))
+    return decision(observed, *deletions, sends=[live_brokers], then=(events.RepairPartitions(), event))
 
 
-def _who_lives(brokers: tuple[int, ...]) -> SendMetadata:
-    """Tell brokers who is alive, and nothing of partitions."""
+def _live_brokers_request(brokers: tuple[int, ...]) -> SendMetadata:
+    """Return the request with the live brokers and without partitions."""
     return SendMetadata(brokers, np.zeros(0, dtype=np.int32))
 
 
 def leader_and_isr_for_hosted(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
-    """Tell each broker to lead or follow all that it has replicas of."""
+    """Return a request per broker to lead or follow all partitions of which it has replicas."""
     rows = cluster.columns.hosted_by(cluster.columns.flags(brokers))
     with_state = cluster.without_pending_deletion(rows[cluster.columns.partition_epoch[rows] != NO_EPOCH])
     return leader_and_isr_requests(cluster, brokers, with_state)

@@ -1,10 +1,10 @@
-"""Operations that each API needs in ZooKeeper mode, where the controller answers a request itself or relays it to a broker.
+"""Authorization of each API in ZooKeeper mode, where the controller serves a request or relays it to a broker.
 
-Served requests that are judged topic by topic have no row of needs here: their screens judge them (screens). A relayed request goes
-out under the controller's own name, so all that a broker would judge is judged here; a broker answers part of a request, or leaves out
-of its answer what its caller may not see, where here the whole is refused.
+Served requests that are authorized per topic have no operations here (`shell.admin.topic_authorization`). A relayed request is sent with the
+controller's principal, so everything that a broker would authorize is authorized here. Where a broker would process the authorized
+part of a request, or omit unauthorized parts of the response, the whole request is refused here.
 
-Source: KafkaApis of Kafka 3.9.2. Leaves out the requests between servers, which are served or refused.
+Source: KafkaApis of Kafka 3.9.2.
 """
 
 from kafka_node.authorization.acl import Operation as Op
@@ -16,20 +16,20 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
 SCREENED: Row = ()
-"""Each topic is judged by itself: see screens."""
+"""Each topic is authorized separately: see `shell.admin.topic_authorization`."""
 
 ADD_PARTITIONS_OF_BROKERS_FROM = 4
-"""AddPartitionsToTxn: from this version on, it is asked by brokers for their clients (KIP-890)."""
+"""AddPartitionsToTxn: from this version on, brokers send it for their clients (KIP-890)."""
 GROUP_KEY, TRANSACTION_KEY = 0, 1
-"""FindCoordinator's key types; any other is asked for by brokers."""
+"""FindCoordinator's key types; only brokers use others."""
 TOPIC_RESOURCE, GROUP_RESOURCE = 2, 32
 """ConfigResource.Type."""
 CONSUMER = -1
-"""Who fetches as a replica gives its broker id."""
+"""Replica id of consumers; a replica sends its broker id."""
 
 _TOKEN = Never(
     ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
-    "a token would belong to the controller that passes the request on: ask a broker",
+    "a token would belong to the controller that relays the request: send the request to a broker",
 )
 
 
@@ -38,8 +38,8 @@ def _fetch(_: int, body: Body) -> tuple[Need, ...]:
     if replica != CONSUMER:
         return (on_cluster(Op.CLUSTER_ACTION),)
     if body["session_id"]:
-        # A session holds topics that earlier requests named: who asks for all of them each time is judged each time.
-        return (Never(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, "what a fetch session holds cannot be judged"),)
+        # A session contains topics of earlier requests. Without one, each request lists all topics and is authorized for them.
+        return (Never(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, "the topics of a fetch session cannot be authorized"),)
     return (On(Op.READ, Of.TOPIC, "topics.topic", "topics.topic_id"),)
 
 
@@ -118,8 +118,8 @@ NEEDS: Table = {
     ApiKey.OFFSET_FETCH: _offset_fetch,
     ApiKey.FIND_COORDINATOR: _find_coordinator,
     ApiKey.DESCRIBE_GROUPS: (On(Op.DESCRIBE, Of.GROUP, "groups"),),
-    ApiKey.LIST_GROUPS: OPEN,  # the controller's own answer is an empty list
-    # Whoever comes here has proven who it is, or cannot: a broker's opinion of it would count for nothing here.
+    ApiKey.LIST_GROUPS: OPEN,  # The controller returns an empty list.
+    # Authentication takes place before: a broker's result would have no effect here.
     ApiKey.SASL_HANDSHAKE: (Never(ErrorCode.ILLEGAL_SASL_STATE, "this listener does not speak SASL"),),
     ApiKey.SASL_AUTHENTICATE: (Never(ErrorCode.ILLEGAL_SASL_STATE, "this listener does not speak SASL"),),
     ApiKey.DELETE_RECORDS: (On(Op.DELETE, Of.TOPIC, "topics.name"),),
@@ -144,7 +144,7 @@ NEEDS: Table = {
         On(Op.DESCRIBE, Of.TRANSACTIONAL_ID, "transactional_ids"),
         OnAll(Op.DESCRIBE, Of.TOPIC),
     ),
-    ApiKey.LIST_TRANSACTIONS: OPEN,  # likewise
+    ApiKey.LIST_TRANSACTIONS: OPEN,  # The controller returns an empty list.
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _consumer_group_heartbeat,
     ApiKey.CONSUMER_GROUP_DESCRIBE: (On(Op.DESCRIBE, Of.GROUP, "group_ids"),),
     ApiKey.SHARE_GROUP_HEARTBEAT: (
@@ -160,4 +160,4 @@ NEEDS: Table = {
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: (NEWER,),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: (NEWER,),
 }
-"""Every API that a caller may send here, served or relayed: the needs are the same in both cases."""
+"""Required operations of every API that clients may send, served or relayed."""

@@ -1,17 +1,17 @@
-"""Stray logs: what brokers hold and no assignment explains.
+"""Stray logs: logs on brokers that no assignment explains.
 
-They come about where a broker was away when a partition left it, or where a controller was relieved between writing an
-assignment and deleting the logs outside it. Three rules, each conservative:
+They remain if a broker was offline when a partition moved away from it, or if a controller lost controllership between writing an
+assignment and deleting the logs outside it. Three conservative rules:
 
-    refused as INCONSISTENT_TOPIC_ID    The log belongs to an earlier topic of that name. It is deleted where this controller
-                                        deleted a topic of that name in this term, another member of the ISR has taken the
-                                        partition on, and the broker is not in the ISR. After the
-                                        answer the leader epoch is raised, so that the broker begins with an empty log.
-    listed, of an unassigned partition  It is deleted where the partition is healthy: a live leader, every replica in sync, no
-                                        move, no deletion. From then on it counts as left behind until the broker answers.
-    listed, of an unknown topic         It is deleted where this controller deleted that topic in this term, else only reported.
+    refused with INCONSISTENT_TOPIC_ID  The log belongs to an earlier topic of that name. It is deleted if this controller
+                                        deleted a topic of that name in this term, another member of the ISR has accepted the
+                                        partition, and the broker is not in the ISR. After the response the leader epoch is
+                                        raised, so that the broker starts with an empty log.
+    listed, partition not assigned      The log is deleted if the partition is healthy: a live leader, every replica in sync, no
+                                        move, no deletion. It then counts as a stray replica until the broker answers.
+    listed, unknown topic               The log is deleted if this controller deleted that topic in this term, else only reported.
 
-Why these are safe: docs/adr/0014 and 0015. Leaves out listing logs (`shell.brokers.log_survey`).
+docs/adr/0014 and 0015 explain why these are safe. `shell.log_survey` lists the logs.
 """
 
 from collections.abc import Iterable
@@ -31,33 +31,33 @@ STALE_LOG = ErrorCode.INCONSISTENT_TOPIC_ID.name
 
 
 class LogKind(Enum):
-    """What a log is that its broker lists."""
+    """Classification of a log that a broker lists."""
 
     NO = "no"
-    """Assigned, or something that is under way explains it."""
+    """Not stray: assigned, or explained by a running move or deletion."""
     LEFT_BEHIND = "left behind"
-    """Of a partition that is healthy without it."""
+    """Of a partition that is not assigned to the broker and is healthy."""
     DELETED = "deleted"
     """Of a topic that this controller deleted."""
     WAITS = "waits"
-    """Of a partition that is assigned elsewhere and is not healthy: the log is kept until it is."""
+    """Of a partition that is not assigned to the broker and is not healthy: the log is kept until it is."""
     UNKNOWN = "unknown"
-    """Of a topic or a partition that is not known: nobody can tell that it is not needed."""
+    """Of an unknown topic or partition: the log may still be needed."""
 
 
 def decide_replace_stale_logs(cluster: Cluster, event: events.ReplaceStaleLogs) -> Decision[None]:
-    """Delete logs of earlier topics that are in the way of replicas; where that is not safe the replica stays refused."""
-    if not _is_present(cluster, event.broker, event.broker_epoch):
+    """Delete logs of earlier topics that prevent replicas; if that is not safe, the replica stays refused."""
+    if not _is_registered(cluster, event.broker, event.broker_epoch):
         return decision()
     names = tuple(name for name in event.partitions if _is_replaceable(cluster, event.broker, name))
     return decision(sends=_delete(event.broker, [(name, EPOCH_DURING_DELETE) for name in names]))
 
 
 def _is_replaceable(cluster: Cluster, broker: int, name: TopicPartition) -> bool:
-    """Whether what a broker holds under a partition's name is garbage, and nothing of the present topic.
+    """Whether a broker's log of a partition is garbage and does not belong to the present topic.
 
-    The broker answered that its log has another id than the topic. A topic of that name was deleted in this term, so no topic
-    with the log's id is left. The broker is not in the ISR, so the present topic does not count on it.
+    The broker reported that its log has another id than the topic. A topic of that name was deleted in this term, so no topic
+    with the log's id exists. The broker is not in the ISR, so the present topic does not depend on it.
     """
     row = cluster.row_of(*name)
     return (
@@ -73,7 +73,7 @@ def _is_replaceable(cluster: Cluster, broker: int, name: TopicPartition) -> bool
 
 
 def deleted_stale_logs(cluster: Cluster, event: events.StopReplicaAnswered) -> changes.PartitionStates | None:
-    """Raise the leader epoch of partitions whose replica a broker refused and whose old log it has deleted now."""
+    """Raise the leader epoch of partitions whose replica a broker refused and whose old log it has now deleted."""
     if not cluster.refused_replicas:
         return None
     rows = [
@@ -89,7 +89,7 @@ def deleted_stale_logs(cluster: Cluster, event: events.StopReplicaAnswered) -> c
 
 
 def classify_log(cluster: Cluster, broker: int, name: TopicPartition) -> LogKind:
-    """Judge one log by the present state."""
+    """Classify one log by the present state."""
     if name.topic in cluster.deletions:
         return LogKind.NO
     row = cluster.row_of(*name)
@@ -105,33 +105,34 @@ def classify_log(cluster: Cluster, broker: int, name: TopicPartition) -> LogKind
 
 
 def decide_stray_logs_found(cluster: Cluster, event: events.StrayLogsFound) -> Decision[None]:
-    """Have a broker delete logs that belong to nothing, judged anew by the present state."""
-    if not _is_present(cluster, event.broker, event.broker_epoch):
+    """Delete stray logs of a broker, classified again by the present state."""
+    if not _is_registered(cluster, event.broker, event.broker_epoch):
         return decision()
-    left: list[tuple[TopicPartition, int]] = []
+    unassigned: list[tuple[TopicPartition, int]] = []
     deleted: list[tuple[TopicPartition, int]] = []
     for name in event.partitions:
         kind, row = classify_log(cluster, event.broker, name), cluster.row_of(*name)
         if kind is LogKind.LEFT_BEHIND and row is not None:
-            left.append((name, int(cluster.columns.leader_epoch[row])))
+            unassigned.append((name, int(cluster.columns.leader_epoch[row])))
         elif kind is LogKind.DELETED:
             deleted.append((name, EPOCH_DURING_DELETE))
-    known = changes.StrayReplicasObserved(event.broker, tuple(name for name, _ in left)) if left else None
-    return decision(known, sends=_delete(event.broker, [*left, *deleted]))
+    names = tuple(name for name, _ in unassigned)
+    observed = changes.StrayReplicasObserved(event.broker, names) if names else None
+    return decision(observed, sends=_delete(event.broker, [*unassigned, *deleted]))
 
 
 def decide_unregister_broker(cluster: Cluster, event: events.UnregisterBroker) -> Decision[Failure | None]:
-    """Stop waiting for the logs that partitions left on a broker; should it return, its logs are compared and deleted."""
+    """Stop waiting for stray replicas of an offline broker; if it returns, its logs are compared with the assignments."""
     if event.broker in cluster.unfenced():
         words = f"Broker {event.broker} is running. Stop it before it is unregistered."
         return Decision(reply=Failure(ErrorCode.INVALID_REQUEST, words))
     if not any(event.broker in brokers for brokers in cluster.stray_replicas.values()):
-        words = f"Broker {event.broker} is not registered, and no partition left a replica on it."
+        words = f"Broker {event.broker} is not registered, and no stray replica on it is known."
         return Decision(reply=Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, words))
     return Decision((changes.BrokerUnregistered(event.broker),), then=(events.AdvanceDeletions(),))
 
 
-def _is_present(cluster: Cluster, broker: int, epoch: int) -> bool:
+def _is_registered(cluster: Cluster, broker: int, epoch: int) -> bool:
     known = cluster.brokers.get(broker)
     return known is not None and known.epoch == epoch
 

@@ -71,7 +71,7 @@ async def test_a_controller_that_hangs_is_followed_by_another(zookeeper: ZooKeep
             time.sleep(1)  # noqa: ASYNC251 - still blocked
             assert blocked.active is not None, "the blocked loop has not run yet"
             await until(lambda: blocked.active is None)
-            await until(lambda: blocked._lives.connected)
+            await until(lambda: blocked._sessions.connected)
             assert other.active is not None
             assert blocked.active is None
             assert blocked._loop_watch.given_up == 1

@@ -1,4 +1,4 @@
-"""Kafka's requests to events of the core, and its replies to responses: one module for each family of APIs.
+"""Handlers of the APIs that the controller answers itself: requests become events of the core, and replies become responses.
 
-Leaves out deciding (the core), who may ask (authorization), and requests that the controller does not own (the relay).
+There is one module for each family of APIs.
 """

@@ -1,9 +1,10 @@
-"""CreateAcls, DeleteAcls and DescribeAcls, versions 0 to 3: each ACL, each filter on its own.
+"""CreateAcls, DeleteAcls and DescribeAcls, versions 0 to 3.
 
-ACLs belong to no tenure: any process with a session changes them, as any broker does. Version 0 knows literal patterns alone, which
-is the default of the field that it lacks. Without an authorizer the answer is SECURITY_DISABLED.
+Each ACL and each filter succeeds or fails separately. Any process that is connected to the store answers, as any broker does; it need
+not be the controller. Version 0 has literal patterns only, which is the default of the field that it lacks. Without an authorizer the
+answer is SECURITY_DISABLED.
 
-Source: AclApis, AclAuthorizer.createAcls and deleteAcls. Leaves out the store (metadata_stores) and who may ask.
+Source: AclApis, AclAuthorizer.createAcls and deleteAcls.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from controller_core.shell.admin.outcomes import Outcome, error_fields, timed_out
-from controller_core.shell.front.handler import OwnHandler
+from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import AclCache, AclStore
 from kafka_node.authorization import acl
 from kafka_node.context import RequestContext
@@ -24,33 +25,36 @@ from kafka_wire.net.server import CloseConnection
 _E = TypeVar("_E", acl.ResourceType, acl.PatternType, acl.Operation, acl.Permission)
 
 NO_AUTHORIZER = Failure(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-NO_SESSION = timed_out(
-    "There is no session with ZooKeeper at the moment, where ACLs are kept; the request may be sent again."
+STORE_UNAVAILABLE = timed_out(
+    "ACLs cannot be changed at the moment: the metadata store is not available. Retry the request."
 )
 
 
 class AclService:
-    """What the handlers work on: the ACLs that are known, and who changes them while there is a session."""
+    """ACLs as the handlers use them: `known` for reading, `store` for changes.
 
-    def __init__(self, known: AclCache, keeper: Callable[[], AclStore | None]) -> None:
+    `store` returns None while the store is not available.
+    """
+
+    def __init__(self, known: AclCache, store: Callable[[], AclStore | None]) -> None:
         self.known = known
-        self._keeper = keeper
+        self._store = store
 
     async def add(self, bindings: Iterable[acl.Binding]) -> dict[acl.Binding, Outcome]:
-        """Write bindings, each pattern's in one change; tells what became of each."""
+        """Add bindings, one write per pattern. Returns the outcome of each binding."""
 
-        def plus(wanted: frozenset[acl.Entry], now: frozenset[acl.Entry]) -> frozenset[acl.Entry]:
-            return now | wanted
+        def add(added: frozenset[acl.Entry], present: frozenset[acl.Entry]) -> frozenset[acl.Entry]:
+            return present | added
 
-        return await self._change(bindings, plus)
+        return await self._change(bindings, add)
 
     async def remove(self, bindings: Iterable[acl.Binding]) -> dict[acl.Binding, Outcome]:
-        """Remove bindings, likewise; one that is gone already is removed."""
+        """Remove bindings, one write per pattern. A binding that does not exist counts as removed."""
 
-        def minus(unwanted: frozenset[acl.Entry], now: frozenset[acl.Entry]) -> frozenset[acl.Entry]:
-            return now - unwanted
+        def remove(removed: frozenset[acl.Entry], present: frozenset[acl.Entry]) -> frozenset[acl.Entry]:
+            return present - removed
 
-        return await self._change(bindings, minus)
+        return await self._change(bindings, remove)
 
     async def _change(
         self,
@@ -62,15 +66,15 @@ class AclService:
             of_pattern.setdefault(binding.pattern, []).append(binding)
         outcomes: dict[acl.Binding, Outcome] = {}
         for pattern, group in of_pattern.items():
-            keeper = self._keeper()
+            store = self._store()
             entries = frozenset(binding.entry for binding in group)
-            failure = NO_SESSION if keeper is None else await keeper.change(pattern, partial(update, entries))
+            failure = STORE_UNAVAILABLE if store is None else await store.change(pattern, partial(update, entries))
             outcomes |= dict.fromkeys(group, failure)
         return outcomes
 
 
-def acl_handlers(service: AclService | None) -> Mapping[ApiKey, OwnHandler]:
-    """Make the three handlers; without a service they say that there is no authorizer."""
+def acl_handlers(service: AclService | None) -> Mapping[ApiKey, RequestHandler]:
+    """Create the three handlers; without a service they answer that there is no authorizer."""
 
     async def create(_: RequestContext, body: Body) -> Body:
         return create_refused(body, NO_AUTHORIZER) if service is None else await create_acls(service, body)
@@ -80,18 +84,18 @@ def acl_handlers(service: AclService | None) -> Mapping[ApiKey, OwnHandler]:
 
     async def describe(_: RequestContext, body: Body) -> Body:
         if service is None:
-            words = "No Authorizer is configured on the broker"
-            return describe_refused(Failure(ErrorCode.SECURITY_DISABLED, words))
+            message = "No Authorizer is configured on the broker"
+            return describe_refused(Failure(ErrorCode.SECURITY_DISABLED, message))
         return describe_acls(service, body)
 
     return {ApiKey.CREATE_ACLS: create, ApiKey.DELETE_ACLS: delete, ApiKey.DESCRIBE_ACLS: describe}
 
 
 async def create_acls(service: AclService, body: Body) -> Body:
-    """Write ACLs; one that cannot be refuses no other."""
-    asked = [_creation(each) for each in body["creations"]]
-    outcomes = await service.add(dict.fromkeys(each for each in asked if isinstance(each, acl.Binding)))
-    return {"results": [error_fields(each if isinstance(each, Failure) else outcomes[each]) for each in asked]}
+    """Create ACLs; an invalid ACL does not affect the others."""
+    requested = [_creation(each) for each in body["creations"]]
+    outcomes = await service.add(dict.fromkeys(each for each in requested if isinstance(each, acl.Binding)))
+    return {"results": [error_fields(each if isinstance(each, Failure) else outcomes[each]) for each in requested]}
 
 
 def create_refused(body: Body, failure: Failure) -> Body:
@@ -104,30 +108,32 @@ def _creation(each: Body) -> acl.Binding | Failure:
     pattern_type = _known(acl.PatternType, each["resource_pattern_type"])
     operation, permission = _known(acl.Operation, each["operation"]), _known(acl.Permission, each["permission_type"])
     name = each["resource_name"]
-    words = None
+    message = None
     if resource_type is acl.ResourceType.CLUSTER and name != acl.CLUSTER_NAME:
-        words = f"The only valid name for the CLUSTER resource is {acl.CLUSTER_NAME}"
+        message = f"The only valid name for the CLUSTER resource is {acl.CLUSTER_NAME}"
     elif not name:
-        words = "Invalid empty resource name"
+        message = "Invalid empty resource name"
     elif min(resource_type, operation, permission) <= acl.ResourceType.ANY or pattern_type < acl.PatternType.LITERAL:
-        words = "An ACL is for one resource type, one operation and one permission, by a literal name or a prefix."
+        message = (
+            "An ACL must have one resource type, one operation, one permission, and a literal or prefixed pattern."
+        )
     elif ":" not in each["principal"]:
-        words = f"expected a string in format principalType:principalName but got {each['principal']}"
-    if words is not None:
-        return Failure(ErrorCode.INVALID_REQUEST, words)
+        message = f"expected a string in format principalType:principalName but got {each['principal']}"
+    if message is not None:
+        return Failure(ErrorCode.INVALID_REQUEST, message)
     pattern = acl.Pattern(resource_type, name, pattern_type)
     return acl.Binding(pattern, acl.Entry(each["principal"], each["host"], operation, permission))
 
 
 async def delete_acls(service: AclService, body: Body) -> Body:
-    """Remove what filters mean; an ACL that several mean is told with the first of them."""
-    left: dict[acl.Binding, None] = {}
+    """Delete the ACLs that match filters; an ACL that matches several filters is listed under the first one."""
+    to_delete: dict[acl.Binding, None] = {}
     found: list[list[acl.Binding]] = []
-    for asked in [_filter(each) for each in body["filters"]]:
-        matching = [binding for binding in service.known.acls.find(asked) if binding not in left]
-        left |= dict.fromkeys(matching)
+    for acl_filter in [_filter(each) for each in body["filters"]]:
+        matching = [binding for binding in service.known.acls.find(acl_filter) if binding not in to_delete]
+        to_delete |= dict.fromkeys(matching)
         found.append(matching)
-    outcomes = await service.remove(left)
+    outcomes = await service.remove(to_delete)
     return {
         "filter_results": [
             {**error_fields(None), "matching_acls": [_matching(each, outcomes[each]) for each in matching]}
@@ -146,7 +152,7 @@ def _matching(binding: acl.Binding, outcome: Outcome) -> Body:
 
 
 def describe_acls(service: AclService, body: Body) -> Body:
-    """List what a filter means. Entries that nobody understands are left out: clients do not take them."""
+    """List the ACLs that match a filter. Entries with unknown values are omitted, since clients reject them."""
     resources: dict[acl.Pattern, list[Body]] = {}
     for binding in service.known.acls.find(_filter(body)):
         if (
@@ -161,7 +167,7 @@ def describe_acls(service: AclService, body: Body) -> Body:
 
 
 def describe_refused(failure: Failure) -> Body:
-    """Answer with an error alone."""
+    """Answer with an error only."""
     return {**error_fields(failure), "resources": []}
 
 
@@ -178,9 +184,9 @@ def _filter(each: Body) -> acl.BindingFilter:
 
 
 def _known(kinds: type[_E], code: int) -> _E:
-    """Read a code; one that is not known is UNKNOWN, and one that says so ends the connection, as in Kafka."""
+    """Read a code. As in Kafka, an unrecognised code is UNKNOWN, and the code of UNKNOWN itself closes the connection."""
     if code == 0:
-        raise CloseConnection(f"it asks for ACLs by an unknown {kinds.__name__}")
+        raise CloseConnection(f"ACL request contains {kinds.__name__} UNKNOWN")
     return kinds(code) if code in {int(each) for each in kinds} else kinds(0)
 
 

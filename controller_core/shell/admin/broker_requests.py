@@ -1,23 +1,17 @@
-"""What brokers ask for themselves: to have their leaderships taken, and producer ids.
+"""Requests that brokers send on their own behalf, and UnregisterBroker.
 
-ControlledShutdown, versions 0 to 3 (KIP-380 brought the broker epoch with version 2); AllocateProducerIds, version 0
-(KIP-730). Source: KafkaApis.handleControlledShutdownRequest, handleAllocateProducerIdsRequest.
-Leaves out AlterPartition: it has its own module.
+- ControlledShutdown, versions 0 to 3; version 2 added the broker epoch (KIP-380).
+- AllocateProducerIds, version 0 (KIP-730).
+- AlterPartition, versions 0 to 3 (KIP-497): a leader requests new ISRs for its partitions. Versions 0 and 1 identify topics by name,
+  versions 2 and 3 by id (KIP-841). Version 3 (KIP-903) has the broker epoch of each ISR member: a member that has restarted since must
+  not join the ISR, because its log may be shorter than the leader assumes. Brokers in ZooKeeper mode send -1, which matches any epoch.
+- UnregisterBroker, version 0: an administrator declares that a broker never returns. In ZooKeeper mode a broker's registration ends with
+  its session. What remains is the deletions of topics that wait because the broker may still hold their logs (`stray_logs`).
+
+Source: KafkaApis.handleControlledShutdownRequest and handleAllocateProducerIdsRequest, KafkaController.alterPartitions,
+Partition.addBrokerEpochToIsr, ControllerApis.handleUnregisterBroker (KRaft).
 """
 
-# MERGED controller_core.shell.admin.broker_requests: """AlterPartition, versions 0 to 3 (KIP-497): a leader asks for other ISRs of its partitions.
-# MERGED controller_core.shell.admin.broker_requests:
-# MERGED controller_core.shell.admin.broker_requests: Versions 0 and 1 name topics, 2 and 3 (KIP-841) give ids; version 3 (KIP-903) tells of each ISR member which life of that
-# MERGED controller_core.shell.admin.broker_requests: broker is meant. A member that lives another life by now is not to join: its log may be shorter than the leader thinks.
-# MERGED controller_core.shell.admin.broker_requests: Brokers in ZooKeeper mode send -1 there, any life.
-# MERGED controller_core.shell.admin.broker_requests:
-# MERGED controller_core.shell.admin.broker_requests: Source: KafkaController.alterPartitions, Partition.addBrokerEpochToIsr. Leaves out all other checks: the core makes them.
-# MERGED controller_core.shell.admin.broker_requests: """
-# MERGED controller_core.shell.admin.broker_requests: """UnregisterBroker, version 0: an operator declares that a broker never returns.
-# MERGED controller_core.shell.admin.broker_requests:
-# MERGED controller_core.shell.admin.broker_requests: In ZooKeeper mode a broker's registration goes with its session. What stays is what waits for it: deletions of topics of which it
-# MERGED controller_core.shell.admin.broker_requests: may still hold logs (`zookeeper_mode.stray_logs`). Source: ControllerApis.handleUnregisterBroker (KRaft).
-# MERGED controller_core.shell.admin.broker_requests: """
 from collections.abc import Iterator, Mapping
 
 from controller_core.decisions.isr import IsrAnswer, PartitionAnswer
@@ -34,9 +28,18 @@ from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
+TOPIC_IDS_FROM = 2
+"""First version of AlterPartition with topic ids and INELIGIBLE_REPLICA; earlier versions get OPERATION_NOT_ATTEMPTED instead."""
+EPOCHS_FROM = 3
+"""First version of AlterPartition with broker epochs of ISR members."""
+RECOVERING = 1
+"""LeaderRecoveryState.RECOVERING (KIP-704)."""
+
+Answers = Mapping[TopicPartition, Failure | PartitionAnswer]
+
 
 async def controlled_shutdown(active: ActiveController, context: RequestContext, body: Body) -> Body:
-    """Take the broker's leaderships, and tell it those that are left: it asks again until there is none."""
+    """Move the broker's leaderships and return the remaining ones; the broker repeats the request until none remain."""
     answer: Failure | Remaining = await active.submit(controlled_shutdown_event(body))
     if isinstance(answer, Failure):
         return controlled_shutdown_refused(context, body, answer)
@@ -44,12 +47,12 @@ async def controlled_shutdown(active: ActiveController, context: RequestContext,
 
 
 def controlled_shutdown_event(body: Body) -> events.ControlledShutdown:
-    """Translate the request; versions 0 and 1 carry no epoch and so have the field's default, not known."""
+    """Translate the request; versions 0 and 1 have no epoch, so the field has its default (unknown)."""
     return events.ControlledShutdown(body["broker_id"], body["broker_epoch"])
 
 
 def controlled_shutdown_response(remaining: Remaining) -> Body:
-    """Name the partitions that the broker still leads."""
+    """List the partitions that the broker still leads."""
     return {
         "error_code": ErrorCode.NONE,
         "remaining_partitions": [
@@ -59,7 +62,7 @@ def controlled_shutdown_response(remaining: Remaining) -> Body:
 
 
 def controlled_shutdown_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
-    """Answer at the top. That the controller is elsewhere Kafka says by another code here (ControllerMovedException)."""
+    """Answer with a top-level error; Kafka's code for NOT_CONTROLLER in this API is that of ControllerMovedException."""
     moved = failure.code == ErrorCode.NOT_CONTROLLER
     return {
         "error_code": ErrorCode.STALE_CONTROLLER_EPOCH if moved else failure.code,
@@ -68,7 +71,7 @@ def controlled_shutdown_refused(_context: RequestContext, _body: Body, failure: 
 
 
 async def allocate_producer_ids(active: ActiveController, context: RequestContext, body: Body) -> Body:
-    """Hand out a block of producer ids."""
+    """Allocate a block of producer ids."""
     answer: Failure | ProducerIdBlock = await active.submit(allocate_producer_ids_event(body))
     if isinstance(answer, Failure):
         return allocate_producer_ids_refused(context, body, answer)
@@ -81,28 +84,19 @@ def allocate_producer_ids_event(body: Body) -> events.AllocateProducerIds:
 
 
 def allocate_producer_ids_response(block: ProducerIdBlock) -> Body:
-    """Name the block."""
+    """Describe the block."""
     return {"error_code": ErrorCode.NONE, "producer_id_start": block.first, "producer_id_len": block.size}
 
 
 def allocate_producer_ids_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
-    """Answer at the top; there is no place for words."""
+    """Answer with a top-level error; the response has no field for a message."""
     return {"error_code": failure.code}
 
 
-TOPIC_IDS_FROM = 2
-"""The same versions know INELIGIBLE_REPLICA; those below are told OPERATION_NOT_ATTEMPTED."""
-EPOCHS_FROM = 3
-RECOVERING = 1
-"""LeaderRecoveryState (KIP-704)."""
-
-Answers = Mapping[TopicPartition, Failure | PartitionAnswer]
-
-
 async def alter_partition(active: ActiveController, context: RequestContext, body: Body) -> Body:
-    """Write the ISRs that stand, and answer."""
+    """Change the ISRs that are valid, and answer."""
     names = topic_names(active.cluster, context, body)
-    refused = refuse_other_lives(active.cluster, context, body, names)
+    refused = refuse_stale_broker_epochs(active.cluster, context, body, names)
     answer: IsrAnswer = await active.submit(alter_partition_event(context, body, names, refused))
     if isinstance(answer, Failure):
         return alter_partition_refused(context, body, answer)
@@ -110,36 +104,36 @@ async def alter_partition(active: ActiveController, context: RequestContext, bod
 
 
 def topic_names(cluster: Cluster, context: RequestContext, body: Body) -> list[str | None]:
-    """Name the request's topics, in its order; None for an id that no topic has."""
+    """Return the names of the request's topics in order; None for an unknown id."""
     if context.api_version < TOPIC_IDS_FROM:
         return [topic["topic_name"] for topic in body["topics"]]
     return [cluster.topic_name(topic["topic_id"]) for topic in body["topics"]]
 
 
-def _asked(body: Body, names: list[str | None]) -> Iterator[tuple[TopicPartition, Body]]:
+def _requested_partitions(body: Body, names: list[str | None]) -> Iterator[tuple[TopicPartition, Body]]:
     for topic, name in zip(body["topics"], names, strict=True):
         for partition in topic["partitions"]:
             if name is not None:
                 yield TopicPartition(name, partition["partition_index"]), partition
 
 
-def refuse_other_lives(
+def refuse_stale_broker_epochs(
     cluster: Cluster, context: RequestContext, body: Body, names: list[str | None]
 ) -> dict[TopicPartition, Failure]:
-    """Refuse ISRs that name another life of a broker than the one that is registered."""
+    """Refuse ISRs with a member whose broker epoch differs from the registered one."""
     if context.api_version < EPOCHS_FROM:
         return {}
     refused: dict[TopicPartition, Failure] = {}
-    for name, partition in _asked(body, names):
+    for name, partition in _requested_partitions(body, names):
         members = partition["new_isr_with_epochs"]
-        others = [member["broker_id"] for member in members if _is_other_life(cluster, member)]
-        if others:
-            words = f"Registered under another broker epoch than the leader knows: {others} (KIP-903)."
-            refused[name] = Failure(ErrorCode.INELIGIBLE_REPLICA, words)
+        stale = [member["broker_id"] for member in members if _has_stale_epoch(cluster, member)]
+        if stale:
+            message = f"The broker epochs of these ISR members are not the registered ones: {stale} (KIP-903)."
+            refused[name] = Failure(ErrorCode.INELIGIBLE_REPLICA, message)
     return refused
 
 
-def _is_other_life(cluster: Cluster, member: Body) -> bool:
+def _has_stale_epoch(cluster: Cluster, member: Body) -> bool:
     known = cluster.brokers.get(member["broker_id"])
     return member["broker_epoch"] != NO_EPOCH and (known is None or known.epoch != member["broker_epoch"])
 
@@ -147,30 +141,30 @@ def _is_other_life(cluster: Cluster, member: Body) -> bool:
 def alter_partition_event(
     context: RequestContext, body: Body, names: list[str | None], refused: Mapping[TopicPartition, Failure]
 ) -> events.AlterPartition:
-    """Translate the partitions that are not refused already; of two wishes for one partition the last counts."""
+    """Translate the partitions that are not refused yet; of two entries for a partition the last one is used."""
     changes = {
         name: events.IsrChange(
             name,
             partition["leader_epoch"],
-            asked_isr(context, partition),
+            requested_isr(context, partition),
             partition["partition_epoch"],
             partition["leader_recovery_state"] == RECOVERING,
         )
-        for name, partition in _asked(body, names)
+        for name, partition in _requested_partitions(body, names)
         if name not in refused
     }
     return events.AlterPartition(body["broker_id"], body["broker_epoch"], tuple(changes.values()))
 
 
-def asked_isr(context: RequestContext, partition: Body) -> Replicas:
-    """List the members of the ISR that is asked for."""
+def requested_isr(context: RequestContext, partition: Body) -> Replicas:
+    """List the members of the requested ISR."""
     if context.api_version < EPOCHS_FROM:
         return tuple(partition["new_isr"])
     return tuple(member["broker_id"] for member in partition["new_isr_with_epochs"])
 
 
 def alter_partition_response(context: RequestContext, body: Body, names: list[str | None], answers: Answers) -> Body:
-    """Translate what became of each partition, in the order of the request."""
+    """Translate the outcome of each partition, in the order of the request."""
     topics = []
     for topic, name in zip(body["topics"], names, strict=True):
         partitions = [_partition(context, name, partition, answers) for partition in topic["partitions"]]
@@ -197,23 +191,23 @@ def _partition(context: RequestContext, topic: str | None, partition: Body, answ
 
 
 def error_code(context: RequestContext, failure: Failure) -> ErrorCode:
-    """Choose the code that the version knows."""
+    """Choose an error code that exists in the version."""
     if failure.code == ErrorCode.INELIGIBLE_REPLICA and context.api_version < TOPIC_IDS_FROM:
         return ErrorCode.OPERATION_NOT_ATTEMPTED
     return failure.code
 
 
 def alter_partition_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
-    """Answer at the top: the broker asks for the same again, elsewhere when that says NOT_CONTROLLER."""
+    """Answer with a top-level error: the broker repeats the request, after NOT_CONTROLLER to the new controller."""
     return {"error_code": failure.code, "topics": []}
 
 
 async def unregister_broker(active: ActiveController, context: RequestContext, body: Body) -> Body:
-    """Forget what a broker may hold."""
+    """Drop the records of logs that the broker may still hold."""
     failure: Failure | None = await active.submit(events.UnregisterBroker(body["broker_id"]))
     return error_fields(None) if failure is None else unregister_broker_refused(context, body, failure)
 
 
 def unregister_broker_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
-    """Answer at the top."""
+    """Answer with a top-level error."""
     return error_fields(failure)

@@ -1,9 +1,9 @@
-"""AlterClientQuotas and DescribeClientQuotas, versions 0 and 1: how fast clients may be (KIP-546).
+"""AlterClientQuotas and DescribeClientQuotas, versions 0 and 1 (KIP-546).
 
-Quotas belong to no tenure: any process with a session reads and changes them, as any broker does. An entity that is refused refuses
-no other.
+Any process that is connected to the store answers, as any broker does; it need not be the controller. An invalid entity does not affect
+the others. The rules of valid quotas are in `rules.client_quotas`.
 
-Source: ZkAdminManager.alterClientQuotas, describeClientQuotas. Leaves out what is legal (cluster.client_quotas), the store (metadata_stores).
+Source: ZkAdminManager.alterClientQuotas, describeClientQuotas.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from controller_core.rules.client_quotas import (
     read_entity,
     read_filter,
 )
-from controller_core.shell.admin.config_backed import where_kept
+from controller_core.shell.admin.config_backed import config_backed_handler
 from controller_core.shell.admin.outcomes import Outcome, error_fields
-from controller_core.shell.front.handler import OwnHandler
+from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import Config, EntityConfigStore
 from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
@@ -29,14 +29,14 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
 MAX_LOOKUP_S = 5.0
-"""How long a host's name may take to be resolved: a resolver's own first timeout."""
+"""Time limit for resolving a host name: the usual first timeout of a resolver."""
 
 IsHost = Callable[[str], Awaitable[bool]]
-"""Whether a text is an address, or a name that can be resolved to one."""
+"""Returns whether a text is an address or a resolvable host name."""
 
 
 async def is_host(name: str) -> bool:
-    """Ask the system's resolver."""
+    """Query the system's resolver."""
     try:
         async with asyncio.timeout(MAX_LOOKUP_S):
             return bool(await asyncio.get_running_loop().getaddrinfo(name, None))
@@ -44,29 +44,29 @@ async def is_host(name: str) -> bool:
         return False
 
 
-def quota_handlers(configs: EntityConfigStore | None, resolves: IsHost = is_host) -> Mapping[ApiKey, OwnHandler]:
-    """Make the handlers; with nowhere to read and write they leave requests to a broker."""
+def quota_handlers(configs: EntityConfigStore | None, resolves: IsHost = is_host) -> Mapping[ApiKey, RequestHandler]:
+    """Create the handlers; without a store they relay requests to a broker."""
 
-    async def alter(kept: EntityConfigStore, body: Body) -> Body:
-        return await alter_client_quotas(kept, resolves, body)
+    async def alter(store: EntityConfigStore, body: Body) -> Body:
+        return await alter_client_quotas(store, resolves, body)
 
     return {
-        ApiKey.ALTER_CLIENT_QUOTAS: where_kept(configs, "quotas", alter),
-        ApiKey.DESCRIBE_CLIENT_QUOTAS: where_kept(configs, "quotas", describe_client_quotas),
+        ApiKey.ALTER_CLIENT_QUOTAS: config_backed_handler(configs, "quotas", alter),
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: config_backed_handler(configs, "quotas", describe_client_quotas),
     }
 
 
 async def alter_client_quotas(configs: EntityConfigStore, resolves: IsHost, body: Body) -> Body:
-    """Change entities one after the other; of an entity that stands twice, what became of the last is told."""
-    told: dict[frozenset[tuple[str, str | None]], Body] = {}
+    """Change entities one after the other; for an entity that is listed twice, the outcome of the last entry is returned."""
+    results: dict[frozenset[tuple[str, str | None]], Body] = {}
     for entry in body["entries"]:
         named = {each["entity_type"]: each["entity_name"] for each in entry["entity"]}
         outcome = await _alter(configs, resolves, entry, validate_only=body["validate_only"])
-        told[frozenset(named.items())] = {
+        results[frozenset(named.items())] = {
             **error_fields(outcome),
             "entity": [{"entity_type": entity_type, "entity_name": name} for entity_type, name in named.items()],
         }
-    return {"entries": list(told.values())}
+    return {"entries": list(results.values())}
 
 
 async def _alter(configs: EntityConfigStore, resolves: IsHost, entry: Body, *, validate_only: bool) -> Outcome:
@@ -74,7 +74,7 @@ async def _alter(configs: EntityConfigStore, resolves: IsHost, entry: Body, *, v
     if isinstance(entity, Failure):
         return entity
     if isinstance(entity.ip, str):
-        # The name as it is stored is looked up, since that is what brokers do with it: in ZooKeeper they know no IPv6 address.
+        # The stored form of the name is resolved, as brokers do: they cannot resolve the stored form of an IPv6 address.
         address = configs.stored_name(entity.ip)
         if not await resolves(address):
             return Failure(ErrorCode.INVALID_REQUEST, f"{address} is not a valid IP or resolvable host.")
@@ -84,12 +84,12 @@ async def _alter(configs: EntityConfigStore, resolves: IsHost, entry: Body, *, v
 
 
 async def describe_client_quotas(configs: EntityConfigStore, body: Body) -> Body:
-    """Tell the quotas of all entities that a filter selects; entities without any are not told of."""
+    """Describe the quotas of all entities that a filter selects; entities without quotas are omitted."""
     components = [(each["entity_type"], each["match_type"], each["match"]) for each in body["components"]]
-    asked = read_filter(components, strict=body["strict"])
-    if isinstance(asked, Failure):
-        return _not_described(asked)
-    entities = await _selected(configs, asked)
+    quota_filter = read_filter(components, strict=body["strict"])
+    if isinstance(quota_filter, Failure):
+        return _not_described(quota_filter)
+    entities = await _selected(configs, quota_filter)
     if isinstance(entities, Failure):
         return _not_described(entities)
     read = await configs.read(entities)
@@ -114,18 +114,20 @@ def _not_described(failure: Failure) -> Body:
     return {**error_fields(failure), "entries": None}
 
 
-async def _selected(configs: EntityConfigStore, asked: QuotaFilter) -> list[QuotaEntity] | Failure:
-    """List the entities that a filter selects: what is named exactly is not looked for."""
-    users = await _of_type(configs, QuotaEntityType.USER, asked.user, wanted=asked.wants_users)
+async def _selected(configs: EntityConfigStore, quota_filter: QuotaFilter) -> list[QuotaEntity] | Failure:
+    """List the entities that a filter selects; exact names are used without listing the store."""
+    users = await _of_type(configs, QuotaEntityType.USER, quota_filter.user, wanted=quota_filter.wants_users)
     if isinstance(users, Failure):
         return users
-    clients = await _of_type(configs, QuotaEntityType.CLIENT_ID, asked.client_id, wanted=asked.wants_client_ids)
+    clients = await _of_type(
+        configs, QuotaEntityType.CLIENT_ID, quota_filter.client_id, wanted=quota_filter.wants_client_ids
+    )
     if isinstance(clients, Failure):
         return clients
-    ips = await _of_type(configs, QuotaEntityType.IP, asked.ip, wanted=asked.wants_ips)
+    ips = await _of_type(configs, QuotaEntityType.IP, quota_filter.ip, wanted=quota_filter.wants_ips)
     if isinstance(ips, Failure):
         return ips
-    of_users = await configs.client_ids_of(users if asked.wants_client_ids else [])
+    of_users = await configs.client_ids_of(users if quota_filter.wants_client_ids else [])
     if isinstance(of_users, Failure):
         return of_users
     found = [
@@ -134,7 +136,7 @@ async def _selected(configs: EntityConfigStore, asked: QuotaFilter) -> list[Quot
         *(QuotaEntity(user=user, client_id=client) for user, its in of_users.items() for client in its),
         *(QuotaEntity(ip=ip) for ip in ips),
     ]
-    return list(dict.fromkeys(entity for entity in found if asked.selects(entity)))
+    return list(dict.fromkeys(entity for entity in found if quota_filter.selects(entity)))
 
 
 async def _of_type(

@@ -1,4 +1,4 @@
-"""Division of long computations into steps, so that the event loop runs in between.
+"""Division of long computations for clients into steps, so that the event loop runs in between.
 
 While the controller processes events, such as a failover, computations for clients take a small part of its time.
 """

@@ -1,18 +1,18 @@
-"""CreateTopics, versions 0 to 7: each topic on its own, with random numbers drawn for the core.
+"""CreateTopics, versions 0 to 7.
 
-Once topics are written, the answer waits until their partitions have leaders that the live brokers know, or until the request's
-timeout: a client that asks another broker next finds them there. As in Kafka, the answer is REQUEST_TIMED_OUT for a created topic
-with a partition without a leader, and for every created topic when the request's timeout is not positive.
+Each topic succeeds or fails separately; the core validates it. This module draws the random numbers that the core needs.
 
-Source: KafkaApis.handleCreateTopicsRequest, ControllerApis.createTopics, ZkAdminManager.createTopics.
-Leaves out checks of a topic by itself: the core makes them.
+After the topics are written, the response waits until their partitions have leaders that the live brokers know, or until the request's
+timeout: a client that sends its next request to another broker finds the topics there. As in Kafka, the answer is REQUEST_TIMED_OUT for
+a created topic with a leaderless partition, and for every created topic if the request's timeout is not positive.
+
+From version 5 on the response contains all configurations of a new topic, each with its source (KIP-525), printed as Kafka prints them
+after parsing.
+
+Source: KafkaApis.handleCreateTopicsRequest, ControllerApis.createTopics, ZkAdminManager.createTopics and
+maybePopulateMetadataAndConfigs, ConfigDef.convertToString.
 """
 
-# MERGED controller_core.shell.admin.create_topics: """The configs of a new topic as CreateTopics answers them from version 5 on (KIP-525): all there are, each with its source.
-# MERGED controller_core.shell.admin.create_topics:
-# MERGED controller_core.shell.admin.create_topics: Values are printed as Kafka prints them after reading them. Source: ZkAdminManager.maybePopulateMetadataAndConfigs,
-# MERGED controller_core.shell.admin.create_topics: ConfigDef.convertToString. Leaves out DescribeConfigs: brokers answer that.
-# MERGED controller_core.shell.admin.create_topics: """
 from collections.abc import Mapping
 from enum import IntEnum
 from functools import partial
@@ -25,7 +25,7 @@ from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import ActiveController, Defaults, TopicDefault
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, duplicates, error_fields, timed_out
-from controller_core.shell.admin.waiting import known_defaults, topics_are_led
+from controller_core.shell.admin.waiting import wait_for_defaults, wait_for_leaders
 from controller_core.shell.random_topic_ids import draw_place, draw_topic_id
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
@@ -33,11 +33,18 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-"""The name of a quorum's own log."""
-REFUSES_FROM = 6
-"""Versions from here on know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
-FROM_SETTINGS = -1
-"""What a request says for num.partitions or default.replication.factor of the cluster (KIP-464)."""
+"""The metadata log of a KRaft quorum."""
+STRICT_QUOTA_FROM = 6
+"""First version with THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+USE_DEFAULT = -1
+"""Value in a request for the cluster's num.partitions or default.replication.factor (KIP-464)."""
+
+
+class ConfigSource(IntEnum):
+    """Sources of values that do not come from brokers (DescribeConfigsResponse.ConfigSource); brokers report their sources."""
+
+    TOPIC = 1
+    DEFAULT = 5
 
 
 async def create_topics(
@@ -48,25 +55,25 @@ async def create_topics(
     broker_defaults: Mapping[str, TopicDefault],
     quotas: MutationQuotas,
 ) -> Body:
-    """Create topics, wait until brokers know them, answer."""
+    """Create topics, wait until the brokers have them, and answer."""
     results = {name: TopicCreation(failure) for name, failure in refuse_names(body).items()}
     defaults = Defaults()
-    if undecided := [topic["name"] for topic in body["topics"] if leaves_to_defaults(topic)]:
-        found = await known_defaults(active, body["timeout_ms"])
+    if undecided := [topic["name"] for topic in body["topics"] if uses_defaults(topic)]:
+        found = await wait_for_defaults(active, body["timeout_ms"])
         if isinstance(found, Failure):
             results |= {name: TopicCreation(found) for name in undecided if name not in results}
         else:
             defaults = found
     event = create_topics_event(body, defaults, random, frozenset(results))
-    spender = await quotas.spender(context, REFUSES_FROM)
+    quota = await quotas.for_request(context, STRICT_QUOTA_FROM)
     if event.topics:
-        results |= await spender.submit(active, event, partial(_partitions_created, event))
+        results |= await quota.submit(active, event, partial(_partitions_created, event))
     created = [name for name, result in results.items() if result.failure is None]
     if created and not body["validate_only"] and body["timeout_ms"] > 0:
-        leaderless = await topics_are_led(active, created, body["timeout_ms"])
+        leaderless = await wait_for_leaders(active, created, body["timeout_ms"])
         results |= {name: TopicCreation(failure) for name, failure in leaderless.items()}
     response = create_topics_response(body, results, broker_defaults)
-    return {**response, "throttle_time_ms": spender.throttle_ms()}
+    return {**response, "throttle_time_ms": quota.throttle_ms()}
 
 
 def _partitions_created(event: events.CreateTopics, results: Mapping[str, TopicCreation]) -> int:
@@ -75,25 +82,25 @@ def _partitions_created(event: events.CreateTopics, results: Mapping[str, TopicC
     return sum(result.partitions for result in results.values() if result.failure is None)
 
 
-def leaves_to_defaults(topic: Body) -> bool:
-    """Whether the cluster's settings decide on a topic: no replicas are named, and a number is left out."""
-    return not topic["assignments"] and FROM_SETTINGS in {topic["num_partitions"], topic["replication_factor"]}
+def uses_defaults(topic: Body) -> bool:
+    """Return whether the topic depends on the cluster's defaults: it has no assignment, and a number is not set."""
+    return not topic["assignments"] and USE_DEFAULT in {topic["num_partitions"], topic["replication_factor"]}
 
 
 def refuse_names(body: Body) -> dict[str, Failure]:
-    """Refuse what a request may not ask for, whatever the cluster's state: by name, in the words of ControllerApis."""
+    """Refuse topics that are invalid in any state of the cluster. Returns failures by name, with the messages of ControllerApis."""
     names = [topic["name"] for topic in body["topics"]]
     refused = {name: Failure(ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name in duplicates(names)}
     if CLUSTER_METADATA_TOPIC in names:
-        words = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
-        refused[CLUSTER_METADATA_TOPIC] = Failure(ErrorCode.INVALID_REQUEST, words)
+        message = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
+        refused[CLUSTER_METADATA_TOPIC] = Failure(ErrorCode.INVALID_REQUEST, message)
     return refused
 
 
 def create_topics_event(
     body: Body, defaults: Defaults, random: Random, refused: frozenset[str] = frozenset()
 ) -> events.CreateTopics:
-    """Translate the topics that are not refused already."""
+    """Translate the topics that are not refused yet."""
     return events.CreateTopics(
         tuple(_new_topic(topic, random) for topic in body["topics"] if topic["name"] not in refused),
         body["validate_only"],
@@ -118,7 +125,7 @@ def _new_topic(topic: Body, random: Random) -> events.NewTopic:
 def create_topics_response(
     body: Body, results: Mapping[str, TopicCreation], broker_defaults: Mapping[str, TopicDefault]
 ) -> Body:
-    """Translate what became of each topic; a name that stands twice in the request is answered once."""
+    """Translate the outcome of each topic; a name that is listed twice is answered once."""
     names = dict.fromkeys(topic["name"] for topic in body["topics"])
     return {"topics": [_result(name, results[name], body, broker_defaults) for name in names]}
 
@@ -127,11 +134,13 @@ def _result(name: str, result: TopicCreation, body: Body, broker_defaults: Mappi
     if result.failure is not None:
         return _failed(name, result.failure)
     if not body["validate_only"] and body["timeout_ms"] <= 0:
-        return _failed(name, timed_out("The topic is created; the request left no time to wait for it."))
+        return _failed(
+            name, timed_out("The topic was created; the request's timeout left no time to wait for the brokers.")
+        )
     return {
         "name": name,
         **error_fields(None),
-        # A topic that is not made has no id.
+        # A topic that is only validated has no id.
         "topic_id": NO_TOPIC_ID if body["validate_only"] or result.topic_id is None else result.topic_id,
         "num_partitions": result.partitions,
         "replication_factor": result.replication_factor,
@@ -155,17 +164,10 @@ def create_topics_refused(_context: RequestContext, body: Body, failure: Failure
     return {"topics": [_failed(name, failure) for name in dict.fromkeys(topic["name"] for topic in body["topics"])]}
 
 
-class ConfigSource(IntEnum):
-    """Where a value comes from (DescribeConfigsResponse.ConfigSource), when it is not from brokers: these tell themselves."""
-
-    TOPIC = 1
-    DEFAULT = 5
-
-
 def created_configs(own: Mapping[str, str], broker_defaults: Mapping[str, TopicDefault]) -> list[Body]:
-    """List every topic config: the topic's own, else what the brokers set for all topics, else Kafka's default.
+    """List every topic configuration: the topic's value, else the brokers' default for all topics, else Kafka's default.
 
-    `broker_defaults` are by the topic configs' names.
+    The keys of `broker_defaults` are names of topic configurations.
     """
     return [_entry(key, own, broker_defaults) for key in TOPIC_CONFIGS.values()]
 
@@ -179,17 +181,17 @@ def _entry(key: ConfigKey, own: Mapping[str, str], broker_defaults: Mapping[str,
         text, source = key.default, int(ConfigSource.DEFAULT)
     return {
         "name": key.name,
-        "value": printed(key, text),
+        "value": printed_value(key, text),
         "read_only": False,
         "config_source": source,
         "is_sensitive": False,
     }
 
 
-def printed(key: ConfigKey, text: str) -> str:
-    """Print a value as Kafka does after reading it: without blanks around it, numbers in their plain form.
+def printed_value(key: ConfigKey, text: str) -> str:
+    """Print a value as Kafka does after parsing it: without surrounding whitespace, numbers in plain form.
 
-    >>> printed(TOPIC_CONFIGS["cleanup.policy"], " compact , delete ")
+    >>> printed_value(TOPIC_CONFIGS["cleanup.policy"], " compact , delete ")
     'compact,delete'
     """
     value = key.read(text)

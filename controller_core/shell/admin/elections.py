@@ -1,7 +1,7 @@
-"""ElectLeaders, versions 0 to 2: preferred leaders (KIP-183), from version 1 on also unclean ones (KIP-460).
+"""ElectLeaders, versions 0 to 2: preferred leaders (KIP-183), from version 1 on also unclean elections (KIP-460).
 
-No list of partitions means all; the answer then names those alone that needed an election. Once leaders are elected, the
-caller is kept until the live brokers know them, or a second at most.
+A request without a list of partitions is for all partitions; its response contains only those that needed an election. If leaders were
+elected, the response waits until the live brokers have them (`waiting`).
 
 Source: KafkaApis.handleElectLeaders, ElectLeadersRequest.getErrorResponse.
 """
@@ -13,24 +13,25 @@ from controller_core.model import events
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, by_topic, error_fields
-from controller_core.shell.admin.waiting import brokers_answered
+from controller_core.shell.admin.waiting import wait_for_brokers
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
 PREFERRED, UNCLEAN = 0, 1
-"""ElectionType; version 0 has no field for it and means PREFERRED, which is the field's default."""
+"""ElectionType; version 0 lacks the field, whose default is PREFERRED."""
 TOP_LEVEL_ERROR_FROM = 1
-ELECTED_AT_ONCE = 1_000
-"""Partitions of one event where all are asked for: 10 ms of the event loop."""
+"""First version with a top-level error."""
+MAX_PARTITIONS_PER_EVENT = 1_000
+"""Limit where an election is for all partitions: 10 ms of the event loop."""
 
 
 async def elect_leaders(active: ActiveController, context: RequestContext, body: Body) -> Body:
-    """Elect, wait until brokers know the leaders, answer."""
+    """Elect leaders, wait until the brokers have them, and answer."""
     if body["election_type"] not in {PREFERRED, UNCLEAN}:
-        words = f"Unknown election type {body['election_type']}."
-        return elect_leaders_refused(context, body, Failure(ErrorCode.INVALID_REQUEST, words))
+        message = f"Unknown election type {body['election_type']}."
+        return elect_leaders_refused(context, body, Failure(ErrorCode.INVALID_REQUEST, message))
     event = elect_leaders_event(body)
     results: Mapping[TopicPartition, Outcome]
     if event.partitions is None:
@@ -38,15 +39,15 @@ async def elect_leaders(active: ActiveController, context: RequestContext, body:
     else:
         results = await active.submit(event)
     if any(failure is None for failure in results.values()):
-        await brokers_answered(active, body["timeout_ms"])
+        await wait_for_brokers(active, body["timeout_ms"])
     return elect_leaders_response(results)
 
 
 async def _elect_everywhere(active: ActiveController, *, unclean: bool) -> dict[TopicPartition, Outcome]:
-    """Elect for all partitions that need it, some at a time: other events run in between."""
+    """Elect leaders of all partitions that need it, in batches: other events are processed in between."""
     results: dict[TopicPartition, Outcome] = {}
     row = -1
-    while rows := election_candidates(active.cluster, row, ELECTED_AT_ONCE, unclean=unclean):
+    while rows := election_candidates(active.cluster, row, MAX_PARTITIONS_PER_EVENT, unclean=unclean):
         row = rows[-1]
         names = tuple(active.cluster.name_of(one) for one in rows)
         found = await active.submit(events.ElectLeaders(names, unclean=unclean))
@@ -57,7 +58,7 @@ async def _elect_everywhere(active: ActiveController, *, unclean: bool) -> dict[
 
 
 def elect_leaders_event(body: Body) -> events.ElectLeaders:
-    """Translate the request; a partition that stands twice is meant once."""
+    """Translate the request; a partition that is listed twice is elected once."""
     named = body["topic_partitions"]
     partitions = None if named is None else tuple(dict.fromkeys(_partitions(body)))
     return events.ElectLeaders(partitions, unclean=body["election_type"] == UNCLEAN)
@@ -72,7 +73,7 @@ def _partitions(body: Body) -> list[TopicPartition]:
 
 
 def elect_leaders_response(results: Mapping[TopicPartition, Outcome]) -> Body:
-    """Translate what became of each partition."""
+    """Translate the outcome of each partition."""
     return {
         "replica_election_results": [
             {
@@ -85,6 +86,6 @@ def elect_leaders_response(results: Mapping[TopicPartition, Outcome]) -> Body:
 
 
 def elect_leaders_refused(context: RequestContext, body: Body, failure: Failure) -> Body:
-    """Answer every partition with the same error, and say it at the top where the version has a place for it there."""
+    """Answer every partition with the same error, and with a top-level error in versions that have it."""
     response = elect_leaders_response(dict.fromkeys(_partitions(body), failure))
     return {**response, "error_code": failure.code} if context.api_version >= TOP_LEVEL_ERROR_FROM else response

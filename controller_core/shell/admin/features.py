@@ -1,9 +1,9 @@
-"""UpdateFeatures, versions 0 and 1: the cluster's finalized features (KIP-584, KIP-778).
+"""UpdateFeatures, versions 0 and 1: finalized features of the cluster (KIP-584, KIP-778).
 
-Version 0 says by a flag what version 1 says by a type, and cannot ask for a validation alone. Unlike Kafka's controller in ZooKeeper mode
-we heed a wish to validate only.
+Version 0 has a flag where version 1 has an upgrade type, and has no `validate_only`. Kafka's controller ignores `validate_only` in
+ZooKeeper mode; this controller does not. The rules of valid updates are in `rules.features`.
 
-Source: KafkaApis.handleUpdateFeatures, UpdateFeaturesRequest. Leaves out what is legal (cluster.features), and the znode (configs).
+Source: KafkaApis.handleUpdateFeatures, UpdateFeaturesRequest.
 """
 
 from controller_core.rules.features import FeatureUpdate, UpgradeType
@@ -16,14 +16,15 @@ from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 
 TYPES_FROM = 1
+"""First version with upgrade types."""
 
 
 async def update_features(
     features: FeatureStore | None, active: ActiveController, context: RequestContext, body: Body
 ) -> Body:
-    """Update features one by one, in one write. Raises RelayInstead where they are not kept here."""
+    """Validate each feature and write the valid updates at once. Raises RelayInstead if there is no store."""
     if features is None:
-        raise RelayInstead("features are not kept here")
+        raise RelayInstead("features are not stored by this process")
     outcomes = await features.update(
         feature_updates(context, body),
         controller_epoch=active.cluster.controller_epoch,
@@ -37,7 +38,7 @@ async def update_features(
 
 
 def feature_updates(context: RequestContext, body: Body) -> list[FeatureUpdate]:
-    """Read the updates; of two of one feature the first counts: Kafka reads them into a map that keeps it."""
+    """Read the updates; of two for a feature the first one is used, as in Kafka."""
     found: dict[str, FeatureUpdate] = {}
     for each in body["feature_updates"]:
         update = FeatureUpdate(each["feature"], each["max_version_level"], _upgrade_type(context, each))
@@ -53,5 +54,5 @@ def _upgrade_type(context: RequestContext, each: Body) -> UpgradeType:
 
 
 def update_features_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
-    """Answer at the top, with no feature."""
+    """Answer with a top-level error and no features."""
     return {**error_fields(failure), "results": []}

@@ -1,16 +1,16 @@
 """Metadata, versions 0 to 12: nodes, topics, and the leader of each partition, for clients of one listener.
 
-The controller is one of the nodes, on each listener that it is advertised on: that is how clients find it. Versions
-differ in what they ask by (names; from 12 on ids too) and in the error that reports a leader that cannot be reached.
+The controller is listed as a node on each listener that it is advertised on, which is how clients find it. Versions differ in the
+identification of topics (by name; from version 12 on also by id) and in the error code of an unreachable leader.
 
-An unknown topic that may be created (auto-creation) is left to a broker, which knows its own settings for that: such a request
-is relayed whole (RelayInstead).
+A request with an unknown topic that may be created automatically is relayed as a whole (RelayInstead), because brokers know their
+settings for automatic creation.
 
-Callers that may describe every topic share one answer for all topics. With an authorizer, a topic that the caller may not describe
-is not shown: asked for by name it is refused whether it exists or not, asked for by id it is refused without its name, and a list
-of all topics leaves it out.
+Clients that may describe every topic share one response for all topics. With an authorizer, topics that the caller may not describe are
+hidden: by name they are refused whether they exist or not, by id they are refused without their name, and a list of all topics omits
+them.
 
-Source: KafkaApis.handleTopicMetadataRequest. The plain twin is in the tests (plain_metadata).
+Source: KafkaApis.handleTopicMetadataRequest.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.metadata_encoding import NOT_REQUESTED, TopicHead
 
 IDS_FROM = 12
-"""Topics may be asked for by id from this version on; 10 and 11 have the field and do not take it (KAFKA-12701)."""
+"""First version in which topics may be identified by id; 10 and 11 have the field but do not support it (KAFKA-12701)."""
 EVERY_TOPIC_OPERATION = authorized_operations(ResourceType.TOPIC)
 EVERY_CLUSTER_OPERATION = authorized_operations(ResourceType.CLUSTER)
 REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -43,45 +43,47 @@ REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 async def metadata(
     encoder: MetadataEncoder, active: ActiveController, context: RequestContext, body: Body
 ) -> Body | EncodedBody:
-    """Answer from the present state of the cluster. Raises RelayInstead for a topic that a broker is to create."""
+    """Answer from the current state of the cluster. Raises RelayInstead for a topic that a broker should create."""
     refused = refuse_metadata(context, body)
     if refused is not None:
         return metadata_refused(context, body, refused)
-    on_cluster = NOT_REQUESTED
+    cluster_operations = NOT_REQUESTED
     if body["include_cluster_authorized_operations"]:
-        on_cluster = EVERY_CLUSTER_OPERATION if context.rights is None else context.rights.on_cluster()
+        cluster_operations = EVERY_CLUSTER_OPERATION if context.rights is None else context.rights.on_cluster()
     if is_for_all_topics(context, body):
-        return await _all_topics(encoder, active, context, body, on_cluster)
-    return await _named_topics(encoder, active, context, body, on_cluster)
+        return await _all_topics(encoder, active, context, body, cluster_operations)
+    return await _named_topics(encoder, active, context, body, cluster_operations)
 
 
 async def _all_topics(
-    encoder: MetadataEncoder, active: ActiveController, context: RequestContext, body: Body, on_cluster: int
+    encoder: MetadataEncoder, active: ActiveController, context: RequestContext, body: Body, cluster_operations: int
 ) -> EncodedBody:
-    rights, asks_operations = context.rights, body["include_topic_authorized_operations"]
+    rights, wants_operations = context.rights, body["include_topic_authorized_operations"]
     everywhere: int | None = NOT_REQUESTED
-    if asks_operations:
+    if wants_operations:
         everywhere = EVERY_TOPIC_OPERATION if rights is None else rights.on_every_topic()
     if everywhere is not None and (rights is None or rights.describes_every_topic()):
-        return await encoder.all_topics(active, Shape(context.listener, context.api_version, everywhere, on_cluster))
+        return await encoder.all_topics(
+            active, Shape(context.listener, context.api_version, everywhere, cluster_operations)
+        )
     assert rights is not None, "without an authorizer every caller may describe every topic"
     pace, shown = encoder.pace(), []
     for topic in active.cluster.topics_by_index():
         if rights.describes(topic.name):
             shown.append(topic)
         await pace.step_if_due()
-    operations = _operations(context, asks_operations=asks_operations)
-    return await encoder.listed_topics(active, context, shown, operations, on_cluster)
+    operations = _operations(context, wants_operations=wants_operations)
+    return await encoder.listed_topics(active, context, shown, operations, cluster_operations)
 
 
 async def _named_topics(
-    encoder: MetadataEncoder, active: ActiveController, context: RequestContext, body: Body, on_cluster: int
+    encoder: MetadataEncoder, active: ActiveController, context: RequestContext, body: Body, cluster_operations: int
 ) -> EncodedBody:
-    names, ids = asked_names(body), asked_ids(body)
-    hidden, barred = await _judge(encoder, context, body)
+    names, ids = requested_names(body), requested_ids(body)
+    hidden, barred = await _denied_names(encoder, context, body)
     if _may_create(context, body, hidden, barred) and _is_creatable(active.cluster, context, names):
-        raise RelayInstead("a topic is unknown and may be created: brokers know how")
-    operations = _operations(context, asks_operations=body["include_topic_authorized_operations"])
+        raise RelayInstead("an unknown topic may be created automatically by a broker")
+    operations = _operations(context, wants_operations=body["include_topic_authorized_operations"])
     rights = context.rights
 
     def by_id(cluster: Cluster, topic_id: UUID) -> tuple[Topic | None, Entry]:
@@ -106,11 +108,11 @@ async def _named_topics(
         found = [*(by_id(cluster, one) for one in ids), *(by_name(cluster, name) for name in names)]
         return [topic for topic, _ in found if topic is not None], [entry for _, entry in found]
 
-    return await encoder.some_topics(active, context, resolve, on_cluster)
+    return await encoder.some_topics(active, context, resolve, cluster_operations)
 
 
-async def _judge(encoder: MetadataEncoder, context: RequestContext, body: Body) -> tuple[set[str], set[str]]:
-    """Find the names that the caller may not describe, and those that it may not create where that is asked for."""
+async def _denied_names(encoder: MetadataEncoder, context: RequestContext, body: Body) -> tuple[set[str], set[str]]:
+    """Return the names that the caller may not describe, and those that it may not create if creation is requested."""
     rights = context.rights
     if rights is None:
         return set(), set()
@@ -126,64 +128,63 @@ async def _judge(encoder: MetadataEncoder, context: RequestContext, body: Body) 
     return hidden, barred
 
 
-def _operations(context: RequestContext, *, asks_operations: bool) -> Callable[[str], int]:
-    """Make a function that returns the authorized operations on a topic (KIP-430)."""
-    if not asks_operations:
+def _operations(context: RequestContext, *, wants_operations: bool) -> Callable[[str], int]:
+    """Return a function from the name of a topic to the authorized operations on it (KIP-430)."""
+    if not wants_operations:
         return lambda _: NOT_REQUESTED
     return (lambda _: EVERY_TOPIC_OPERATION) if context.rights is None else context.rights.on_topic
 
 
 def is_for_all_topics(context: RequestContext, body: Body) -> bool:
-    """Tell whether all topics are asked for: none is named, which version 0 said by an empty list."""
+    """Return whether the request is for all topics: the list is null, or empty in version 0."""
     return body["topics"] is None or (context.api_version == 0 and not body["topics"])
 
 
-def asked_names(body: Body) -> list[str]:
-    """List the names that are asked for, each once; where any id is given, names are not looked at."""
-    return [] if asked_ids(body) else list(dict.fromkeys(topic["name"] for topic in body["topics"]))
+def requested_names(body: Body) -> list[str]:
+    """List the requested names, each once. If the request contains an id, names are ignored."""
+    return [] if requested_ids(body) else list(dict.fromkeys(topic["name"] for topic in body["topics"]))
 
 
-def asked_ids(body: Body) -> list[UUID]:
-    """List the ids that are asked for, each once."""
+def requested_ids(body: Body) -> list[UUID]:
+    """List the requested ids, each once."""
     return list(dict.fromkeys(topic["topic_id"] for topic in body["topics"] if topic["topic_id"] != NO_TOPIC_ID))
 
 
 def refuse_metadata(context: RequestContext, body: Body) -> Failure | None:
-    """Refuse topics without a name or, in versions that do not take them, with an id."""
+    """Refuse topics without a name, or with an id in versions that do not support ids."""
     for topic in body["topics"] or []:
         has_id = topic["topic_id"] != NO_TOPIC_ID
         if context.api_version < IDS_FROM and has_id:
-            words = f"Topic IDs are not supported in requests for version {context.api_version}"
-            return Failure(ErrorCode.INVALID_REQUEST, words)
+            message = f"Topic IDs are not supported in requests for version {context.api_version}"
+            return Failure(ErrorCode.INVALID_REQUEST, message)
         if topic["name"] is None and not has_id:
-            words = f"Topic name can not be null for version {context.api_version}"
-            return Failure(ErrorCode.INVALID_REQUEST, words)
+            message = f"Topic name can not be null for version {context.api_version}"
+            return Failure(ErrorCode.INVALID_REQUEST, message)
     return None
 
 
 def _may_create(context: RequestContext, body: Body, hidden: set[str], barred: set[str]) -> bool:
-    """Tell whether a broker may be asked to create topics for the caller.
+    """Return whether the request may be relayed so that a broker creates topics.
 
-    The broker gets the request under the controller's own name, so the caller needs the rights to all of it, and operations that
-    the answer contains would be the controller's: a caller that asks for them has to ask again for a topic to be created.
+    The broker receives the request under the controller's principal. The caller therefore needs the rights to all of it, and must not
+    request authorized operations, because the answer would contain the controller's.
     """
     if context.rights is None:
         return bool(body["allow_auto_topic_creation"])
-    asks_operations = body["include_topic_authorized_operations"] or body["include_cluster_authorized_operations"]
-    return body["allow_auto_topic_creation"] and not asks_operations and not hidden and not barred
+    wants_operations = body["include_topic_authorized_operations"] or body["include_cluster_authorized_operations"]
+    return body["allow_auto_topic_creation"] and not wants_operations and not hidden and not barred
 
 
 def _is_creatable(cluster: Cluster, context: RequestContext, names: Sequence[str]) -> bool:
-    """Tell whether a name has no topic and could have one, and a broker is there to create it."""
+    """Return whether a name is valid and unused, and a broker is reachable to create the topic."""
     missing = (name for name in names if known_topic(cluster, name) is None)
     return any(illegal_name_reason(name) is None for name in missing) and bool(reachable(cluster, context.listener))
 
 
 def metadata_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
-    """Answer every topic with the same error, and no nodes: clients pass over an answer without nodes and ask another.
+    """Answer every topic with the same error and no nodes: clients ignore an answer without nodes and use another node.
 
-    There is no place for the error itself. A controller without a tenure knows no leader: that is what it says, since
-    clients of every kind ask again upon it.
+    The response has no top-level error. NOT_CONTROLLER becomes LEADER_NOT_AVAILABLE, after which all kinds of clients retry.
     """
     code = ErrorCode.LEADER_NOT_AVAILABLE if failure.code == ErrorCode.NOT_CONTROLLER else failure.code
     topics = [failed_topic(topic["name"] or "", code, topic["topic_id"]) for topic in body["topics"] or []]

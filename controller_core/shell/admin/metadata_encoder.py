@@ -1,12 +1,12 @@
-"""Encoding of Metadata responses from columns, in steps, shared by all clients whose answer is the same.
+"""Encoding of Metadata responses from columns, in steps, shared by all clients with the same request.
 
-    all topics ──► encoded for this version of the state? ── yes ──► the same bytes for every asker
+    all topics ──► encoded for this version of the state? ── yes ──► the same bytes for every client
                         │ no
                         ▼
-                   one encoding at a time, in steps, from a snapshot ──► kept for the next askers
+                   one encoding at a time, in steps, from a snapshot ──► cached for later requests
 
-An answer shows the state at the moment of the question or a later one. If the state changes while an encoding runs, its result
-still goes to the clients that asked before its snapshot was taken.
+A response shows the state at the time of the request or a later one. If the state changes during an encoding, its result still goes to
+the clients whose requests arrived before its snapshot.
 """
 
 import asyncio
@@ -34,27 +34,27 @@ from kafka_wire.net.outflow import never
 log = logging.getLogger(__name__)
 
 PIECE_PARTITIONS = 2_048
-"""Partitions that are encoded at once: a millisecond's work, and a piece of 100 KiB."""
+"""Partitions that are encoded in one call: about a millisecond, and a piece of 100 KiB."""
 MAX_LIVE_BYTES = 128 * 1024 * 1024
-"""Encoded answers of more than one piece that exist at a time, kept or still being sent: ten of 200,000 partitions."""
+"""Limit for encoded responses of more than one piece that are cached or being sent: ten of 200,000 partitions."""
 MAX_KEPT_ENCODINGS = 8
-"""Answers for all topics that are kept: one per listener and API version in use. The oldest in use makes room."""
-ROOM_CHECK_S = 0.05
+"""Cached responses for all topics: one per listener and API version in use. The least recently used one is evicted."""
+MEMORY_CHECK_S = 0.05
 """Pause between checks whether connections have released enough memory."""
-MAX_ROOM_WAIT_S = 20.0
-"""After so long without room a request is refused: clients of Kafka give up after 30 s themselves (request.timeout.ms). A
-response that waits here may keep a finished one behind it on its connection from being sent, which holds the room."""
+MAX_MEMORY_WAIT_S = 20.0
+"""A request is refused after this time without free memory; Kafka's clients time out after 30 s (request.timeout.ms). A waiting
+response may block finished ones behind it on its connection, which occupy memory."""
 
 
 class Entry(NamedTuple):
-    """A topic of an answer: one of the snapshot's, or only an error."""
+    """A topic of a response: one of the snapshot, or an error."""
 
     head: metadata_encoding.TopicHead
     operations: int = metadata_encoding.NOT_REQUESTED
 
 
 class Shape(NamedTuple):
-    """What answers for all topics differ by. Answers of one shape are the same bytes."""
+    """Key of responses for all topics: responses with the same key and state are the same bytes."""
 
     listener: str
     api_version: int
@@ -88,24 +88,24 @@ class MetadataEncoder:
         self._live: weakref.WeakSet[EncodedBody] = weakref.WeakSet()
         self._cluster: weakref.ref[Cluster] | None = None
         self._tasks: set[asyncio.Task[EncodedBody]] = set()
-        self._is_short_of_room = False
+        self._is_short_of_memory = False
 
     @property
     def live_bytes(self) -> int:
-        """Bytes of the answers of several pieces that exist."""
+        """Total size of the existing responses of more than one piece."""
         return sum(body.byte_count for body in self._live)
 
     def pace(self) -> Pace:
-        """Make a pace for one computation."""
+        """Return a pace for one computation."""
         return Pace(self._is_urgent)
 
     async def all_topics(self, active: ActiveController, shape: Shape) -> EncodedBody:
-        """Describe all topics; all askers of the same shape share the answer."""
-        self._follow(active.cluster)
-        asked_version = active.cluster.metadata_version
+        """Describe all topics; concurrent requests of the same shape share the response."""
+        self._reset_if_new_term(active.cluster)
+        requested_version = active.cluster.metadata_version
         while True:
             kept = self._kept.get(shape)
-            if kept is not None and kept.version >= asked_version:
+            if kept is not None and kept.version >= requested_version:
                 self._kept.move_to_end(shape)
                 return kept.body
             running = self._encodings.get(shape)
@@ -115,7 +115,7 @@ class MetadataEncoder:
                 self._tasks.add(running.task)
                 running.task.add_done_callback(self._tasks.discard)
             assert running.task is not None
-            is_recent = running.version is None or running.version >= asked_version
+            is_recent = running.version is None or running.version >= requested_version
             body = await asyncio.shield(running.task)
             if is_recent:
                 return body
@@ -127,9 +127,9 @@ class MetadataEncoder:
         resolve: Callable[[Cluster], tuple[Sequence[Topic], Sequence[Entry]]],
         cluster_operations: int,
     ) -> EncodedBody:
-        """Describe the topics that `resolve` finds at the moment of the snapshot, with an entry for each answered topic.
+        """Describe the topics that `resolve` returns at the time of the snapshot.
 
-        The entries that have partitions stand for the topics, in their order.
+        `resolve` returns the topics and the entries of the response; the entries with partitions are for the topics, in this order.
         """
         topics, entries = resolve(active.cluster)
         if sum(len(topic.rows) for topic in topics) + len(entries) <= PIECE_PARTITIONS:
@@ -138,7 +138,7 @@ class MetadataEncoder:
             pieces = (b"".join(_encoded(context.api_version, head, snapshot, entries, len(entries))),)
             return EncodedBody(pieces, metadata_encoding.array_place(context.api_version, head, len(entries)))
         async with self._lock:
-            await self._room()
+            await self._wait_for_memory()
             topics, entries = resolve(active.cluster)
             head = _head(active, context.listener, cluster_operations)
             snapshot = Snapshot.of_some(active.cluster, context.listener, topics)
@@ -153,16 +153,16 @@ class MetadataEncoder:
         operations: Callable[[str], int],
         cluster_operations: int,
     ) -> EncodedBody:
-        """Describe those of all topics that a caller may see, with its operations."""
+        """Describe the topics that a caller may see, with its authorized operations."""
         async with self._lock:
-            await self._room()
+            await self._wait_for_memory()
             head = _head(active, context.listener, cluster_operations)
             snapshot = await Snapshot.of_all(active.cluster, context.listener, self.pace(), only)
             entries = _entries(snapshot, operations)
             return await self._in_steps(_encoded(context.api_version, head, snapshot, entries, len(snapshot.topics)))
 
-    def _follow(self, cluster: Cluster) -> None:
-        """Forget the answers of an earlier term: its cluster counted versions of its own."""
+    def _reset_if_new_term(self, cluster: Cluster) -> None:
+        """Drop the responses of an earlier term, whose cluster counted versions separately."""
         if self._cluster is None or self._cluster() is not cluster:
             self._cluster = weakref.ref(cluster)
             self._kept.clear()
@@ -171,7 +171,7 @@ class MetadataEncoder:
     async def _encode_all(self, active: ActiveController, shape: Shape, encoding: _Encoding) -> EncodedBody:
         try:
             async with self._lock:
-                if (stale := await self._room(shape)) is not None:
+                if (stale := await self._wait_for_memory(shape)) is not None:
                     return stale
                 cluster = active.cluster
                 encoding.version = cluster.metadata_version
@@ -193,38 +193,38 @@ class MetadataEncoder:
         while len(self._kept) > MAX_KEPT_ENCODINGS:
             self._kept.popitem(last=False)
 
-    async def _room(self, shape: Shape | None = None) -> EncodedBody | None:
-        """Wait until an encoding may be made. Raises OverloadedError when that takes too long.
+    async def _wait_for_memory(self, shape: Shape | None = None) -> EncodedBody | None:
+        """Wait until there is memory for an encoding. Raises OverloadedError after MAX_MEMORY_WAIT_S.
 
-        Returns the last answer of the shape, from an earlier state, where there is no room and this one is there.
+        If memory is short and a response of the shape from an earlier state is cached, returns that response.
         """
-        deadline_s = asyncio.get_running_loop().time() + MAX_ROOM_WAIT_S
+        deadline_s = asyncio.get_running_loop().time() + MAX_MEMORY_WAIT_S
         while self._is_full():
             others = [one for one in self._kept if one != shape]
             if others:
                 del self._kept[others[0]]
                 continue
-            if not self._is_short_of_room:  # once, until there is room again
-                self._is_short_of_room = True
+            if not self._is_short_of_memory:  # log once, until memory is free again
+                self._is_short_of_memory = True
                 log.warning(
-                    "Metadata responses wait or are served from an earlier state: clients are slow to read those they have",
+                    "Metadata responses are delayed or stale: clients read earlier responses too slowly",
                     extra={"bytes": self.live_bytes, "limit_bytes": self._max_live_bytes},
                 )
             if shape is not None and (kept := self._kept.get(shape)) is not None:
                 return kept.body
             if asyncio.get_running_loop().time() >= deadline_s:
-                raise OverloadedError("clients are slow to read the Metadata responses they have")
-            await asyncio.sleep(ROOM_CHECK_S)
-        self._is_short_of_room = False
+                raise OverloadedError("clients read Metadata responses too slowly")
+            await asyncio.sleep(MEMORY_CHECK_S)
+        self._is_short_of_memory = False
         return None
 
     def _is_full(self) -> bool:
-        """Report whether too much memory is in use; two answers, an old and a new one, are always permitted."""
+        """Return whether too much memory is in use; two responses, an old and a new one, are always permitted."""
         sizes = [body.byte_count for body in self._live]
         return sum(sizes) > max(self._max_live_bytes, 2 * max(sizes, default=0))
 
     async def _in_steps(self, pieces: Iterable[bytes], place: ArrayPlace | None = None) -> EncodedBody:
-        """Collect the pieces, with pauses between steps. An empty piece is only an occasion for a pause."""
+        """Collect the pieces, with pauses between steps. An empty piece only allows a pause."""
         pace = self.pace()
         made: list[bytes] = []
         for piece in pieces:
@@ -264,8 +264,8 @@ def described_head(topic: Topic, partitions: int) -> metadata_encoding.TopicHead
 
 
 def _encoded(version: int, head: Body, snapshot: Snapshot, entries: Iterable[Entry], count: int) -> Iterator[bytes]:
-    """Encode piece by piece. A topic of many partitions takes several; while one is collected, empty ones are yielded."""
-    before, behind = metadata_encoding.prefix_and_suffix(version, head, count)
+    """Encode piece by piece. A topic with many partitions takes several; while a piece is collected, empty ones are yielded."""
+    before, after = metadata_encoding.prefix_and_suffix(version, head, count)
     waiting: list[tuple[bytes, int]] = [(before, 0)]
     first = end = 0
     tails: dict[int, bytes] = {}
@@ -288,12 +288,12 @@ def _encoded(version: int, head: Body, snapshot: Snapshot, entries: Iterable[Ent
             waiting, first = [], end
         else:
             yield b""
-    waiting.append((behind, 0))
+    waiting.append((after, 0))
     yield _flushed(version, snapshot, waiting, first, end)
 
 
 def _flushed(version: int, snapshot: Snapshot, waiting: Sequence[tuple[bytes, int]], first: int, end: int) -> bytes:
-    """Put encoded partitions between what stands before and behind them."""
+    """Encode partitions and insert them between the collected texts."""
     if first == end:
         return b"".join(text for text, _ in waiting)
     encoded, offsets = metadata_encoding.encode_partitions(version, snapshot.partitions(first, end, version))

@@ -1,6 +1,6 @@
-"""Immutable snapshot of the partitions that a Metadata response describes.
+"""Immutable snapshot of the partitions in a Metadata response.
 
-The columns are copied in one go, so that the response can be prepared and encoded in steps while the cluster changes.
+The columns are copied at once, so that the response can be prepared and encoded in steps while the cluster changes.
 Source: ZkMetadataCache.getPartitionMetadata.
 """
 
@@ -20,14 +20,14 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.metadata_encoding import MetadataPartitions
 
 LISTENER_ERROR_FROM = 6
-"""Versions below know LEADER_NOT_AVAILABLE only (KIP-226)."""
+"""First version with LISTENER_NOT_FOUND (KIP-226); earlier versions get LEADER_NOT_AVAILABLE."""
 PARTITION_BITS = 32
-"""Room for a partition's number below its topic's in one sort key."""
+"""Bits of the partition number below the topic index in a sort key."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnsCopy:
-    """The columns that Metadata shows, as they were at one moment; taking it costs a few milliseconds for 200,000 rows."""
+    """Copy of the columns that Metadata shows, at one point in time; copying takes a few milliseconds for 200,000 rows."""
 
     topic: IntArray
     partition: IntArray
@@ -36,15 +36,15 @@ class ColumnsCopy:
     replicas: IntArray
     isr: IntArray
     failed: Mapping[int, AbstractSet[int]]
-    """Row to the brokers whose replica is in a failed log directory."""
+    """By row: brokers whose replica is in a failed log directory."""
     registered: BoolArray
     reachable: BoolArray
-    """Brokers that have the listener; as the others, flags by broker id."""
+    """Brokers that have the listener. Like `registered` and `live`: flags by broker id."""
     live: BoolArray
 
     @classmethod
     def of(cls, cluster: Cluster, listener: str, rows: slice | IntArray) -> "ColumnsCopy":
-        """Copy a slice of the rows, or some rows in this order: these are then rows 0, 1, 2, … of the copy."""
+        """Copy a slice of the rows, or the given rows in this order as rows 0, 1, 2, … of the copy."""
         columns, failed = cluster.columns, cluster.offline_replicas
         if failed and not isinstance(rows, slice):
             failed = {place: failed[int(rows[place])] for place in positions_of(failed, rows)}
@@ -64,12 +64,12 @@ class ColumnsCopy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """Partitions of some topics, topic after topic in the order of `topics`, as clients of one listener see them."""
+    """Partitions of some topics, in the order of `topics`, as clients of one listener see them."""
 
     columns: ColumnsCopy
     topics: Sequence[Topic]
     counts: Sequence[int]
-    """Partitions of each topic."""
+    """Number of partitions of each topic."""
     rows: IntArray
     """Rows of the copy, in the order of the response."""
 
@@ -77,7 +77,7 @@ class Snapshot:
     async def of_all(
         cls, cluster: Cluster, listener: str, pace: Pace, only: Collection[Topic] | None = None
     ) -> "Snapshot":
-        """Copy all topics that are not being deleted, in the order of their indices; with `only`, those among them.
+        """Copy all topics that are not being deleted, in the order of their indices; with `only`, only these topics.
 
         The copy is taken before the first await; the rest is done in steps.
         """
@@ -104,7 +104,7 @@ class Snapshot:
 
     @classmethod
     def of_some(cls, cluster: Cluster, listener: str, topics: Sequence[Topic]) -> "Snapshot":
-        """Copy some topics in this order: at the cost of their partitions only."""
+        """Copy some topics in this order; the cost depends on their partitions only."""
         counts = [len(topic.rows) for topic in topics]
         rows = np.concatenate([topic.rows for topic in topics]) if topics else np.zeros(0, dtype=np.int32)
         copy = ColumnsCopy.of(cluster, listener, rows)
@@ -112,14 +112,14 @@ class Snapshot:
         return cls(copy, topics, counts, np.argsort(key).astype(np.int32))
 
     def partitions(self, begin: int, end: int, version: int) -> MetadataPartitions:
-        """Return the columns of consecutive partitions, as a version describes them."""
+        """Return the columns of consecutive partitions for a version."""
         copy, rows = self.columns, self.rows[begin:end]
         leader, replicas, isr = copy.leader[rows], copy.replicas[rows], copy.isr[rows]
         # Ids below 0 would count from the end of the flags.
         is_reachable = copy.reachable[leader] & (leader >= 0)
         is_registered = copy.registered[leader] & (leader >= 0)
-        elsewhere = ErrorCode.LISTENER_NOT_FOUND if version >= LISTENER_ERROR_FROM else ErrorCode.LEADER_NOT_AVAILABLE
-        error = np.where(is_registered, np.int32(elsewhere), np.int32(ErrorCode.LEADER_NOT_AVAILABLE))
+        unreachable = ErrorCode.LISTENER_NOT_FOUND if version >= LISTENER_ERROR_FROM else ErrorCode.LEADER_NOT_AVAILABLE
+        error = np.where(is_registered, np.int32(unreachable), np.int32(ErrorCode.LEADER_NOT_AVAILABLE))
         error = np.where(is_reachable, np.int32(ErrorCode.NONE), error)
         offline = ~copy.live[replicas] & (replicas != NO_BROKER)
         for place in positions_of(copy.failed, rows):
@@ -138,7 +138,7 @@ class Snapshot:
         )
 
     def _as_version_0(self, error: IntArray, replicas: IntArray, isr: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Leave out replicas that cannot be reached, and report that: version 0 promises an address for each."""
+        """Omit unreachable replicas and report that: version 0 promises an address for each replica."""
         lacks = [~self.columns.reachable[ids] & (ids != NO_BROKER) for ids in (replicas, isr)]
         is_cut = any_of(lacks[0]) | any_of(lacks[1])
         reported = np.where(is_cut & (error == ErrorCode.NONE), np.int32(ErrorCode.REPLICA_NOT_AVAILABLE), error)

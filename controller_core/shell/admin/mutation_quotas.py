@@ -1,8 +1,8 @@
-"""Controller mutation quotas for the requests that the controller answers itself (KIP-599).
+"""Controller mutation quotas of the requests that the controller answers itself (KIP-599).
 
-Quotas are read from ZooKeeper, where AlterClientQuotas keeps them; the buckets are in memory, as Kafka's controller keeps them,
-so a controller that takes over begins with full ones. Unlike a broker the controller does not mute the connection for the
-throttle time: callers of versions that cannot be refused get the throttle time in the answer.
+Quotas are read from the store, where AlterClientQuotas writes them. The token buckets are in memory, as in Kafka's controller, so a new
+controller begins with full buckets. Unlike a broker the controller does not mute the connection for the throttle time: callers with
+versions that cannot be refused get the throttle time in the response.
 """
 
 import asyncio
@@ -25,40 +25,40 @@ from kafka_node.errors import Failure
 
 log = logging.getLogger(__name__)
 
-KNOWN_FOR_S = 1.0
-"""How long a caller's quota is taken as read: a caller that is refused sends again at once, and each read is ZooKeeper's work."""
+QUOTA_CACHE_S = 1.0
+"""Time for which a quota is cached: a refused caller retries at once, and each read is a request to the store."""
 MAX_CALLERS = 10_000
-"""Callers whose quota and bucket are kept, the latest ones: client ids are chosen by clients, as many as they like."""
+"""Cached quotas and buckets, least recently used evicted: clients can choose any number of client ids."""
 
 
 @dataclass(slots=True)
 class Bucket:
-    """The bucket of a user, a client id or both."""
+    """The token bucket of a user, a client id or both."""
 
     state: TokenBucket
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Requests of one bucket are decided one after another: each must see what the one before has spent."""
+    """Serialises requests of the bucket: each must see what the previous one has spent."""
 
 
 class MutationQuotas:
-    """All callers' quotas and buckets."""
+    """Quotas and buckets of all callers."""
 
     def __init__(self, configs: EntityConfigStore | None, clock: Callable[[], float] = time.monotonic) -> None:
-        """None: there are no quotas."""
+        """Without a store there are no quotas."""
         self._configs = configs
         self._clock = clock
         self._limits: OrderedDict[tuple[str, str], tuple[float, MutationLimit | None]] = OrderedDict()
-        """By user and client id: until when it counts, and the quota."""
+        """By user and client id: expiry of the cache entry, and the quota."""
         self._buckets: OrderedDict[tuple[str, str], Bucket] = OrderedDict()
 
-    async def spender(self, context: RequestContext, strict_from: int) -> "Spender":
-        """Find the quota of a request's sender; versions from `strict_from` on can be refused."""
+    async def for_request(self, context: RequestContext, strict_from: int) -> "RequestQuota":
+        """Return the quota for a request; versions from `strict_from` on can be refused."""
         if self._configs is None:
-            return Spender(None, None, self._clock)
+            return RequestQuota(None, None, self._clock)
         user, client_id = context.principal.partition(":")[2], context.client_id or ""
         limit = await self._limit(self._configs, user, client_id)
         is_strict = context.api_version >= strict_from
-        return Spender(limit, self._bucket(limit), self._clock, is_strict=is_strict)
+        return RequestQuota(limit, self._bucket(limit), self._clock, is_strict=is_strict)
 
     async def _limit(self, configs: EntityConfigStore, user: str, client_id: str) -> MutationLimit | None:
         known = self._limits.get((user, client_id))
@@ -67,13 +67,13 @@ class MutationQuotas:
         rates = await _read_rates(configs, [entity for entity, _ in quota_entities(user, client_id)])
         if isinstance(rates, Failure):
             log.warning(
-                "Failed to read mutation quotas; the last known ones apply",
-                extra={"user": user, "client_id": client_id, "why": rates.message},
+                "Failed to read mutation quotas; keeping the last known quotas",
+                extra={"user": user, "client_id": client_id, "error": rates.message},
             )
             limit = None if known is None else known[1]
         else:
             limit = find_limit(user, client_id, rates)
-        self._limits[user, client_id] = (self._clock() + KNOWN_FOR_S, limit)
+        self._limits[user, client_id] = (self._clock() + QUOTA_CACHE_S, limit)
         self._limits.move_to_end((user, client_id))
         if len(self._limits) > MAX_CALLERS:
             self._limits.popitem(last=False)
@@ -91,8 +91,8 @@ class MutationQuotas:
         return bucket
 
 
-class Spender:
-    """One request's use of its sender's quota."""
+class RequestQuota:
+    """Quota of one request's sender, as used by the request."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Spender:
         event: events.CreateTopics | events.CreatePartitions | events.DeleteTopics,
         mutations: Callable[[Mapping[str, Any]], int],
     ) -> Mapping[str, Any]:
-        """Have an event decided within the quota; `mutations` counts those in the results."""
+        """Process an event within the quota; `mutations` counts the mutations in the results."""
         limit, bucket = self._limit, self._bucket
         if limit is None or bucket is None:
             return await _submit(active, event)
@@ -129,7 +129,7 @@ class Spender:
         return results
 
     def throttle_ms(self) -> int:
-        """Tell for how long the caller is to send nothing, as of now."""
+        """Return the time from now for which the caller should send nothing."""
         return max(0, round(self._throttled_until_ms - self._now_ms())) if self._throttled_until_ms else 0
 
     def _now_ms(self) -> float:
@@ -148,7 +148,7 @@ def _failure(result: TopicCreation | Failure | None) -> Failure | None:
 
 
 async def _read_rates(configs: EntityConfigStore, entities: list[QuotaEntity]) -> dict[QuotaEntity, float] | Failure:
-    """Read the quotas of entities; those without one are left out."""
+    """Read the quotas of entities; entities without a quota are omitted."""
     read = await configs.read([entity for entity in entities if configs.may_have_config(entity)])
     if isinstance(read, Failure):
         return read

@@ -1,7 +1,4 @@
-"""What became of one item of a request, as most responses of Kafka's Admin APIs say it: an error code and words.
-
-Leaves out the responses that say it in another way: their own modules know.
-"""
+"""Outcomes of the items of a request, as error code and message, which most responses of Kafka's Admin APIs contain."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,34 +10,34 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
 NO_TOPIC_ID = UUID(int=0)
-"""What stands for a topic's id where there is none: the topic was made before there were ids, or no topic is meant."""
+"""Value of a missing topic id: the topic was created before topic ids existed, or no topic is identified."""
 
 Outcome = Failure | None
-"""None: it was done."""
+"""None: success."""
 
 NOT_CONTROLLER = Failure(ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_CONTROLLER.message)
-"""This process does not hold the cluster, or no longer: the caller asks who does, and asks there."""
+"""This process is not the active controller: the caller finds the controller and repeats the request there."""
 
 OVERLOADED = Failure(
-    ErrorCode.REQUEST_TIMED_OUT, "The controller has too much to do at the moment; the request may be sent again."
+    ErrorCode.REQUEST_TIMED_OUT, "The controller cannot complete the request at the moment; retry the request."
 )
-"""Retriable for every client of Kafka, and never taken as a sign that something was done."""
+"""An error that every client of Kafka retries and that does not imply success."""
 
 
 def timed_out(message: str) -> Failure:
-    """Say that the request's timeout passed before what it asked for was seen to be done; it goes on all the same."""
+    """Return the error for a request whose timeout passed before its effect was complete; the operation continues."""
     return Failure(ErrorCode.REQUEST_TIMED_OUT, message)
 
 
 def error_fields(outcome: Outcome) -> Body:
-    """Fill in `error_code` and `error_message`, which is null where all went well (ApiError.NONE)."""
+    """Return `error_code` and `error_message`; the message is null on success (ApiError.NONE)."""
     if outcome is None:
         return {"error_code": ErrorCode.NONE, "error_message": None}
     return {"error_code": outcome.code, "error_message": outcome.message}
 
 
 def by_topic(outcomes: Mapping[TopicPartition, Outcome]) -> Iterable[tuple[str, list[tuple[int, Outcome]]]]:
-    """Group what became of partitions by topic, in order of first appearance."""
+    """Group outcomes of partitions by topic, in the order of first occurrence."""
     groups: dict[str, list[tuple[int, Outcome]]] = {}
     for (topic, partition), outcome in outcomes.items():
         groups.setdefault(topic, []).append((partition, outcome))
@@ -48,5 +45,5 @@ def by_topic(outcomes: Mapping[TopicPartition, Outcome]) -> Iterable[tuple[str, 
 
 
 def duplicates(names: Iterable[str]) -> frozenset[str]:
-    """Find the names that a request has more than once: Kafka refuses to guess which of them is meant."""
+    """Return the names that a request contains more than once, which Kafka refuses."""
     return frozenset(name for name, times in Counter(names).items() if times > 1)

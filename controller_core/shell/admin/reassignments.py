@@ -1,6 +1,7 @@
-"""AlterPartitionReassignments and ListPartitionReassignments, versions 0 and (KIP-860) 1 of the first, 0 of the second.
+"""AlterPartitionReassignments, versions 0 and 1 (KIP-860), and ListPartitionReassignments, version 0.
 
-Nobody waits for a move's end: it may take hours, and the list shows how far it is (KIP-455).
+The response does not wait for the end of a move, which may take hours; the list shows its progress (KIP-455).
+
 Source: KafkaApis.handleAlterPartitionReassignmentsRequest, handleListPartitionReassignmentsRequest.
 """
 
@@ -19,23 +20,23 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
 Targets = Mapping[TopicPartition, Replicas | None]
-"""Replicas to move to; None: the running move is to be cancelled."""
+"""Target replicas; None cancels the running move."""
 
 
 async def alter_reassignments(active: ActiveController, _context: RequestContext, body: Body) -> Body:
-    """Start, change and cancel moves, and answer once this is written."""
-    targets = asked_targets(body)
+    """Start, change and cancel moves, and answer after the commit."""
+    targets = requested_targets(body)
     refused: dict[TopicPartition, Outcome] = {}
     if not body["allow_replication_factor_change"]:
-        refused |= refuse_other_replication_factors(active.cluster, targets)
+        refused |= refuse_changed_replication_factors(active.cluster, targets)
     event = alter_reassignments_event(targets, refused)
     accepted: Mapping[TopicPartition, Outcome] = await active.submit(event) if event.targets else {}
     outcomes = {partition: refused.get(partition) or accepted.get(partition) for partition in targets}
     return alter_reassignments_response(body, outcomes)
 
 
-def asked_targets(body: Body) -> Targets:
-    """List the targets of a request; of two for one partition the last counts, as in Kafka."""
+def requested_targets(body: Body) -> Targets:
+    """Return the targets of a request; of two for one partition the last one is used, as in Kafka."""
     return {
         TopicPartition(topic["name"], partition["partition_index"]): _replicas(partition)
         for topic in body["topics"]
@@ -47,8 +48,8 @@ def _replicas(partition: Body) -> Replicas | None:
     return None if partition["replicas"] is None else tuple(partition["replicas"])
 
 
-def refuse_other_replication_factors(cluster: Cluster, targets: Targets) -> dict[TopicPartition, Failure]:
-    """Refuse targets of another size than now (KIP-860: a caller that read an old assignment shall not change it)."""
+def refuse_changed_replication_factors(cluster: Cluster, targets: Targets) -> dict[TopicPartition, Failure]:
+    """Refuse targets that change the replication factor (KIP-860: the caller may have read an outdated assignment)."""
     refused: dict[TopicPartition, Failure] = {}
     for partition, target in targets.items():
         row = cluster.row_of(*partition)
@@ -57,22 +58,22 @@ def refuse_other_replication_factors(cluster: Cluster, targets: Targets) -> dict
         move = cluster.moves.get(row)
         present = len(cluster.columns.replicas_of(row) if move is None else move.origin)
         if len(target) != present:
-            words = f"The replication factor is changed from {present} to {len(target)}"
-            refused[partition] = Failure(ErrorCode.INVALID_REPLICATION_FACTOR, words)
+            message = f"The replication factor is changed from {present} to {len(target)}"
+            refused[partition] = Failure(ErrorCode.INVALID_REPLICATION_FACTOR, message)
     return refused
 
 
 def alter_reassignments_event(
     targets: Targets, refused: Mapping[TopicPartition, object] | None = None
 ) -> events.AlterReassignments:
-    """Translate the targets that are not refused already."""
+    """Translate the targets that are not refused yet."""
     return events.AlterReassignments(
         {partition: target for partition, target in targets.items() if partition not in (refused or {})}
     )
 
 
 def alter_reassignments_response(body: Body, outcomes: Mapping[TopicPartition, Outcome]) -> Body:
-    """Translate what became of each partition; a refused one refuses no other, so nothing is wrong at the top."""
+    """Translate the outcome of each partition. There is no top-level error, since partitions are refused separately."""
     return {
         **error_fields(None),
         "allow_replication_factor_change": body["allow_replication_factor_change"],
@@ -81,8 +82,8 @@ def alter_reassignments_response(body: Body, outcomes: Mapping[TopicPartition, O
 
 
 def alter_reassignments_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
-    """Answer at the top, and every partition with the same error."""
-    return {**error_fields(failure), "responses": _responses(dict.fromkeys(asked_targets(body), failure))}
+    """Answer with a top-level error, and every partition with the same error."""
+    return {**error_fields(failure), "responses": _responses(dict.fromkeys(requested_targets(body), failure))}
 
 
 def _responses(outcomes: Mapping[TopicPartition, Outcome]) -> list[Body]:
@@ -93,19 +94,19 @@ def _responses(outcomes: Mapping[TopicPartition, Outcome]) -> list[Body]:
 
 
 async def list_reassignments(active: ActiveController, _context: RequestContext, body: Body) -> Body:
-    """List the moves that run, from the cluster as it is now."""
+    """List the running moves from the current state of the cluster."""
     return list_reassignments_response(running_moves(active.cluster, listed_partitions(body)))
 
 
 def listed_partitions(body: Body) -> list[TopicPartition] | None:
-    """List the partitions that are asked for; None: all that move."""
+    """Return the requested partitions; None: all partitions with a running move."""
     if body["topics"] is None:
         return None
     return [TopicPartition(topic["name"], number) for topic in body["topics"] for number in topic["partition_indexes"]]
 
 
 def list_reassignments_response(moves: Iterable[RunningMove]) -> Body:
-    """Translate the moves that run."""
+    """Translate running moves."""
     topics: dict[str, list[Body]] = {}
     for move in moves:
         line = {
@@ -120,5 +121,5 @@ def list_reassignments_response(moves: Iterable[RunningMove]) -> Body:
 
 
 def list_reassignments_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
-    """Answer at the top."""
+    """Answer with a top-level error."""
     return {**error_fields(failure), "topics": []}

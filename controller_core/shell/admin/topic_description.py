@@ -1,20 +1,17 @@
-"""Topics and partitions as Metadata and DescribeTopicPartitions describe them, read from the columns.
+"""Descriptions of topics and partitions for clients, and DescribeTopicPartitions, version 0 (KIP-966).
 
-A partition that never had a leader is described without one. A topic that brokers have been told is gone is unknown, one
-that only waits for its deletion is not. Source: ZkMetadataCache.getPartitionMetadata.
+Descriptions are read from the columns. A partition that never had a leader is described without one. A topic is unknown once the brokers
+have been notified of its deletion; a topic whose deletion is only pending is described.
 
-Leaves out which topics a request means, and the fields that only one of the two responses has.
+DescribeTopicPartitions returns topics in the order of their names, in pages of a limited number of partitions; the cursor of a response
+is the beginning of the next page. In ZooKeeper mode there are no eligible leader replicas, so these lists are empty; Java clients (3.9.2)
+fail on null. ApiVersions does not offer the API, as brokers in ZooKeeper mode do not offer it, so clients that read ApiVersions use
+Metadata instead.
+
+Source: ZkMetadataCache.getPartitionMetadata, DescribeTopicPartitionsRequestHandler,
+KRaftMetadataCache.getTopicMetadataForDescribeTopicResponse.
 """
 
-# MERGED controller_core.shell.admin.topic_description: """DescribeTopicPartitions, version 0 (KIP-966): topics in the order of their names, page by page.
-# MERGED controller_core.shell.admin.topic_description:
-# MERGED controller_core.shell.admin.topic_description: A page ends after so many partitions; the answer's cursor says where the next page begins. In ZooKeeper mode there are no
-# MERGED controller_core.shell.admin.topic_description: eligible leader replicas, so these lists are empty: Java's clients (3.9.2) fail on null. ApiVersions does not offer this API, as it is not
-# MERGED controller_core.shell.admin.topic_description: offered by brokers in ZooKeeper mode, so a client that asks what is served describes topics by Metadata.
-# MERGED controller_core.shell.admin.topic_description:
-# MERGED controller_core.shell.admin.topic_description: Source: DescribeTopicPartitionsRequestHandler, KRaftMetadataCache.getTopicMetadataForDescribeTopicResponse.
-# MERGED controller_core.shell.admin.topic_description: Who may do what is told unasked; leaves out judging it, as Metadata does.
-# MERGED controller_core.shell.admin.topic_description: """
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -35,25 +32,28 @@ from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
+MAX_PARTITIONS_PER_PAGE = 2_000
+"""Kafka's default (max.request.partition.size.limit): a response of about half a megabyte."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Who counts as what for one request."""
+    """States of brokers for one request."""
 
     registered: frozenset[int]
     reachable: frozenset[int]
-    """Registered, and having the listener that the request came in on."""
+    """Registered brokers that have the listener of the request."""
     live: frozenset[int]
-    """Registered and not shutting down: replicas on all others are offline, and so are those in failed log directories."""
+    """Registered and not shutting down; replicas on other brokers and in failed log directories are offline."""
 
     @classmethod
     def of(cls, cluster: Cluster, listener: str) -> "View":
-        """Take the view of a listener's clients."""
+        """Return the view of clients of a listener."""
         return cls(frozenset(cluster.brokers), reachable(cluster, listener), frozenset(cluster.may_lead()))
 
 
 def described_partitions(cluster: Cluster, rows: IntArray, view: View) -> list[Body]:
-    """Describe partitions: the fields that both responses share."""
+    """Describe partitions by the fields that Metadata and DescribeTopicPartitions share."""
     columns = cluster.columns
     failed = cluster.offline_replicas
     described = zip(
@@ -84,14 +84,14 @@ def described_partitions(cluster: Cluster, rows: IntArray, view: View) -> list[B
 
 
 def leader_error(leader: int, view: View) -> ErrorCode:
-    """Say what a client finds when it goes to a partition's leader."""
+    """Return the error for a client that needs the partition's leader."""
     if leader in view.reachable:
         return ErrorCode.NONE
     return ErrorCode.LISTENER_NOT_FOUND if leader in view.registered else ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def described_topic(topic: Topic, partitions: Sequence[Body]) -> Body:
-    """Describe a topic that is there."""
+    """Describe a topic that exists."""
     return {
         "error_code": ErrorCode.NONE,
         "name": topic.name,
@@ -102,63 +102,59 @@ def described_topic(topic: Topic, partitions: Sequence[Body]) -> Body:
 
 
 def missing_topic(name: str) -> Body:
-    """Describe a topic that is not there: there is none of that name, or there never can be."""
-    legal = illegal_name_reason(name) is None
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if legal else ErrorCode.INVALID_TOPIC_EXCEPTION
+    """Describe a topic that does not exist, or whose name is invalid."""
+    is_valid = illegal_name_reason(name) is None
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid else ErrorCode.INVALID_TOPIC_EXCEPTION
     return {**failed_topic(name, code), "is_internal": is_internal(name)}
 
 
 def failed_topic(name: str | None, code: ErrorCode, topic_id: UUID = NO_TOPIC_ID) -> Body:
-    """Describe a topic by an error alone."""
+    """Describe a topic by an error only."""
     return {"error_code": code, "name": name, "topic_id": topic_id, "is_internal": False, "partitions": []}
 
 
 def known_topic(cluster: Cluster, name: str) -> Topic | None:
-    """Find a topic as clients know it: brokers have not been told that it is gone."""
+    """Return a topic that clients know: brokers have not been notified of its deletion."""
     return None if is_being_deleted(cluster.deletions.get(name)) else cluster.topics.get(name)
 
 
 def known_topics(cluster: Cluster) -> list[Topic]:
-    """List the topics as clients know them."""
+    """List the topics that clients know."""
     if not cluster.deletions:
         return list(cluster.topics.values())
     return [topic for topic in cluster.topics.values() if not is_being_deleted(cluster.deletions.get(topic.name))]
 
 
-MAX_PARTITIONS_PER_PAGE = 2_000
-"""Kafka's own default (max.request.partition.size.limit): half a megabyte or so of an answer."""
-
-
 async def describe_topic_partitions(active: ActiveController, context: RequestContext, body: Body) -> Body:
-    """Answer one page from the cluster as it is now."""
+    """Return one page from the current state of the cluster."""
     refused = refuse_cursor(body)
     if refused is not None:
         return describe_topic_partitions_refused(context, body, refused)
     limit = max(1, min(MAX_PARTITIONS_PER_PAGE, body["response_partition_limit"]))
     view = View.of(active.cluster, context.listener)
-    asked = asked_from(active.cluster, body)
-    answer = page(active.cluster, first_of(asked, limit + 2), view, limit, is_cut=len(asked) > limit + 2)
-    everything = authorized_operations(ResourceType.TOPIC)
+    requested = requested_from(active.cluster, body)
+    answer = page(active.cluster, first_of(requested, limit + 2), view, limit, is_cut=len(requested) > limit + 2)
+    all_operations = authorized_operations(ResourceType.TOPIC)
     for topic in answer["topics"]:
-        topic["topic_authorized_operations"] = everything
+        topic["topic_authorized_operations"] = all_operations
     return answer
 
 
 def refuse_cursor(body: Body) -> Failure | None:
-    """Refuse a cursor that no page of these topics can have ended with."""
+    """Refuse a cursor that cannot be the end of a page of these topics."""
     cursor = body["cursor"]
     if cursor is None:
         return None
-    words = None
+    message = None
     if body["topics"] and all(topic["name"] != cursor["topic_name"] for topic in body["topics"]):
-        words = f"DescribeTopicPartitionsRequest topic list should contain the cursor topic: {cursor['topic_name']}"
+        message = f"DescribeTopicPartitionsRequest topic list should contain the cursor topic: {cursor['topic_name']}"
     elif cursor["partition_index"] < 0:
-        words = f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor['partition_index']}"
-    return Failure(ErrorCode.INVALID_REQUEST, words) if words else None
+        message = f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor['partition_index']}"
+    return Failure(ErrorCode.INVALID_REQUEST, message) if message else None
 
 
-def asked_from(cluster: Cluster, body: Body) -> list[TopicPartition]:
-    """List the topics that are asked for, and from which partition on: those before the cursor are passed over."""
+def requested_from(cluster: Cluster, body: Body) -> list[TopicPartition]:
+    """List the requested topics with their first partition, without those before the cursor."""
     if body["topics"]:
         names = dict.fromkeys(topic["name"] for topic in body["topics"])
     else:
@@ -172,36 +168,38 @@ def asked_from(cluster: Cluster, body: Body) -> list[TopicPartition]:
     ]
 
 
-def first_of(asked: Iterable[TopicPartition], count: int) -> list[TopicPartition]:
-    """Return the first so many in the order of their names: sorting all of them for each page would take too long."""
-    return heapq.nsmallest(count, asked)
+def first_of(requested: Iterable[TopicPartition], count: int) -> list[TopicPartition]:
+    """Return the first `count` in the order of names: sorting all of them for each page would take too long."""
+    return heapq.nsmallest(count, requested)
 
 
-def page(cluster: Cluster, asked: Sequence[TopicPartition], view: View, limit: int, *, is_cut: bool = False) -> Body:
-    """Describe topics until so many partitions are described; the cursor is null after the last topic.
+def page(
+    cluster: Cluster, requested: Sequence[TopicPartition], view: View, limit: int, *, is_cut: bool = False
+) -> Body:
+    """Describe topics up to `limit` partitions; the cursor is null after the last topic.
 
-    Where the list `is_cut`, more topics follow: its last one begins the next page at the latest.
+    If the list `is_cut`, more topics follow, and its last topic begins the next page at the latest.
     """
     topics: list[Body] = []
-    room = limit
-    for place, (name, first) in enumerate(asked):
-        if room == 0 or (is_cut and place == len(asked) - 1):
+    remaining = limit
+    for place, (name, first) in enumerate(requested):
+        if remaining == 0 or (is_cut and place == len(requested) - 1):
             return _page(topics, TopicPartition(name, 0))
         topic = known_topic(cluster, name)
         if topic is None:
             topics.append(missing_topic(name))
             continue
-        end = min(len(topic.rows), first + room)
+        end = min(len(topic.rows), first + remaining)
         partitions = described_partitions(cluster, topic.rows[first:end], view)
         topics.append(described_topic(topic, [_partition(partition) for partition in partitions]))
         if end < len(topic.rows):
             return _page(topics, TopicPartition(name, end))
-        room -= len(partitions)
+        remaining -= len(partitions)
     return _page(topics, None)
 
 
 def _partition(partition: Body) -> Body:
-    # Unlike Metadata, this API names a missing leader by -1 alone.
+    # Unlike Metadata, this API reports a missing leader by -1 only, without an error.
     return {**partition, "error_code": ErrorCode.NONE, "eligible_leader_replicas": [], "last_known_elr": []}
 
 
@@ -211,5 +209,5 @@ def _page(topics: list[Body], cursor: TopicPartition | None) -> Body:
 
 
 def describe_topic_partitions_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
-    """Answer every topic that is named with the same error; there is no other place for it."""
+    """Answer every named topic with the same error; the response has no top-level error."""
     return {"topics": [failed_topic(topic["name"], failure.code) for topic in body["topics"]], "next_cursor": None}

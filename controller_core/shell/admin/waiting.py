@@ -1,7 +1,4 @@
-"""How long a caller is kept waiting after its wish was decided.
-
-Leaves out what is waited for: the active controller knows.
-"""
+"""Waiting of requests after their changes are committed, and its limits."""
 
 import asyncio
 from collections.abc import Iterable
@@ -12,53 +9,51 @@ from controller_core.shell.admin.outcomes import timed_out
 from kafka_node.errors import Failure
 
 MAX_SILENCE_MS = 5_000
-"""A caller that asks another broker next must find there what was just decided, so live brokers are waited for. A frozen broker counts
-as live until its session ends; it is not waited for once it has left one request unanswered for so long: several times what a busy
-broker needs for a large LeaderAndIsr."""
+"""A caller that sends its next request to another broker must find the change there, so responses wait for the live brokers. A hung
+broker counts as live until its registration expires; it is skipped once it has left one request unanswered for this time, which is
+several times what a busy broker needs for a large LeaderAndIsr."""
 
 MAX_WAIT_MS = 600_000
-"""The longest that a request is held for its own timeout: clients give up after `default.api.timeout.ms` (a minute), and
-a timeout of days would keep a place of its connection for days."""
-
+"""Limit of a request's timeout: clients give up after `default.api.timeout.ms` (a minute), and a timeout of days would occupy the
+connection for days."""
 
 MAX_SETTINGS_WAIT_MS = 5_000
-"""A broker tells the cluster's settings within milliseconds of a tenure's begin, if any lives."""
+"""Wait for the cluster's defaults, which a live broker reports within milliseconds after the beginning of an active term."""
 
-SETTINGS_UNKNOWN = timed_out("No broker has told the cluster's settings yet; the request may be sent again.")
-"""Better no answer than one by settings that are not the cluster's: a topic with one replica, or a deletion that is forbidden."""
-
+SETTINGS_UNKNOWN = timed_out("No broker has reported the cluster's default settings yet; retry the request.")
+"""Without the cluster's settings a topic might be created with one replica, or deleted although deletion is disabled."""
 
 LEADERLESS = timed_out(
-    "The partitions are created; one of them has no leader yet, since none of its replicas is alive."
+    "The partitions were created; one of them has no leader yet, since none of its replicas is live."
 )
 
 
-async def known_defaults(active: ActiveController, timeout_ms: int) -> Defaults | Failure:
-    """Wait for the cluster's settings, within the request's timeout and a limit of our own."""
+async def wait_for_defaults(active: ActiveController, timeout_ms: int) -> Defaults | Failure:
+    """Wait for the cluster's defaults, up to the request's timeout and MAX_SETTINGS_WAIT_MS."""
     found = await active.known_defaults(max(0, min(timeout_ms, MAX_SETTINGS_WAIT_MS)))
     return SETTINGS_UNKNOWN if found is None else found
 
 
-async def brokers_answered(active: ActiveController, timeout_ms: int) -> None:
-    """Wait until the live brokers know what was decided, within the request's timeout and MAX_WAIT_MS.
+async def wait_for_brokers(active: ActiveController, timeout_ms: int) -> None:
+    """Wait until the live brokers have the changes, up to the request's timeout and MAX_WAIT_MS.
 
-    It is no failure when they do not know it in time: it is decided and written, and they will.
+    It is not an error if they do not have them in time: the changes are committed and will reach them.
     """
     if timeout_ms > 0:
         await active.brokers_answered(min(timeout_ms, MAX_WAIT_MS), MAX_SILENCE_MS)
 
 
-async def topics_are_led(active: ActiveController, names: Iterable[str], timeout_ms: int) -> dict[str, Failure]:
-    """Wait until all partitions of these topics have leaders that the live brokers know; return the topics that lack one.
+async def wait_for_leaders(active: ActiveController, names: Iterable[str], timeout_ms: int) -> dict[str, Failure]:
+    """Wait until all partitions of the topics have leaders that the live brokers know. Returns failures for leaderless topics.
 
     Source: DelayedCreatePartitions, which answers REQUEST_TIMED_OUT for a topic with a partition that has no leader.
     """
-    wanted = list(names)
+    waited = list(names)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + min(timeout_ms, MAX_WAIT_MS) / 1000
-    await active.until(lambda: not _without_leader(active.cluster, wanted), min(timeout_ms, MAX_WAIT_MS))
-    await brokers_answered(active, int(1000 * (deadline - loop.time())))
-    return dict.fromkeys(_without_leader(active.cluster, wanted), LEADERLESS)
+    await active.until(lambda: not _without_leader(active.cluster, waited), min(timeout_ms, MAX_WAIT_MS))
+    await wait_for_brokers(active, int(1000 * (deadline - loop.time())))
+    return dict.fromkeys(_without_leader(active.cluster, waited), LEADERLESS)
 
 
 def _without_leader(cluster: Cluster, names: Iterable[str]) -> list[str]:

@@ -1,1 +1,1 @@
-"""Towards the brokers: requests in order, each broker on its own, and what their answers mean."""
+"""Communication with brokers: request queues, request bodies and the interpretation of answers."""

@@ -1,19 +1,13 @@
-"""What brokers' answers mean: pure, from a request and its answer to an event, or to the news that we are deposed.
+"""Interpretation of brokers' answers, and retries of refused LeaderAndIsr requests: pure functions and bookkeeping.
 
-A partition error STALE_CONTROLLER_EPOCH in a LeaderAndIsr answer is normal when the leader epoch is what the broker has
-already (protocol notes, Z30); only the top-level one says that another controller rules.
+A partition error STALE_CONTROLLER_EPOCH in an answer to LeaderAndIsr is normal if the broker has the leader epoch already (protocol
+notes, Z30); only the top-level error means that another controller is active.
 
-Leaves out what is told again, and when (channels, refusals).
+An answer that refuses a whole LeaderAndIsr request does not name the partition that caused it. The request is therefore split into
+two halves, and so on: after a number of rounds logarithmic in its size all other partitions are accepted and the failing one is in
+a request of its own. That one is retried for as long as the broker refuses it, each time after twice the pause.
 """
 
-# MERGED controller_core.shell.brokers.answers: """Which partitions of a refused LeaderAndIsr are told again, after which pause, and in whose company: pure bookkeeping.
-# MERGED controller_core.shell.brokers.answers:
-# MERGED controller_core.shell.brokers.answers: The answer does not say which partition was at fault, so a refused request comes back as its two halves, and so on: after as
-# MERGED controller_core.shell.brokers.answers: many rounds as the logarithm of its size the others are taken and the one at fault is alone. It is told again for as long as
-# MERGED controller_core.shell.brokers.answers: the broker refuses it, each time after twice the pause.
-# MERGED controller_core.shell.brokers.answers:
-# MERGED controller_core.shell.brokers.answers: Leaves out clocks and what is told (`zookeeper_mode.leader_and_isr_answers`).
-# MERGED controller_core.shell.brokers.answers: """
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -27,53 +21,60 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.backoff import Backoff
 
-
-class Verdict(Enum):
-    """What a broker thinks of a request as a whole."""
-
-    TAKEN = "taken"
-    STALE_CONTROLLER = "stale controller"
-    """The broker has heard of a newer controller: this one is deposed."""
-    STALE_BROKER = "stale broker"
-    """The broker has registered anew: what it was told is void, and it will be told everything."""
-    UNAUTHORIZED = "unauthorized"
-    """The broker did not look into it: its authorizer does not grant this controller ClusterAction."""
-    FAILED = "failed"
-    """Something threw while the broker did as told. How much of it is done, nobody knows."""
-
-
 HARMLESS = frozenset({ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH})
-"""Partition errors of LeaderAndIsr that say nothing new."""
-GONE = frozenset({ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
-"""Partition errors of StopReplica after which the broker holds no log."""
+"""Partition errors of LeaderAndIsr after which nothing has to be done."""
+DELETED = frozenset({ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+"""Partition errors of StopReplica after which the broker has no log."""
+PAUSE_S = 0.1
+"""Pause before the first retry of a refused partition, and before each half of a refused request."""
+MAX_PAUSE_S = 60.0
+"""Maximum pause between retries of one refused partition: each retry raises its leader epoch and restarts its followers' fetchers."""
+PAUSES = Backoff(initial_ms=round(PAUSE_S * 1000), cap_ms=round(MAX_PAUSE_S * 1000), jitter=0)
+"""Pauses between retries of one partition. No jitter: PACE_S spreads them."""
+PACE_S = 0.02
+"""Added for each partition that the broker refuses: it bounds the rate of retries, however many partitions there are."""
+
+
+class AnswerStatus(Enum):
+    """A broker's answer to a request as a whole."""
+
+    ACCEPTED = "accepted"
+    STALE_CONTROLLER = "stale controller"
+    """The broker knows a newer controller: this one is deposed."""
+    STALE_BROKER = "stale broker"
+    """The broker has registered again: the request was for its previous incarnation, and the new one gets the full state."""
+    UNAUTHORIZED = "unauthorized"
+    """The broker did not process the request: its authorizer does not grant this controller ClusterAction."""
+    FAILED = "failed"
+    """The broker failed while processing the request; how much of it took effect is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
-    """What an answer says."""
+class Interpretation:
+    """The controller's conclusions from an answer."""
 
-    verdict: Verdict
+    status: AnswerStatus
     event: events.StopReplicaAnswered | None = None
     failed: tuple[tuple[TopicPartition, str], ...] = ()
-    """Partitions that the broker could not take on, with the error's name."""
+    """Partitions that the broker could not host, with the error's name."""
 
 
-def meaning_of(broker: int, key: ApiKey, request: Body | StatesBody, answer: Body) -> Meaning:
-    """Read an answer."""
-    verdict = _verdict(answer["error_code"])
+def interpret_answer(broker: int, key: ApiKey, request: Body | StatesBody, answer: Body) -> Interpretation:
+    """Interpret a broker's answer to a request."""
+    status = _status(answer["error_code"])
     if key is ApiKey.STOP_REPLICA and not isinstance(request, StatesBody):
-        return Meaning(verdict, _stopped(broker, request, answer, verdict))
-    if key is ApiKey.LEADER_AND_ISR and isinstance(request, StatesBody) and verdict is Verdict.TAKEN:
-        return Meaning(verdict, failed=tuple(_not_taken(request, answer)))
-    return Meaning(verdict)
+        return Interpretation(status, _stopped(broker, request, answer, status))
+    if key is ApiKey.LEADER_AND_ISR and isinstance(request, StatesBody) and status is AnswerStatus.ACCEPTED:
+        return Interpretation(status, failed=tuple(_partition_failures(request, answer)))
+    return Interpretation(status)
 
 
 def replicas_answered(
     broker: int, request: StatesBody, answer: Body, cluster: Cluster, failed: Sequence[tuple[TopicPartition, str]]
 ) -> events.LeaderAndIsrAnswered | None:
-    """Read from an answer to LeaderAndIsr which replicas are offline (failed log directory, refused), and which no longer are.
+    """Return which replicas an answer to LeaderAndIsr reports as offline (failed log directory, refused), and which no longer are.
 
-    None where nothing has changed. A partition error STALE_CONTROLLER_EPOCH does not count, as with Kafka.
+    None if nothing has changed. A partition error STALE_CONTROLLER_EPOCH is ignored, as in Kafka.
     """
     if not failed and not cluster.offline_replicas and not cluster.refused_replicas:
         return None
@@ -82,50 +83,52 @@ def replicas_answered(
     others = {cluster.name_of(row) for row, brokers in cluster.refused_replicas.items() if broker not in brokers}
     concerned = known | others
     codes = {(name, partition): code for name, partition, code in _errors(request, answer)} if concerned else {}
-    told = request.leader_epochs if concerned else {}
-    news = {name: error for name, error in failed if name not in known}
-    offline = tuple(name for name, error in news.items() if error == ErrorCode.KAFKA_STORAGE_ERROR.name)
-    refused = {name: error for name, error in news.items() if error != ErrorCode.KAFKA_STORAGE_ERROR.name}
-    online = tuple(sorted(name for name in known if name in told and codes.get(name, 0) == ErrorCode.NONE))
-    taken = tuple(sorted(name for name in others if name in told and codes.get(name, 0) in HARMLESS))
-    if not offline and not online and not refused and not taken:
+    sent = request.leader_epochs if concerned else {}
+    new = {name: error for name, error in failed if name not in known}
+    offline = tuple(name for name, error in new.items() if error == ErrorCode.KAFKA_STORAGE_ERROR.name)
+    refused = {name: error for name, error in new.items() if error != ErrorCode.KAFKA_STORAGE_ERROR.name}
+    online = tuple(sorted(name for name in known if name in sent and codes.get(name, 0) == ErrorCode.NONE))
+    accepted = tuple(sorted(name for name in others if name in sent and codes.get(name, 0) in HARMLESS))
+    if not offline and not online and not refused and not accepted:
         return None
-    ids = {name: topic_id for topic_id, name in request.topic_names.items()} if refused or taken else {}
-    topic_ids = {name.topic: ids[name.topic] for name in (*refused, *taken) if name.topic in ids}
-    return events.LeaderAndIsrAnswered(broker, request.head["broker_epoch"], offline, online, refused, topic_ids, taken)
+    ids = {name: topic_id for topic_id, name in request.topic_names.items()} if refused or accepted else {}
+    topic_ids = {name.topic: ids[name.topic] for name in (*refused, *accepted) if name.topic in ids}
+    return events.LeaderAndIsrAnswered(
+        broker, request.head["broker_epoch"], offline, online, refused, topic_ids, accepted
+    )
 
 
-def _verdict(code: int) -> Verdict:
+def _status(code: int) -> AnswerStatus:
     match code:
         case ErrorCode.NONE:
-            return Verdict.TAKEN
+            return AnswerStatus.ACCEPTED
         case ErrorCode.STALE_CONTROLLER_EPOCH:
-            return Verdict.STALE_CONTROLLER
+            return AnswerStatus.STALE_CONTROLLER
         case ErrorCode.STALE_BROKER_EPOCH:
-            return Verdict.STALE_BROKER
+            return AnswerStatus.STALE_BROKER
         case ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-            return Verdict.UNAUTHORIZED
+            return AnswerStatus.UNAUTHORIZED
         case _:
-            return Verdict.FAILED
+            return AnswerStatus.FAILED
 
 
-def _stopped(broker: int, request: Body, answer: Body, verdict: Verdict) -> events.StopReplicaAnswered | None:
+def _stopped(broker: int, request: Body, answer: Body, status: AnswerStatus) -> events.StopReplicaAnswered | None:
     asked = stopped_partitions(request)
-    if not asked or verdict in {Verdict.STALE_CONTROLLER, Verdict.STALE_BROKER, Verdict.UNAUTHORIZED}:
+    if not asked or status in {AnswerStatus.STALE_CONTROLLER, AnswerStatus.STALE_BROKER, AnswerStatus.UNAUTHORIZED}:
         return None
-    if verdict is Verdict.FAILED:
+    if status is AnswerStatus.FAILED:
         return events.StopReplicaAnswered(broker, (), dict.fromkeys(asked, error_name(answer["error_code"])), asked)
     codes = {
         TopicPartition(error["topic_name"], error["partition_index"]): error["error_code"]
         for error in answer["partition_errors"]
     }
-    done = tuple(partition for partition in asked if codes.get(partition, ErrorCode.NONE) in GONE)
+    done = tuple(partition for partition in asked if codes.get(partition, ErrorCode.NONE) in DELETED)
     failed = {partition: error_name(codes[partition]) for partition in asked if partition not in set(done)}
     return events.StopReplicaAnswered(broker, done, failed, asked)
 
 
-def _not_taken(request: StatesBody, answer: Body) -> list[tuple[TopicPartition, str]]:
-    """List partitions with an error."""
+def _partition_failures(request: StatesBody, answer: Body) -> list[tuple[TopicPartition, str]]:
+    """List the partitions that have an error."""
     return [
         (TopicPartition(name, partition), error_name(code))
         for name, partition, code in _errors(request, answer)
@@ -134,7 +137,7 @@ def _not_taken(request: StatesBody, answer: Body) -> list[tuple[TopicPartition, 
 
 
 def _errors(request: StatesBody, answer: Body) -> Iterator[tuple[str, int, int]]:
-    """List what is said of each partition; before version 5 they come flat, since then by topic id."""
+    """List the error code of each partition; versions below 5 have a flat list, later ones are grouped by topic id."""
     for error in answer["partition_errors"]:
         yield error["topic_name"], error["partition_index"], error["error_code"]
     names = request.topic_names
@@ -145,66 +148,56 @@ def _errors(request: StatesBody, answer: Body) -> Iterator[tuple[str, int, int]]
 
 
 def error_name(code: int) -> str:
-    """Name an error as Kafka does."""
+    """Return Kafka's name of an error."""
     known = ErrorCode(code)
-    # A code of the future is taken for an unknown one; its number says more.
+    # An error code that this version does not know becomes UNKNOWN_SERVER_ERROR; its number is more precise.
     return known.name if known == code else f"error {code}"
-
-
-PAUSE_S = 0.1
-"""Before the first telling again, and before every halving."""
-MAX_PAUSE_S = 60.0
-"""Between tellings of one partition that is refused alone: each raises its leader epoch, and has its followers begin anew."""
-PAUSES = Backoff(initial_ms=round(PAUSE_S * 1000), cap_ms=round(MAX_PAUSE_S * 1000), jitter=0)
-"""Between tellings of one partition. No jitter: the pace keeps them apart."""
-PACE_S = 0.02
-"""Added for each partition that the broker refused alone: at most so many are told again in a time, however many there are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Partitions that are to be told again together."""
+    """Partitions to be sent again in one request."""
 
     pause_s: float
     event: events.LeaderAndIsrRejected
 
 
-class Refusals:
-    """What brokers refused, of one tenure."""
+class RefusedPartitions:
+    """Partitions that brokers refused in one active term."""
 
     def __init__(self) -> None:
-        self._alone: dict[int, dict[TopicPartition, int]] = {}
-        """By broker: how often each partition was refused alone, since it was taken last."""
+        self._refused: dict[int, dict[TopicPartition, int]] = {}
+        """By broker: how often it refused each partition in a request of its own, since it last accepted the partition."""
 
-    def refused(self, broker: int, leader_epochs: Mapping[TopicPartition, int]) -> Iterator[Retry]:
-        """Take in a refused request; say what is to be told again, and when."""
+    def retries(self, broker: int, leader_epochs: Mapping[TopicPartition, int]) -> Iterator[Retry]:
+        """Record a refused request; returns the requests to be sent again, each with its pause."""
         if len(leader_epochs) == 1:
             yield Retry(self._pause_s(broker, *leader_epochs), events.LeaderAndIsrRejected(broker, leader_epochs))
             return
-        told = list(leader_epochs.items())
-        middle = len(told) // 2
-        for half in (told[:middle], told[middle:]):
+        sent = list(leader_epochs.items())
+        middle = len(sent) // 2
+        for half in (sent[:middle], sent[middle:]):
             if half:
                 yield Retry(PAUSE_S, events.LeaderAndIsrRejected(broker, dict(half)))
 
-    def remember(self, broker: int) -> bool:
-        """Whether a broker refused any partition alone."""
-        return broker in self._alone
+    def has_any(self, broker: int) -> bool:
+        """Return whether a broker refuses any partition in a request of its own."""
+        return broker in self._refused
 
-    def taken(self, broker: int, partitions: Iterable[TopicPartition]) -> None:
-        """Take in that a broker took partitions: should it refuse them again, that is a new matter."""
-        if (alone := self._alone.get(broker)) is None:
+    def accepted(self, broker: int, partitions: Iterable[TopicPartition]) -> None:
+        """Record that a broker accepted partitions; pauses begin at the minimum again if it refuses them later."""
+        if (refused := self._refused.get(broker)) is None:
             return
         for partition in partitions:
-            alone.pop(partition, None)
-        if not alone:
-            del self._alone[broker]
+            refused.pop(partition, None)
+        if not refused:
+            del self._refused[broker]
 
     def forget(self, broker: int) -> None:
-        """Forget a life of a broker."""
-        self._alone.pop(broker, None)
+        """Forget an incarnation of a broker."""
+        self._refused.pop(broker, None)
 
     def _pause_s(self, broker: int, partition: TopicPartition) -> float:
-        alone = self._alone.setdefault(broker, {})
-        alone[partition] = alone.get(partition, 0) + 1
-        return PAUSES.delay_ms(alone[partition], 0) / 1000 + PACE_S * len(alone)
+        refused = self._refused.setdefault(broker, {})
+        refused[partition] = refused.get(partition, 0) + 1
+        return PAUSES.delay_ms(refused[partition], 0) / 1000 + PACE_S * len(refused)

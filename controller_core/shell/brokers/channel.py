@@ -1,10 +1,8 @@
-"""One broker's channel: requests in order, each sent until it is answered, all of them dropped when the broker is another.
+"""Per-broker request queue: requests are sent in order, each one until it is answered.
 
-Kafka's brokers rely on the order (a StopReplica after the LeaderAndIsr that took a partition away), so the next request
-waits for the answer to the one before; a broker that does not answer holds up nobody else. A registration with another
-epoch is another life of the broker: its channel begins empty, since it is told everything anew (C13).
-
-Leaves out what the requests say, and what answers mean.
+Brokers rely on the order (a StopReplica follows the LeaderAndIsr that removed the replica), so a request is sent after the previous one
+was answered. A broker that does not answer delays no other broker. A registration with another broker epoch is another incarnation
+of the broker: its queue starts empty, since it gets the full state (C13).
 """
 
 import asyncio
@@ -27,38 +25,38 @@ from kafka_wire.net.node import Node
 log = logging.getLogger(__name__)
 
 MAX_QUEUED = 10_000
-"""Requests that may wait for one broker. A broker that lets so many pile up is told everything anew instead. What cannot be told
-anew stays; where that alone is more, the limit is twice as much."""
+"""Requests in one queue. When it is full, they are replaced by the full current state. Requests that the full state does not cover
+are kept; the limit is then at least twice their number."""
 REQUEST_TIMEOUT_MS = 30_000
-"""Kafka's own time-out of a controller's requests (request.timeout.ms); a broker that stops a large partition may need it."""
+"""Kafka's timeout of a controller's requests (request.timeout.ms); a broker that deletes a large partition may need it."""
 PAUSE_S = 0.1
-"""Pause before a failed request is sent again; Node's own backoff comes on top."""
+"""Pause before a failed request is sent again, in addition to the backoff of Node."""
 
 REFUSAL_PAUSES = Backoff(initial_ms=100, cap_ms=5_000, jitter=0)
-"""Pauses before a request that a broker refused is sent to it again. No jitter: it is one caller, and waits for nobody."""
+"""Pauses before a refused request is sent to the broker again. No jitter: there is one sender for each broker."""
 
 Answered = Callable[["Request", Body, int], bool]
-"""Takes in an answer, and how often it was answered before; True: the request is to be sent again."""
+"""Processes an answer, given the number of earlier refusals; True: the request is to be sent again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """One request that waits for its answer."""
+    """One request in the queue."""
 
     broker: int
     key: ApiKey
     body: Body | StatesBody
     settled: asyncio.Event
-    """Set when it was answered, given up or dropped."""
+    """Set when the request was answered, given up or dropped."""
 
 
 class Channel:
-    """The queue of one life of one broker. Needs a running event loop."""
+    """The queue of one incarnation of a broker. Needs a running event loop."""
 
     def __init__(
         self, broker: int, node: Node, answered: Answered, pace: Pace, waiting: Iterable[Request] = ()
     ) -> None:
-        """Begin with `waiting`, requests of another channel that go on by this one."""
+        """Start with `waiting`, the requests of another channel that this one continues."""
         self.broker = broker
         self._node = node
         self._pace = pace
@@ -68,28 +66,28 @@ class Channel:
         self._wake = asyncio.Event()
         self._given_up: set[ApiKey] = set()
         self._first_since = asyncio.get_running_loop().time()
-        """Since when the request at the head of the queue has been under way, loop time in s."""
+        """Since when the request at the head of the queue has been in flight, loop time in s."""
         self._worker = asyncio.create_task(self._work(), name=f"channel to broker {broker}")
 
     @property
     def queued(self) -> int:
-        """Requests that wait, the one under way included."""
+        """Number of requests, including the one in flight."""
         return len(self._queue)
 
     @property
     def is_full(self) -> bool:
-        """Whether the broker is to be told everything anew instead of one thing more."""
+        """Whether the queued requests are to be replaced by the full state before another one is added."""
         return len(self._queue) >= self._limit
 
     def put(self, key: ApiKey, body: Body | StatesBody) -> None:
-        """Add a request behind the others."""
+        """Append a request."""
         if not self._queue:
             self._first_since = asyncio.get_running_loop().time()
         self._queue.append(Request(self.broker, key, body, asyncio.Event()))
         self._wake.set()
 
     def keep_only(self, is_kept: Callable[[Request], bool]) -> None:
-        """Drop what waits, but for the request under way and those that are to be kept."""
+        """Drop the queued requests, except for the one in flight and those for which `is_kept` is true."""
         waiting, self._queue = self._queue, deque()
         for place, request in enumerate(waiting):
             if place == 0 or is_kept(request):
@@ -100,7 +98,7 @@ class Channel:
 
     @property
     def waiting(self) -> tuple[Request, ...]:
-        """What waits, in order."""
+        """The queued requests, in order."""
         return tuple(self._queue)
 
     async def settled(self, requests: Iterable[Request], deadline: float, silence_s: float) -> bool:
@@ -120,13 +118,13 @@ class Channel:
         return True
 
     def detach(self) -> tuple[Request, ...]:
-        """Send nothing more, and return what waits; the one under way may have been taken, and has to be sent again."""
+        """Stop sending, and return the queued requests. The one in flight may have reached the broker and has to be sent again."""
         self._worker.cancel()
         waiting, self._queue = tuple(self._queue), deque()
         return waiting
 
     async def close(self) -> None:
-        """Drop what waits."""
+        """Drop the queued requests and close the connection."""
         for request in self.detach():
             request.settled.set()
         await asyncio.gather(self._worker, return_exceptions=True)
@@ -139,17 +137,17 @@ class Channel:
                 await self._wake.wait()
             request = self._queue[0]
             try:
-                await self._carry_through(request)
+                await self._complete(request)
             except Exception as error:
-                # What is wrong with one request must not end a broker's channel.
+                # A defect in one request must not end the broker's channel.
                 extra = {"broker": self.broker, "api": request.key.name}
-                log.error("unexpected failure on a request to broker", exc_info=error, extra=extra)
+                log.error("Unexpected failure of a request to a broker", exc_info=error, extra=extra)
             self._queue.popleft()
             self._first_since = asyncio.get_running_loop().time()
             request.settled.set()
 
-    async def _carry_through(self, request: Request) -> None:
-        """Send one request until it has an answer that ends it, or none that will ever be understood."""
+    async def _complete(self, request: Request) -> None:
+        """Send one request until its answer is final, or until it is given up."""
         for refusals in itertools.count():
             answer = await self._send(request)
             if answer is None or not self._answered(request, answer, refusals):
@@ -157,17 +155,17 @@ class Channel:
             await asyncio.sleep(REFUSAL_PAUSES.delay_ms(refusals + 1, 0) / 1000)
 
     async def _send(self, request: Request) -> Body | None:
-        """Send one request until it is answered. None: no answer will ever be understood."""
-        complained = False
+        """Send one request until it is answered. None: the request is given up."""
+        is_logged = False
         while True:
             try:
                 return await self._call(request)
             except ConnectionFailed as error:
-                if not complained:
-                    complained = True
+                if not is_logged:
+                    is_logged = True
                     log.info(
-                        "request to broker is sent again until it is answered",
-                        extra={"broker": self.broker, "api": request.key.name, "why": str(error)},
+                        "Failed to send request to broker; retrying until it is answered",
+                        extra={"broker": self.broker, "api": request.key.name, "error": str(error)},
                     )
                 await asyncio.sleep(PAUSE_S)
             except (CodecError, UnsupportedVersion) as error:
@@ -195,8 +193,8 @@ class Channel:
         return await self._node.call(request.key, encode, timeout_ms=REQUEST_TIMEOUT_MS, decode=decode)
 
     def _give_up(self, request: Request, error: Exception) -> None:
-        """Say once for each kind of request that this broker cannot be told: it is too old, or we are wrong."""
+        """Log, once for each API, that requests cannot be exchanged with this broker: it is too old, or there is a defect."""
         level = logging.DEBUG if request.key in self._given_up else logging.ERROR
         self._given_up.add(request.key)
-        extra = {"broker": self.broker, "api": request.key.name, "why": str(error)}
-        log.log(level, "request to broker given up, as will be others of its kind", extra=extra)
+        extra = {"broker": self.broker, "api": request.key.name, "error": str(error)}
+        log.log(level, "Gave up request to broker; requests of the same API fail in the same way", extra=extra)

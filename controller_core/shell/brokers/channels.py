@@ -1,7 +1,4 @@
-"""All brokers' channels: opened and closed with their registrations, filled from what the core wants to be sent.
-
-Leaves out what to send (the core), and how a connection is kept (kafka_wire.net).
-"""
+"""Channels to all live brokers: opened and closed with the brokers' registrations, filled with the requests that the core decides on."""
 
 import asyncio
 import logging
@@ -26,11 +23,11 @@ log = logging.getLogger(__name__)
 
 GRANT = "ClusterAction on the Cluster resource"
 MAX_REFUSALS = 5
-"""Times that a broker may throw at an UpdateMetadata before it is passed over: behind it wait others, which may do."""
+"""Refusals after which an UpdateMetadata request is skipped: the requests queued behind it may succeed."""
 
 
 class Channels:
-    """The channels of one tenure."""
+    """The channels of one active term."""
 
     def __init__(
         self,
@@ -51,14 +48,14 @@ class Channels:
         self._answered = answered
         self._refused = refused
         self._deposed = deposed
-        self._refusals = answers.Refusals()
+        self._refused_partitions = answers.RefusedPartitions()
         self._settings = NodeSettings(client_id=f"steward-controller-{cluster.controller_id}")
         self._security = security
         self._channels: dict[int, tuple[Broker, Channel]] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     def follow(self) -> None:
-        """Open channels to brokers that came, and close those of brokers that left or live anew."""
+        """Open channels to brokers that registered, and close those of brokers that left or have another broker epoch."""
         for broker_id, (broker, channel) in list(self._channels.items()):
             now = self._cluster.brokers.get(broker_id)
             if now is None or now.epoch != broker.epoch:
@@ -70,7 +67,7 @@ class Channels:
                 self._open(broker)
 
     async def send(self, sends: Iterable[Send]) -> None:
-        """Queue requests, built from the cluster as it is now; the caller has the turn of all that they are about."""
+        """Queue requests, built from the cluster's current state; the caller's event has exclusive access to the partitions concerned."""
         for send in sends:
             async with self._pace.step(_partitions(send)):
                 self._queue(send)
@@ -88,9 +85,9 @@ class Channels:
                 self._put(send.broker, ApiKey.STOP_REPLICA, requests.stop_replica(self._cluster, send))
 
     async def idle(self, timeout_ms: int, silence_ms: int | None = None) -> bool:
-        """Wait until every broker answered what it was sent so far; False when the time is up first.
+        """Wait until every broker has answered all requests queued so far; False on timeout.
 
-        A broker that leaves one request unanswered for `silence_ms` is not waited for (None: it is).
+        A broker that leaves one request unanswered for `silence_ms` counts as a timeout (None: only `timeout_ms` applies).
         """
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
         silence_s = math.inf if silence_ms is None else silence_ms / 1000
@@ -98,11 +95,11 @@ class Channels:
         return all(await asyncio.gather(*waits))
 
     def queued(self) -> dict[int, int]:
-        """Count the requests that wait, by broker."""
+        """Return the number of queued requests by broker."""
         return {broker_id: channel.queued for broker_id, (_, channel) in self._channels.items()}
 
     async def close(self) -> None:
-        """Drop all that waits."""
+        """Close all channels and drop their requests."""
         for broker_id in list(self._channels):
             self._drop(broker_id)
         await asyncio.gather(*self._closing, return_exceptions=True)
@@ -113,14 +110,14 @@ class Channels:
     def _open(self, broker: Broker, waiting: Iterable[Request] = ()) -> None:
         endpoint = self._endpoint(broker)
         if endpoint is None:
-            # The readers leave such brokers out (`reading.brokers_read`); a channel needs an address.
+            # A channel needs an address. `zookeeper.reading.brokers_read` lists such brokers as unreachable.
             return
         settings = self._security.settings(self._settings, endpoint.security_protocol)
         node = Node(endpoint.host, endpoint.port, settings)
         self._channels[broker.id] = (broker, Channel(broker.id, node, self._on_answer, self._pace, waiting))
 
     def _move(self, broker: Broker, channel: Channel) -> None:
-        """Go on under another address: the same life of a broker is not told again what waits for it."""
+        """Continue with another address: the same incarnation of a broker does not get the full state again."""
         waiting = channel.detach() if self._endpoint(broker) is not None else ()
         self._drop(broker.id)
         if waiting:
@@ -128,7 +125,7 @@ class Channels:
 
     def _drop(self, broker_id: int) -> None:
         _, channel = self._channels.pop(broker_id)
-        self._refusals.forget(broker_id)
+        self._refused_partitions.forget(broker_id)
         task = asyncio.create_task(channel.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -139,13 +136,15 @@ class Channels:
             return
         broker, channel = entry
         if channel.is_full:
-            self._tell_anew(broker, channel)
+            self._replace_with_full_state(broker, channel)
         channel.put(key, self._body(broker, body))
 
-    def _tell_anew(self, broker: Broker, channel: Channel) -> None:
-        """Replace what waits by the present state; what speaks of topics that are no more is kept: nothing else says it."""
-        log.warning("a broker lags too far behind and is told everything anew", extra={"broker": broker.id})
-        channel.keep_only(lambda request: not requests.is_told_anew(request.body))
+    def _replace_with_full_state(self, broker: Broker, channel: Channel) -> None:
+        """Replace the queued requests by the current state; requests about deleted topics are kept, since it does not contain these."""
+        log.warning(
+            "Broker request queue full; replacing queued requests with a full state update", extra={"broker": broker.id}
+        )
+        channel.keep_only(lambda request: not requests.is_covered_by_full_update(request.body))
         metadata = self._mode.full_metadata_request(self._cluster, (broker.id,))
         channel.put(
             ApiKey.UPDATE_METADATA, self._body(broker, requests.update_metadata(self._cluster, metadata, self._own))
@@ -162,62 +161,70 @@ class Channels:
         )
 
     def _on_answer(self, request: Request, answer: Body, refusals: int) -> bool:
-        """Take in an answer; True: the request is to be sent again."""
-        meaning = answers.meaning_of(request.broker, request.key, request.body, answer)
+        """Process an answer; True: the request is to be sent again."""
+        result = answers.interpret_answer(request.broker, request.key, request.body, answer)
         context = {"broker": request.broker, "api": request.key.name}
         is_first = refusals == 0
-        match meaning.verdict:
-            case answers.Verdict.TAKEN:
-                self._on_taken(request, answer, meaning)
-            case answers.Verdict.STALE_CONTROLLER:
-                log.warning("a broker has heard of a newer controller", extra=context)
+        match result.status:
+            case answers.AnswerStatus.ACCEPTED:
+                self._on_accepted(request, answer, result)
+            case answers.AnswerStatus.STALE_CONTROLLER:
+                log.warning("Broker knows a newer controller", extra=context)
                 self._deposed()
-            case answers.Verdict.STALE_BROKER:
-                log.warning("a broker has registered anew: what waits for its former life is dropped", extra=context)
+            case answers.AnswerStatus.STALE_BROKER:
+                log.warning(
+                    "Broker has registered again; dropping requests for its previous incarnation", extra=context
+                )
                 self._drop_waiting(request.broker)
-            case answers.Verdict.UNAUTHORIZED:
+            case answers.AnswerStatus.UNAUTHORIZED:
                 if is_first:
-                    log.error("a broker does not let the controller in: grant its principal %s", GRANT, extra=context)
+                    log.error(
+                        "Broker denied ClusterAction to the controller; grant the controller's principal %s",
+                        GRANT,
+                        extra=context,
+                    )
                 return True
             case _:
                 if is_first:
                     extra = {**context, "error": answers.error_name(answer["error_code"])}
-                    log.warning("a broker refused a request", extra=extra)
-                if meaning.verdict is answers.Verdict.FAILED and self._is_sent_again(request, refusals):
+                    log.warning("Broker refused a request", extra=extra)
+                if result.status is answers.AnswerStatus.FAILED and self._is_sent_again(request, refusals):
                     return True
-        if meaning.event is not None:
-            self._answered(meaning.event)
+        if result.event is not None:
+            self._answered(result.event)
         return False
 
     def _drop_waiting(self, broker_id: int) -> None:
-        """Drop what waits for a former life of a broker: it would be refused one by one, and the new life is told everything."""
+        """Drop requests for a broker's previous incarnation: each would be refused, and the new one gets the full state."""
         entry = self._channels.get(broker_id)
         if entry is not None:
             entry[1].keep_only(lambda _: False)
 
-    def _on_taken(self, request: Request, answer: Body, meaning: answers.Meaning) -> None:
+    def _on_accepted(self, request: Request, answer: Body, result: answers.Interpretation) -> None:
         if request.key is not ApiKey.LEADER_AND_ISR or not isinstance(request.body, requests.StatesBody):
             return
-        if self._refusals.remember(request.broker):
-            self._refusals.taken(request.broker, request.body.leader_epochs)
-        for partition, error in meaning.failed:
+        if self._refused_partitions.has_any(request.broker):
+            self._refused_partitions.accepted(request.broker, request.body.leader_epochs)
+        for partition, error in result.failed:
             if not self._is_known_offline(request.broker, partition):
                 extra = {"broker": request.broker, "topic": partition.topic, "partition": partition.partition}
-                log.warning("a broker could not take on a partition", extra={**extra, "error": error})
-        replicas = answers.replicas_answered(request.broker, request.body, answer, self._cluster, meaning.failed)
+                log.warning(
+                    "Broker could not become leader or follower of a partition", extra={**extra, "error": error}
+                )
+        replicas = answers.replicas_answered(request.broker, request.body, answer, self._cluster, result.failed)
         if replicas is not None:
             self._answered(replicas)
 
     def _is_known_offline(self, broker: int, partition: TopicPartition) -> bool:
-        """Whether it is known that a broker cannot take a partition on: its log directory failed, or it refused before."""
+        """Return whether a broker is known not to host a partition: its log directory failed, or it refused the partition before."""
         cluster = self._cluster
         row = cluster.row_of(*partition) if cluster.offline_replicas or cluster.refused_replicas else None
         return row is not None and (broker in cluster.offline_at(row) or broker in cluster.refused_at(row))
 
     def _is_sent_again(self, request: Request, refusals: int) -> bool:
-        """Whether what threw at a broker may be told as it is. Partitions are told anew, under a higher leader epoch."""
+        """Return whether a refused request is repeated as it is. Partitions are sent in new requests, under a higher leader epoch."""
         if request.key is ApiKey.LEADER_AND_ISR and isinstance(request.body, requests.StatesBody):
-            for retry in self._refusals.refused(request.broker, request.body.leader_epochs):
+            for retry in self._refused_partitions.retries(request.broker, request.body.leader_epochs):
                 self._refused(retry)
         return request.key is ApiKey.UPDATE_METADATA and refusals < MAX_REFUSALS
 

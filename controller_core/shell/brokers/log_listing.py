@@ -1,7 +1,4 @@
-"""A broker's list of its logs (DescribeLogDirs), read into columns.
-
-Leaves out what a list is compared with (`shell.log_survey`).
-"""
+"""Request for the list of a broker's logs (DescribeLogDirs), decoded into columns."""
 
 import asyncio
 
@@ -18,16 +15,16 @@ from kafka_wire.net.negotiation import api_versions_request, choose_version
 from kafka_wire.net.node import Node, NodeSettings
 
 TIMEOUT_MS = 30_000
-"""A broker adds up the sizes of all of its segments; one that takes longer is asked again later."""
+"""A broker sums the sizes of all of its segments. One that takes longer is asked again later."""
 CLIENT_ID = "steward-controller-logs"
 
 
 class ListingError(Exception):
-    """The broker did not list its logs."""
+    """The broker did not return the list of its logs."""
 
 
 async def list_logs(broker: int, endpoint: Endpoint, security: BrokerSecurity = UNPROTECTED) -> LogDirColumns:
-    """Ask one broker for all of its logs. Raises ListingError."""
+    """Request the list of all logs of one broker. Raises ListingError."""
     settings = security.settings(NodeSettings(client_id=CLIENT_ID), endpoint.security_protocol)
     node = Node(endpoint.host, endpoint.port, settings)
     key = ApiKey.DESCRIBE_LOG_DIRS
@@ -36,7 +33,7 @@ async def list_logs(broker: int, endpoint: Endpoint, security: BrokerSecurity = 
         offered = {one["api_key"]: (one["min_version"], one["max_version"]) for one in answer["api_keys"]}
         version = choose_version(key, (CALLED[key].lowest, CALLED[key].highest), offered, f"broker {broker}")
         frame = codec.encode_request(key, version, 0, CLIENT_ID, {"topics": None})
-        # A long answer is decoded beside the loop, which decides and writes in the meantime.
+        # A long answer is decoded in a thread: the event loop processes events in the meantime.
         found = await asyncio.to_thread(decode_log_dirs, version, await node.call_raw(frame, timeout_ms=TIMEOUT_MS))
     except (ConnectionFailed, CodecError, UnsupportedVersion) as error:
         raise ListingError(f"broker {broker}: {error}") from error

@@ -1,4 +1,5 @@
-"""The controller's face to clients and brokers: what it owns is handed to handlers, all else to a live broker, unchanged.
+"""Listeners of the controller for clients and brokers.
 
-So it can be advertised on every listener: whatever a client sends it once it has seen it, it gets Kafka's own answer.
+The controller answers its own requests by handlers and relays all other requests unchanged to a live broker. It can therefore be
+advertised as a node on every listener: a client gets Kafka's answer to any request that it sends.
 """

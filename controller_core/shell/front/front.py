@@ -1,16 +1,21 @@
-"""One listener of the controller: what comes in by it, and who answers.
-
-Left out: what the controller's own requests do (their handlers), who is let in (kafka_wire.net).
-"""
+"""Dispatch of the requests of one listener: to the controller's handlers, or to a broker through the relay."""
 
 import logging
 from collections.abc import Callable, Container, Mapping
 from functools import partial
 
-from controller_core.shell.front import request_limits
 from controller_core.shell.front.broker_versions import SharedVersions
-from controller_core.shell.front.handler import OwnHandler, RelayInstead
+from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits
+from controller_core.shell.front.request_limits import (
+    AUTHORIZATION_UNITS,
+    OWN_UNITS,
+    SLICED,
+    SMALL_BYTES,
+    own_bytes,
+    own_units,
+    relayed_bytes,
+)
 from controller_core.shell.front.route import LiveBrokers
 from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
 from kafka_node import versions
@@ -31,23 +36,23 @@ from kafka_wire.net.outflow import never
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import CloseConnection, MalformedRequest, Peer, Server, ServerLimits, serve
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
-CLIENT_ID = "steward-front"  # in brokers' request logs, for what the front asks on its own account
+CLIENT_ID = "steward-front"  # client id of the front's own requests in brokers' request logs
 
 DEFAULT_SERVER_LIMITS = ServerLimits()
 SASL_VERSIONS = {ApiKey.SASL_HANDSHAKE: HANDSHAKE_VERSIONS, ApiKey.SASL_AUTHENTICATE: AUTHENTICATE_VERSIONS}
-"""What the gate of a SASL listener answers, before the front."""
+"""APIs that a SASL listener answers before authentication, in `kafka_wire.net`."""
 _KNOWN_KEYS = frozenset(map(int, ApiKey))
 
 
 class Front:
-    """The front of one listener: `handle` is its server's handler. Made and started by `open_front`."""
+    """The front of one listener: `handle` is its server's handler. Created and started by `open_front`."""
 
     def __init__(
         self,
         listener: str,
-        handlers: Mapping[ApiKey, OwnHandler],
+        handlers: Mapping[ApiKey, RequestHandler],
         live_brokers: LiveBrokers | None,
         *,
         served: Mapping[ApiKey, versions.VersionRange],
@@ -57,7 +62,9 @@ class Front:
         guard: Guard | None = None,
     ) -> None:
         if ApiKey.API_VERSIONS in handlers or not handlers.keys() <= served.keys():
-            raise ValueError("handlers are for requests with versions in the table, and ApiVersions is the front's own")
+            raise ValueError(
+                "handlers must be for APIs in `served` other than ApiVersions, which the front answers itself"
+            )
         self.listener = listener
         self._handlers = dict(handlers)
         self._guard = guard
@@ -70,11 +77,11 @@ class Front:
         self._offered = {key: at for key, at in self._own.items() if key not in not_advertised}
         self._server: Server | None = None
         self._sliced = {False: SlicedAnswers(), True: SlicedAnswers()}
-        """By whether brokers send the API: their requests must not wait for the slices of clients."""
+        """Key: whether brokers send the API. Their requests must not wait for the slices of clients."""
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """The port of the listening socket."""
         assert self._server is not None
         return self._server.port
 
@@ -87,8 +94,8 @@ class Front:
         is_urgent: Callable[[], bool] = never,
         buffers: Buffers | None = None,
     ) -> None:
-        """Take connections on `host`:`port`; OSError when the address cannot be had."""
-        schema.names()  # reads the tables now: the first request would hold the event loop for it
+        """Accept connections on `host`:`port`. Raises OSError if the address is not available."""
+        schema.names()  # loads the tables now, since the first request would block the event loop for it
         self._offered = self._offered | (SASL_VERSIONS if demands.sasl is not None else {})
         self._server = await serve(
             self.handle,
@@ -104,32 +111,32 @@ class Front:
         )
 
     def request_bytes(self, key: int, _version: int) -> int:
-        """Return the largest frame that an API's requests may have here."""
+        """Return the largest frame that is accepted for requests of an API."""
         if key in self._own:
-            return request_limits.own_bytes(ApiKey(key))
+            return own_bytes(ApiKey(key))
         if self.relay is None or key in versions.BETWEEN_SERVERS:
-            return request_limits.SMALL_BYTES
+            return SMALL_BYTES
         if key not in _KNOWN_KEYS and key not in self._relayed_ranges():
-            return request_limits.SMALL_BYTES
-        return request_limits.relayed_bytes(key)
+            return SMALL_BYTES
+        return relayed_bytes(key)
 
     async def close(self, grace_ms: int | None = None) -> None:
-        """Take no more connections, let requests under way end within the grace, then end every connection."""
+        """Stop accepting connections, wait up to the grace period for running requests, then close all connections."""
         if self._server is not None:
             await self._server.close(grace_ms)
         if self.relay is not None:
             await self.relay.close()
 
-    def broker_gone(self, broker_id: int) -> None:
-        """End the relayed connections to a broker that is no longer live."""
+    def disconnect_broker(self, broker_id: int) -> None:
+        """Close the relayed connections to a broker that is no longer live."""
         if self.relay is not None:
-            self.relay.broker_gone(broker_id)
+            self.relay.disconnect_broker(broker_id)
 
     def _relayed_ranges(self) -> Mapping[int, versions.VersionRange]:
         return {} if self._shared_versions is None else self._shared_versions.latest.ranges
 
     async def handle(self, peer: Peer, frame: bytes) -> Response | None:
-        """Answer one request frame, or have a broker answer it (a server's Handler)."""
+        """Answer one request frame or relay it to a broker (a server's Handler)."""
         try:
             header = codec.peek_header(frame)
             if header.api_key == ApiKey.API_VERSIONS:
@@ -142,12 +149,12 @@ class Front:
                 if refused is not None:
                     return refused
             return await self._relay(peer, header, frame)
-        except CodecError as why:
-            raise MalformedRequest(str(why)) from why
+        except CodecError as error:
+            raise MalformedRequest(str(error)) from error
 
     async def _relay(self, peer: Peer, header: RequestHeader, frame: bytes) -> bytes | None:
         if self.relay is None:
-            raise CloseConnection(f"api key {header.api_key} is not served here")
+            raise CloseConnection(f"api key {header.api_key} is not served on this listener")
         return await self.relay.forward(peer, header, frame)
 
     async def _api_versions(self, header: RequestHeader, frame: bytes) -> bytes:
@@ -156,9 +163,7 @@ class Front:
         body: Body
         if not lowest <= version <= highest:
             version, body = 0, versions.unsupported_version_body((lowest, highest))
-        elif not versions.names_its_software_well(
-            codec.decode_bounded(frame, header, request_limits.OWN_UNITS), version
-        ):
+        elif not versions.names_its_software_well(codec.decode_bounded(frame, header, OWN_UNITS), version):
             body = {"error_code": ErrorCode.INVALID_REQUEST}
         else:
             shared = versions.NO_BROKER if self._shared_versions is None else await self._shared_versions.shared()
@@ -172,57 +177,57 @@ class Front:
         context = self._context(peer, header)
         if self._guard is not None and (failure := await self._guard.refuse_by_header(key, context)) is not None:
             return await self._refused_by_header(key, header, frame, failure)
-        answer = partial(self._judged_answer, key, peer, header)
+        answer = partial(self._authorized_answer, key, peer, header)
         try:
-            if key in request_limits.SLICED:
-                return await self._sliced[request_limits.SLICED[key].is_from_brokers].answer(key, header, frame, answer)
-            body = await answer(codec.decode_bounded(frame, header, request_limits.own_units(key)), is_slice=False)
+            if key in SLICED:
+                return await self._sliced[SLICED[key].is_from_brokers].answer(key, header, frame, answer)
+            body = await answer(codec.decode_bounded(frame, header, own_units(key)), is_slice=False)
         except RelayInstead:
             return await self._relay(peer, header, frame)
-        except AnswerError as why:
-            raise self._failed(key, peer, header, why) from why
+        except AnswerError as error:
+            raise self._failed(key, peer, header, error) from error
         if isinstance(body, EncodedBody):
             return framed(codec.response_header(key, header.api_version, header.correlation_id), body)
         try:
             return codec.encode_response(key, header.api_version, header.correlation_id, body)
-        except CodecError as why:  # The answer cannot be written: a defect of its handler, not of the request.
-            raise self._failed(key, peer, header, why) from why
+        except CodecError as error:  # The answer cannot be encoded: a defect of its handler, not of the request.
+            raise self._failed(key, peer, header, error) from error
 
-    async def _judged_answer(
+    async def _authorized_answer(
         self, key: ApiKey, peer: Peer, header: RequestHeader, body: Body, *, is_slice: bool
     ) -> Body | EncodedBody:
-        """Have a request, or a slice of it, answered by its handler, or refused by the authorizer.
+        """Answer a request or a slice of it by its handler, or refuse it if the authorizer denies it.
 
-        A request is relayed as a whole and under the controller's own name, so an authorizer must have judged all of it. Where only
-        a slice was judged, no topic is created automatically, and what cannot be answered here ends the connection.
+        A request is relayed as a whole and under the controller's principal, so all of it must be authorized before. If only a slice
+        has been authorized, automatic topic creation is disabled, and a request that would be relayed closes the connection.
         """
         context = self._context(peer, header)
-        is_judged_in_part = is_slice and self._guard is not None
-        if is_judged_in_part and body.get("allow_auto_topic_creation"):
+        is_partly_authorized = is_slice and self._guard is not None
+        if is_partly_authorized and body.get("allow_auto_topic_creation"):
             body = {**body, "allow_auto_topic_creation": False}
         try:
             if self._guard is not None and (refused := await self._guard.refuse(key, context, body)) is not None:
                 return refused
             return await self._handlers[key](context, body)
         except RelayInstead:
-            if is_judged_in_part:
+            if is_partly_authorized:
                 raise CloseConnection(
-                    f"its {key.name} request is too large to be judged and relayed as a whole"
+                    f"{key.name} request is too large to be authorized and relayed as a whole"
                 ) from None
             raise
         except CloseConnection:
             raise
-        except Exception as why:
-            raise self._failed(key, peer, header, why) from why
+        except Exception as error:
+            raise self._failed(key, peer, header, error) from error
 
     @staticmethod
     async def _refused_by_header(key: ApiKey, header: RequestHeader, frame: bytes, failure: Failure) -> bytes:
-        """Refuse a request whose body was not decoded; it is decoded now only if the response repeats its elements."""
+        """Refuse a request that is not decoded yet; it is decoded only if the response repeats its elements."""
         version = header.api_version
         if refuses_at_top(key, version):
             body = refusal(key, version, {}, failure)
         else:
-            body = refusal(key, version, codec.decode_bounded(frame, header, request_limits.JUDGED_UNITS), failure)
+            body = refusal(key, version, codec.decode_bounded(frame, header, AUTHORIZATION_UNITS), failure)
         return codec.encode_response(key, version, header.correlation_id, body)
 
     def _context(self, peer: Peer, header: RequestHeader) -> RequestContext:
@@ -237,33 +242,32 @@ class Front:
 
     @staticmethod
     async def _refused(guard: Guard, context: RequestContext, header: RequestHeader, frame: bytes) -> bytes | None:
-        """Refuse a request that its caller may not have passed on; None: it may go on. Raises CloseConnection."""
+        """Refuse a request that the caller is not allowed to have relayed; None if it is allowed. Raises CloseConnection."""
         if header.api_key not in _KNOWN_KEYS:
-            raise CloseConnection(f"nobody can tell what api key {header.api_key} needs")
+            raise CloseConnection(f"api key {header.api_key} is unknown and cannot be authorized")
         key = ApiKey(header.api_key)
         if (failure := await guard.refuse_by_header(key, context)) is not None:
             return await Front._refused_by_header(key, header, frame, failure)
-        body = await guard.refuse(key, context, codec.decode_bounded(frame, header, request_limits.JUDGED_UNITS))
+        body = await guard.refuse(key, context, codec.decode_bounded(frame, header, AUTHORIZATION_UNITS))
         if body is None:
             return None
         if not has_response(header, frame):
-            raise CloseConnection(f"its {key.name} request is refused")
+            raise CloseConnection(f"{key.name} request is denied")
         return codec.encode_response(key, header.api_version, header.correlation_id, body)
 
     @staticmethod
-    def _failed(key: ApiKey, peer: Peer, header: RequestHeader, why: Exception) -> CloseConnection:
-        """Write a defect down once; the connection it met is closed, and the process goes on."""
-        extra = {"api_key": key.name, "api_version": header.api_version, "peer": str(peer)}
-        words = "UNKNOWN_SERVER_ERROR: %s version %d failed"
-        _log.error(words, key.name, header.api_version, exc_info=why, extra=extra)
-        return CloseConnection(f"its {key.name} request could not be handled")
+    def _failed(key: ApiKey, peer: Peer, header: RequestHeader, error: Exception) -> CloseConnection:
+        """Log an unexpected error; only the connection of the request is closed."""
+        extra = {"api": key.name, "api_version": header.api_version, "peer": str(peer)}
+        log.error("Failed to handle a request (UNKNOWN_SERVER_ERROR)", exc_info=error, extra=extra)
+        return CloseConnection(f"{key.name} request failed with an unexpected error")
 
     def _check_relayable(self, header: RequestHeader) -> None:
-        """Keep away from brokers what no client has reason to send; raises CloseConnection."""
+        """Reject requests that no client has a reason to send to brokers. Raises CloseConnection."""
         key, version = header.api_key, header.api_version
         if self.relay is None:
-            # As Kafka's controller does with an API that its listener has not enabled (SocketServer.processCompletedReceives).
-            raise CloseConnection(f"api key {key} is not served here")
+            # As Kafka's controller does for an API that is not enabled on its listener (SocketServer.processCompletedReceives).
+            raise CloseConnection(f"api key {key} is not served on this listener")
         if key in versions.BETWEEN_SERVERS:
             raise CloseConnection(f"{ApiKey(key).name} is a request between servers and is not relayed")
         shared = self._relayed_ranges().get(key)
@@ -274,9 +278,9 @@ class Front:
 
 
 def _unsupported_version(key: ApiKey, header: RequestHeader) -> bytes:
-    """Answer UNSUPPORTED_VERSION where the response has a place for it; else close the connection, as Kafka always does.
+    """Answer UNSUPPORTED_VERSION if the response has a field for it; else close the connection, as Kafka always does.
 
-    A client that asked ApiVersions never comes here.
+    Clients that use ApiVersions never send such a request.
     """
     try:
         body = {"error_code": ErrorCode.UNSUPPORTED_VERSION}
@@ -289,7 +293,7 @@ async def open_front(
     listener: str,
     host: str,
     port: int,
-    handlers: Mapping[ApiKey, OwnHandler],
+    handlers: Mapping[ApiKey, RequestHandler],
     live_brokers: LiveBrokers | None,
     *,
     served: Mapping[ApiKey, versions.VersionRange],
@@ -304,12 +308,13 @@ async def open_front(
 ) -> Front:
     """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
 
-    `handlers` answer the controller's own requests, in the versions of `served`; those of `not_advertised` are answered without being
-    listed in ApiVersions. `live_brokers` returns the endpoints of live brokers on the same listener, to which all other requests are
-    relayed; None: there is no relay, and connections with other requests are closed. `demands` are made on clients, `security` is for the way to brokers.
-    `guard` judges every request before it is answered or passed on; without one nobody is refused. `is_urgent` reports whether
-    the controller has events to process, which go before the writing of long responses. `buffers` are shared by the listeners of
-    a process; without them the listener has its own. Raises OSError when the address cannot be had.
+    `handlers` answer the controller's own requests, in the versions of `served`; those of `not_advertised` are answered but not listed
+    in ApiVersions. `live_brokers` returns the endpoints of the live brokers on the same listener, to which all other requests are
+    relayed; None: there is no relay, and other requests close their connection. `demands` apply to client connections, `security` to
+    connections to brokers. `guard` authorizes every request before it is answered or relayed; without a guard every request is
+    allowed. `is_urgent` returns whether the controller has events to process, which take precedence over writing long responses.
+    `buffers` are shared by the listeners of a process; without them the listener has separate buffers. Raises OSError if the address
+    is not available.
     """
     front = Front(
         listener,

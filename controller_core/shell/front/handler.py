@@ -1,4 +1,4 @@
-"""Handlers of the controller's own requests, and the exception by which they have a request relayed."""
+"""Interface of the handlers for requests that the controller answers itself."""
 
 from collections.abc import Awaitable, Callable
 
@@ -7,13 +7,13 @@ from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 
 
-class RelayInstead(Exception):  # noqa: N818 - no error: another way for the request
-    """The request is to be relayed unchanged to a live broker of the same listener, and its answer to the client."""
+class RelayInstead(Exception):  # noqa: N818 - not an error: a different route
+    """Raised by a handler to have the request relayed unchanged to a live broker of the same listener."""
 
 
-OwnHandler = Callable[[RequestContext, Body], Awaitable[Body | EncodedBody]]
-"""Returns the body of the response to a request that the controller serves; the body may be encoded already.
+RequestHandler = Callable[[RequestContext, Body], Awaitable[Body | EncodedBody]]
+"""Returns the response body, which may be encoded already.
 
-It is cancelled when the client's connection breaks. RelayInstead relays the request; CloseConnection closes the connection; any other
-exception is logged as UNKNOWN_SERVER_ERROR and closes it too.
+It is cancelled when the client's connection breaks. RelayInstead relays the request and CloseConnection closes the connection. Any
+other exception is logged as UNKNOWN_SERVER_ERROR and also closes the connection.
 """

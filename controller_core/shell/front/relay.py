@@ -1,10 +1,8 @@
-"""Every request that the controller does not own goes on to a live broker, byte for byte, and its answer comes back so.
+"""Relay of requests that the controller does not answer itself: request and response pass unchanged, byte for byte.
 
-Each client connection has a connection of its own to one broker, for as long as both live: the client's requests keep
-their order, and a long poll of one client holds up no other. When the broker goes, requests that only read are asked
-of another broker; after any other the client's connection is closed, and the client, who knows what it wanted, retries.
-
-Left out: which requests are relayed (front.py), and what may be repeated (policy.py).
+Each client connection has a separate connection to one broker for as long as both are open. Requests of a client therefore keep
+their order, and a long poll of one client delays no other client. When the broker is lost, read-only requests are sent to another
+broker; after any other request the client's connection is closed and the client retries.
 """
 
 import asyncio
@@ -20,36 +18,36 @@ from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.client import Connection, ConnectionFailed
 from kafka_wire.net.server import CloseConnection, Peer
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayLimits:
-    """Bounds of one listener's relay."""
+    """Limits of one listener's relay."""
 
     max_upstreams: int = 1_000
-    """Client connections that are relayed; as many as the server accepts by default."""
+    """Relayed client connections; as many as the server accepts by default."""
 
     connect_timeout_ms: int = 2_000
-    """A live broker accepts within milliseconds; after this another one is tried."""
+    """A live broker accepts within milliseconds; after this time another broker is tried."""
 
     request_timeout_ms: int = 1_800_000
-    """The client itself decides how long it waits (a JoinGroup may take group.max.session.timeout.ms, 30 minutes), by
-    closing its connection; this ends what everybody has forgotten."""
+    """Limit for abandoned requests. Normally the client closes its connection earlier; a JoinGroup may take
+    group.max.session.timeout.ms (30 minutes)."""
 
     max_frame_bytes: int = MAX_FRAME_BYTES
-    """A larger request ends the client's connection, a larger answer the broker's."""
+    """A larger request closes the client's connection, a larger response the broker's."""
 
     avoid_ms: int = 5_000
-    """A broker that could not be reached is tried after all others for so long: it may be dead and still count as live
-    until its session with ZooKeeper ends."""
+    """Time for which an unreachable broker is tried after all others: a failed broker counts as live until its registration
+    expires."""
 
 
 DEFAULT_LIMITS = RelayLimits()
 
 
 class Relay:
-    """The relay of one listener. `live_brokers` gives the brokers' endpoints on that listener."""
+    """The relay of one listener. `live_brokers` returns the brokers' endpoints on that listener."""
 
     def __init__(
         self,
@@ -66,38 +64,37 @@ class Relay:
         self._closing: set[asyncio.Task[None]] = set()
 
     async def forward(self, peer: Peer, header: RequestHeader, frame: bytes) -> bytes | None:
-        """Pass a request of a client's connection on, and give the broker's answer (None: there is none).
+        """Send a client's request to a broker and return the response; None if the request has no response.
 
-        Raises CloseConnection when the client's connection must end: no broker can be reached, or the broker went
-        away over a request that may not be repeated.
+        Raises CloseConnection when no broker can be reached, or the broker was lost during a request that must not be repeated.
         """
         if len(frame) > self._limits.max_frame_bytes:
             raise CloseConnection(f"a request of {len(frame)} bytes is too large to be relayed")
         route = self._routes.get(peer)
         if route is None:
             if len(self._routes) >= self._limits.max_upstreams:
-                raise CloseConnection(f"{self._limits.max_upstreams} client connections are relayed, the limit")
+                raise CloseConnection(f"limit of {self._limits.max_upstreams} relayed client connections is reached")
             route = self._routes[peer] = Route(self, peer)
             peer.on_close(lambda: self._drop(peer))
         return await route.forward(header, frame)
 
-    def broker_gone(self, broker_id: int) -> None:
-        """End the connections to a broker that is no longer live: a frozen one would hold its clients for ever."""
+    def disconnect_broker(self, broker_id: int) -> None:
+        """Close the connections to a broker that is no longer live: clients of a hung broker would wait forever."""
         for route in list(self._routes.values()):
             if route.endpoint is not None and route.endpoint.broker_id == broker_id:
-                route.broker_gone()
+                route.disconnect()
 
     async def close(self) -> None:
-        """End all connections to brokers."""
+        """Close all connections to brokers."""
         for peer in list(self._routes):
             self._drop(peer)
         if self._closing:
             await asyncio.wait(self._closing)
 
-    # What routes ask of their relay.
+    # Used by routes (`BrokerConnector`).
 
     async def connect(self, tried: set[int], on_held: Callable[[int], None]) -> tuple[BrokerEndpoint, Connection]:
-        """Connect to the live broker with the fewest relayed connections; one in `tried` (which grows) is not asked."""
+        """Connect to the live broker with the fewest relayed connections, skipping `tried`; every attempt is added to `tried`."""
         while True:
             endpoint = self._choose(tried)
             tried.add(endpoint.broker_id)
@@ -106,7 +103,7 @@ class Relay:
                 connection = await Connection.open(
                     endpoint.host,
                     endpoint.port,
-                    client_id=None,  # the client's own stands in its frames
+                    client_id=None,  # the relayed frames contain the client's id
                     ssl=ssl,
                     sasl=sasl,
                     connect_timeout_ms=self._limits.connect_timeout_ms,
@@ -114,16 +111,16 @@ class Relay:
                     max_frame_bytes=self._limits.max_frame_bytes,
                     on_held=on_held,
                 )
-            except ConnectionFailed as why:
+            except ConnectionFailed as error:
                 self._avoid[endpoint] = asyncio.get_running_loop().time() + self._limits.avoid_ms / 1000
-                extra = {"broker_id": endpoint.broker_id, "reason": why.reason}
-                _log.warning("Cannot relay to %s: %s", endpoint, why.reason, extra=extra)
+                extra = {"broker": endpoint.broker_id, "address": endpoint.address, "error": error.reason}
+                log.warning("Failed to connect to a broker for relaying; trying another broker", extra=extra)
             else:
                 self._avoid.pop(endpoint, None)
                 return endpoint, connection
 
     def dispose(self, connection: Connection) -> None:
-        """Close a connection to a broker, after what was written to it last."""
+        """Close a connection to a broker in the background, after pending data is written."""
         task = asyncio.get_running_loop().create_task(connection.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -133,7 +130,7 @@ class Relay:
         candidates = [endpoint for endpoint in live if endpoint.broker_id not in tried]
         if not candidates:
             raise CloseConnection(
-                f"{len(live)} brokers are alive on this listener, and {len(tried)} of them were tried in vain"
+                f"no broker can be reached: {len(live)} brokers are live on this listener, {len(tried)} were tried"
             )
         now = asyncio.get_running_loop().time()
         self._avoid = {endpoint: until for endpoint, until in self._avoid.items() if endpoint in live and until > now}

@@ -1,8 +1,8 @@
-"""Size limits of requests, by API: of a frame, checked as soon as its first 8 bytes are here, and of what is decoded.
+"""Size limits of requests per API: of the frame, checked after its first 8 bytes, and of the decoded body.
 
-A Python object is many times larger than its bytes, and decoding holds the event loop. So that no request holds the loop for more than
-50 ms or takes more than 8 times its bytes, each API has a limit of bytes, arrays are charged to a budget before they are built
-(kafka_wire.source_decoder), and the APIs whose honest requests may be large are decoded and answered in slices (kafka_wire.slices).
+A Python object is many times larger than its encoding, and decoding blocks the event loop. The limits ensure that no request blocks the
+loop for more than 50 ms or takes more than 8 times its bytes: each API has a limit in bytes, arrays are charged to a budget before they
+are built (kafka_wire.source_decoder), and APIs with large legitimate requests are decoded and answered in slices (kafka_wire.slices).
 
 Where the limits come from (Kafka 3.9 clients and brokers):
 
@@ -10,15 +10,15 @@ Where the limits come from (Kafka 3.9 clients and brokers):
   members each take 54 bytes a partition in version 3: 10.8 MB.
 - AlterPartitionReassignments, ElectLeaders, ListPartitionReassignments: the tools send a whole plan in one request. 200,000
   partitions take 18 bytes each, and a topic's name at most 249 bytes: 3.6 MB with 2,000 topics, 13 MB with a topic for each.
-- Metadata: `kafka-topics --describe` names every topic. 200,000 names of 40 bytes take 8.4 MB; with ids (version 10 and later)
-  11.6 MB. DescribeTopicPartitions, which is answered in pages, may name 12,000 topics.
-- CreateTopics: MirrorMaker 2 creates all new topics of a cluster by one request, each with some 30 configs: 1,000 topics take 1.5 MB.
-  KRaft takes at most 10,000 new partitions by one request (ReplicationControlManager); this controller takes 20,000 topics.
+- Metadata: `kafka-topics --describe` requests every topic by name. 200,000 names of 40 bytes take 8.4 MB; with ids (version 10 and later)
+  11.6 MB. DescribeTopicPartitions, which is answered in pages, may contain 12,000 topics.
+- CreateTopics: MirrorMaker 2 creates all new topics of a cluster in one request, each with some 30 configs: 1,000 topics take 1.5 MB.
+  KRaft accepts at most 10,000 new partitions per request (ReplicationControlManager); this controller accepts 20,000 topics.
 - All others: 10,000 resources or ACLs of 100 bytes each take 1 MB. ControlledShutdown, AllocateProducerIds and ApiVersions have no
   arrays.
 
-Produce and all else that is relayed keeps Kafka's own limit (socket.request.max.bytes). What is not here: keeping to them (front.py,
-kafka_wire.net.assembler).
+Relayed requests such as Produce have Kafka's limit (socket.request.max.bytes). The limits are enforced by `front` and
+`kafka_wire.net.assembler`.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,55 +34,55 @@ from kafka_wire.net.sasl_server import MAX_RECEIVE_BYTES
 MIB = 1024 * 1024
 
 SMALL_BYTES = 64 * 1024
-"""A request without arrays, and one that is refused anyway: it may still be read, so that it is answered properly."""
+"""A request without arrays, or one that will be refused: it is still read, so that the response is complete."""
 USUAL_BYTES = 2 * MIB
 LARGE_BYTES = 16 * MIB
 
 OWN_UNITS = 100_000
-"""What the body of a request that is answered here may cost to decode: 17 ms and 3 MB at most (measured over all APIs)."""
+"""Decoding budget of a request that the controller answers: 17 ms and 3 MB at most (measured over all APIs)."""
 
-JUDGED_UNITS = 40_000
-"""What the body of a relayed request may cost to decode, where an authorizer has to see it: 7 ms. Clients relay requests that any node
-may answer, which name a few groups, topics or transactions."""
+AUTHORIZATION_UNITS = 40_000
+"""Decoding budget of a relayed request that is decoded for the authorizer: 7 ms. Relayed requests can be answered by any node and
+contain few groups, topics or transactions."""
 ANSWERED_UNITS = {ApiKey.ALTER_REPLICA_LOG_DIRS: 40_000}
-"""Instead of OWN_UNITS, where the answer has more for each element than the request: 25 ms."""
+"""Budgets instead of OWN_UNITS where a response element is larger than its request element: 25 ms."""
 
 TOPIC_WEIGHT = 10
-PARTITIONS_AN_ELEMENT = 4
-"""A topic is created in 0.2 ms, and each partition in 5 µs; the other slices' elements take 30 µs at most."""
+PARTITIONS_PER_ELEMENT = 4
+"""Creation takes 0.2 ms per topic and 5 µs per partition; elements of other slices take 30 µs at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sliced:
-    """An API whose request is decoded and answered in slices of its main array."""
+    """Slicing of an API's requests by their main array."""
 
     paths: tuple[tuple[str, ...], ...]
-    """The main array; the first one that a version has counts."""
+    """Possible paths of the main array; the first one that exists in the version is used."""
     response: str
-    """The array of the response that has an element for each of the request's."""
+    """The array of the response with an element for each element of the request."""
     max_elements: int
     unique: str = ""
-    """The key by which a second element with the same value makes both invalid."""
+    """Key that must be unique: two elements with the same value are both invalid."""
     is_from_brokers: bool = False
-    """Whether brokers send it; slices of clients' and of brokers' requests take turns among themselves."""
+    """Whether brokers send it; slices of brokers' and of clients' requests are processed independently."""
     weigh: Callable[[Any], int] | None = None
-    """How many of a slice's elements one counts for, where that depends on what it asks for."""
+    """Returns the number of slice elements that an element counts as, where this depends on its content."""
 
 
 def weigh_topic(topic: Body) -> int:
-    """Weigh a topic that is to be created: its placement and its states take time by its partitions.
+    """Weigh a topic of CreateTopics: placement and partition states take time proportional to its partitions.
 
     >>> weigh_topic({"num_partitions": 100, "assignments": []}), weigh_topic({"num_partitions": -1, "assignments": []})
     (35, 10)
     """
     partitions: int = max(topic["num_partitions"], len(topic["assignments"]), 0)
-    return TOPIC_WEIGHT + partitions // PARTITIONS_AN_ELEMENT
+    return TOPIC_WEIGHT + partitions // PARTITIONS_PER_ELEMENT
 
 
 def weigh_partitions(topic: Body) -> int:
-    """Weigh a topic that is to have more partitions."""
+    """Weigh a topic of CreatePartitions."""
     count: int = max(topic["count"], 0)
-    return TOPIC_WEIGHT + count // PARTITIONS_AN_ELEMENT
+    return TOPIC_WEIGHT + count // PARTITIONS_PER_ELEMENT
 
 
 SLICED: Mapping[ApiKey, Sliced] = {
@@ -106,7 +106,7 @@ _AUTHENTICATION = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 
 
 def own_bytes(key: ApiKey) -> int:
-    """Return the largest frame of a request that is answered here.
+    """Return the largest frame of a request that the controller answers.
 
     >>> own_bytes(ApiKey.CREATE_TOPICS), own_bytes(ApiKey.CONTROLLED_SHUTDOWN)
     (2097152, 65536)
@@ -117,17 +117,17 @@ def own_bytes(key: ApiKey) -> int:
 
 
 def own_units(key: ApiKey) -> int:
-    """Return what the body of a request that is answered here in one go may cost to decode."""
+    """Return the decoding budget of a request that the controller answers in one piece."""
     return ANSWERED_UNITS.get(key, OWN_UNITS)
 
 
 def relayed_bytes(key: int) -> int:
-    """Return the largest frame of a request that a broker answers."""
+    """Return the largest frame of a relayed request."""
     return MAX_RECEIVE_BYTES if key in _AUTHENTICATION else MAX_FRAME_BYTES
 
 
 def slice_path(key: ApiKey, version: int) -> tuple[str, ...]:
-    """Return the main array of a request that is sliced."""
+    """Return the path of the main array in a sliced request."""
     fields = schema.definition(key.message + "Request", version).fields
     present = {field.key for field in fields if version in field.versions}
     return next(path for path in SLICED[key].paths if path[0] in present)

@@ -1,16 +1,8 @@
-"""The way of one client connection to one broker: opened at the first request, ended with either of its ends.
+"""Relay connection of one client to one broker, and the rules for repeating its requests.
 
-Left out: which broker (relay.py).
+It is opened at the first relayed request and closed with the client's connection.
 """
 
-# MERGED controller_core.shell.front.route: """Live brokers, as the front needs to know them: where each is reached on one listener.
-# MERGED controller_core.shell.front.route:
-# MERGED controller_core.shell.front.route: Left out: how one learns who is alive.
-# MERGED controller_core.shell.front.route: """
-# MERGED controller_core.shell.front.route: """What may be done with a request that the controller does not own, as tables over Kafka's API keys.
-# MERGED controller_core.shell.front.route:
-# MERGED controller_core.shell.front.route: Left out: doing it (relay.py).
-# MERGED controller_core.shell.front.route: """
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -25,23 +17,23 @@ from kafka_wire.net.server import CloseConnection, Peer
 
 @dataclass(frozen=True, slots=True)
 class BrokerEndpoint:
-    """A live broker's address on the listener in question."""
+    """Address of a live broker on one listener."""
 
     broker_id: int
     host: str
     port: int
     broker_epoch: int = -1
-    """Differs between two lives of a broker (it may have come back with another version of Kafka); -1 if unknown."""
+    """Identifies the incarnation of the broker, which may return with another version of Kafka; -1 if unknown."""
     security_protocol: str = "PLAINTEXT"
-    """What it speaks there."""
 
-    def __str__(self) -> str:
-        return f"broker {self.broker_id} ({self.host}:{self.port})"
+    @property
+    def address(self) -> str:
+        """Host and port, for logs."""
+        return f"{self.host}:{self.port}"
 
 
 LiveBrokers = Callable[[], Sequence[BrokerEndpoint]]
-"""Gives the brokers that are alive now; asked at every request, so it must be cheap. Never the controller itself."""
-
+"""Returns the live brokers without the controller. It is called for every request and must be cheap."""
 
 REPEATABLE = frozenset(
     {
@@ -74,47 +66,46 @@ REPEATABLE = frozenset(
         ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
     }
 )
-"""Requests that only read: when a broker dies over one, another broker may be asked. For any other the client has to
-decide, who knows what it is doing and learns of it by its connection's end."""
+"""Read-only requests: if the broker is lost, the request is sent to another one. For any other request the client's connection is
+closed, and the client decides."""
 
 BOUND = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-"""Requests that leave state in the broker's end of the connection: from then on both connections end together."""
-
+"""Requests that leave state in the broker's connection: afterwards both connections are closed together."""
 
 MAX_ATTEMPTS = 3
-"""Brokers that one request is sent to at most: with two of them lost within one request the cluster has other worries."""
+"""Brokers that one request is sent to at most."""
 
 
-class Brokers(Protocol):
-    """What a route asks of its relay."""
+class BrokerConnector(Protocol):
+    """Interface of the relay, as used by its routes."""
 
     live_brokers: LiveBrokers
 
     async def connect(self, tried: set[int], on_held: Callable[[int], None]) -> tuple[BrokerEndpoint, Connection]:
-        """Connect to a live broker that is not in `tried`, and add all that were tried to it."""
+        """Connect to a live broker that is not in `tried`; every attempt is added to `tried`."""
 
     def dispose(self, connection: Connection) -> None:
         """Close a connection in the background."""
 
 
 class Route:
-    """One client connection's connection to a broker.
+    """The broker connection of one client connection.
 
-    `bound` means that the broker's end has state that another broker lacks (SASL), or owes the client a sign of failure
-    that has no other way (acks=0): the client's connection then ends with the broker's.
+    A route is bound when the broker's connection has state that another broker lacks (SASL), or when its loss is the only sign of
+    failure for the client (acks=0). The client's connection is then closed with the broker's.
     """
 
-    def __init__(self, brokers: Brokers, peer: Peer) -> None:
+    def __init__(self, brokers: BrokerConnector, peer: Peer) -> None:
         self._brokers = brokers
         self._peer = peer
-        self._turn = asyncio.Lock()  # fair: the client's requests go out in the order they came
+        self._send_lock = asyncio.Lock()  # fair: requests are sent in the order of their arrival
         self._connection: Connection | None = None
         self._bound = False
         self._closed = False
         self.endpoint: BrokerEndpoint | None = None
 
     async def forward(self, header: RequestHeader, frame: bytes) -> bytes | None:
-        """Send a request on its way, and give its answer; None when it has none. Raises as Relay.forward."""
+        """Send a request and return the response; None if the request has no response. Raises as Relay.forward."""
         expects_answer = has_response(header, frame)
         repeatable = header.api_key in REPEATABLE
         tried: set[int] = set()
@@ -122,18 +113,18 @@ class Route:
             try:
                 answer = await self._send(header, frame, tried, expects_answer=expects_answer)
                 return None if answer is None else await answer
-            except ConnectionFailed as why:
-                if self._bound or attempt == MAX_ATTEMPTS or (why.sent and not repeatable):
-                    raise CloseConnection(f"the broker behind it is lost: {why.reason}") from why
+            except ConnectionFailed as error:
+                if self._bound or attempt == MAX_ATTEMPTS or (error.sent and not repeatable):
+                    raise CloseConnection(f"connection to the broker was lost: {error.reason}") from error
         raise AssertionError("the last attempt returns or raises")
 
-    def broker_gone(self) -> None:
-        """End the connection to the broker: it is no longer live."""
+    def disconnect(self) -> None:
+        """Close the connection to a broker that is no longer live."""
         if self._connection is not None:
             self._connection.abort("the broker is no longer live")
 
     def close(self) -> None:
-        """End the route with its client; what the client sent last still goes out."""
+        """Close the route with its client's connection; requests that were sent already still reach the broker."""
         self._closed = True
         if self._connection is not None and not self._connection.closed:
             self._brokers.dispose(self._connection)
@@ -141,7 +132,7 @@ class Route:
     async def _send(
         self, header: RequestHeader, frame: bytes, tried: set[int], *, expects_answer: bool
     ) -> Awaitable[bytes] | None:
-        async with self._turn:
+        async with self._send_lock:
             connection = await self._connected(tried)
             if header.api_key in BOUND or not expects_answer:
                 self._bound = True
@@ -151,27 +142,27 @@ class Route:
             return None
 
     async def _connected(self, tried: set[int]) -> Connection:
-        """Give the connection to the broker, or a new one when there is none to a live broker; the caller has the turn."""
+        """Return the connection to the broker, or a new one if there is none to a live broker; the caller holds the lock."""
         if self._connection is not None and not self._connection.closed:
             assert self.endpoint is not None
             if self.endpoint in self._brokers.live_brokers():
                 tried.add(self.endpoint.broker_id)
                 return self._connection
-            self.broker_gone()
+            self.disconnect()
         if self._bound:
-            raise CloseConnection("the broker that it was bound to is lost")
+            raise CloseConnection("connection to the broker that it was bound to was lost")
         self._connection, self.endpoint = None, None
         endpoint, connection = await self._brokers.connect(tried, self._peer.hold)
         if self._closed:
             self._brokers.dispose(connection)
-            raise CloseConnection("its client is gone")
+            raise CloseConnection("client closed its connection")
         self._connection, self.endpoint = connection, endpoint
         connection.on_end(lambda: self._ended(connection))
         return connection
 
     def _ended(self, connection: Connection) -> None:
-        """Free the broker's place; a client that was bound to it hears of it at once."""
+        """Release the broker; a client connection that is bound to it is closed at once."""
         if connection is self._connection:
             self.endpoint = None
             if self._bound and not self._closed:
-                self._peer.close("the broker that it was bound to is lost")
+                self._peer.close("connection to the broker that it was bound to was lost")

@@ -1,14 +1,14 @@
-"""Answers to requests that are decoded in slices: each slice is judged and answered by itself, and the answers become one response.
+"""Sliced processing of large requests: each slice is authorized and answered separately, and the answers form one response.
 
     frame ──► slice 1 ──► handler ──┐
               slice 2 ──► handler ──┼──► one response
               …                     │
-    at most WINDOW slices wait for their handlers at a time, and one slice is decoded or encoded in a turn of the event loop
+    at most WINDOW slices wait for their handlers at a time; one slice is decoded or encoded per iteration of the event loop
 
-A slice whose answer has an error at its top ends the request: its error is the response's, and later slices are not started.
-Elements of earlier slices may have taken effect by then, as when a connection breaks: clients repeat such requests.
+A slice whose answer has a top-level error ends the request: the response has this error, and later slices are not started. Elements
+of earlier slices may have taken effect already, as when a connection breaks; clients repeat such requests.
 
-What is not here: which APIs are sliced (request_limits.py), and decoding (kafka_wire.slices).
+See `request_limits` for the APIs that are sliced and `kafka_wire.slices` for decoding.
 """
 
 import asyncio
@@ -25,28 +25,28 @@ from kafka_wire.joining import JoinedResponse
 from kafka_wire.slices import slices
 
 WINDOW = 4
-"""Slices of a request that are under way: handlers wait for ZooKeeper and for brokers, and so they wait together."""
+"""Slices of a request that are processed concurrently, since handlers wait for commits and for brokers."""
 
 
 class Answer(Protocol):
-    """Answers a request, or a slice of it."""
+    """Answers a request or a slice of it."""
 
     async def __call__(self, body: Body, *, is_slice: bool) -> Body | EncodedBody:
-        """Answer."""
+        """Return the answer."""
 
 
 class AnswerError(Exception):
-    """An answer that cannot be encoded: a defect of its handler, not of the request."""
+    """An answer cannot be encoded: a defect of its handler, not of the request."""
 
 
 class SlicedAnswers:
-    """Answers large requests; those of all connections take turns."""
+    """Answers large requests; all connections share one lock, so only one slice is decoded or encoded at a time."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
+        self._coding_lock = asyncio.Lock()
 
     async def answer(self, key: ApiKey, header: RequestHeader, frame: bytes, answer: Answer) -> Response:
-        """Answer a request slice by slice. Raises CodecError before the first slice is answered, and what `answer` raises."""
+        """Answer a request slice by slice. Raises what `answer` raises, and CodecError before the first slice is answered."""
         sliced, version = SLICED[key], header.api_version
         found = slices(
             key.message + "Request",
@@ -59,7 +59,7 @@ class SlicedAnswers:
             weigh=sliced.weigh,
         )
         first = await self._next(found)
-        assert first is not None, "a request has one slice at least"
+        assert first is not None, "a request has at least one slice"
         second = await self._next(found)
         joined = JoinedResponse(key, version, header.correlation_id, sliced.response)
         if second is None:
@@ -70,8 +70,7 @@ class SlicedAnswers:
             return joined.finish()
         waiting: deque[asyncio.Task[Body | EncodedBody]] = deque()
         try:
-            for begun in (first, second):
-                waiting.append(asyncio.create_task(_run(answer, begun)))
+            waiting += [asyncio.create_task(_run(answer, slice_body)) for slice_body in (first, second)]
             while waiting:
                 while len(waiting) < WINDOW and (body := await self._next(found)) is not None:
                     waiting.append(asyncio.create_task(_run(answer, body)))
@@ -86,16 +85,16 @@ class SlicedAnswers:
         return joined.finish()
 
     async def _add(self, joined: JoinedResponse, part: Body | EncodedBody) -> None:
-        async with self._turn:
+        async with self._coding_lock:
             try:
                 joined.add(part)
-            except CodecError as why:
-                raise AnswerError(str(why)) from why
+            except CodecError as error:
+                raise AnswerError(str(error)) from error
             await asyncio.sleep(0)
 
     async def _next(self, found: Iterator[Body | None]) -> Body | None:
-        """Decode on to the next slice; None after the last."""
-        async with self._turn:
+        """Decode the next slice; None after the last one."""
+        async with self._coding_lock:
             for body in found:
                 await asyncio.sleep(0)
                 if body is not None:

@@ -1,1 +1,1 @@
-"""The controller's world in ZooKeeper mode: who holds the cluster, what is written, what is watched."""
+"""ZooKeeper mode of the controller: sessions, controller election, reading, watching and writing of the cluster's state."""

@@ -1,15 +1,15 @@
-"""Looking at known topics' assignments: somebody else may add partitions by hand or by an old tool.
+"""Polling of the assignments of known topics: an old tool or an administrator may add partitions directly in ZooKeeper.
 
-Kafka's controller arms one watch for each topic. At 25,000 topics that is 25,000 objects of some kilobyte in our memory and as
-many single reads after every broken connection, just when a take-over or a storm is being dealt with; and each write of our
-own fires one. Nor does it help to be quick: whoever writes such a znode waits for no answer. So the topics are looked at in turn,
-a share of them each second, by multi-reads (ZooKeeper serves 640,000 small znodes a second): at 25,000 topics 5,000 a second,
-some hundredth of our time, and every change is seen within LAP_S seconds and a little.
+Kafka's controller sets one watch for each topic. At 25,000 topics these are 25,000 objects of about a kilobyte in memory and as many
+single reads after each lost connection, at the very time of a failover or of many broker failures; and each write of the controller
+itself fires one. Low latency has no use here, since the process that writes such a znode waits for no response. Therefore a share
+of the topics is polled each second, by multi-reads (ZooKeeper serves 640,000 small znodes a second): at 25,000 topics 5,000 a
+second, about a hundredth of the controller's time, and every change is found within POLLING_CYCLE_S seconds and a little.
 
-Such a read is made while others write, so that what looks changed may be our own work on its way. It is only a suspicion: the
-topics suspected are read once more in a turn in which nobody writes, and that counts.
+A poll runs concurrently with writes, so a changed version may be the controller's own write in progress. The topics concerned are
+therefore read again while no event is processed, and only the second read counts.
 
-Leaves out topics that come and go (watching), and what follows (`zookeeper_mode.observed_topics`).
+Created and deleted topics are found by `watching`.
 """
 
 import asyncio
@@ -27,47 +27,50 @@ from kafka_zookeeper.session import ZooKeeperSession
 log = logging.getLogger(__name__)
 
 PAUSE_S = 1.0
-"""Between two shares."""
-LAP_S = 5
-"""In so many seconds each topic is looked at once: half of the time in which all must have converged."""
-MIN_SHARE = 500
-"""Topics looked at in one go, if there are so many: one multi-read."""
+"""Pause between two shares."""
+POLLING_CYCLE_S = 5
+"""Polling cycle: each topic is polled once in this time. Half the convergence target, so that every external change is found within it."""
+MIN_TOPICS_PER_POLL = 500
+"""Topics polled at once, if there are that many: one multi-read."""
 
 
-class Assignments:
-    """The looks at assignments, of one tenure."""
+class AssignmentPoller:
+    """The poller of one active term."""
 
     def __init__(self, controller: ActiveTerm, session: ZooKeeperSession, unreadable: UnreadableTopics) -> None:
         self._controller = controller
         self._session = session
         self._unreadable = unreadable
         self._waiting: list[str] = []
-        """Topics that this lap has not come to."""
+        """Topics that have not been polled in the current cycle."""
 
     async def follow(self) -> None:
-        """Look, for ever, at one share after another."""
+        """Poll one share after another, until cancelled."""
         with store_errors():
             while True:
                 await asyncio.sleep(PAUSE_S)
-                suspected = await self._suspected(self._share())
-                if not suspected:
+                names = await self._changed_names(self._next_share())
+                if not names:
                     continue
                 try:
-                    await self._controller.read_and_decide(partial(self._changed, suspected))
+                    await self._controller.read_and_decide(partial(self._read_changed, names))
                 except OverloadedError as error:
-                    log.warning("changed assignments are looked at in the next lap", extra={"why": str(error)})
+                    log.warning(
+                        "Failed to process changed assignments; retrying in the next polling cycle",
+                        extra={"error": str(error)},
+                    )
 
-    def _share(self) -> list[str]:
+    def _next_share(self) -> list[str]:
         if not self._waiting:
-            # Unreadable topics that are not known are read again as well: somebody may have corrected them.
+            # Unreadable topics that are not known are polled as well: an administrator may have corrected their znodes.
             known = self._controller.cluster.topics
             self._waiting = [*known, *(name for name in self._unreadable.names() if name not in known)]
-        size = max(MIN_SHARE, -(-len(self._controller.cluster.topics) // LAP_S))
+        size = max(MIN_TOPICS_PER_POLL, -(-len(self._controller.cluster.topics) // POLLING_CYCLE_S))
         share, self._waiting = self._waiting[:size], self._waiting[size:]
         return share
 
-    async def _suspected(self, names: list[str]) -> list[str]:
-        """Find the topics whose znode has another version than is known."""
+    async def _changed_names(self, names: list[str]) -> list[str]:
+        """Return the topics whose znode has another version than the known one."""
         nodes = await self._session.multi_get([paths.topic(name) for name in names]) if names else []
         topics = self._controller.cluster.topics
         return [
@@ -78,14 +81,14 @@ class Assignments:
             and self._unreadable.version(name) != node.version
         ]
 
-    async def _changed(self, suspected: list[str]) -> events.Event | None:
-        """Read topics again while nobody writes."""
+    async def _read_changed(self, names: list[str]) -> events.Event | None:
+        """Read topics again while no event is processed."""
         topics = self._controller.cluster.topics
-        found = await find_topics(self._session, suspected)
-        self._unreadable.note(suspected, found)
+        found = await find_topics(self._session, names)
+        self._unreadable.note(names, found)
         added = [record for record in found.records if record.name not in topics]
         if added:
-            # Topics that changed are found again in the next lap: their versions still differ.
+            # Changed topics are found again in the next polling cycle: their versions still differ.
             return events.TopicsRead(await with_configs(self._session, added), ())
         changed = [record for record in found.records if record.version != topics[record.name].version]
         return events.TopicsChanged(await with_configs(self._session, changed)) if changed else None

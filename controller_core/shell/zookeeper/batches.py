@@ -1,9 +1,7 @@
-"""Writing many groups in few transactions: what is refused is sorted out, and the others go through without it.
+"""Writing of many groups in few transactions: refused groups are removed from a transaction and the others are committed without them.
 
-Partition states of one decision travel many in a transaction. When ZooKeeper refuses it for one of them, one look at all of
-its znodes tells which others it would be refused for, so that even a transaction in which everything is stale costs one look.
-
-Leaves out the fence (store) and what the groups say (operations).
+One transaction contains many partition states of one decision. When ZooKeeper refuses it because of one group, all of its znodes are
+read once, which finds the other groups that would be refused as well. So even a transaction of stale groups only costs one read.
 """
 
 import asyncio
@@ -15,48 +13,48 @@ from controller_core.shell.zookeeper.operations import Group
 from kafka_zookeeper import paths, writes
 from kafka_zookeeper.session import Node
 
-MAX_LOOKS_PER_BATCH = 4
-"""Times that a refused transaction is looked at and tried again without what is not as it was thought to be. One look finds
-all of it, unless others go on writing."""
+MAX_RETRIES_PER_BATCH = 4
+"""Times that a refused transaction is repeated without the groups whose znodes differ from the expected state. One read finds all of
+them, unless other processes keep writing."""
 
 
 class Transactor(Protocol):
-    """What writing needs of the store."""
+    """Methods of the store that writing uses."""
 
     async def transact(self, operations: Sequence[writes.Operation]) -> writes.Committed | writes.Refused | None:
-        """Do operations at once behind the fence, which counts as the first of them. None: done or not."""
+        """Commit operations in one transaction behind the fence, which is operation 0. None: the result is unknown."""
 
     async def nodes_of(self, wanted: Sequence[str]) -> list[Node | None]:
-        """Read many znodes; None for one that is not there."""
+        """Read many znodes; None for one that does not exist."""
 
 
 @dataclass(slots=True)
-class Refusals:
-    """What was not written."""
+class RefusedGroups:
+    """Groups that were not written."""
 
     groups: list[Group] = field(default_factory=list)
     present: set[str] = field(default_factory=set)
-    """Znodes that were to be created and were there, which is no reason not to write what belongs to them."""
+    """Znodes of these groups that were to be created and exist already; their groups can still be written in another form."""
     unknown: bool = False
-    """Some of the groups are written, or not."""
+    """The result of some groups is unknown: they may be written or not."""
 
 
-async def write_groups(store: Transactor, groups: Sequence[Group]) -> Refusals:
-    """Write all groups that are not refused."""
-    # One less than fits: the fence comes in front.
+async def write_groups(store: Transactor, groups: Sequence[Group]) -> RefusedGroups:
+    """Write all groups that are not refused; returns the others."""
+    # One operation less than the maximum, for the fence.
     batches = writes.plan_batches([group.operations for group in groups], None, writes.MAX_BATCH_OPERATIONS - 1)
     results = await asyncio.gather(*(_write_batch(store, batch, groups) for batch in batches))
-    return Refusals(
+    return RefusedGroups(
         [group for refusals in results for group in refusals.groups],
         {path for refusals in results for path in refusals.present},
         any(refusals.unknown for refusals in results),
     )
 
 
-async def _write_batch(store: Transactor, batch: writes.Batch, groups: Sequence[Group]) -> Refusals:
+async def _write_batch(store: Transactor, batch: writes.Batch, groups: Sequence[Group]) -> RefusedGroups:
     left = [groups[index] for index in batch.groups]
-    refusals = Refusals()
-    for _ in range(1 + MAX_LOOKS_PER_BATCH):
+    refusals = RefusedGroups()
+    for _ in range(1 + MAX_RETRIES_PER_BATCH):
         result = await store.transact([operation for group in left for operation in group.operations])
         if isinstance(result, writes.Committed):
             return refusals
@@ -64,28 +62,30 @@ async def _write_batch(store: Transactor, batch: writes.Batch, groups: Sequence[
         if culprit is None:
             refusals.unknown = result is None
             break
-        left = await _look(store, left, culprit, refusals)
+        left = await _without_stale(store, left, culprit, refusals)
         if not left:
             break
     refusals.groups += left
     return refusals
 
 
-async def _look(store: Transactor, groups: Sequence[Group], culprit: Group, refusals: Refusals) -> list[Group]:
-    """Sort out the groups that would be refused as well; returns the others."""
+async def _without_stale(
+    store: Transactor, groups: Sequence[Group], culprit: Group, refusals: RefusedGroups
+) -> list[Group]:
+    """Move the groups that would be refused as well to `refusals`; returns the others."""
     wanted = [operation.path for group in groups for operation in group.operations]
     nodes = dict(zip(wanted, await store.nodes_of(wanted), strict=True))
     left: list[Group] = []
     for group in groups:
-        unexpected = [one.path for one in group.operations if not _is_as_thought(one, nodes[one.path])]
+        unexpected = [one.path for one in group.operations if not _is_possible(one, nodes[one.path])]
         refusals.present |= {path for path in unexpected if nodes[path] is not None and may_be_there(path)}
-        # What is refused for a reason that a look does not show must not be tried for ever.
+        # The culprit is removed even if the read does not show why it was refused: it must not be tried forever.
         (refusals.groups if unexpected or group is culprit else left).append(group)
     return left
 
 
 def _group_at(groups: Sequence[Group], place: int) -> Group | None:
-    """Find the group that holds the operation at a place, counted without the fence."""
+    """Return the group of the operation at a place, counted without the fence."""
     for group in groups:
         if place < len(group.operations):
             return group if place >= 0 else None
@@ -93,22 +93,22 @@ def _group_at(groups: Sequence[Group], place: int) -> Group | None:
     return None
 
 
-def last_path(group: Group) -> str:
-    """Name what a group is about, however much of it is there already."""
+def target_path(group: Group) -> str:
+    """Return the path of a group's last operation, which identifies the group however many of its parents exist."""
     return group.operations[-1].path
 
 
-def _is_as_thought(operation: writes.Operation, node: Node | None) -> bool:
-    """Whether an operation of a group would go through on what was found."""
+def _is_possible(operation: writes.Operation, node: Node | None) -> bool:
+    """Return whether an operation would be committed on the state that was read."""
     if isinstance(operation, writes.Create):
         return node is None
     return node is not None and operation.version in {writes.ANY_VERSION, node.version}
 
 
 def may_be_there(path: str) -> bool:
-    """Tell whether a znode that is to be created may as well be there already, and what belongs to it be written at once.
+    """Return whether a znode that is to be created may exist already, so that its group can be written without reading its data.
 
-    Not so for a topic, a partition's state and the producer ids: these say something, which must be read first.
+    False for a topic, a partition's state and the producer ids: their data must be read first.
 
     >>> [may_be_there(f"/brokers/topics/a{below}") for below in ("", "/partitions", "/partitions/0", "/partitions/0/state")]
     [False, True, True, False]

@@ -1,7 +1,7 @@
-"""Registered brokers, as any process with a session knows them, whether or not it is the controller.
+"""Registered brokers, followed by every process with a session, active controller or standby.
 
-A standby passes requests on to these brokers. The set is read again whenever a broker comes or goes; an address that changes while its
-broker stays registered is read with the next such change: until then the relay tries another broker.
+A standby relays requests to these brokers. The registrations are read again when a broker registers or leaves. A changed address of a
+registered broker is read with the next such change; until then the relay tries another broker.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from controller_core.model.broker import Broker
 from controller_core.shell.zookeeper.reading import decode_brokers
-from controller_core.shell.zookeeper.watched_reads import ArmedReads
+from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.session import ZooKeeperSession
@@ -18,42 +18,42 @@ from kafka_zookeeper.session import ZooKeeperSession
 log = logging.getLogger(__name__)
 
 RETRY_S = 1.0
-"""Pause after a failed read: the connection is lost, and comes back or ends with its session."""
+"""Pause after a failed read: the connection is lost, and is restored or the session expires."""
 
 
 class RegisteredBrokers:
-    """The registrations below `/brokers/ids`; `left` is called for each broker that is no longer registered."""
+    """The registrations in `/brokers/ids`; `left` is called for each broker that is no longer registered."""
 
     def __init__(self, own_id: int, left: Callable[[Broker], None]) -> None:
         self._own_id = own_id
         self._left = left
         self._brokers: dict[int, Broker] = {}
         self.are_known = False
-        """Whether they were read in the present session; without one the last known brokers stay."""
+        """Whether they were read in the current session; without a session the last known brokers are kept."""
 
     def list(self) -> Sequence[Broker]:
-        """Return the brokers as last read."""
+        """Return the brokers as of the last read."""
         return tuple(self._brokers.values())
 
     async def follow(self, session: ZooKeeperSession) -> None:
-        """Read them again at every change, until cancelled."""
+        """Read the registrations at every change, until cancelled."""
         changed = asyncio.Event()
-        reads = ArmedReads(session, changed.set)
+        reads = WatchedReads(session, changed.set)
         try:
             while True:
                 changed.clear()
                 try:
                     await self._read(session, reads)
                 except ZooKeeperError as error:
-                    # An active controller does not depend on this, so its term goes on.
-                    log.warning("Failed to read the registered brokers; retrying", extra={"why": str(error)})
+                    # An active controller does not depend on these reads, so its term continues.
+                    log.warning("Failed to read the registered brokers; retrying", extra={"error": str(error)})
                     await asyncio.sleep(RETRY_S)
                     continue
                 await changed.wait()
         finally:
             self.are_known = False
 
-    async def _read(self, session: ZooKeeperSession, reads: ArmedReads) -> None:
+    async def _read(self, session: ZooKeeperSession, reads: WatchedReads) -> None:
         names = await reads.children(paths.BROKER_IDS) or []
         nodes = await session.multi_get([f"{paths.BROKER_IDS}/{name}" for name in names])
         found = decode_brokers(dict(zip(names, nodes, strict=True)), self._own_id)

@@ -1,13 +1,12 @@
-"""Configurations of users, client ids and addresses as they stand below /config: read, and changed with the notice to brokers.
+"""Configurations of users, client ids and addresses below /config: read, and changed with a notification to brokers.
 
-An entity is written under its path below /config: `users/alice`, `users/alice/clients/c`, `clients/<default>`, `ips/10.0.0.1`; names in
-it are sanitized (entity_paths). A configuration that becomes empty is deleted, and with it the parents that were there for its sake.
+The path of an entity below /config is `users/alice`, `users/alice/clients/c`, `clients/<default>` or `ips/10.0.0.1`; names in it are
+sanitized. A configuration that becomes empty is deleted, together with parents that are left without configuration and children.
 
-Source: ZkAdminManager, AdminZkClient.changeConfigs and tryCleanQuotaNodes; unlike these a change is one transaction with its notice,
-is refused if somebody else's came between, and then made again on what is there. Leaves out what may stand in one (admin).
+Source: ZkAdminManager, AdminZkClient.changeConfigs and tryCleanQuotaNodes. Unlike these, one transaction contains the change and its
+notification; it is refused if another process changed the configuration in between, and computed again.
 """
 
-# MERGED controller_core.shell.zookeeper.entity_configs: """Paths of entities below /config: the model's names to and from the sanitized names in znodes."""
 from collections.abc import Callable, Iterable, Sequence
 
 from controller_core.model.quota import DEFAULT, EntityName, QuotaEntity, QuotaEntityType
@@ -28,54 +27,15 @@ TYPES = {
     QuotaEntityType.IP: configs.EntityType.IPS,
 }
 UNNAMEABLE = frozenset({"", ".", ".."})
-"""Names that no znode can have: no quota can be set for them, but the defaults apply."""
-
-
-def entity_path(entity: QuotaEntity) -> str:
-    """Name the path below /config that holds an entity's configuration.
-
-    >>> entity_path(QuotaEntity(user="CN=a", client_id=DEFAULT)), entity_path(QuotaEntity(ip="10.0.0.1"))
-    ('users/CN%3Da/clients/<default>', 'ips/10.0.0.1')
-    """
-    parts = []
-    if entity.user is not None:
-        parts += [configs.EntityType.USERS, _part(entity.user)]
-    if entity.client_id is not None:
-        parts += [configs.EntityType.CLIENTS, _part(entity.client_id)]
-    if entity.ip is not None:
-        parts += [configs.EntityType.IPS, _part(entity.ip)]
-    return "/".join(parts)
-
-
-def client_ids_path(user: EntityName) -> str:
-    """Name the path below /config under which a user's client ids are."""
-    return f"{configs.EntityType.USERS}/{_part(user)}/{configs.EntityType.CLIENTS}"
-
-
-def name_of(part: str) -> EntityName:
-    """Read a name in a path."""
-    return DEFAULT if part == configs.DEFAULT_ENTITY else configs.desanitize(part)
-
-
-def is_nameable(entity: QuotaEntity) -> bool:
-    """Return whether znodes can have the names of a user and a client id."""
-    names = (name for name in (entity.user, entity.client_id) if isinstance(name, str))
-    return all(configs.sanitize(name) not in UNNAMEABLE for name in names)
-
-
-def _part(name: EntityName) -> str:
-    return configs.DEFAULT_ENTITY if name is DEFAULT else configs.sanitize(str(name))
-
-
+"""Names that no znode can have: no quota can be set for them, only the defaults apply."""
 PAUSE_S = 0.05
 """Pause before an update is tried again."""
-
 _RACES = {RefusedReason.BAD_VERSION, RefusedReason.NODE_EXISTS, RefusedReason.NO_NODE, RefusedReason.NOT_EMPTY}
 _NO_SESSION = Failure(ErrorCode.REQUEST_TIMED_OUT, "There is no session with ZooKeeper at the moment.")
 
 
 class EntityConfigs:
-    """Implements `metadata_stores.EntityConfigStore`; `session` gives the present session with ZooKeeper, if there is one."""
+    """Implements `shell.store.EntityConfigStore`; `session` returns the current session with ZooKeeper, if there is one."""
 
     def __init__(self, session: Callable[[], ZooKeeperSession | None]) -> None:
         self._session = session
@@ -90,9 +50,9 @@ class EntityConfigs:
         found = await self._names([configs.EntityType.USERS])
         if isinstance(found, Failure):
             return found
-        where = {f"{configs.EntityType.USERS}/{name}": name_of(name) for name in found[configs.EntityType.USERS]}
-        read = await self._read(list(where))
-        return read if isinstance(read, Failure) else {where[path]: config for path, config in read.items()}
+        names = {f"{configs.EntityType.USERS}/{name}": name_of(name) for name in found[configs.EntityType.USERS]}
+        read = await self._read(list(names))
+        return read if isinstance(read, Failure) else {names[path]: config for path, config in read.items()}
 
     async def names(self, entity_type: QuotaEntityType) -> list[EntityName] | Failure:
         """List the entities of a type that have a configuration."""
@@ -108,17 +68,17 @@ class EntityConfigs:
         return {user: [name_of(name) for name in found[parent]] for parent, user in parents.items()}
 
     async def change(self, entity: QuotaEntity, change: UpdateConfig, *, validate_only: bool = False) -> Failure | None:
-        """Replace an entity's configuration by what `change` makes of it; None when that is written, or would be."""
+        """Replace an entity's configuration by the result of `change`; None on success. `validate_only` writes nothing."""
         session = self._session()
         if session is None:
             return _NO_SESSION
-        where = entity_path(entity)
+        path = entity_path(entity)
         try:
-            return await _change(session, where, change, validate_only=validate_only)
+            return await _change(session, path, change, validate_only=validate_only)
         except ZooKeeperError as error:
-            return Failure(ErrorCode.REQUEST_TIMED_OUT, f"{where} may be changed or not: {error}")
+            return Failure(ErrorCode.REQUEST_TIMED_OUT, f"unknown whether {path} was changed: {error}")
         except FormatError as error:
-            return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"{where} cannot be changed: {error.path} is malformed")
+            return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"{path} cannot be changed: {error.path} is malformed")
         except ValueError as error:
             return _not_nameable(error)
 
@@ -127,7 +87,7 @@ class EntityConfigs:
         return is_nameable(entity)
 
     def stored_name(self, name: str) -> str:
-        """Return a name as it stands in a path."""
+        """Return a name as it is written in a path."""
         return configs.sanitize(name)
 
     async def _read(self, entities: Sequence[str]) -> dict[str, Config] | Failure:
@@ -136,21 +96,21 @@ class EntityConfigs:
         if session is None:
             return _NO_SESSION
         try:
-            where = [paths.entity_config(entity) for entity in entities]
-            nodes = await session.multi_get(where)
+            config_paths = [paths.entity_config(entity) for entity in entities]
+            nodes = await session.multi_get(config_paths)
             return {
                 entity: {} if node is None else configs.decode_config(path, node.data)
-                for entity, path, node in zip(entities, where, nodes, strict=True)
+                for entity, path, node in zip(entities, config_paths, nodes, strict=True)
             }
         except ZooKeeperError as error:
-            return Failure(ErrorCode.REQUEST_TIMED_OUT, f"configurations cannot be read at the moment: {error}")
+            return Failure(ErrorCode.REQUEST_TIMED_OUT, f"failed to read configurations: {error}")
         except FormatError as error:
             return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"the configuration in {error.path} is malformed")
         except ValueError as error:
             return _not_nameable(error)
 
     async def _names(self, parents: Iterable[str]) -> dict[str, list[str]] | Failure:
-        """List the names below `users`, `users/alice/clients`, …: sanitized; none where there is no such parent."""
+        """List the sanitized names below `users`, `users/alice/clients`, …; none if the parent does not exist."""
         session = self._session()
         if session is None:
             return _NO_SESSION
@@ -158,7 +118,7 @@ class EntityConfigs:
         try:
             found = await session.multi_children([f"{paths.CONFIG}/{parent}" for parent in parents])
         except ZooKeeperError as error:
-            return Failure(ErrorCode.REQUEST_TIMED_OUT, f"configurations cannot be listed at the moment: {error}")
+            return Failure(ErrorCode.REQUEST_TIMED_OUT, f"failed to list configurations: {error}")
         return {parent: sorted(names or []) for parent, names in zip(parents, found, strict=True)}
 
 
@@ -172,7 +132,9 @@ async def _change(
         wanted = change({} if node is None else configs.decode_config(path, node.data))
         if isinstance(wanted, Failure):
             return Attempt([], wanted)
-        return Attempt([] if validate_only else [*await _writes(session, entity, node, wanted), _notice(entity)], None)
+        return Attempt(
+            [] if validate_only else [*await _writes(session, entity, node, wanted), _notification(entity)], None
+        )
 
     async def is_retried(ended: MultiResult) -> bool:
         if isinstance(ended, Refused) and ended.reason is RefusedReason.NO_NODE:
@@ -183,15 +145,15 @@ async def _change(
     if isinstance(ended, Committed):
         return failure
     if not isinstance(ended, Refused):
-        return Failure(ErrorCode.REQUEST_TIMED_OUT, f"{entity} may be changed or not: the connection went")
+        return Failure(ErrorCode.REQUEST_TIMED_OUT, f"unknown whether {entity} was changed: connection lost")
     if ended.reason not in _RACES:
-        words = f"{entity} cannot be written: {ended.reason.value} {ended.detail}".strip()
-        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
-    return Failure(ErrorCode.REQUEST_TIMED_OUT, f"others change {entity} all the time")
+        message = f"failed to write {entity}: {ended.reason.value} {ended.detail}".strip()
+        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+    return Failure(ErrorCode.REQUEST_TIMED_OUT, f"{entity} is changed by other processes at the same time")
 
 
 async def _writes(session: ZooKeeperSession, entity: str, node: Node | None, wanted: Config) -> list[Operation]:
-    """List what makes an entity's configuration the wanted one."""
+    """Return the operations that make an entity's configuration the wanted one."""
     path = paths.entity_config(entity)
     if not wanted and not await session.children(path):
         return [] if node is None else [Delete(path, node.version), *await _emptied(session, entity)]
@@ -203,7 +165,7 @@ async def _writes(session: ZooKeeperSession, entity: str, node: Node | None, wan
 
 
 async def _emptied(session: ZooKeeperSession, entity: str) -> list[Operation]:
-    """List the deletions of parents that are left with nothing, from the inside out."""
+    """Return the deletions of parents that are left without configuration and children, innermost first."""
     deletions: list[Operation] = []
     child = entity
     for parent in reversed(_parents(entity)):
@@ -213,7 +175,7 @@ async def _emptied(session: ZooKeeperSession, entity: str) -> list[Operation]:
             break
         if configs.decode_config(path, node.data):
             break
-        # A child that comes meanwhile refuses the deletion; a configuration that does changes the version.
+        # A child created in the meantime makes ZooKeeper refuse the deletion; a new configuration changes the version.
         deletions.append(Delete(path, node.version))
         child = parent
     return deletions
@@ -230,15 +192,51 @@ def _parents(entity: str) -> list[str]:
 
 
 async def _make_roots(session: ZooKeeperSession, entity: str) -> None:
-    """Make what brokers make when they start: the type's own znode, and where notices are left."""
+    """Create the znodes that brokers create when they start: the type's own one, and the parent of notifications."""
     await session.ensure_path(f"{paths.CONFIG}/{entity.partition('/')[0]}")
     await session.ensure_path(paths.CONFIG_CHANGES)
 
 
 def _not_nameable(error: ValueError) -> Failure:
-    """Say that ZooKeeper knows no such name: `.` and `..` are no names of znodes."""
+    """Return the failure of a name that no znode can have: `.` or `..`."""
     return Failure(ErrorCode.INVALID_REQUEST, str(error))
 
 
-def _notice(entity: str) -> Operation:
+def _notification(entity: str) -> Operation:
     return Create(paths.CONFIG_CHANGE_PREFIX, configs.encode_config_change(entity), sequential=True)
+
+
+def entity_path(entity: QuotaEntity) -> str:
+    """Return the path below /config of an entity's configuration.
+
+    >>> entity_path(QuotaEntity(user="CN=a", client_id=DEFAULT)), entity_path(QuotaEntity(ip="10.0.0.1"))
+    ('users/CN%3Da/clients/<default>', 'ips/10.0.0.1')
+    """
+    parts = []
+    if entity.user is not None:
+        parts += [configs.EntityType.USERS, _part(entity.user)]
+    if entity.client_id is not None:
+        parts += [configs.EntityType.CLIENTS, _part(entity.client_id)]
+    if entity.ip is not None:
+        parts += [configs.EntityType.IPS, _part(entity.ip)]
+    return "/".join(parts)
+
+
+def client_ids_path(user: EntityName) -> str:
+    """Return the path below /config of the parent of a user's client ids."""
+    return f"{configs.EntityType.USERS}/{_part(user)}/{configs.EntityType.CLIENTS}"
+
+
+def name_of(part: str) -> EntityName:
+    """Return the name that a part of a path stands for."""
+    return DEFAULT if part == configs.DEFAULT_ENTITY else configs.desanitize(part)
+
+
+def is_nameable(entity: QuotaEntity) -> bool:
+    """Return whether znodes can have the names of a user and a client id."""
+    names = (name for name in (entity.user, entity.client_id) if isinstance(name, str))
+    return all(configs.sanitize(name) not in UNNAMEABLE for name in names)
+
+
+def _part(name: EntityName) -> str:
+    return configs.DEFAULT_ENTITY if name is DEFAULT else configs.sanitize(str(name))

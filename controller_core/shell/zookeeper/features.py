@@ -1,6 +1,6 @@
-"""The cluster's finalized features in `/feature`: read and changed, fenced like every other write of a tenure.
+"""The cluster's finalized features in `/feature`: read and changed, fenced like every other write of an active term.
 
-Source: KafkaController.processFeatureUpdates, FeatureZNode. Leaves out what may be changed (rules.features).
+Source: KafkaController.processFeatureUpdates, FeatureZNode.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,11 +24,11 @@ NOT_CONTROLLER = Failure(ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_CONTROLLER.mess
 FAILED = Failure(ErrorCode.FEATURE_UPDATE_FAILED, ErrorCode.FEATURE_UPDATE_FAILED.message)
 
 FENCE = 0
-"""The place of the fence in the transaction."""
+"""Index of the fence in the transaction."""
 
 
 class Features:
-    """Implements `metadata_stores.FeatureStore`; `session` gives the present session with ZooKeeper, if there is one."""
+    """Implements `metadata_stores.FeatureStore`; `session` returns the current session with ZooKeeper, if there is one."""
 
     def __init__(self, session: Callable[[], ZooKeeperSession | None]) -> None:
         self._session = session
@@ -41,13 +41,12 @@ class Features:
         brokers: Iterable[int],
         validate_only: bool,
     ) -> FeatureOutcomes | Failure:
-        """Update features under a controller epoch, within what these brokers support; returns the result for each feature."""
+        """Update features under a controller epoch, to levels that these brokers support; returns the result for each feature."""
         session = self._session()
         if session is None:
             return NOT_CONTROLLER
-        wanted, asked = list(updates), list(brokers)
         try:
-            return await _update(session, wanted, controller_epoch, asked, validate_only=validate_only)
+            return await _update(session, list(updates), controller_epoch, list(brokers), validate_only=validate_only)
         except ZooKeeperError as error:
             return Failure(ErrorCode.FEATURE_UPDATE_FAILED, f"features may be updated or not: {error}")
         except FormatError as error:
@@ -68,7 +67,7 @@ async def _update(
         epoch, feature, *registrations = await session.multi_get(where)
         if epoch is None or decode_controller_epoch(epoch.data) != controller_epoch:
             return Attempt([], NOT_CONTROLLER)
-        # Before the first controller of Kafka 2.7 or later there is none: it would make one without features.
+        # The first controller of Kafka 2.7 or later creates the znode, without features.
         present = FinalizedFeatures() if feature is None else decode_features(feature.data)
         if present.status is FeatureStatus.DISABLED:
             return Attempt([], DISABLED)
@@ -88,7 +87,7 @@ async def _update(
 
 
 async def _is_retried(ended: MultiResult) -> bool:
-    """Only the fence's refusal is final: of another one another process was faster."""
+    """Return whether another process was faster; only a refusal by the fence is final."""
     return isinstance(ended, Refused) and ended.index != FENCE
 
 
@@ -100,7 +99,7 @@ def _write(feature: Node | None, present: FinalizedFeatures, levels: Levels) -> 
 
 
 def _supported(broker_id: int, registration: Node | None) -> Supported:
-    """Tell what a broker supports; one that is gone by now is asked about nothing."""
+    """Return the features that a broker supports; one that is no longer registered restricts nothing."""
     if registration is None:
         return {}
     features = decode_broker(broker_id, registration.data).features

@@ -1,7 +1,6 @@
-"""The beginning of a tenure: everything is read once, in bulk, and becomes the cluster's state.
+"""Loading of the cluster's state at the beginning of an active term: everything is read once, in bulk.
 
-Leaves out how the place was taken (presence), and watching (watching): whatever changes between this read and the first
-look is found by that look.
+Later changes are found by the first read of each watch (`watching`).
 """
 
 import logging
@@ -17,7 +16,7 @@ from controller_core.shell.pace import Pauses
 from controller_core.shell.startup_checks import holds_replicas, is_registered
 from controller_core.shell.state_log import log_unreachable
 from controller_core.shell.zookeeper import reading
-from controller_core.shell.zookeeper.controller_election import Place
+from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.store import Store
 from controller_core.zookeeper_mode.controller_id import claimed_by_states, claimed_partitions
 from controller_core.zookeeper_mode.observed_topics import build_topic_added
@@ -42,55 +41,55 @@ WATCHED_PARENTS = (
     paths.ISR_CHANGE_NOTIFICATION,
     paths.LOG_DIR_EVENT_NOTIFICATION,
 )
-"""Znodes that brokers make as well when they start (ZkData.PersistentZkPaths); a controller may be there before them."""
+"""Znodes that brokers create as well when they start (ZkData.PersistentZkPaths); a controller may start before them."""
 
 
 STATES_PER_READ = 5_000
-"""Partition states read before they become columns: as znodes they take twenty times the memory, and to decode them holds the
+"""Partition states read before they become columns: as znodes they take twenty times the memory, and decoding them blocks the
 event loop for some 20 ms."""
 TOPICS_PER_READ = 200
-"""Topics read before they become columns, for the same reason: the garbage collector looks at each partition's replicas."""
+"""Topics read before they become columns, for the same reason: the garbage collector traverses each partition's replicas."""
 
 
-async def make_parents(store: Store) -> None:
-    """Make the znodes that are watched, where they are missing; one after another, since some stand below others."""
+async def create_parents(store: Store) -> None:
+    """Create the watched znodes that are missing; one after another, since some are children of others."""
     for path, node in zip(WATCHED_PARENTS, await store.nodes_of(WATCHED_PARENTS), strict=True):
         if node is None:
             await store.ensure([path])
 
 
-async def make_features(store: Store) -> None:
+async def create_features(store: Store) -> None:
     """Create `/feature` where it is missing: enabled, without any feature (KafkaController.enableFeatureVersioning).
 
-    Brokers then report finalized features of epoch 0 instead of none. What exists is left alone: it was written for the brokers'
-    inter.broker.protocol.version, which the controller does not know.
+    Brokers then report finalized features of epoch 0 instead of none. An existing znode is not changed: it was written for the
+    brokers' inter.broker.protocol.version, which the controller does not know.
     """
     (present,) = await store.nodes_of([paths.FEATURE])
     if present is None:
         await store.transact([Create(paths.FEATURE, encode_features(FinalizedFeatures()))])
 
 
-async def refuse_brokers_id(session: ZooKeeperSession, own: int) -> None:
+async def require_no_broker_with_id(session: ZooKeeperSession, own: int) -> None:
     """Raise IdentityError when a broker is registered under the controller's id."""
     node = await session.get(paths.broker(own))
     if node is not None:
         raise is_registered(own, next(iter(reading.decode_brokers({str(own): node}, -1)), None))
 
 
-async def refuse_own_replicas(session: ZooKeeperSession, controller_id: int) -> None:
-    """Raise IdentityError where a broker may have records under the controller's id. Writes nothing."""
+async def require_no_replicas_with_id(session: ZooKeeperSession, controller_id: int) -> None:
+    """Raise IdentityError if a broker may have replicas under the controller's id. Writes nothing."""
     await _load_partitions(session, Cluster(controller_id, NO_EPOCH))
 
 
 async def load_cluster(
-    session: ZooKeeperSession, controller_id: int, place: Place, inter_broker_listener: str
+    session: ZooKeeperSession, controller_id: int, controllership: Controllership, inter_broker_listener: str
 ) -> Cluster:
     """Read brokers, topics, states, deletions and producer ids.
 
-    Raises IdentityError where a broker may have records under the controller's id.
+    Raises IdentityError if a broker may have replicas under the controller's id.
     """
     started = time.perf_counter()
-    cluster = Cluster(controller_id, place.epoch)
+    cluster = Cluster(controller_id, controllership.epoch)
     ids = await session.children(paths.BROKER_IDS) or []
     nodes = await session.multi_get([f"{paths.BROKER_IDS}/{name}" for name in ids])
     read = reading.brokers_read(dict(zip(ids, nodes, strict=True)), controller_id, inter_broker_listener)
@@ -103,7 +102,7 @@ async def load_cluster(
     queued = tuple(name for name in await session.children(paths.DELETE_TOPICS) or [] if name in cluster.topics)
     apply(cluster, changes.DeletionQueued(queued, changes.Origin.OBSERVED))
     log.info(
-        "read the cluster",
+        "Loaded cluster state",
         extra={
             "brokers": sorted(cluster.brokers),
             "topics": len(cluster.topics),
@@ -129,7 +128,7 @@ async def _load_partitions(session: ZooKeeperSession, cluster: Cluster) -> None:
             session, cluster, rows[start : start + STATES_PER_READ], shares_a_replica=False
         )
         if states is not None:
-            # Before it is applied: of an ISR outside the replicas nothing is kept in memory.
+            # Before they are applied: members of an ISR that are not replicas are not kept in memory.
             claimed.append(claimed_by_states(states, cluster.controller_id))
             apply(cluster, states)
     partitions = claimed_partitions(cluster, np.concatenate(claimed))
@@ -138,12 +137,12 @@ async def _load_partitions(session: ZooKeeperSession, cluster: Cluster) -> None:
 
 
 async def read_cluster_id(session: ZooKeeperSession) -> str:
-    """Read the cluster's id; empty where no broker has made one yet."""
+    """Read the cluster's id; empty if no broker has created it yet."""
     node = await session.get(paths.CLUSTER_ID)
     if node is None:
         return ""
     try:
         return decode_cluster_id(node.data)
     except FormatError as error:
-        log.error("the cluster's id cannot be read", extra={"why": str(error)})
+        log.error("Failed to decode the cluster's id", extra={"error": str(error)})
         return ""

@@ -1,11 +1,11 @@
-"""Changes as groups of ZooKeeper operations: pure, so that a test reads what would be written.
+"""Changes as groups of ZooKeeper operations: a pure function, so that tests read exactly what would be written.
 
-A group is what has to happen at once. Every transaction that carries groups is fenced by a check of `/controller_epoch`
-(the store adds it); in it, each write of ours names the version of the znode it was decided on.
+A group is atomic. Each transaction that contains groups is fenced by a check of `/controller_epoch`, which the store adds, and each
+write names the znode's version that the decision was based on.
 
-Some znodes may be there already (parents that another controller made before it died, a name queued twice, the
-configuration of a topic that was deleted by hand). `present` names those that a first try found; they are then set or left
-alone. Leaves out the removal of topics: what is to be removed must be read first.
+Some znodes may exist already: parents that another controller created before it failed, a name queued twice, the configuration of a
+topic that was deleted in ZooKeeper. `present` names those that the first attempt found; they are then overwritten or left as they are.
+Removing a topic needs reads first and is in `removal`.
 """
 
 from collections.abc import Iterator
@@ -32,17 +32,17 @@ from kafka_zookeeper.writes import ANY_VERSION, Create, Delete, Operation, SetDa
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Operations that must be done at once."""
+    """Operations that must be committed together."""
 
     operations: tuple[Operation, ...]
     row: int = NO_EPOCH
-    """The row whose state this writes; -1 for others."""
+    """The row whose state the group writes; -1 for other groups."""
     topic: str = ""
-    """The topic whose znode this writes; empty for others."""
+    """The topic whose znode the group writes; empty for other groups."""
 
 
 def groups_of(cluster: Cluster, change: changes.Change, present: AbstractSet[str]) -> list[Group]:
-    """Turn one change into groups; none for a change that is observed or lives in memory alone."""
+    """Return the groups of one change; none for a change that was observed or exists only in memory."""
     match change:
         case changes.PartitionStates():
             return _states(cluster, change, present)
@@ -101,7 +101,7 @@ def _assignment(
     found_version: int | None = None,
     topic_id: UUID | None = None,
 ) -> Group:
-    """Write a topic's assignment as it is, with some partitions added, some moving, and some at the end of their move."""
+    """Write a topic's current assignment with partitions added (`replicas`), moves started (`moves`) and moves finished."""
     columns = cluster.columns
     all_replicas: dict[int, Replicas] = {}
     all_moves: dict[int, Move] = {}
@@ -126,7 +126,7 @@ def _assignment(
 
 
 def _states(cluster: Cluster, change: changes.PartitionStates, present: AbstractSet[str]) -> list[Group]:
-    """Write partitions' states, each a group of its own; a partition's first state is created with its parent."""
+    """Write partition states, one group each; a partition's first state is created together with its parent."""
     counts = (change.isr != NO_BROKER).sum(axis=1)
     offsets = np.concatenate(([0], np.cumsum(counts)))
     documents = encode_partition_states(
@@ -153,14 +153,14 @@ def _states(cluster: Cluster, change: changes.PartitionStates, present: Abstract
 
 
 def _state_paths(cluster: Cluster, rows: list[int]) -> Iterator[tuple[int, str]]:
-    """Name the znodes of many rows, topic by topic."""
+    """Return the paths of many rows' states, topic by topic."""
     for topic, of_topic in cluster.by_topic(rows):
         indexes = cluster.columns.partition[of_topic].tolist()
         yield from zip(of_topic, paths.partition_states(topic.name, indexes), strict=True)
 
 
 def parents_of(cluster: Cluster, change: changes.Change) -> list[str]:
-    """Name the znodes that first states need above them and that another controller may or may not have made."""
+    """Return the parents of first states, which another controller may have created already."""
     if not isinstance(change, changes.PartitionStates):
         return []
     first = change.rows[cluster.columns.partition_epoch[change.rows] == NO_EPOCH]

@@ -1,9 +1,9 @@
-"""Optimistic updates: read, compute, write at the version that was read; again when another process wrote in between.
+"""Optimistic updates: read, compute, write at the version that was read; repeated when another process wrote in between.
 
 For znodes that brokers and tools write as well, so that no controller epoch fences them: ACLs, entity configurations, features.
+`store_errors` translates ZooKeeper's errors for code that runs within an active term.
 """
 
-# MERGED controller_core.shell.zookeeper.optimistic: """ZooKeeper's errors as the store's: what runs within a term reports errors that the controller's loop knows."""
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,20 +15,10 @@ from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.session import ZooKeeperSession
 from kafka_zookeeper.writes import Committed, MultiResult, Operation
 
-
-@contextmanager
-def store_errors() -> Iterator[None]:
-    """Raise StoreError for a ZooKeeperError."""
-    try:
-        yield
-    except ZooKeeperError as error:
-        raise StoreError(str(error)) from error
-
-
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 10
-"""Times that an update is tried while other processes change the same znode (AclAuthorizer.maxUpdateRetries)."""
+"""Attempts of an update while other processes change the same znode (AclAuthorizer.maxUpdateRetries)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +26,9 @@ class Attempt(Generic[T]):
     """One computation of an update from what was read."""
 
     operations: Sequence[Operation]
-    """One transaction; empty where nothing is to be written."""
+    """One transaction; empty if there is nothing to write."""
     result: T
-    """Result of the update once that is written."""
+    """Result of the update once the transaction is committed."""
 
 
 async def optimistic_update(
@@ -47,10 +37,10 @@ async def optimistic_update(
     is_retried: Callable[[MultiResult], Awaitable[bool]],
     pause_s: float = 0.0,
 ) -> tuple[T, MultiResult]:
-    """Read and write until it is committed, or refused for a reason that `is_retried` does not accept.
+    """Attempt an update until it is committed, or ends in a way for which `is_retried` returns False.
 
-    `attempt` reads and computes. `is_retried` may repair what made the transaction fail, such as a missing parent. Returns the last
-    attempt's result and how its transaction ended. Raises ZooKeeperError, and what `attempt` raises.
+    `attempt` reads and computes. `is_retried` may repair the cause of the failure, such as a missing parent. Returns the last
+    attempt's result and the result of its transaction. Raises ZooKeeperError and the exceptions of `attempt`.
     """
     for _ in range(MAX_ATTEMPTS):
         tried = await attempt()
@@ -62,3 +52,12 @@ async def optimistic_update(
         if pause_s:
             await asyncio.sleep(pause_s)
     return tried.result, ended
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Raise StoreError, which the controller's loop handles, in place of ZooKeeperError."""
+    try:
+        yield
+    except ZooKeeperError as error:
+        raise StoreError(str(error)) from error

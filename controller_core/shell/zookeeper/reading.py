@@ -1,7 +1,6 @@
-"""Reading what is written, as the core's values: brokers, topics, partition states, producer ids.
+"""Reading of the cluster's state from ZooKeeper into the core's values: brokers, topics, partition states, producer ids.
 
-Znodes that cannot be understood, or that say what cannot be (soundness), cost only themselves: they are named in the log and
-left out, as Kafka does or better. Leaves out watching, and everything that changes.
+A znode that cannot be decoded or that is invalid (`validation`) affects nothing else: it is logged and ignored.
 """
 
 import logging
@@ -15,9 +14,9 @@ from controller_core.model import changes, events
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster, ProducerIds
 from controller_core.model.columns import IntArray
-from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER
+from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, TopicPartition
 from controller_core.shell.pace import Pauses
-from controller_core.shell.zookeeper.validation import can_be, check_assignment
+from controller_core.shell.zookeeper.validation import check_assignment, is_valid_state
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.brokers import decode_broker
 from kafka_zookeeper.formats.configs import DEFAULT_ENTITY, EntityType, decode_config
@@ -31,19 +30,19 @@ from kafka_zookeeper.session import Node, ZooKeeperSession
 log = logging.getLogger(__name__)
 
 MIN_LONGEST_ISR = 8
-"""Members of an ISR that are read even where all assignments are shorter: somebody may have shortened an assignment by hand."""
+"""Members of an ISR that are read even if all assignments are shorter: an administrator may have shortened an assignment."""
 TOPIC_BYTES_PER_STEP = 65_536
 """Bytes of topics' assignments that are decoded before the event loop runs: about 4,000 partitions, 15 ms. One topic is decoded
-in one go: at most 65,000 partitions, which is all that a znode of 1 MiB has room for."""
+in one step: at most 65,000 partitions, the capacity of a znode of 1 MiB."""
 CONFIGS_PER_STEP = 2_000
 """Topic configurations that are decoded before the event loop runs: about 10 ms."""
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
 def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tuple[Broker, ...]:
-    """Read registrations; one that went meanwhile, or that cannot be understood, is left out.
+    """Decode registrations; deleted ones and those that cannot be decoded are omitted.
 
-    So is a broker under the controller's own id: nothing that it does could be told from what we do.
+    A broker with the controller's own id is omitted as well: its actions could not be distinguished from the controller's.
     """
     brokers: list[Broker] = []
     for name, node in nodes.items():
@@ -52,14 +51,15 @@ def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tupl
         broker_id = int(name)
         if broker_id == controller_id:
             log.error(
-                "a broker has the controller's id and is left out: give the controller another", extra={"id": name}
+                "Ignoring broker that has the controller's id; give the controller another one",
+                extra={"broker": broker_id},
             )
             continue
         try:
             found = decode_broker(broker_id, node.data)
         except FormatError as error:
             log.error(
-                "broker left out: its registration cannot be read", extra={"broker": broker_id, "why": str(error)}
+                "Ignoring broker; failed to decode its registration", extra={"broker": broker_id, "error": str(error)}
             )
             continue
         endpoints = tuple(
@@ -73,7 +73,7 @@ def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tupl
 def brokers_read(
     nodes: Mapping[str, Node | None], controller_id: int, inter_broker_listener: str
 ) -> events.BrokersRead:
-    """Read registrations, and separate the brokers without the inter-broker listener from the others."""
+    """Decode registrations, and separate the brokers without the inter-broker listener from the others."""
     found = decode_brokers(nodes, controller_id)
     reachable = tuple(broker for broker in found if broker.endpoint(inter_broker_listener) is not None)
     return events.BrokersRead(reachable, tuple(broker for broker in found if broker not in reachable))
@@ -89,14 +89,14 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class TopicsFound:
-    """Topics as they are written. Names in neither list have no znode."""
+    """Topics as read from ZooKeeper. Names in neither list have no znode."""
 
     records: tuple[events.TopicRecord, ...]
     unreadable: Mapping[str, Unreadable]
 
 
 async def find_topics(session: ZooKeeperSession, names: Sequence[str]) -> TopicsFound:
-    """Read topics' assignments, and tell those that cannot be decoded from those that are gone."""
+    """Read topics' assignments; those that cannot be decoded are returned apart from those that do not exist."""
     nodes = await session.multi_get([paths.topic(name) for name in names])
     records: list[events.TopicRecord] = []
     unreadable: dict[str, Unreadable] = {}
@@ -118,54 +118,61 @@ async def find_topics(session: ZooKeeperSession, names: Sequence[str]) -> Topics
 
 
 async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[events.TopicRecord, ...]:
-    """Read topics' assignments; one that went in the meantime, or that cannot be decoded, is left out."""
+    """Read topics' assignments; deleted topics and those that cannot be decoded are omitted."""
     found = await find_topics(session, names)
     for name, unreadable in found.unreadable.items():
-        log.error("topic left out: its assignment cannot be read", extra={"topic": name, "why": unreadable.reason})
+        log.error("Ignoring topic; failed to decode its assignment", extra={"topic": name, "error": unreadable.reason})
     return found.records
 
 
 async def read_states(
     session: ZooKeeperSession, cluster: Cluster, rows: IntArray, *, shares_a_replica: bool = True
 ) -> changes.StatesObserved | None:
-    """Read the states of rows; None when none of them has one.
+    """Read the states of rows; None if none of them has one.
 
-    A state whose ISR shares no broker with the known replicas is an error of whoever wrote it, and ignored. At a take-over
-    (`shares_a_replica` false) the assignment may be the one that was written by hand: the state is then all that is known.
+    A state whose ISR contains none of the known replicas is invalid and ignored. When a term begins (`shares_a_replica` false) it is
+    accepted: the assignment may have been edited by an administrator, and the state is then the only reliable information.
     """
     names = cluster.names_of(rows)
     where = [paths.partition_state(*name) for name in names]
     nodes = await session.multi_get(where)
     columns = decode_partition_states(where, [None if node is None else node.data for node in nodes])
     for place, error in columns.errors.items():
-        log.error("partition state cannot be read", extra={"partition": str(names[place]), "why": str(error)})
+        log.error(
+            "Ignoring partition state that cannot be decoded", extra={**_partition(names[place]), "error": str(error)}
+        )
     replicas = cluster.columns.replicas[rows]
     counts = np.diff(columns.isr_offsets)
-    # A longer ISR than any list of replicas would only make the rectangle wide.
+    # An ISR longer than any list of replicas is invalid and would only make the array wide.
     longest = max(replicas.shape[1], MIN_LONGEST_ISR)
     isr = _rectangle(columns.isr, columns.isr_offsets, np.where(counts > longest, 0, counts))
-    sound = can_be(columns.leader, columns.leader_epoch, isr, replicas, shares_a_replica=shares_a_replica)
-    for place in np.flatnonzero(columns.present & ~sound).tolist():
+    is_valid = is_valid_state(columns.leader, columns.leader_epoch, isr, replicas, shares_a_replica=shares_a_replica)
+    for place in np.flatnonzero(columns.present & ~is_valid).tolist():
         log.error(
-            "partition state cannot be", extra={"partition": str(names[place]), "state": str(columns.state(place))}
+            "Ignoring invalid partition state",
+            extra={**_partition(names[place]), "state": str(columns.state(place))},
         )
-    there = np.flatnonzero(columns.present & sound)
-    if not len(there):
+    valid = np.flatnonzero(columns.present & is_valid)
+    if not len(valid):
         return None
     versions = np.array([NO_BROKER if node is None else node.version for node in nodes], dtype=np.int32)
     return changes.StatesObserved(
-        rows[there],
-        columns.leader[there],
-        columns.leader_epoch[there],
-        isr[there],
-        versions[there],
-        columns.controller_epoch[there],
-        columns.leader_recovery_state[there] == RECOVERING,
+        rows[valid],
+        columns.leader[valid],
+        columns.leader_epoch[valid],
+        isr[valid],
+        versions[valid],
+        columns.controller_epoch[valid],
+        columns.leader_recovery_state[valid] == RECOVERING,
     )
 
 
+def _partition(name: TopicPartition) -> dict[str, str | int]:
+    return {"topic": name.topic, "partition": name.partition}
+
+
 def _rectangle(flat: IntArray, offsets: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> IntArray:
-    """Turn lists one after another into a rectangle, padded with -1."""
+    """Convert concatenated lists to one row each, padded with -1."""
     width = int(counts.max(initial=1))
     slots = np.arange(width)
     filled = slots < counts[:, None]
@@ -175,9 +182,9 @@ def _rectangle(flat: IntArray, offsets: npt.NDArray[np.int64], counts: npt.NDArr
 
 
 async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -> dict[str, bool]:
-    """Read what topics say themselves of leaders from outside the ISR; those that say nothing are left out.
+    """Read per-topic unclean.leader.election.enable; topics that do not set it are omitted.
 
-    What cannot be read allows nothing, whatever the default: records may be lost by it.
+    A configuration that cannot be decoded counts as false, whatever the default is: an unclean election may lose records.
     """
     where = [paths.topic_config(name) for name in names]
     nodes = await session.multi_get(where)
@@ -188,7 +195,7 @@ async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -
         try:
             config = decode_config(path, None if node is None else node.data)
         except FormatError as error:
-            log.error("topic configuration cannot be read", extra={"topic": name, "why": str(error)})
+            log.error("Failed to decode topic configuration", extra={"topic": name, "error": str(error)})
             unclean[name] = False
             continue
         if UNCLEAN_ELECTION in config:
@@ -199,35 +206,35 @@ async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -
 async def with_configs(
     session: ZooKeeperSession, records: Sequence[events.TopicRecord]
 ) -> tuple[events.TopicRecord, ...]:
-    """Add the configurations of topics that nobody here made, as far as they are the controller's business."""
+    """Add the configurations that the controller uses to topics that other processes created."""
     if not records:
         return ()
     unclean = await read_unclean_topics(session, [record.name for record in records])
-    told = {name: {UNCLEAN_ELECTION: str(allowed).lower()} for name, allowed in unclean.items()}
-    return tuple(replace(record, configs=told.get(record.name, {})) for record in records)
+    configs = {name: {UNCLEAN_ELECTION: str(allowed).lower()} for name, allowed in unclean.items()}
+    return tuple(replace(record, configs=configs.get(record.name, {})) for record in records)
 
 
 async def read_unclean_default(session: ZooKeeperSession) -> bool | None:
-    """Read the dynamic default of all brokers for leaders from outside the ISR; None where nothing is set."""
+    """Read the brokers' dynamic default of unclean.leader.election.enable; None if it is not set."""
     path = paths.config(EntityType.BROKERS, DEFAULT_ENTITY)
     node = await session.get(path)
     try:
         config = decode_config(path, None if node is None else node.data)
     except FormatError as error:
-        log.error("the brokers' default configuration cannot be read", extra={"path": path, "why": error.reason})
+        log.error("Failed to decode the brokers' default configuration", extra={"path": path, "error": error.reason})
         return None
     return _is_true(config[UNCLEAN_ELECTION]) if UNCLEAN_ELECTION in config else None
 
 
 def _is_true(text: str) -> bool:
-    """Read a boolean as Kafka does, without regard to case and to blanks around it."""
+    """Parse a boolean as Kafka does, ignoring case and surrounding blanks."""
     return text.strip().lower() == "true"
 
 
 async def read_producer_ids(session: ZooKeeperSession) -> ProducerIds:
-    """Read the last block of producer ids.
+    """Read the last allocated block of producer ids.
 
-    Where it cannot be read no ids are left to be handed out: to hand one out twice must not be risked.
+    If it cannot be decoded, no ids are allocated any longer: an id must never be allocated twice.
     """
     node = await session.get(paths.PRODUCER_ID_BLOCK)
     if node is None:
@@ -236,8 +243,8 @@ async def read_producer_ids(session: ZooKeeperSession) -> ProducerIds:
         block = decode_producer_id_block(node.data)
     except FormatError as error:
         log.error(
-            "no producer ids are handed out: the last block cannot be read; put it right, and restart the controller",
-            extra={"why": str(error)},
+            "Failed to decode the last block of producer ids; none is allocated any longer. Correct the znode and restart the controller",
+            extra={"error": str(error)},
         )
         return ProducerIds(INT64_MAX, node.version)
     return ProducerIds(-1 if block is None else block.last_producer_id, node.version)

@@ -1,7 +1,4 @@
-"""Reading again what a write was refused for: what is written counts, whoever wrote it.
-
-Leaves out deciding anew.
-"""
+"""Re-reading after a rejected write: the state in ZooKeeper replaces the known one, whichever process wrote it."""
 
 from dataclasses import dataclass, field
 
@@ -18,21 +15,23 @@ from kafka_zookeeper.session import ZooKeeperSession
 
 
 @dataclass(slots=True)
-class Found:
-    """What is written, of all that was refused."""
+class Refreshed:
+    """State in ZooKeeper that differs from the known one."""
 
     changes: list[Change] = field(default_factory=list)
-    """To be applied: what is known, and is not as it was thought to be."""
+    """To be applied: changes of known topics and partitions."""
     unknown_topics: tuple[events.TopicRecord, ...] = ()
-    """To be decided on: topics that nobody knew."""
+    """To be decided on: topics that are not in the known state."""
 
 
-async def refresh(session: ZooKeeperSession, cluster: Cluster, outcome: Outcome, unreadable: UnreadableTopics) -> Found:
-    """Read states, topics and producer ids that may be other than thought.
+async def refresh(
+    session: ZooKeeperSession, cluster: Cluster, outcome: Outcome, unreadable: UnreadableTopics
+) -> Refreshed:
+    """Read the states, topics and producer ids that an outcome reports as stale.
 
-    A topic whose znode cannot be decoded is not gone: it keeps its known state, and what needs its znode is refused.
+    A topic whose znode cannot be decoded is not treated as deleted: it keeps its known state, and changes that write its znode fail.
     """
-    found = Found()
+    found = Refreshed()
     if outcome.stale_rows:
         rows = np.array(sorted(set(outcome.stale_rows)), dtype=np.int32)
         states = await read_states(session, cluster, rows)
@@ -43,8 +42,8 @@ async def refresh(session: ZooKeeperSession, cluster: Cluster, outcome: Outcome,
         topics = await find_topics(session, names)
         unreadable.note(names, topics)
         records = {record.name: record for record in topics.records}
-        unknown_topics = [record for name, record in records.items() if name not in cluster.topics]
-        found.unknown_topics = await with_configs(session, unknown_topics)
+        unknown = [record for name, record in records.items() if name not in cluster.topics]
+        found.unknown_topics = await with_configs(session, unknown)
         known = [name for name in names if name in cluster.topics and name not in topics.unreadable]
         found.changes += [change for name in known if (change := _topic(cluster, name, records.get(name))) is not None]
     if outcome.stale_producer_ids:

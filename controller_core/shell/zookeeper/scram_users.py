@@ -1,7 +1,7 @@
-"""SCRAM credentials in ZooKeeper, read at a bounded rate: peers cause these reads before they are authenticated.
+"""SCRAM credentials in ZooKeeper, read at a bounded rate, since peers cause these reads before they are authenticated.
 
-A flood of attempts costs ZooKeeper a few reads a second, whatever names it uses: names are looked up in a list of all users that
-is read again when it is older than FRESH_S, and so is each user's configuration. Source: ZkConfigManager, CredentialProvider.
+A flood of login attempts causes a few reads per second, whatever names it uses: the list of all users and each user's configuration
+are cached and read again when they are older than FRESH_S. Source: ZkConfigManager, CredentialProvider.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from kafka_zookeeper.session import Node, ZooKeeperSession
 log = logging.getLogger(__name__)
 
 FRESH_S = 0.2
-"""Maximum age of cached reads. A user that is created, changed or deleted is seen after this time."""
+"""Maximum age of cached reads: the delay after which a created, changed or deleted user takes effect."""
 SHAPES_FRESH_S = 60.0
-"""The same for the shapes of all users' credentials: they take one read for each user."""
+"""Maximum age of the shapes of all users' credentials: reading them takes one read for each user."""
 MAX_SAMPLED = 1_000
 """Users whose credentials are read for the shapes."""
 MAX_KEPT = 1_000
-"""Users whose configuration is cached, the latest ones."""
+"""Users whose configuration is cached: the ones read last."""
 UNKNOWN_SLOTS = 64
-"""Unknown users share so many reads every FRESH_S."""
+"""Maximum number of reads for unknown users every FRESH_S."""
 
 Config = Mapping[str, str]
 
@@ -41,31 +41,31 @@ class ScramUsers:
     def __init__(
         self, session: Callable[[], ZooKeeperSession | None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`session` gives the present session with ZooKeeper, if there is one."""
+        """`session` returns the current session with ZooKeeper, if there is one."""
         self._session = session
         self._clock = clock
         self._names: tuple[float, frozenset[str]] | None = None
-        """When they were read, and the names: sanitized."""
+        """The time of the last read, and the sanitized names."""
         self._configs: OrderedDict[str, tuple[float, Config]] = OrderedDict()
         self._shapes: tuple[float, Mapping[str, Counter[CredentialShape]]] | None = None
-        """By mechanism."""
+        """The time of the last read, and the shapes by mechanism."""
         self._unknown: dict[int, tuple[float, None]] = {}
-        """When a read was made for unknown users, by slot."""
+        """The time of the last read for unknown users, by slot."""
         self._reading = asyncio.Lock()
-        """One task reads, all others wait for its result."""
+        """Held by the one task that reads; all others wait for its result."""
 
     async def credential(self, mechanism: str, user: str) -> ScramCredential | None:
-        """Find a user's credential; None: there is none. Raises CloseConnection when ZooKeeper cannot be read."""
+        """Return a user's credential, or None. Raises CloseConnection when ZooKeeper cannot be read."""
         name = sanitize(user)
         async with self._reading:
             session = self._session()
             if session is None:
-                raise CloseConnection("SCRAM credentials are in ZooKeeper, and there is no session with it")
+                raise CloseConnection("no session with ZooKeeper, which has the SCRAM credentials")
             try:
                 is_known = name in await self._known_names(session)
                 config = await (self._config(session, name) if is_known else self._no_config(session, name))
             except ZooKeeperError as error:
-                raise CloseConnection(f"SCRAM credentials cannot be read: {error}") from error
+                raise CloseConnection(f"failed to read SCRAM credentials: {error}") from error
         return _credential(name, config, mechanism)
 
     async def shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
@@ -76,7 +76,7 @@ class ScramUsers:
                 try:
                     self._shapes = (self._clock(), await self._read_shapes(session))
                 except ZooKeeperError as error:
-                    raise CloseConnection(f"SCRAM credentials cannot be read: {error}") from error
+                    raise CloseConnection(f"failed to read SCRAM credentials: {error}") from error
             return {} if self._shapes is None else self._shapes[1].get(mechanism, {})
 
     async def _known_names(self, session: ZooKeeperSession) -> frozenset[str]:
@@ -97,7 +97,7 @@ class ScramUsers:
         return known[1]
 
     async def _no_config(self, session: ZooKeeperSession, name: str) -> Config:
-        """Take as long for an unknown user as for a known one, at a bounded rate."""
+        """Take as long as for a known user, so that timing does not reveal which names exist, at a bounded rate."""
         slot = hash(name) % UNKNOWN_SLOTS
         if self._is_stale(self._unknown.get(slot), FRESH_S):
             await session.get(f"{paths.CONFIG}/{EntityType.USERS}")
@@ -106,9 +106,9 @@ class ScramUsers:
 
     async def _read_shapes(self, session: ZooKeeperSession) -> Mapping[str, Counter[CredentialShape]]:
         names = sorted(await self._known_names(session))[:MAX_SAMPLED]
-        where = [_path(name) for name in names]
+        user_paths = [_path(name) for name in names]
         shapes: dict[str, Counter[CredentialShape]] = {}
-        for name, path, node in zip(names, where, await session.multi_get(where), strict=True):
+        for name, path, node in zip(names, user_paths, await session.multi_get(user_paths), strict=True):
             config = _decode(path, node)
             for mechanism in config:
                 if (credential := _credential(name, config, mechanism)) is not None:
@@ -127,7 +127,7 @@ def _decode(path: str, node: Node | None) -> Config:
     try:
         return {} if node is None else decode_config(path, node.data)
     except FormatError as error:
-        log.warning("a SCRAM credential cannot be used", extra={"path": path, "why": str(error)})
+        log.warning("Failed to decode SCRAM credential; it is not usable", extra={"path": path, "error": str(error)})
         return {}
 
 
@@ -137,5 +137,7 @@ def _credential(name: str, config: Config, mechanism: str) -> ScramCredential | 
     try:
         return decode_credential(config[mechanism])
     except ValueError as error:
-        log.warning("a SCRAM credential cannot be used", extra={"path": _path(name), "why": str(error)})
+        log.warning(
+            "Failed to decode SCRAM credential; it is not usable", extra={"path": _path(name), "error": str(error)}
+        )
         return None

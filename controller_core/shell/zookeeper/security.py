@@ -11,19 +11,19 @@ from kafka_zookeeper.settings import ZooKeeperSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperSecurity:
-    """Security settings, by names and files."""
+    """Security settings: names and files."""
 
     tls: TlsFiles | None = None
     """None: the connection has no TLS."""
     digest_file: Path | None = None
-    """One line USER:PASSWORD: the controller's identity by the scheme digest."""
+    """File with one line USER:PASSWORD: the controller's identity with the scheme digest."""
     set_acl: bool = False
-    """Kafka's zookeeper.set.acl. Brokers need the same identity, or they cannot change znodes that the controller creates."""
+    """Kafka's zookeeper.set.acl. Brokers need the same identity; otherwise they cannot change znodes that the controller creates."""
 
     def __post_init__(self) -> None:
         shows_certificate = self.tls is not None and self.tls.certificate is not None
         if self.set_acl and self.digest_file is None and not shows_certificate:
-            raise ValueError("zookeeper.set.acl needs a digest for ZooKeeper, or a certificate of ours")
+            raise ValueError("zookeeper.set.acl needs a digest for ZooKeeper, or a client certificate")
 
 
 def zookeeper_settings(connect: str, session_timeout_ms: int, security: ZooKeeperSecurity) -> ZooKeeperSettings:

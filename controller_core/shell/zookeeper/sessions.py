@@ -1,10 +1,10 @@
-"""Sessions with ZooKeeper, one after the other, and the tenures within them.
+"""ZooKeeper sessions of a controller process, and the active terms within them.
 
-    session opened ──► stand by ──► place taken ──► everything read ──► active ──► place lost ──► stand by
-         ▲                                                                            │
-         └────────────────── session over: a new one ─────────────────────────────────┘
+    session opened ──► standby ──► controllership acquired ──► cluster loaded ──► active ──► controllership lost ──► standby
+         ▲                                                                          │
+         └──────────────────────── session lost: open another one ──────────────────┘
 
-Leaves out what a tenure does (controller) and what stays open throughout (process).
+Listeners stay open from one session to the next: they belong to the process (`shell.process`).
 """
 
 import asyncio
@@ -30,12 +30,12 @@ from controller_core.shell.periodic_tasks import assign_topic_ids, balance_leade
 from controller_core.shell.settings import ControllerSettings
 from controller_core.shell.zookeeper import loading
 from controller_core.shell.zookeeper.broker_registrations import RegisteredBrokers
-from controller_core.shell.zookeeper.controller_election import Place, Presence
+from controller_core.shell.zookeeper.controller_election import ControllerElection, Controllership
 from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
-from controller_core.shell.zookeeper.watching import Watching
+from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_node.security.brokers import BrokerSecurity
 from kafka_wire.log_dir_columns import LogDirColumns
 from kafka_wire.net.backoff import Backoff
@@ -46,20 +46,20 @@ from kafka_zookeeper.settings import ZooKeeperSettings
 log = logging.getLogger(__name__)
 
 RECONNECT_S = 1.0
-"""Pause before another session is tried, so that a refused one does not turn into a loop."""
-PAUSES = Backoff(initial_ms=1_000, cap_ms=30_000)
-"""Pauses between lives: none after a long one, so that a broker stands in for as short as can be; growing ones where every
-life is short, so that a failure that repeats does not tear the cluster to and fro between brokers and us."""
-SHORT_LIFE_S = 60.0
-"""A session that lived so long was no part of a loop of failures."""
+"""Pause between attempts to open a session."""
+SESSION_PAUSES = Backoff(initial_ms=1_000, cap_ms=30_000)
+"""Pauses between sessions that end soon, so that a repeated failure does not move controllership back and forth between this
+process and the brokers. There is no pause after a long session: the time without this controller must be short."""
+SHORT_SESSION_S = 60.0
+"""A session that lasted longer does not belong to a series of failures."""
 
 
-Follow = Callable[[ZooKeeperSession], Coroutine[Any, Any, None]]
-"""What is followed for as long as a session lasts: until cancelled."""
+SessionTask = Callable[[ZooKeeperSession], Coroutine[Any, Any, None]]
+"""Work that runs for as long as a session lasts: until cancelled."""
 
 
-class Lives:
-    """Every session of one process; made within a running loop."""
+class SessionSupervisor:
+    """Opens sessions and runs active terms for one process. Needs a running event loop."""
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class Lives:
         *,
         own_address: Callable[[], OwnAddress],
         broker_left: Callable[[Broker], None],
-        follow: Follow | None = None,
+        follow: SessionTask | None = None,
         random: Callable[[], float],
     ) -> None:
-        """`own_address` is asked when a tenure begins; `random` gives numbers in [0, 1) for jitter."""
+        """`own_address` is called when an active term begins; `random` returns numbers in [0, 1) for jitter."""
         self.settings = settings
         self._zookeeper = zookeeper
         self._security = security
@@ -83,9 +83,9 @@ class Lives:
         self._follow = follow
         self._random = random
         self.active: Controller | None = None
-        """The present tenure, None while another process holds the cluster."""
+        """The controller of the current active term; None on a standby."""
         self.unreadable = UnreadableTopics()
-        """Of the present tenure; empty while another process holds the cluster."""
+        """Of the current active term; empty on a standby."""
         self.session: ZooKeeperSession | None = None
         self.connected = False
         self._checked_replicas = False
@@ -99,49 +99,46 @@ class Lives:
         )
 
     def cluster(self) -> Cluster | None:
-        """Give the cluster while this process holds it."""
+        """Return the cluster's state; None on a standby."""
         return None if self.active is None else self.active.cluster
 
-    def _registration_ended(self, broker: Broker) -> None:
-        """End what is relayed to a broker; the active controller does this by its own knowledge."""
-        if self.active is None:
-            self._broker_left(broker)
-
     async def run(self) -> None:
-        """Live until cancelled. Raises IdentityError, PolicyError, ZooKeeperError (no first session)."""
+        """Open sessions until cancelled. Raises IdentityError, PolicyError, ZooKeeperError (the first connection failed)."""
         await ensure_chroot(self._zookeeper)
         session = await ZooKeeperSession.connect(self._zookeeper)
-        short_lives = 0
+        short_sessions = 0
         while True:
             began = time.monotonic()
             try:
-                await self._live_through(session)
+                await self._run_session(session)
             finally:
                 self.connected = False
                 self.session = None
                 await session.close()
-            short_lives = short_lives + 1 if time.monotonic() - began < SHORT_LIFE_S else 0
-            # Without a session we hold nothing: while we pause, a broker stands in. The first failure costs no pause.
-            await asyncio.sleep(PAUSES.delay_ms(max(0, short_lives - 1), self._random()) / 1000)
-            session = await self._connect_again()
+            short_sessions = short_sessions + 1 if time.monotonic() - began < SHORT_SESSION_S else 0
+            # During the pause a broker acts as controller. There is none after the first short session.
+            await asyncio.sleep(SESSION_PAUSES.delay_ms(max(0, short_sessions - 1), self._random()) / 1000)
+            session = await self._reconnect()
 
-    async def _connect_again(self) -> ZooKeeperSession:
+    async def _reconnect(self) -> ZooKeeperSession:
         while True:
             try:
                 return await ZooKeeperSession.connect(self._zookeeper)
             except ConnectFailedError as error:
-                log.error("no session with ZooKeeper", extra={"why": str(error)})
+                log.error("Failed to connect to ZooKeeper; retrying", extra={"error": str(error)})
                 await asyncio.sleep(RECONNECT_S)
 
-    async def _live_through(self, session: ZooKeeperSession) -> None:
-        """Stand by and hold the cluster, again and again, until the session is over or a tenure has failed."""
-        over = asyncio.Event()
-        session.on_state(lambda state: over.set() if state is SessionState.LOST else None)
+    async def _run_session(self, session: ZooKeeperSession) -> None:
+        """Campaign for controllership, and follow registrations and ACLs, until the session is lost or an active term fails."""
+        lost = asyncio.Event()
+        session.on_state(lambda state: lost.set() if state is SessionState.LOST else None)
         self.connected = session.state is not SessionState.LOST
         self.session = session
-        work = asyncio.create_task(self._stand_and_hold(session), name="stand by and hold")
-        registered = asyncio.create_task(self.registered.follow(session), name="follow registrations")
-        tasks: list[asyncio.Task[Any]] = [work, registered, asyncio.create_task(over.wait(), name="session")]
+        tasks: list[asyncio.Task[Any]] = [
+            asyncio.create_task(self._campaign(session), name="campaign for controllership"),
+            asyncio.create_task(self.registered.follow(session), name="follow registrations"),
+            asyncio.create_task(lost.wait(), name="session"),
+        ]
         if self._follow is not None:
             tasks.append(asyncio.create_task(self._follow(session), name="follow ACLs"))
         try:
@@ -152,74 +149,52 @@ class Lives:
             results = await asyncio.gather(*tasks, return_exceptions=True)
         for error in results:
             if isinstance(error, ZooKeeperError):
-                log.warning("the session with ZooKeeper failed", extra={"why": str(error)})
+                log.warning("ZooKeeper session failed; opening a new one", extra={"error": str(error)})
             elif isinstance(error, Exception):
                 raise error
 
-    async def _stand_and_hold(self, session: ZooKeeperSession) -> None:
-        presence = Presence(session, self.settings.controller_id)
+    async def _campaign(self, session: ZooKeeperSession) -> None:
+        """Run one active term after another. Returns when a term fails, so that the next one begins in a new session."""
+        election = ControllerElection(session, self.settings.controller_id)
         if not self._checked_replicas:
-            # Before anything is written; each term checks again what it loads.
-            await loading.refuse_own_replicas(session, self.settings.controller_id)
+            # Before the first write. Each active term repeats the check on the state that it loads.
+            await loading.require_no_replicas_with_id(session, self.settings.controller_id)
             self._checked_replicas = True
-        lost = True
-        while lost:
-            await loading.refuse_brokers_id(session, self.settings.controller_id)
-            place = await presence.take()
-            # Once more: it may have taken months until the place was free.
-            await loading.refuse_brokers_id(session, self.settings.controller_id)
+        is_lost = True
+        while is_lost:
+            await loading.require_no_broker_with_id(session, self.settings.controller_id)
+            controllership = await election.acquire()
+            # A broker may have registered under this id during the wait, which can last for months.
+            await loading.require_no_broker_with_id(session, self.settings.controller_id)
             self.activation_gate.begin()
             try:
-                lost = await self._hold(session, presence, place)
+                is_lost = await self._run_active(session, election, controllership)
             except TermEndedError as error:
-                # While everything was being read, another took the place: there is nothing to undo.
-                log.info("the place was lost before it was filled", extra={"why": str(error)})
+                # Another process acquired it in the meantime: there is nothing to undo.
+                log.info("Lost controllership while loading cluster state", extra={"error": str(error)})
             finally:
                 self.activation_gate.end()
-            # Tasks and callbacks refer to each other: left to itself, this tenure's state stays beside the next one's.
+            # Tasks and callbacks form reference cycles: without a collection the next term's state is loaded while this one's
+            # still occupies memory.
             gc.unfreeze()
             gc.collect()
             gc.freeze()
 
-    async def _hold(self, session: ZooKeeperSession, presence: Presence, place: Place) -> bool:
-        """Be the controller until the place is lost, or (False) until the tenure fails, though the place may be ours still."""
-        store = Store(session, place.epoch_version)
-        await loading.make_parents(store)
-        await loading.make_features(store)
-        cluster = await loading.load_cluster(
-            session, self.settings.controller_id, place, self.settings.inter_broker_listener
-        )
-        cluster_id = await loading.read_cluster_id(session)
-        # What was loaded stays, as do modules and schemas: a pass over all of it would hold the event loop for 50 ms.
-        gc.freeze()
-        controller = Controller(
-            cluster,
-            store,
-            self._own_address(),
-            cluster_id,
-            self.broker_settings.defaults,
-            self._metrics,
-            self._security,
-            mode=ZOOKEEPER_MODE,
-            broker_left=self._broker_left,
-            brokers_changed=self.broker_settings.poll_soon,
-        )
-        lost = asyncio.create_task(presence.lost(), name="watch /controller")
-        ended = asyncio.create_task(controller.ended(), name="tenure")
+    async def _run_active(
+        self, session: ZooKeeperSession, election: ControllerElection, controllership: Controllership
+    ) -> bool:
+        """Run one active term. True: controllership was lost; False: the term failed and `/controller` may still be held."""
+        store = Store(session, controllership.epoch_version)
+        controller = await self._load(session, store, controllership)
+        lost = asyncio.create_task(election.lost(), name="watch /controller")
+        ended = asyncio.create_task(controller.ended(), name="active term")
         try:
             await controller.start(events.Activated())
             self.active = controller
             self.activation_gate.end()
             self._metrics.active.set(1)
             self.unreadable = store.unreadable
-            Watching(controller, session, store.unreadable).start()
-            controller.spawn(controller.tick(), "tick")
-            controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
-            controller.spawn(assign_topic_ids(controller), "assign topic ids")
-            controller.spawn(
-                self.broker_settings.follow(controller, partial(_cluster_id, session)), "learn the brokers' settings"
-            )
-            controller.spawn(self._survey(controller).run(), "compare brokers' logs")
+            self._start_tasks(session, store, controller)
             waits: list[asyncio.Future[Any]] = [lost, ended, self.broker_settings.refused]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             is_lost = lost.done()
@@ -235,11 +210,47 @@ class Lives:
             self.broker_settings.refused.result()
         return is_lost
 
-    def _survey(self, controller: Controller) -> LogSurvey:
+    async def _load(self, session: ZooKeeperSession, store: Store, controllership: Controllership) -> Controller:
+        await loading.create_parents(store)
+        await loading.create_features(store)
+        cluster = await loading.load_cluster(
+            session, self.settings.controller_id, controllership, self.settings.inter_broker_listener
+        )
+        cluster_id = await loading.read_cluster_id(session)
+        # The loaded state is long-lived, as are modules and schemas: collecting all of it would block the event loop for 50 ms.
+        gc.freeze()
+        return Controller(
+            cluster,
+            store,
+            self._own_address(),
+            cluster_id,
+            self.broker_settings.defaults,
+            self._metrics,
+            self._security,
+            mode=ZOOKEEPER_MODE,
+            broker_left=self._broker_left,
+            brokers_changed=self.broker_settings.poll_soon,
+        )
+
+    def _start_tasks(self, session: ZooKeeperSession, store: Store, controller: Controller) -> None:
+        """Start the tasks that run until the active term ends."""
+        ClusterWatcher(controller, session, store.unreadable).start()
+        controller.spawn(controller.tick(), "tick")
+        controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
+        controller.spawn(assign_topic_ids(controller), "assign topic ids")
+        controller.spawn(self.broker_settings.follow(controller, partial(_cluster_id, session)), "read broker settings")
+        controller.spawn(self._log_survey(controller).run(), "compare brokers' logs")
+
+    def _log_survey(self, controller: Controller) -> LogSurvey:
         async def list_all(broker: int, endpoint: Endpoint) -> LogDirColumns:
             return await list_logs(broker, endpoint, self._security)
 
         return LogSurvey(controller, self.settings.inter_broker_listener, list_all, self._metrics)
+
+    def _registration_ended(self, broker: Broker) -> None:
+        """End what a standby relays to a broker; an active controller does so when it processes the broker's failure."""
+        if self.active is None:
+            self._broker_left(broker)
 
 
 async def _cluster_id(session: ZooKeeperSession) -> str:

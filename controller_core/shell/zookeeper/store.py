@@ -1,8 +1,7 @@
-"""Committing changes: fenced transactions, their outcomes as values, and reading again what was refused.
+"""Store of an active term: commits changes in fenced transactions, returns their outcomes as values, and re-reads what was refused.
 
-Every transaction begins with a check of `/controller_epoch`'s version, so that a controller that was deposed without knowing
-it writes nothing (C5). Leaves out how groups travel (batches), how topics are removed (removal), and deciding again (the
-controller's loop).
+Every transaction begins with a check of the version of `/controller_epoch`, so that a controller that was deposed without
+noticing writes nothing (C5).
 """
 
 import asyncio
@@ -26,11 +25,11 @@ from controller_core.model.cluster import Cluster
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.pace import Pace
 from controller_core.shell.store import Deliver, Outcome, Reread
-from controller_core.shell.zookeeper.batches import last_path, write_groups
+from controller_core.shell.zookeeper.batches import target_path, write_groups
 from controller_core.shell.zookeeper.operations import Group, groups_of, parents_of
 from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.refresh import refresh
-from controller_core.shell.zookeeper.removal import forget_deletions, remove_notices, remove_topic
+from controller_core.shell.zookeeper.removal import forget_deletions, remove_notifications, remove_topic
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import Node, ZooKeeperSession
@@ -47,30 +46,30 @@ from kafka_zookeeper.writes import (
 log = logging.getLogger(__name__)
 
 MAX_BATCHES_IN_FLIGHT = 8
-"""Transactions sent before the first is answered: ZooKeeper answers in order, so more only fill its queue."""
+"""Transactions in flight: ZooKeeper answers in order, so more would only fill its queue."""
 FENCE = 0
-"""The place of the fence in every transaction."""
+"""Index of the fence in every transaction."""
 OTHERS_WROTE = frozenset(
     {RefusedReason.BAD_VERSION, RefusedReason.NO_NODE, RefusedReason.NODE_EXISTS, RefusedReason.NOT_EMPTY}
 )
-"""Refusals that are part of the work: a look tells what is written now."""
+"""Refusals that are expected when other processes write: the current state is read and the event is decided again."""
 STATES_PER_STEP = 2 * (MAX_BATCH_OPERATIONS - 1)
 """States whose writes are prepared at once: two whole transactions, which takes some 5 ms."""
 MAX_STEPS_PREPARED = 8
-"""Steps whose writes are prepared and not yet answered: twice what is in flight. Each state is several objects, all of which the
-garbage collector looks at."""
+"""Steps whose writes are prepared and not yet answered: twice what is in flight. Each state consists of several objects, all of
+which the garbage collector traverses."""
 
 
 async def _discard(_: Sequence[Change]) -> None:
-    """Deliver to nothing: before a controller's loop has begun nothing is applied."""
+    """Discard changes: there is no receiver before the controller's loop has started."""
 
 
 class Store:
-    """Writes of one tenure, under one controller epoch. Implements `shell.store.Store`."""
+    """Writes of one active term, under one controller epoch. Implements `shell.store.Store`."""
 
     def __init__(self, session: ZooKeeperSession, epoch_version: int) -> None:
         self.pace = Pace()
-        """Of the tenure's long computations: those of writes and those of the controller's loop."""
+        """Steps of the active term's long computations: those of writes and those of the controller's loop."""
         self.unreadable = UnreadableTopics()
         self._deliver: Deliver = _discard
         self._session = session
@@ -85,8 +84,8 @@ class Store:
     async def commit(self, cluster: Cluster, changes: Sequence[Change]) -> Outcome:
         """Write changes, and deliver in their order those that were written.
 
-        Those of one decision concern different znodes, so that none waits for another. Raises TermEndedError when the fence does
-        not hold, StoreError.
+        The changes of one decision concern different znodes, so they are written concurrently. Raises TermEndedError when the fence
+        does not hold, StoreError.
         """
         outcome = Outcome()
         with store_errors():
@@ -101,7 +100,7 @@ class Store:
         return outcome
 
     async def reread(self, cluster: Cluster, outcome: Outcome) -> Reread:
-        """Read again what was refused, or may be written or not, and deliver what differs. Raises TermEndedError, StoreError."""
+        """Read again what was refused or whose result is unknown, and deliver what differs. Raises TermEndedError, StoreError."""
         with store_errors():
             found = await refresh(self._session, cluster, outcome, self.unreadable)
         await self._deliver(found.changes)
@@ -114,7 +113,7 @@ class Store:
             case DeletionDequeued():
                 done = await forget_deletions(self, change.names)
             case NotificationsProcessed():
-                done = await remove_notices(self, change.paths)
+                done = await remove_notifications(self, change.paths)
             case PendingReassignmentRequestsChanged() | ElectionRequestsProcessed():
                 return await self._commit_list(cluster, change)
             case _:
@@ -122,7 +121,7 @@ class Store:
         return Outcome([change]) if done else Outcome(unknown=True)
 
     async def _commit_list(self, cluster: Cluster, change: Change) -> Outcome:
-        """Write a list that others write as well. Refused or unknown, its watch brings a look, and all is decided on that."""
+        """Write a list that other processes write as well. If the write is not committed, the list's watch leads to a new decision."""
         groups = groups_of(cluster, change, frozenset())
         results = [await self.transact(group.operations) for group in groups]
         return Outcome([change] if all(isinstance(result, Committed) for result in results) else [])
@@ -139,11 +138,11 @@ class Store:
         outcome = Outcome(unknown=not await self.ensure(parents))
         refused = await write_groups(self, groups)
         present: set[str] = set()
-        # Znodes found present change how their group is written; each try finds at least one more.
+        # Existing znodes change how their group is written; each attempt finds at least one more.
         while not refused.present <= present:
             present |= refused.present
-            wanted = {last_path(group) for group in refused.groups}
-            again = [group for group in groups_of(cluster, change, present) if last_path(group) in wanted]
+            wanted = {target_path(group) for group in refused.groups}
+            again = [group for group in groups_of(cluster, change, present) if target_path(group) in wanted]
             refused = await write_groups(self, again)
         if not refused.groups:
             return Outcome([change])
@@ -155,14 +154,14 @@ class Store:
             outcome.stale_producer_ids = True
         else:
             outcome.stale_topics += [group.topic for group in refused.groups if group.topic]
-            # A name that could not be queued and is not queued already: nothing to read, so it is tried once more.
+            # A name that could not be queued and is not queued already: there is nothing to read, so the event is decided again.
             outcome.unknown |= any(not group.topic for group in refused.groups)
         return outcome
 
     async def _commit_in_steps(self, cluster: Cluster, change: PartitionStates) -> Outcome:
-        """Prepare and begin the writes of many states in steps, between which the event loop runs.
+        """Prepare and start the writes of many states in steps, so that the event loop runs in between.
 
-        The event that decided on them still runs, so nothing else changes these partitions in the meantime.
+        The event that decided on them is still running, so no other event changes these partitions in the meantime.
         """
 
         async def commit(begin: int) -> Outcome:
@@ -186,7 +185,7 @@ class Store:
         return Outcome(_written(change, stale), stale, unknown=any(part.unknown for part in parts))
 
     async def transact(self, operations: Sequence[Operation]) -> Committed | Refused | None:
-        """Do operations at once behind the fence. Refused never names the fence. None: the connection went, done or not.
+        """Commit operations in one transaction behind the fence. None: the connection was lost and the result is unknown.
 
         Raises TermEndedError when the fence does not hold.
         """
@@ -198,22 +197,22 @@ class Store:
             raise TermEndedError("another controller raised the controller epoch")
         if result.reason not in OTHERS_WROTE:
             path = operations[result.index - 1].path if result.index > FENCE else "a whole transaction"
-            extra = {"path": path, "reason": result.reason.value, "why": result.detail}
-            log.error("ZooKeeper refuses a write that no retry will mend", extra=extra)
+            extra = {"path": path, "reason": result.reason.value, "error": result.detail}
+            log.error("ZooKeeper rejected a write with a non-retriable error", extra=extra)
         return result
 
     async def nodes_of(self, wanted: Sequence[str]) -> list[Node | None]:
-        """Read many znodes; None for one that is not there."""
+        """Read many znodes; None for one that does not exist."""
         return await self._session.multi_get(wanted)
 
     async def children_of(self, parents: Sequence[str]) -> list[list[str] | None]:
-        """List the children of many znodes; None for one that is not there."""
+        """Read the names of many znodes' children; None for one that does not exist."""
         return await self._session.multi_children(parents)
 
     async def ensure(self, wanted: Sequence[str]) -> bool:
-        """Make znodes without data where they are missing, none below another.
+        """Create missing znodes without data; none of them may be a parent of another.
 
-        False when it is not known whether all of them are there.
+        False if it is unknown whether all of them exist.
         """
         if not wanted:
             return True
@@ -222,6 +221,6 @@ class Store:
 
 
 def _written(change: PartitionStates, stale: Sequence[int]) -> list[Change]:
-    """Keep the part of a change whose rows are not stale; nothing where all of them are."""
+    """Return the part of a change whose rows are not stale; nothing if all of them are."""
     places = np.flatnonzero(~np.isin(change.rows, stale)).astype(np.int32)
     return [change.take(places)] if len(places) else []

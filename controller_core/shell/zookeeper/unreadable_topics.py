@@ -1,7 +1,7 @@
 """Topics whose znode cannot be decoded: counted for a metric, logged once for each version of the znode.
 
-A topic that was known keeps its last known state and fails over as before, since partition states are znodes of their own.
-Its assignment cannot be written until somebody corrects the znode.
+A known topic keeps its last known state. Its partitions still fail over, since their states are separate znodes. Its assignment
+cannot be written until an administrator corrects the znode.
 """
 
 import logging
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class UnreadableTopics:
-    """The unreadable topics of one term."""
+    """The unreadable topics of one active term."""
 
     def __init__(self) -> None:
         self._found: dict[str, Unreadable] = {}
@@ -22,31 +22,31 @@ class UnreadableTopics:
         return len(self._found)
 
     def names(self) -> list[str]:
-        """Name them, in order."""
+        """Return their names, sorted."""
         return sorted(self._found)
 
     def version(self, name: str) -> int | None:
-        """Give the version of a topic's unreadable znode; None where it is not known to be unreadable."""
+        """Return the version of a topic's unreadable znode; None if it is not known to be unreadable."""
         found = self._found.get(name)
         return None if found is None else found.version
 
     def note(self, read: Iterable[str], found: TopicsFound) -> None:
-        """Take in what a read of topics found."""
+        """Record the result of reading the topics `read`."""
         for name in read:
             if name not in found.unreadable:
                 self._found.pop(name, None)
         self._add(found.unreadable)
 
     def keep(self, present: Iterable[str]) -> None:
-        """Forget topics whose znode is gone."""
-        there = set(present)
-        self._found = {name: found for name, found in self._found.items() if name in there}
+        """Forget topics that are not in `present`: their znodes were deleted."""
+        names = set(present)
+        self._found = {name: found for name, found in self._found.items() if name in names}
 
     def _add(self, unreadable: Mapping[str, Unreadable]) -> None:
         for name, found in unreadable.items():
             if self.version(name) != found.version:
                 log.error(
                     "Failed to decode a topic's znode; its last known state remains in force. Correct the znode",
-                    extra={"topic": name, "version": found.version, "why": found.reason},
+                    extra={"topic": name, "version": found.version, "error": found.reason},
                 )
             self._found[name] = found

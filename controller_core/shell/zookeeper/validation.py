@@ -1,7 +1,7 @@
-"""What is read must keep the rules that every controller keeps: pure checks between the znodes and the core.
+"""Validation of decoded znodes: assignments and partition states must satisfy the rules that every controller satisfies when it writes.
 
-Decisions rest on these rules and stop the controller where one is broken (`transition`), so a single znode that was written
-by hand would keep it from all others. Leaves out what is no document of Kafka's at all: the formats judge that.
+Decisions rely on these rules, and `transition` fails where one is violated: without these checks one invalid znode would stop the
+controller for all partitions. Documents that cannot be decoded at all are rejected by the formats (`kafka_zookeeper.formats`).
 """
 
 from itertools import chain
@@ -17,30 +17,30 @@ from kafka_zookeeper.formats.topics import TopicAssignment
 MAX_REPLICAS = 1_000
 """Replicas of one partition: columns are as wide as the longest list, for all partitions. Clusters are smaller than this."""
 MAX_LEADER_EPOCH = 2**31 - 2**20
-"""Highest leader epoch that is taken: a million elections before 32 bits are full."""
+"""Highest leader epoch that is accepted: it leaves a million elections before 32 bits overflow."""
 
 
 def check_assignment(name: str, found: TopicAssignment) -> None:
-    """Raise FormatError for replicas that cannot be."""
+    """Raise FormatError for an invalid list of replicas."""
     for partition, replicas in chain(found.replicas.items(), found.adding.items(), found.removing.items()):
         wrong = None
         if len(replicas) > MAX_REPLICAS:
-            wrong = f"has {len(replicas)} replicas, {MAX_REPLICAS} at most are handled"
+            wrong = f"has {len(replicas)} replicas, at most {MAX_REPLICAS} are supported"
         elif len(set(replicas)) != len(replicas):
-            wrong = f"names a replica twice: {shown(replicas)}"
+            wrong = f"lists a replica twice: {shown(replicas)}"
         elif max(replicas, default=0) > MAX_BROKER_ID:
-            wrong = f"names the broker {max(replicas)}, ids to {MAX_BROKER_ID} are handled"
+            wrong = f"lists broker {max(replicas)}, ids up to {MAX_BROKER_ID} are supported"
         if wrong:
             raise FormatError(paths.topic(name), f"partition {partition} {wrong}")
 
 
-def can_be(
+def is_valid_state(
     leader: IntArray, leader_epoch: IntArray, isr: IntArray, replicas: IntArray, *, shares_a_replica: bool = True
 ) -> BoolArray:
-    """Tell row by row which states keep the rules that every controller keeps.
+    """Return for each row whether its state is valid.
 
-    The ISR has members, each once; the leader is one of them, or nobody leads. With `shares_a_replica`, one of the members is
-    a replica.
+    The ISR is not empty and lists each member once; the leader is a member or there is none. With `shares_a_replica`, at least one
+    member is a replica.
     """
     ordered = np.sort(isr, axis=1)
     distinct = ~any_of((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER))
@@ -51,5 +51,5 @@ def can_be(
     led = (leader == NO_LEADER) | ((leader >= 0) & any_of(isr == leader[:, None]))
     in_range = (isr.min(axis=1) >= NO_BROKER) & (isr.max(axis=1) <= MAX_BROKER_ID)
     epochs = (leader_epoch >= 0) & (leader_epoch <= MAX_LEADER_EPOCH)
-    sound: BoolArray = distinct & known & led & in_range & epochs
-    return sound
+    valid: BoolArray = distinct & known & led & in_range & epochs
+    return valid

@@ -1,7 +1,7 @@
-"""Reads that arm a watch, one at a time for each znode.
+"""Reads that set a watch, at most one for each znode.
 
-ZooKeeper's watches fire once, but one that did not fire stays: whoever looks every few seconds and arms a watch with each look
-would gather them without end. Leaves out what is done when something changed.
+A watch of ZooKeeper fires once and stays set until then. A reader that polls every few seconds and sets a watch with each read would
+accumulate them without limit.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,34 +13,34 @@ from kafka_zookeeper.watches import WatchCallback
 _T = TypeVar("_T")
 
 
-class ArmedReads:
-    """Reads of one session; `changed` is called when what was read may be no longer true."""
+class WatchedReads:
+    """Reads of one session; `changed` is called when a value that was read may have changed."""
 
     def __init__(self, session: ZooKeeperSession, changed: Callable[[], None]) -> None:
         self._session = session
         self._changed = changed
-        self._armed: set[tuple[str, str]] = set()
+        self._watched: set[tuple[str, str]] = set()
 
     async def get(self, path: str) -> Node | None:
-        """Read a znode; None where there is none."""
+        """Read a znode; None if it does not exist."""
         return await self._read("data", path, self._session.get)
 
     async def children(self, path: str) -> list[str] | None:
-        """Read the names of a znode's children; None where there is no such znode."""
+        """Read the names of a znode's children; None if it does not exist."""
         return await self._read("children", path, self._session.children)
 
     async def _read(self, kind: str, path: str, read: Callable[[str, WatchCallback | None], Awaitable[_T]]) -> _T:
         key = (kind, path)
-        if key in self._armed:
+        if key in self._watched:
             return await read(path, None)
 
         def fired(_event: object) -> None:
-            self._armed.discard(key)
+            self._watched.discard(key)
             self._changed()
 
-        self._armed.add(key)
+        self._watched.add(key)
         try:
             return await read(path, fired)
         except BaseException:
-            self._armed.discard(key)
+            self._watched.discard(key)
             raise

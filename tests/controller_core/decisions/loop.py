@@ -19,7 +19,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import Scope
 from controller_core.model.sends import Send, SendStopReplica
-from controller_core.shell.brokers.answers import Refusals, meaning_of
+from controller_core.shell.brokers.answers import RefusedPartitions, interpret_answer
 from controller_core.shell.brokers.requests import stop_replica
 from controller_core.zookeeper_mode.decide import decide
 from controller_core.zookeeper_mode.propagation import apply_and_build_requests
@@ -73,7 +73,7 @@ class Loop:
         self.refused: list[events.LeaderAndIsrRejected] = []
         self.replica_answers: list[events.LeaderAndIsrAnswered] = []
         """Answers to LeaderAndIsr that tell of failed log directories, on their way back."""
-        self.refusals = Refusals()
+        self.refusals = RefusedPartitions()
         self.holds_messages = False
         self.holds_answers = False
         self.crash: Crash | None = None
@@ -253,9 +253,9 @@ class Loop:
             told = {name: state.leader_epoch for name, state in message.partitions.items()}
             if broker.refuses(message):
                 broker.refuse(message)
-                self.refused += [retry.event for retry in self.refusals.refused(broker.id, told)]
+                self.refused += [retry.event for retry in self.refusals.retries(broker.id, told)]
                 return
-            self.refusals.taken(broker.id, told)
+            self.refusals.accepted(broker.id, told)
         errors = broker.take(message)
         is_answered = errors or self.cluster.offline_replicas or self.cluster.refused_replicas
         if isinstance(message, LeaderAndIsr) and is_answered:
@@ -276,7 +276,7 @@ class Loop:
             for (topic, partition), error in errors.items()
         ]
         response = {"error_code": ErrorCode.NONE, "partition_errors": codes}
-        event = meaning_of(broker.id, ApiKey.STOP_REPLICA, stop_replica(self.cluster, send), response).event
+        event = interpret_answer(broker.id, ApiKey.STOP_REPLICA, stop_replica(self.cluster, send), response).event
         assert event is not None, f"the answer of broker {broker.id} to {message} has no meaning"
         return Answer(broker.id, broker.epoch, event.done, event.failed, event.leader_epochs)
 

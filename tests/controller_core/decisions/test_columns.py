@@ -183,7 +183,7 @@ def test_a_broker_id_over_the_limit_is_refused_and_leaves_the_columns_as_they_we
     columns = PartitionColumns()
     columns.add(0, np.array([0], dtype=np.int32), pad([(1, 2)]))
 
-    with pytest.raises(ValueError, match="over the largest"):
+    with pytest.raises(ValueError, match="above the maximum"):
         columns.set_replicas(np.array([0], dtype=np.int32), pad([(MAX_BROKER_ID + 1,)]))
     assert columns.replicas_of(0) == (1, 2)
     assert len(columns.flags([1])) == 4

@@ -118,7 +118,7 @@ def test_racks_on_some_brokers_only_are_refused() -> None:
 
 def test_more_partitions_than_the_limit_are_refused_before_any_memory_is_taken() -> None:
     """The size of a request is limited."""
-    with pytest.raises(PlacementError, match=f"ask for at most {MAX_PARTITIONS}"):
+    with pytest.raises(PlacementError, match=f"request at most {MAX_PARTITIONS}"):
         place_replicas({1: None}, MAX_PARTITIONS + 1, 1, 0, 0)
 
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller_core.shell import broker_settings as learning_module
+from controller_core.shell import broker_settings as broker_settings_module
 from controller_core.shell.zookeeper import controller_election as presence_module
-from controller_core.shell.zookeeper import sessions as lives_module
+from controller_core.shell.zookeeper import sessions as sessions_module
 from kafka_wire.net.backoff import Backoff
 from tests.controller_core.shell.running_process import RunningProcess
 from tests.controller_core.shell.terms import Term
@@ -26,16 +26,16 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
 async def running(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningProcess]:
     """A process that is not started yet and ends with its test, with all of its tasks and sessions."""
     running = RunningProcess()
-    monkeypatch.setattr(lives_module.ZooKeeperSession, "connect", running.connect)
-    monkeypatch.setattr(learning_module, "inquire", running.inquire)
-    monkeypatch.setattr(lives_module, "PAUSES", Backoff(initial_ms=1, cap_ms=2))
-    monkeypatch.setattr(lives_module, "RECONNECT_S", 0.001)
+    monkeypatch.setattr(sessions_module.ZooKeeperSession, "connect", running.connect)
+    monkeypatch.setattr(broker_settings_module, "read_broker_settings", running.read_broker_settings)
+    monkeypatch.setattr(sessions_module, "SESSION_PAUSES", Backoff(initial_ms=1, cap_ms=2))
+    monkeypatch.setattr(sessions_module, "RECONNECT_S", 0.001)
     monkeypatch.setattr(presence_module, "RETRY_S", 0.001)
 
     async def no_chroot(_settings: object) -> None:
         pass
 
-    monkeypatch.setattr(lives_module, "ensure_chroot", no_chroot)
+    monkeypatch.setattr(sessions_module, "ensure_chroot", no_chroot)
     yield running
     running.process.stop()
     if running.run is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from controller_core.shell.active import Defaults
-from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError
+from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError
 from controller_core.shell.process import ControllerProcess
 from controller_core.shell.settings import ControllerSettings, Listener
 from kafka_node.security.brokers import BrokerSecurity
@@ -47,10 +47,10 @@ class RunningProcess:
         self.sessions.append(self.server.session())
         return self.sessions[-1]
 
-    async def inquire(self, broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
-        """Replaces `inquire`."""
+    async def read_broker_settings(self, broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
+        """Replaces `read_broker_settings`."""
         if broker == 9:
-            raise InquiryError("broker 9 is silent")
+            raise BrokerSettingsError("broker 9 is silent")
         return self.settings_reported
 
     def start(self, **settings: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 from controller_core.model.events import AlterReassignments, StopReplicaAnswered
 from controller_core.model.move import MoveStage
 from controller_core.model.sends import SendStopReplica
-from controller_core.shell.brokers.answers import meaning_of
+from controller_core.shell.brokers.answers import interpret_answer
 from controller_core.shell.brokers.requests import stop_replica
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -63,6 +63,6 @@ async def test_an_answer_to_an_earlier_request_does_not_end_a_later_move(term: T
 
 
 def _answer(request: Body) -> StopReplicaAnswered:
-    event = meaning_of(1, ApiKey.STOP_REPLICA, request, TAKEN).event
+    event = interpret_answer(1, ApiKey.STOP_REPLICA, request, TAKEN).event
     assert event is not None
     return event

@@ -9,7 +9,7 @@ import pytest
 from controller_core.shell.front.front import Front
 from controller_core.shell.process import ControllerProcess
 from controller_core.shell.settings import AuthorizerSettings
-from controller_core.shell.zookeeper.acls import write_entries
+from controller_core.shell.zookeeper.acls import encode_entries
 from kafka_node.authorization.acl import ANONYMOUS, CLUSTER_NAME, Entry, Operation, Permission, ResourceType
 from kafka_node.security.settings import SecuritySettings, TlsFiles
 from kafka_wire.api import ApiKey
@@ -33,7 +33,7 @@ ALL_ACLS = {
 
 def allowed(*operations: Operation) -> bytes:
     """ACLs for all unauthenticated clients."""
-    return write_entries(Entry(ANONYMOUS, "127.0.0.1", operation, Permission.ALLOW) for operation in operations)
+    return encode_entries(Entry(ANONYMOUS, "127.0.0.1", operation, Permission.ALLOW) for operation in operations)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ async def test_acls_in_zookeeper_are_in_force_and_followed(client: Connection, r
 
     running.server.put(CLUSTER, allowed(Operation.DESCRIBE, Operation.ALTER))
     running.server.put("/kafka-acl-changes/acl_changes_9000000000", f"CLUSTER:{CLUSTER_NAME}".encode())
-    known = running.process._authority.service.known  # type: ignore[union-attr]
+    known = running.process._authorizer.service.known  # type: ignore[union-attr]
     await running.until(lambda: len(next(iter(dict(known.acls.patterns()).values()))) == 2)
     made = await client.call(ApiKey.CREATE_ACLS, {"creations": [acl("orders")]})
     assert [each["error_code"] for each in made["results"]] == [0]
@@ -99,7 +99,7 @@ async def test_after_a_lost_session_the_acls_are_read_again(client: Connection, 
     running.lose_session()
     running.server.put("/kafka-acl/Topic/orders", allowed(Operation.READ))
     await running.until(lambda: len(running.sessions) == 2)
-    known = running.process._authority.service.known  # type: ignore[union-attr]
+    known = running.process._authorizer.service.known  # type: ignore[union-attr]
     await running.until(lambda: len(dict(known.acls.patterns())) == 2)
     described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
     assert sorted(each["resource_name"] for each in described["resources"]) == [CLUSTER_NAME, "orders"]

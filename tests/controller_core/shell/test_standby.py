@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from controller_core.shell.admin.handlers import at_once, handlers
-from controller_core.shell.admin.screens import screened
+from controller_core.shell.admin.handlers import handlers, no_wait
+from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.shell.zookeeper import broker_registrations as registered_module
 from kafka_node.authorization.acl import Operation, ResourceType
@@ -57,7 +57,7 @@ async def test_a_standby_has_a_broker_describe_the_cluster(
     client = await client_of(running)
     frame = codec.encode_request(key, 1, 7, "tests", {})
 
-    assert await client.ask(frame) == frame[4:8] + broker.answer(frame)
+    assert await client.exchange(frame) == frame[4:8] + broker.answer(frame)
     assert running.process.active is None
     await client.close()
     await running.end()
@@ -178,7 +178,7 @@ async def test_a_standby_relays_only_requests_for_authorized_resources(
 ) -> None:
     """ADR 7: a broker answers a relayed request with the controller's permissions, and would leave out nothing."""
     version = 12
-    table = screened(handlers(lambda: None, registered=lambda: 3), guard_of(*rights), lambda: None, at_once)
+    table = authorize_topics(handlers(lambda: None, registered=lambda: 3), guard_of(*rights), lambda: None, no_wait)
     encoded = codec.encode("MetadataRequest", version, {**ALL_TOPICS, **changed})
     body = codec.decode("MetadataRequest", version, encoded)
 

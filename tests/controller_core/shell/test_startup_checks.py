@@ -4,14 +4,14 @@ import pytest
 
 from controller_core.model.events import RepairAssignments
 from controller_core.shell.startup_checks import MAX_PARTITIONS_NAMED, IdentityError, holds_replicas
-from controller_core.shell.zookeeper.controller_election import Place
-from controller_core.shell.zookeeper.loading import load_cluster, refuse_own_replicas
+from controller_core.shell.zookeeper.controller_election import Controllership
+from controller_core.shell.zookeeper.loading import load_cluster, require_no_replicas_with_id
 from controller_core.zookeeper_mode.decide import decide
 from kafka_zookeeper import paths
 from tests.controller_core.shell.running_process import OWN_ID, RunningProcess
 from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeZooKeeper
 
-PLACE = Place(epoch=9, epoch_version=0, taken_from=-1)
+CONTROLLERSHIP = Controllership(epoch=9, epoch_version=0, taken_from=-1)
 
 
 def state(leader: int, isr: list[int], epoch: int = 0) -> bytes:
@@ -94,7 +94,7 @@ async def test_a_partition_whose_isr_names_the_id_is_never_repaired() -> None:
     server = FakeZooKeeper()
     server.put(paths.CONTROLLER_EPOCH, b"9")
     written(server, [1, 2], 1, [1, 2])
-    cluster = await load_cluster(server.session(), OWN_ID, PLACE, "INTERNAL")
+    cluster = await load_cluster(server.session(), OWN_ID, CONTROLLERSHIP, "INTERNAL")
     cluster.columns.replicas[0, 1] = cluster.columns.isr[0, 1] = OWN_ID
     cluster.columns.record_ids(cluster.columns.replicas[0])
 
@@ -106,7 +106,7 @@ async def test_an_id_without_replicas_is_accepted() -> None:
     server = FakeZooKeeper()
     written(server, [1, 2], 1, [1, 2], writes=3)
 
-    await refuse_own_replicas(server.session(), OWN_ID)
+    await require_no_replicas_with_id(server.session(), OWN_ID)
 
 
 def test_the_error_names_a_limited_number_of_partitions_and_a_remedy() -> None:

@@ -10,7 +10,7 @@ from controller_core.model.sends import SendLeaderAndIsr
 from controller_core.shell import periodic_tasks as topic_ids_module
 from controller_core.shell.active import Defaults
 from controller_core.shell.periodic_tasks import assign_topic_ids
-from controller_core.shell.zookeeper.watching import Watching
+from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.topics import decode_topic
 from tests.controller_core.shell.terms import Term, settled
@@ -27,7 +27,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     """A term over brokers 1, 2 and 3 that watches, and has no settings of the brokers yet."""
     monkeypatch.setattr(topic_ids_module, "POLL_S", 0.0)
     term = Term(monkeypatch, 1, 2, 3)
-    Watching(term.controller, term.session, term.store.unreadable).start()
+    ClusterWatcher(term.controller, term.session, term.store.unreadable).start()
     term.controller.spawn(assign_topic_ids(term.controller), "assign topic ids")
     await settled()
     yield term

@@ -8,8 +8,8 @@ import pytest
 from controller_core.model.events import AlterReassignments, BrokersRead, TopicsChanged
 from controller_core.model.move import MoveStage
 from controller_core.shell.active import OverloadedError
-from controller_core.shell.zookeeper.assignments import Assignments
-from controller_core.shell.zookeeper.controller_election import Place
+from controller_core.shell.zookeeper.assignments import AssignmentPoller
+from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.loading import load_cluster
 from controller_core.shell.zookeeper.reading import read_topics
 from kafka_zookeeper import paths
@@ -58,14 +58,14 @@ async def test_a_corrected_topic_is_read_again(term: Term) -> None:
     """Also a topic that was never known before."""
     term.server.put(paths.topic("new"), b"garbage")
     edit(term, b"[1,2,3]", b"[1,2,2]")
-    assignments = Assignments(term.controller, term.session, term.store.unreadable)
-    await assignments._changed(["new", "orders"])
+    assignments = AssignmentPoller(term.controller, term.session, term.store.unreadable)
+    await assignments._read_changed(["new", "orders"])
     assert term.store.unreadable.names() == ["new", "orders"]
 
     term.server.put(paths.topic("new"), b'{"version":1,"partitions":{"0":[4]}}')
     edit(term, b"[1,2,2]", b"[1,3,2]")
     for _ in range(2):
-        event = await assignments._changed(await assignments._suspected(assignments._share()))
+        event = await assignments._read_changed(await assignments._changed_names(assignments._next_share()))
         assert event is not None
         await term.controller.submit(event)
 
@@ -140,7 +140,7 @@ async def test_an_assignment_by_hand_is_a_move_at_a_take_over_too(term: Term) ->
     """Written while no controller was active: the ISR has the records."""
     edit(term, b"[1,2,3]", b"[4]")
 
-    cluster = await load_cluster(term.session, CONTROLLER, Place(9, 0, -1), "INTERNAL")
+    cluster = await load_cluster(term.session, CONTROLLER, Controllership(9, 0, -1), "INTERNAL")
 
     row = cluster.row_of(*P0)
     assert row is not None

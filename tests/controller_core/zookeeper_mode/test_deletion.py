@@ -92,7 +92,7 @@ def test_a_dead_broker_blocks_the_deletion_until_it_is_back(driver: Driver) -> N
     driver.kill(2)
     driver.delete("orders")
 
-    assert reason(driver) == "brokers [2] are away"
+    assert reason(driver) == "brokers [2] are offline"
     assert driver.told(StopReplica) == []
 
     driver.start(2)
@@ -121,7 +121,7 @@ def test_a_broker_that_dies_before_it_answered_is_told_again_when_it_is_back(dri
     driver.answer(1)
     driver.kill(2)
 
-    assert reason(driver) == "brokers [2] are away"
+    assert reason(driver) == "brokers [2] are offline"
 
     driver.start(2)
     driver.answer(1)

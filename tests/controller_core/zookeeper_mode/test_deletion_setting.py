@@ -114,7 +114,7 @@ def test_a_deletion_that_waits_is_withdrawn_when_the_setting_becomes_false(drive
     """Brokers restarted with another file. With Kafka another broker is controller by then, and empties the queue."""
     driver.kill(2)
     driver.delete("orders")
-    assert driver.cluster.deletions["orders"].blocked == "brokers [2] are away"
+    assert driver.cluster.deletions["orders"].blocked == "brokers [2] are offline"
 
     driver.report_topic_deletion(TopicDeletion.DISABLED)
 

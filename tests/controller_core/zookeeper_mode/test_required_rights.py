@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.shell.admin.screens import GIVEN_RIGHTS, SCREENS
+from controller_core.shell.admin.topic_authorization import AUTHORIZED_BY_HANDLER, REQUEST_FILTERS
 from controller_core.zookeeper_mode.apis import SERVED
 from controller_core.zookeeper_mode.required_rights import NEEDS, OPEN
 from kafka_node.authorization.needs import On
@@ -32,7 +32,9 @@ def test_every_api_that_is_served_or_relayed_has_a_row() -> None:
 
 def test_an_api_without_needs_is_screened_or_open_by_decision() -> None:
     """An empty row is never an oversight."""
-    assert {key for key, row in NEEDS.items() if row == OPEN} == OPEN_TO_ALL | set(SCREENS) | GIVEN_RIGHTS
+    assert {key for key, row in NEEDS.items() if row == OPEN} == OPEN_TO_ALL | set(
+        REQUEST_FILTERS
+    ) | AUTHORIZED_BY_HANDLER
 
 
 @pytest.mark.parametrize("key", NEEDS, ids=by_name)

@@ -1,6 +1,6 @@
-"""An active controller whose world always agrees: it decides with the real core, applies at once and writes nowhere.
+"""A fake active controller: it decides with the real core, applies changes at once and writes nothing.
 
-Leaves out ZooKeeper, sockets and time. Brokers answer a StopReplica at once, unless they are told to be `silent`.
+There is no ZooKeeper, socket or time. Brokers answer a StopReplica at once, unless they are `silent`.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ SEED = 3
 
 
 def broker(broker_id: int, rack: str | None = None, listeners: Sequence[str] = ("CLIENT", "INTERNAL")) -> Broker:
-    """A registered broker: epoch 100 + id, each listener on a port of its own."""
+    """Return a registered broker: epoch 100 + id, and a separate port for each listener."""
     endpoints = tuple(
         Endpoint(listener, f"broker{broker_id}", 9000 + 100 * place + broker_id, "PLAINTEXT")
         for place, listener in enumerate(listeners)
@@ -39,17 +39,17 @@ class FakeActive:
 
     cluster: Cluster
     defaults: Defaults | None = field(default_factory=Defaults)
-    """None: no broker has told them yet."""
+    """None: no broker has reported them yet."""
     cluster_id: str = "cluster-of-tests"
     failure: Exception | None = None
-    """Raised by whatever is submitted."""
+    """Raised by every submit."""
     silent: bool = False
-    """Brokers answer no StopReplica."""
+    """Whether brokers leave StopReplica unanswered."""
     random: Random = field(default_factory=lambda: Random(SEED))
-    """What its handlers draw from, request after request."""
+    """Source of random numbers of its handlers."""
     submitted: list[Event] = field(default_factory=list)
     waits_ms: list[int] = field(default_factory=list)
-    """Timeouts that brokers were waited for with."""
+    """Timeouts of the waits for brokers."""
     state_waits_ms: list[int] = field(default_factory=list)
     settings_waits_ms: list[int] = field(default_factory=list)
     deletion_waits_ms: list[int] = field(default_factory=list)
@@ -62,7 +62,7 @@ class FakeActive:
         return self.run(event)
 
     async def known_defaults(self, timeout_ms: int) -> Defaults | None:
-        """Look whether they are known."""
+        """Return the defaults."""
         self.settings_waits_ms.append(timeout_ms)
         return self.defaults
 
@@ -72,22 +72,22 @@ class FakeActive:
         return holds()
 
     async def brokers_answered(self, timeout_ms: int, silence_ms: int) -> bool:
-        """They do."""
+        """Return at once: brokers always have the changes."""
         assert silence_ms > 0
         self.waits_ms.append(timeout_ms)
         return True
 
     async def topic_removed(self, name: str, timeout_ms: int) -> bool:
-        """Look whether the topic is gone."""
+        """Return whether the topic is deleted."""
         self.deletion_waits_ms.append(timeout_ms)
         return name not in self.cluster.topics
 
     def advertised(self) -> Sequence[Endpoint]:
-        """On both listeners."""
+        """Return endpoints on both listeners."""
         return (Endpoint("CLIENT", "steward", 9990, "PLAINTEXT"), Endpoint("INTERNAL", "steward", 9991, "PLAINTEXT"))
 
     def run(self, event: Event) -> Any:
-        """Decide and carry out, with all that follows."""
+        """Decide and carry out an event with all follow-up events."""
         decision = decide(self.cluster, event)
         sends: list[Send] = []
         for change in decision.changes:
@@ -104,29 +104,29 @@ class FakeActive:
         return decision.reply
 
     def brokers_are(self, *brokers: Broker) -> None:
-        """Let these be registered and no others; nothing follows from it."""
+        """Set the registered brokers, without any further effect."""
         apply_and_build_requests(self.cluster, BrokersObserved(brokers))
 
     def sync(self, partition: TopicPartition, isr: Replicas) -> None:
-        """Let a partition's leader ask for an ISR and get it."""
+        """Send an ISR change of a partition's leader."""
         columns, row = self.cluster.columns, self.row(partition)
         leader = int(columns.leader[row])
         change = IsrChange(partition, int(columns.leader_epoch[row]), isr, int(columns.partition_epoch[row]))
         self.run(AlterPartition(leader, self.cluster.brokers[leader].epoch, (change,)))
 
     def resume_deletions(self) -> None:
-        """Look at queued deletions again."""
+        """Process queued deletions again."""
         self.run(AdvanceDeletions())
 
     def row(self, partition: TopicPartition) -> int:
-        """The row of a partition that is there."""
+        """Return the row of an existing partition."""
         row = self.cluster.row_of(*partition)
         assert row is not None
         return row
 
 
 def active_with(*brokers: Broker, **settings: Any) -> FakeActive:
-    """An active controller of these brokers, or of brokers 1, 2 and 3 without racks."""
+    """Create an active controller with these brokers, by default brokers 1, 2 and 3 without racks."""
     active = FakeActive(Cluster(CONTROLLER, CONTROLLER_EPOCH), **settings)
     active.cluster.topic_deletion = TopicDeletion.ENABLED
     active.brokers_are(*(brokers or (broker(1), broker(2), broker(3))))

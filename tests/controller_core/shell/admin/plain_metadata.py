@@ -1,7 +1,7 @@
-"""Plain twin of Metadata: one Python object per field, and the caller's rights applied to the finished answer.
+"""Plain twin of Metadata: one Python object per field, and the caller's rights applied to the complete answer.
 
-Slow, and easy to compare with KafkaApis.handleTopicMetadataRequest and ZkMetadataCache.getPartitionMetadata. Tests hold the
-implementation from columns to its bytes.
+It is slow but easy to compare with KafkaApis.handleTopicMetadataRequest and ZkMetadataCache.getPartitionMetadata. Tests compare its
+bytes with those of the implementation from columns.
 """
 
 from typing import Any
@@ -32,22 +32,22 @@ from kafka_wire.errors import ErrorCode
 REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-def plain_metadata(active: ActiveController, context: RequestContext, body: Body, ask: Ask | None = None) -> Body:
-    """Answer a request; `ask` judges the caller, None: there is no authorizer. Raises RelayInstead."""
+def plain_metadata(active: ActiveController, context: RequestContext, body: Body, allows: Ask | None = None) -> Body:
+    """Answer a request; `allows` returns whether the caller may do an operation, None: no authorizer. Raises RelayInstead."""
     refused = refuse_metadata(context, body)
     if refused is not None:
         return metadata_refused(context, body, refused)
-    asks_all = body["topics"] is None or (context.api_version == 0 and not body["topics"])
-    barred = set() if ask is None or asks_all else _barred(ask, body)
-    if not asks_all and _may_create(ask, body, barred) and _is_creatable(active.cluster, context, body):
+    wants_all = body["topics"] is None or (context.api_version == 0 and not body["topics"])
+    barred = set() if allows is None or wants_all else _barred(allows, body)
+    if not wants_all and _may_create(allows, body, barred) and _is_creatable(active.cluster, context, body):
         raise RelayInstead("twin")
-    topics = _asked(active.cluster, context, body, asks_all=asks_all)
-    if ask is not None:
-        topics = _judged(ask, body, topics, barred, asks_all=asks_all)
+    topics = _requested(active.cluster, context, body, wants_all=wants_all)
+    if allows is not None:
+        topics = _authorized(allows, body, topics, barred, wants_all=wants_all)
     if body["include_topic_authorized_operations"]:
         for topic in topics:
             if topic["name"] is not None and topic["error_code"] != REFUSED:
-                topic["topic_authorized_operations"] = _on_topic(ask, topic["name"])
+                topic["topic_authorized_operations"] = _on_topic(allows, topic["name"])
     response = {
         "brokers": [
             {"node_id": node.id, "host": node.host, "port": node.port, "rack": node.rack}
@@ -58,24 +58,24 @@ def plain_metadata(active: ActiveController, context: RequestContext, body: Body
         "topics": topics,
     }
     if body["include_cluster_authorized_operations"]:
-        response["cluster_authorized_operations"] = _on_cluster(ask)
+        response["cluster_authorized_operations"] = _on_cluster(allows)
     return response
 
 
-def _describes(ask: Ask, name: str) -> bool:
-    return ask(Operation.DESCRIBE, ResourceType.TOPIC, name)
+def _describes(allows: Ask, name: str) -> bool:
+    return allows(Operation.DESCRIBE, ResourceType.TOPIC, name)
 
 
-def _barred(ask: Ask, body: Body) -> set[str]:
-    """Names that the caller may not create a topic by."""
-    if not body["allow_auto_topic_creation"] or ask(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
+def _barred(allows: Ask, body: Body) -> set[str]:
+    """Return the names of topics that the caller may not create."""
+    if not body["allow_auto_topic_creation"] or allows(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
         return set()
     names = [topic["name"] for topic in body["topics"] if topic["name"] is not None]
-    return {name for name in names if not ask(Operation.CREATE, ResourceType.TOPIC, name)}
+    return {name for name in names if not allows(Operation.CREATE, ResourceType.TOPIC, name)}
 
 
-def _may_create(ask: Ask | None, body: Body, barred: set[str]) -> bool:
-    if ask is None:
+def _may_create(allows: Ask | None, body: Body, barred: set[str]) -> bool:
+    if allows is None:
         return bool(body["allow_auto_topic_creation"])
     names = [topic["name"] for topic in body["topics"] if topic["name"] is not None]
     return (
@@ -83,7 +83,7 @@ def _may_create(ask: Ask | None, body: Body, barred: set[str]) -> bool:
         and not body["include_topic_authorized_operations"]
         and not body["include_cluster_authorized_operations"]
         and not barred
-        and all(_describes(ask, name) for name in names)
+        and all(_describes(allows, name) for name in names)
     )
 
 
@@ -100,9 +100,9 @@ def _is_creatable(cluster: Cluster, context: RequestContext, body: Body) -> bool
     return any(illegal_name_reason(name) is None for name in missing) and bool(reachable(cluster, context.listener))
 
 
-def _asked(cluster: Cluster, context: RequestContext, body: Body, *, asks_all: bool) -> list[Body]:
+def _requested(cluster: Cluster, context: RequestContext, body: Body, *, wants_all: bool) -> list[Body]:
     view = View.of(cluster, context.listener)
-    if asks_all:
+    if wants_all:
         topics = sorted(known_topics(cluster), key=lambda topic: topic.index)
         return [_topic(cluster, topic, view, context.api_version) for topic in topics]
     described: list[Body] = []
@@ -118,36 +118,38 @@ def _asked(cluster: Cluster, context: RequestContext, body: Body, *, asks_all: b
     return described
 
 
-def _judged(ask: Ask, body: Body, topics: list[Body], barred: set[str], *, asks_all: bool) -> list[Body]:
-    if asks_all:
-        return [topic for topic in topics if _describes(ask, topic["name"])]
+def _authorized(allows: Ask, body: Body, topics: list[Body], barred: set[str], *, wants_all: bool) -> list[Body]:
+    if wants_all:
+        return [topic for topic in topics if _describes(allows, topic["name"])]
     by_id = {topic["topic_id"] for topic in body["topics"]} - {NO_TOPIC_ID}
-    judged = []
+    authorized = []
     for topic in topics:
         name, topic_id = topic["name"], topic["topic_id"]
         absent = topic["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if name is None:
-            judged.append(topic)
-        elif not _describes(ask, name):
-            judged.append(failed_topic(None, REFUSED, topic_id) if topic_id in by_id else failed_topic(name, REFUSED))
+            authorized.append(topic)
+        elif not _describes(allows, name):
+            authorized.append(
+                failed_topic(None, REFUSED, topic_id) if topic_id in by_id else failed_topic(name, REFUSED)
+            )
         else:
-            judged.append(failed_topic(name, REFUSED) if absent and name in barred else topic)
-    return judged
+            authorized.append(failed_topic(name, REFUSED) if absent and name in barred else topic)
+    return authorized
 
 
-def _on_topic(ask: Ask | None, name: str) -> int:
-    if ask is None:
+def _on_topic(allows: Ask | None, name: str) -> int:
+    if allows is None:
         return authorized_operations(ResourceType.TOPIC)
-    return authorized_operations(ResourceType.TOPIC, lambda operation: ask(operation, ResourceType.TOPIC, name))
+    return authorized_operations(ResourceType.TOPIC, lambda operation: allows(operation, ResourceType.TOPIC, name))
 
 
-def _on_cluster(ask: Ask | None) -> int:
-    if ask is None:
+def _on_cluster(allows: Ask | None) -> int:
+    if allows is None:
         return authorized_operations(ResourceType.CLUSTER)
-    if not ask(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
+    if not allows(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
         return 0
     return authorized_operations(
-        ResourceType.CLUSTER, lambda operation: ask(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+        ResourceType.CLUSTER, lambda operation: allows(operation, ResourceType.CLUSTER, CLUSTER_NAME)
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from controller_core.shell.admin.acls import AclService, acl_handlers
 from controller_core.shell.zookeeper import acls as keeper_module
-from controller_core.shell.zookeeper.acls import AclKeeper
+from controller_core.shell.zookeeper.acls import ZooKeeperAcls
 from kafka_node.authorization.acl import BindingFilter, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_node.context import RequestContext
 from kafka_wire import codec
@@ -22,12 +22,12 @@ VERSIONS = range(4)
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a change anew at once."""
+    """Retry changes without a pause."""
     monkeypatch.setattr(keeper_module, "PAUSE_S", 0.0)
 
 
-async def ask(keeper: AclKeeper | None, key: ApiKey, body: Body, version: int = 3) -> Body:
-    """Ask through Kafka's own bytes."""
+async def call(keeper: ZooKeeperAcls | None, key: ApiKey, body: Body, version: int = 3) -> Body:
+    """Call a handler through Kafka's encoding."""
     request = codec.decode(key.message + "Request", version, codec.encode(key.message + "Request", version, body))
     service = None if keeper is None else AclService(keeper.known, lambda: keeper)
     answer = await acl_handlers(service)[key](RequestContext("CLIENT", None, "127.0.0.1", 1, version), request)
@@ -35,7 +35,7 @@ async def ask(keeper: AclKeeper | None, key: ApiKey, body: Body, version: int = 
 
 
 def creation(name: str = "orders", **others: Any) -> Body:
-    """One ACL to be created."""
+    """Return one ACL of CreateAcls."""
     usual = {
         "resource_type": ResourceType.TOPIC,
         "resource_name": name,
@@ -48,7 +48,7 @@ def creation(name: str = "orders", **others: Any) -> Body:
 
 
 def all_of(name: str | None = None, **others: Any) -> Body:
-    """A filter for everything, or everything of a name."""
+    """Return a filter for all ACLs, or for all of a name."""
     usual = {
         "resource_type_filter": ResourceType.ANY,
         "resource_name_filter": name,
@@ -62,15 +62,15 @@ def all_of(name: str | None = None, **others: Any) -> Body:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_acls_are_created_described_and_deleted(version: int) -> None:
-    """A life of an ACL."""
+    """All three APIs in every version."""
     async with following(AclZooKeeper()) as keeper:
-        created = await ask(keeper, ApiKey.CREATE_ACLS, {"creations": [creation(), creation("payments")]}, version)
+        created = await call(keeper, ApiKey.CREATE_ACLS, {"creations": [creation(), creation("payments")]}, version)
         assert [each["error_code"] for each in created["results"]] == [0, 0]
-        described = await ask(keeper, ApiKey.DESCRIBE_ACLS, all_of(), version)
+        described = await call(keeper, ApiKey.DESCRIBE_ACLS, all_of(), version)
         assert [each["resource_name"] for each in described["resources"]] == ["orders", "payments"]
         line = {"principal": "User:alice", "host": "*", "operation": 3, "permission_type": 3}
         assert described["resources"][0]["acls"] == [line]
-        deleted = await ask(keeper, ApiKey.DELETE_ACLS, {"filters": [all_of("orders"), all_of()]}, version)
+        deleted = await call(keeper, ApiKey.DELETE_ACLS, {"filters": [all_of("orders"), all_of()]}, version)
         found = [[each["resource_name"] for each in one["matching_acls"]] for one in deleted["filter_results"]]
         assert found == [["orders"], ["payments"]]
         assert list(keeper.known.acls.patterns()) == []
@@ -78,22 +78,22 @@ async def test_acls_are_created_described_and_deleted(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_without_an_authorizer_security_is_disabled(version: int) -> None:
-    """SECURITY_DISABLED, in each response's own place."""
-    created = await ask(None, ApiKey.CREATE_ACLS, {"creations": [creation(), creation("b")]}, version)
-    deleted = await ask(None, ApiKey.DELETE_ACLS, {"filters": [all_of()]}, version)
-    described = await ask(None, ApiKey.DESCRIBE_ACLS, all_of(), version)
+    """SECURITY_DISABLED in the error field of each response."""
+    created = await call(None, ApiKey.CREATE_ACLS, {"creations": [creation(), creation("b")]}, version)
+    deleted = await call(None, ApiKey.DELETE_ACLS, {"filters": [all_of()]}, version)
+    described = await call(None, ApiKey.DESCRIBE_ACLS, all_of(), version)
 
     codes = [each["error_code"] for each in [*created["results"], *deleted["filter_results"], described]]
     assert codes == [ErrorCode.SECURITY_DISABLED] * 4
 
 
-async def test_prefixes_are_kept_apart_from_names() -> None:
-    """KIP-290; MATCH finds what would guard a resource of that name."""
+async def test_prefixed_and_literal_acls_are_distinct() -> None:
+    """KIP-290; MATCH finds the ACLs that apply to a resource of the name."""
     prefixed = creation("or", resource_pattern_type=PatternType.PREFIXED)
     async with following(AclZooKeeper()) as keeper:
-        await ask(keeper, ApiKey.CREATE_ACLS, {"creations": [creation("or"), creation(), prefixed]})
+        await call(keeper, ApiKey.CREATE_ACLS, {"creations": [creation("or"), creation(), prefixed]})
         assert keeper.known.acls.of(Pattern(ResourceType.TOPIC, "or", PatternType.PREFIXED))
-        found = await ask(keeper, ApiKey.DESCRIBE_ACLS, all_of("orders", pattern_type_filter=PatternType.MATCH))
+        found = await call(keeper, ApiKey.DESCRIBE_ACLS, all_of("orders", pattern_type_filter=PatternType.MATCH))
 
     expected = [("or", PatternType.PREFIXED), ("orders", PatternType.LITERAL)]
     assert [(each["resource_name"], each["pattern_type"]) for each in found["resources"]] == expected
@@ -113,27 +113,27 @@ async def test_prefixes_are_kept_apart_from_names() -> None:
         creation(resource_type=ResourceType.ANY),
     ],
 )
-async def test_an_acl_that_cannot_be_refuses_no_other(wrong: Body) -> None:
-    """INVALID_REQUEST for that one alone."""
+async def test_invalid_acl_does_not_affect_other_acls(wrong: Body) -> None:
+    """INVALID_REQUEST for the invalid ACL only."""
     async with following(AclZooKeeper()) as keeper:
-        answer = await ask(keeper, ApiKey.CREATE_ACLS, {"creations": [wrong, creation("good")]})
+        answer = await call(keeper, ApiKey.CREATE_ACLS, {"creations": [wrong, creation("good")]})
         assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST, 0]
         assert keeper.known.acls.of(topic("good"))
 
 
-async def test_a_request_that_says_unknown_ends_the_connection() -> None:
-    """As Kafka's parser of requests does (CreateAclsRequest.validate)."""
+async def test_unknown_operation_code_closes_connection() -> None:
+    """As in Kafka's parser (CreateAclsRequest.validate)."""
     async with following(AclZooKeeper()) as keeper:
         with pytest.raises(CloseConnection):
-            await ask(keeper, ApiKey.CREATE_ACLS, {"creations": [creation(operation=Operation.UNKNOWN)]})
+            await call(keeper, ApiKey.CREATE_ACLS, {"creations": [creation(operation=Operation.UNKNOWN)]})
 
 
-async def test_what_cannot_be_written_is_told_with_its_acl() -> None:
-    """The others are done; without a session nothing is, and may be asked again."""
+async def test_failed_write_is_reported_for_its_acl() -> None:
+    """The other ACLs are written. Without a store all changes fail with a retriable error."""
     server = AclZooKeeper()
     async with following(server) as keeper:
         server.faults.append(Refused(0, RefusedReason.NO_AUTH))
-        answer = await ask(keeper, ApiKey.CREATE_ACLS, {"creations": [creation(), creation("good")]})
+        answer = await call(keeper, ApiKey.CREATE_ACLS, {"creations": [creation(), creation("good")]})
         assert [each["error_code"] for each in answer["results"]] == [ErrorCode.UNKNOWN_SERVER_ERROR, 0]
         outcomes = await AclService(keeper.known, lambda: None).remove(keeper.known.acls.find(BindingFilter()))
         assert [failure.code for failure in outcomes.values() if failure is not None] == [ErrorCode.REQUEST_TIMED_OUT]

@@ -9,7 +9,7 @@ from controller_core.model.ids import TopicPartition
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from tests.controller_core.shell.admin.asking import active_with_topic, add_topic, ask, only, pick
+from tests.controller_core.shell.admin.api_calls import active_with_topic, add_topic, call, only, pick
 from tests.controller_core.shell.admin.fake_active import FakeActive, broker
 
 VERSIONS = [0, 1, 2, 3]
@@ -21,33 +21,33 @@ async def active() -> FakeActive:
     return await active_with_topic("a", {0: (1, 2), 1: (1, 2)})
 
 
-def wish(
+def isr_change(
     version: int, isr: list[int], *, partition: int = 0, epochs: dict[int, int] | None = None, **others: Any
 ) -> Body:
-    """One partition's wish, as the version writes it."""
+    """Return the ISR change of one partition, in the format of the version."""
     body: Body = {"partition_index": partition, "leader_epoch": 0, "partition_epoch": 0, **others}
     if version < 3:
         return {**body, "new_isr": isr}
-    lives = [{"broker_id": one, "broker_epoch": (epochs or {}).get(one, -1)} for one in isr]
-    return {**body, "new_isr_with_epochs": lives}
+    members = [{"broker_id": one, "broker_epoch": (epochs or {}).get(one, -1)} for one in isr]
+    return {**body, "new_isr_with_epochs": members}
 
 
-def asking(active: FakeActive, version: int, *wishes: Body, broker_id: int = 1, broker_epoch: int = 101) -> Body:
-    """A request of broker 1 for topic a, as the version writes it."""
+def request(active: FakeActive, version: int, *changes: Body, broker_id: int = 1, broker_epoch: int = 101) -> Body:
+    """Return a request of broker 1 for topic a, in the format of the version."""
     topic = {"topic_name": "a"} if version < 2 else {"topic_id": active.cluster.topics["a"].topic_id}
     return {
         "broker_id": broker_id,
         "broker_epoch": broker_epoch,
-        "topics": [{**topic, "partitions": list(wishes)}],
+        "topics": [{**topic, "partitions": list(changes)}],
     }
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_an_isr_shrinks(version: int) -> None:
-    """The answer is the new state, under the next partition epoch; topics are named as the request names them."""
+async def test_isr_shrinks(version: int) -> None:
+    """The answer is the new state with the next partition epoch; topics are identified as in the request."""
     started = await active()
 
-    response = await ask(started, ApiKey.ALTER_PARTITION, asking(started, version, wish(version, [1])), version)
+    response = await call(started, ApiKey.ALTER_PARTITION, request(started, version, isr_change(version, [1])), version)
 
     assert response["error_code"] == ErrorCode.NONE
     topic = only(response, "topics")
@@ -66,13 +66,13 @@ async def test_an_isr_shrinks(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-async def test_a_recovering_leader_is_answered_as_recovering(version: int) -> None:
-    """LeaderRecoveryState is the one that was asked for (KIP-704); version 0 has no field for it."""
+async def test_leader_recovery_state_is_returned(version: int) -> None:
+    """LeaderRecoveryState is the requested one (KIP-704); version 0 has no field for it."""
     started = await active()
     started.cluster.columns.recovering[started.row(P0)] = True
-    asked = asking(started, version, wish(version, [1], leader_recovery_state=1))
+    requested = request(started, version, isr_change(version, [1], leader_recovery_state=1))
 
-    response = await ask(started, ApiKey.ALTER_PARTITION, asked, version)
+    response = await call(started, ApiKey.ALTER_PARTITION, requested, version)
 
     assert only(response, "topics", "partitions")["leader_recovery_state"] == 1
 
@@ -86,15 +86,13 @@ async def test_a_recovering_leader_is_answered_as_recovering(version: int) -> No
         ({"partition": 9}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-async def test_a_wish_that_does_not_stand_is_refused_and_the_others_are_written(
-    others: dict[str, Any], code: ErrorCode
-) -> None:
-    """Each partition stands on its own; a refused one has an error and nothing else."""
+async def test_invalid_isr_change_does_not_affect_other_partitions(others: dict[str, Any], code: ErrorCode) -> None:
+    """The refused partition has an error and no state."""
     started = await active()
     bad: dict[str, Any] = {"partition": 1, **others}
-    asked = asking(started, 3, wish(3, [1], **bad), wish(3, [1]))
+    requested = request(started, 3, isr_change(3, [1], **bad), isr_change(3, [1]))
 
-    partitions = only(await ask(started, ApiKey.ALTER_PARTITION, asked), "topics")["partitions"]
+    partitions = only(await call(started, ApiKey.ALTER_PARTITION, requested), "topics")["partitions"]
 
     assert [(one["partition_index"], one["error_code"]) for one in partitions] == [
         (bad["partition"], code),
@@ -111,14 +109,14 @@ async def test_a_wish_that_does_not_stand_is_refused_and_the_others_are_written(
         (3, ErrorCode.INELIGIBLE_REPLICA),
     ],
 )
-async def test_a_replica_that_is_away_does_not_join(version: int, code: ErrorCode) -> None:
-    """KIP-841; versions 0 and 1 do not know the code."""
+async def test_offline_replica_does_not_join_isr(version: int, code: ErrorCode) -> None:
+    """KIP-841; versions 0 and 1 have another error code."""
     started = await active()
     started.sync(P0, (1,))
     started.brokers_are(broker(1))
-    asked = asking(started, version, wish(version, [1, 2], partition_epoch=1))
+    requested = request(started, version, isr_change(version, [1, 2], partition_epoch=1))
 
-    response = await ask(started, ApiKey.ALTER_PARTITION, asked, version)
+    response = await call(started, ApiKey.ALTER_PARTITION, requested, version)
 
     assert code == only(response, "topics", "partitions")["error_code"]
 
@@ -132,13 +130,13 @@ async def test_a_replica_that_is_away_does_not_join(version: int, code: ErrorCod
         (300, ErrorCode.INELIGIBLE_REPLICA),
     ],
 )
-async def test_a_replica_joins_in_the_life_that_the_leader_knows(epoch: int, code: ErrorCode) -> None:
-    """KIP-903: a restarted follower may have lost what made it fit; -1 is any life (brokers in ZooKeeper mode)."""
+async def test_replica_joins_isr_only_with_registered_broker_epoch(epoch: int, code: ErrorCode) -> None:
+    """KIP-903: a restarted follower may have lost records; -1 matches any epoch (brokers in ZooKeeper mode)."""
     started = await active()
     started.sync(P0, (1,))
-    asked = asking(started, 3, wish(3, [1, 2], partition_epoch=1, epochs={1: 101, 2: epoch}))
+    requested = request(started, 3, isr_change(3, [1, 2], partition_epoch=1, epochs={1: 101, 2: epoch}))
 
-    response = await ask(started, ApiKey.ALTER_PARTITION, asked)
+    response = await call(started, ApiKey.ALTER_PARTITION, requested)
 
     assert code == only(response, "topics", "partitions")["error_code"]
     expected = (1, 2) if code == ErrorCode.NONE else (1,)
@@ -146,16 +144,16 @@ async def test_a_replica_joins_in_the_life_that_the_leader_knows(epoch: int, cod
 
 
 @pytest.mark.parametrize("version", [2, 3])
-async def test_an_unknown_id_is_answered_for_each_partition(version: int) -> None:
-    """UNKNOWN_TOPIC_ID with the id; the request's other topics are decided."""
+async def test_unknown_topic_id_is_answered_for_each_partition(version: int) -> None:
+    """UNKNOWN_TOPIC_ID with the id; other topics of the request are processed."""
     started = await active()
     unknown = uuid4()
-    asked = asking(started, version, wish(version, [1]))
-    asked["topics"].insert(
-        0, {"topic_id": unknown, "partitions": [wish(version, [1]), wish(version, [1], partition=1)]}
+    requested = request(started, version, isr_change(version, [1]))
+    requested["topics"].insert(
+        0, {"topic_id": unknown, "partitions": [isr_change(version, [1]), isr_change(version, [1], partition=1)]}
     )
 
-    response = await ask(started, ApiKey.ALTER_PARTITION, asked, version)
+    response = await call(started, ApiKey.ALTER_PARTITION, requested, version)
 
     first, second = response["topics"]
     assert unknown == first["topic_id"]
@@ -164,41 +162,41 @@ async def test_an_unknown_id_is_answered_for_each_partition(version: int) -> Non
 
 
 @pytest.mark.parametrize(("broker_id", "broker_epoch"), [(1, 5), (9, 109)])
-async def test_a_stale_or_unknown_broker_is_refused_at_the_top(broker_id: int, broker_epoch: int) -> None:
+async def test_stale_or_unknown_broker_gets_top_level_error(broker_id: int, broker_epoch: int) -> None:
     """STALE_BROKER_EPOCH (KIP-380)."""
     started = await active()
-    asked = asking(started, 3, wish(3, [1]), broker_id=broker_id, broker_epoch=broker_epoch)
+    requested = request(started, 3, isr_change(3, [1]), broker_id=broker_id, broker_epoch=broker_epoch)
 
-    response = await ask(started, ApiKey.ALTER_PARTITION, asked)
+    response = await call(started, ApiKey.ALTER_PARTITION, requested)
 
     assert pick(response, "error_code", "topics") == {"error_code": ErrorCode.STALE_BROKER_EPOCH, "topics": []}
 
 
-async def test_of_two_wishes_for_one_partition_the_last_counts() -> None:
-    """KafkaController collects them in a map; a row is written once in a decision."""
+async def test_last_of_two_changes_for_a_partition_is_used() -> None:
+    """KafkaController collects them in a map; a decision writes a row once."""
     started = await active()
-    asked = asking(started, 3, wish(3, [1, 2]), wish(3, [1]))
+    requested = request(started, 3, isr_change(3, [1, 2]), isr_change(3, [1]))
 
-    response = await ask(started, ApiKey.ALTER_PARTITION, asked)
+    response = await call(started, ApiKey.ALTER_PARTITION, requested)
 
     assert [one["isr"] for one in only(response, "topics")["partitions"]] == [[1], [1]]
     assert started.cluster.columns.isr_of(started.row(P0)) == (1,)
 
 
-async def test_several_topics_are_answered_in_their_order() -> None:
-    """Each with its own partitions."""
+async def test_topics_are_answered_in_request_order() -> None:
+    """Each with its partitions."""
     started = await active()
     await add_topic(started, "b", {0: (1, 2)})
-    asked = asking(started, 1, wish(1, [1]))
-    asked["topics"].append({"topic_name": "b", "partitions": [wish(1, [1])]})
+    requested = request(started, 1, isr_change(1, [1]))
+    requested["topics"].append({"topic_name": "b", "partitions": [isr_change(1, [1])]})
 
-    response = await ask(started, ApiKey.ALTER_PARTITION, asked, 1)
+    response = await call(started, ApiKey.ALTER_PARTITION, requested, 1)
 
     assert [topic["topic_name"] for topic in response["topics"]] == ["a", "b"]
 
 
-async def test_without_a_tenure_it_is_said_at_the_top() -> None:
-    """The broker then looks for the controller anew (KafkaApis.handleAlterPartitionRequest)."""
-    response = await ask(None, ApiKey.ALTER_PARTITION, {"broker_id": 1})
+async def test_standby_answers_not_controller() -> None:
+    """As a top-level error, after which the broker looks up the controller (KafkaApis.handleAlterPartitionRequest)."""
+    response = await call(None, ApiKey.ALTER_PARTITION, {"broker_id": 1})
 
     assert pick(response, "error_code", "topics") == {"error_code": ErrorCode.NOT_CONTROLLER, "topics": []}

@@ -26,7 +26,7 @@ Entity = dict[str, str | None]
 
 
 def server(configs: dict[str, dict[str, str]] | None = None) -> AclZooKeeper:
-    """A ZooKeeper with what brokers make when they start, and configurations."""
+    """Return a ZooKeeper with the znodes that brokers create at start, and configurations."""
     made = AclZooKeeper()
     for parent in ("users", "clients", "ips", "changes"):
         made.put(f"/config/{parent}")
@@ -35,8 +35,8 @@ def server(configs: dict[str, dict[str, str]] | None = None) -> AclZooKeeper:
     return made
 
 
-def kept(zookeeper: AclZooKeeper) -> dict[str, dict[str, str] | None]:
-    """What stands below /config, by its path there; None: a znode without data."""
+def stored(zookeeper: AclZooKeeper) -> dict[str, dict[str, str] | None]:
+    """Return the znodes below /config by relative path; None: a znode without data."""
     return {
         path.removeprefix("/config/"): None if znode.data is None else decode_config(path, znode.data)
         for path, znode in zookeeper.znodes.items()
@@ -44,13 +44,13 @@ def kept(zookeeper: AclZooKeeper) -> dict[str, dict[str, str] | None]:
     }
 
 
-def notices(zookeeper: AclZooKeeper) -> list[bytes | None]:
-    """What brokers were told."""
+def notifications(zookeeper: AclZooKeeper) -> list[bytes | None]:
+    """Return the notifications to brokers."""
     return [znode.data for path, znode in sorted(zookeeper.znodes.items()) if path.startswith("/config/changes/")]
 
 
 async def call(zookeeper: AclZooKeeper | None, key: ApiKey, body: Body) -> Body:
-    """Ask by way of the wire."""
+    """Call a handler through Kafka's encoding."""
     session = None if zookeeper is None else zookeeper.session()
 
     async def resolves(name: str) -> bool:
@@ -63,7 +63,7 @@ async def call(zookeeper: AclZooKeeper | None, key: ApiKey, body: Body) -> Body:
 
 
 def entry(entity: Entity, **ops: float | None) -> Body:
-    """Alter an entity; None removes."""
+    """Return the alteration of an entity; None removes a quota."""
     return {
         "entity": [{"entity_type": key, "entity_name": name} for key, name in entity.items()],
         "ops": [{"key": key, "value": value or 0.0, "remove": value is None} for key, value in ops.items()],
@@ -73,7 +73,7 @@ def entry(entity: Entity, **ops: float | None) -> Body:
 async def alter(
     zookeeper: AclZooKeeper | None, *entries: Body, validate_only: bool = False
 ) -> list[tuple[ErrorCode, str | None]]:
-    """Alter entities; gives what became of each."""
+    """Alter entities and return their outcomes."""
     answer = await call(zookeeper, ApiKey.ALTER_CLIENT_QUOTAS, {"entries": entries, "validate_only": validate_only})
     return [(ErrorCode(each["error_code"]), each["error_message"]) for each in answer["entries"]]
 
@@ -92,73 +92,77 @@ DONE = (ErrorCode.NONE, None)
         ({"user": DEFAULT, "client-id": DEFAULT}, "users/<default>/clients/<default>"),
     ],
 )
-async def test_quotas_stand_where_brokers_look_for_them(entity: Entity, expected: str) -> None:
-    """AdminZkClient.changeEntityConfig, Sanitizer: and one notice for each change, in the same transaction."""
+async def test_quotas_are_written_to_the_paths_that_brokers_read(entity: Entity, expected: str) -> None:
+    """AdminZkClient.changeEntityConfig, Sanitizer. Each change and its notification are one transaction."""
     zookeeper = server()
 
     assert await alter(zookeeper, entry(entity, consumer_byte_rate=1024.0, request_percentage=12.5)) == [DONE]
-    assert kept(zookeeper)[expected] == {"consumer_byte_rate": "1024", "request_percentage": "12.5"}
-    assert notices(zookeeper) == [f'{{"version":2,"entity_path":"{expected}"}}'.encode()]
+    assert stored(zookeeper)[expected] == {"consumer_byte_rate": "1024", "request_percentage": "12.5"}
+    assert notifications(zookeeper) == [f'{{"version":2,"entity_path":"{expected}"}}'.encode()]
     assert zookeeper.lines.count("multi") == 1
 
 
-async def test_addresses_have_a_quota_of_their_own() -> None:
+async def test_ip_addresses_have_separate_quotas() -> None:
     """KIP-612."""
     zookeeper = server()
 
-    asked = [
+    requested = [
         entry({"ip": "10.0.0.1"}, connection_creation_rate=7.0),
         entry({"ip": DEFAULT}, connection_creation_rate=9.0),
     ]
-    assert await alter(zookeeper, *asked) == [DONE, DONE]
+    assert await alter(zookeeper, *requested) == [DONE, DONE]
     expected = {"ips/10.0.0.1": {"connection_creation_rate": "7"}, "ips/<default>": {"connection_creation_rate": "9"}}
-    assert kept(zookeeper) == expected
+    assert stored(zookeeper) == expected
 
 
-async def test_what_else_a_user_has_stays() -> None:
-    """A credential, and quotas that are not named."""
-    zookeeper = server({"users/alice": {"SCRAM-SHA-256": "kept", "producer_byte_rate": "1", "consumer_byte_rate": "2"}})
+async def test_other_configurations_of_a_user_are_kept() -> None:
+    """Credentials, and quotas that the request does not contain."""
+    zookeeper = server(
+        {"users/alice": {"SCRAM-SHA-256": "stored", "producer_byte_rate": "1", "consumer_byte_rate": "2"}}
+    )
 
     assert await alter(zookeeper, entry({"user": "alice"}, producer_byte_rate=None, consumer_byte_rate=3.0)) == [DONE]
-    assert kept(zookeeper) == {"users/alice": {"SCRAM-SHA-256": "kept", "consumer_byte_rate": "3"}}
+    assert stored(zookeeper) == {"users/alice": {"SCRAM-SHA-256": "stored", "consumer_byte_rate": "3"}}
 
 
-async def test_what_is_left_empty_is_deleted_with_parents_that_were_there_for_it() -> None:
+async def test_empty_configuration_is_deleted_with_its_empty_parents() -> None:
     """AdminZkClient.tryCleanQuotaNodes."""
     one = {"producer_byte_rate": "1"}
     zookeeper = server({"users/a/clients/c": one, "users/b": one, "users/b/clients/c": one, "users/d/clients/e": one})
     zookeeper.put("/config/users/d/clients/f", encode_config(one))
 
-    asked = [entry({"user": user, "client-id": client}, producer_byte_rate=None) for user, client in ("ac", "bc", "de")]
-    assert await alter(zookeeper, *asked) == [DONE] * 3
-    assert kept(zookeeper) == {"users/b": one, "users/d": None, "users/d/clients": None, "users/d/clients/f": one}
+    requested = [
+        entry({"user": user, "client-id": client}, producer_byte_rate=None) for user, client in ("ac", "bc", "de")
+    ]
+    assert await alter(zookeeper, *requested) == [DONE] * 3
+    assert stored(zookeeper) == {"users/b": one, "users/d": None, "users/d/clients": None, "users/d/clients/f": one}
 
     assert await alter(zookeeper, entry({"user": "d"}, producer_byte_rate=None)) == [DONE]
-    assert kept(zookeeper)["users/d"] == {}, "it has children"
-    assert len(notices(zookeeper)) == 4
+    assert stored(zookeeper)["users/d"] == {}, "it has children"
+    assert len(notifications(zookeeper)) == 4
 
 
-async def test_a_removal_of_what_is_not_there_is_no_error() -> None:
-    """As in Kafka, where brokers are told all the same."""
+async def test_removing_a_missing_quota_succeeds() -> None:
+    """As in Kafka, where brokers are notified as well."""
     zookeeper = server()
 
-    assert await alter(zookeeper, entry({"user": "nobody", "client-id": "c"}, producer_byte_rate=None)) == [DONE]
-    assert kept(zookeeper) == {}
-    assert len(notices(zookeeper)) == 1
+    assert await alter(zookeeper, entry({"user": "unknown", "client-id": "c"}, producer_byte_rate=None)) == [DONE]
+    assert stored(zookeeper) == {}
+    assert len(notifications(zookeeper)) == 1
 
 
-async def test_a_request_to_validate_writes_nothing() -> None:
-    """But it tells what would be refused."""
+async def test_validate_only_writes_nothing() -> None:
+    """The response contains the errors of an actual change."""
     zookeeper = server()
 
-    asked = [entry({"user": "a"}, producer_byte_rate=1.0), entry({"user": "b"}, nonsense=1.0)]
-    done, refused = await alter(zookeeper, *asked, validate_only=True)
+    requested = [entry({"user": "a"}, producer_byte_rate=1.0), entry({"user": "b"}, nonsense=1.0)]
+    done, refused = await alter(zookeeper, *requested, validate_only=True)
     assert (done, refused[0]) == (DONE, ErrorCode.INVALID_REQUEST)
-    assert (kept(zookeeper), notices(zookeeper)) == ({}, [])
+    assert (stored(zookeeper), notifications(zookeeper)) == ({}, [])
 
 
-async def test_one_entity_refused_refuses_no_other() -> None:
-    """And an entity that stands twice is altered twice, and answered once, as in Kafka."""
+async def test_invalid_entity_does_not_affect_other_entities() -> None:
+    """An entity that is listed twice is altered twice and answered once, as in Kafka."""
     zookeeper = server()
     answer = await alter(
         zookeeper,
@@ -177,39 +181,39 @@ async def test_one_entity_refused_refuses_no_other() -> None:
         ),
     ]
     assert answer == expected
-    assert kept(zookeeper) == {"users/a": {"producer_byte_rate": "1", "consumer_byte_rate": "2"}}
+    assert stored(zookeeper) == {"users/a": {"producer_byte_rate": "1", "consumer_byte_rate": "2"}}
 
 
-async def test_a_change_is_made_again_on_what_others_wrote_meanwhile() -> None:
-    """Kafka lets the last writer win; here nobody's quota is lost."""
+async def test_change_is_repeated_after_concurrent_write() -> None:
+    """In Kafka the last writer overwrites the other change; here both are kept."""
     zookeeper = server({"users/a": {"producer_byte_rate": "1"}})
     zookeeper.before_writes = [lambda: zookeeper.put("/config/users/a", encode_config({"producer_byte_rate": "5"}))]
 
     assert await alter(zookeeper, entry({"user": "a"}, consumer_byte_rate=2.0)) == [DONE]
-    assert kept(zookeeper) == {"users/a": {"producer_byte_rate": "5", "consumer_byte_rate": "2"}}
+    assert stored(zookeeper) == {"users/a": {"producer_byte_rate": "5", "consumer_byte_rate": "2"}}
 
 
-async def test_a_client_id_that_comes_while_its_user_is_deleted_is_kept() -> None:
-    """The deletion is refused, and made again without the parents."""
+async def test_client_id_added_while_its_user_is_deleted_is_kept() -> None:
+    """The deletion fails and is repeated without the parents."""
     one = {"producer_byte_rate": "1"}
     zookeeper = server({"users/a/clients/c": one})
     zookeeper.before_writes = [lambda: zookeeper.put("/config/users/a/clients/d", encode_config(one))]
 
     assert await alter(zookeeper, entry({"user": "a", "client-id": "c"}, producer_byte_rate=None)) == [DONE]
-    assert kept(zookeeper) == {"users/a": None, "users/a/clients": None, "users/a/clients/d": one}
+    assert stored(zookeeper) == {"users/a": None, "users/a/clients": None, "users/a/clients/d": one}
 
 
-async def test_parents_that_no_broker_has_made_yet_are_made() -> None:
-    """The controller may be there first."""
+async def test_missing_parents_are_created() -> None:
+    """The controller may start before any broker."""
     zookeeper = AclZooKeeper()
 
     assert await alter(zookeeper, entry({"ip": DEFAULT}, connection_creation_rate=1.0)) == [DONE]
-    assert kept(zookeeper) == {"ips/<default>": {"connection_creation_rate": "1"}}
+    assert stored(zookeeper) == {"ips/<default>": {"connection_creation_rate": "1"}}
 
 
 @pytest.mark.parametrize("how", ["no session", "unknown", "lost", "always others", "no auth", "garbage"])
-async def test_what_zookeeper_does_not_do_is_told(how: str) -> None:
-    """Retriable where asking again may help."""
+async def test_failed_write_is_reported(how: str) -> None:
+    """The error is retriable if a retry may succeed."""
     zookeeper: AclZooKeeper | None = server({"users/a": {"producer_byte_rate": "1"}})
     assert zookeeper is not None
     expected = ErrorCode.REQUEST_TIMED_OUT
@@ -249,14 +253,14 @@ OF_DEFAULT = (1, None)
 
 
 def exactly(name: str) -> tuple[int, str | None]:
-    """Match a name."""
+    """Return a component that matches a name exactly."""
     return 0, name
 
 
 async def describe(zookeeper: AclZooKeeper, components: dict[str, tuple[int, str | None]], *, strict: bool) -> Body:
-    """Describe what a filter selects."""
-    asked = [{"entity_type": key, "match_type": kind, "match": name} for key, (kind, name) in components.items()]
-    return await call(zookeeper, ApiKey.DESCRIBE_CLIENT_QUOTAS, {"components": asked, "strict": strict})
+    """Describe the entities that a filter selects."""
+    requested = [{"entity_type": key, "match_type": kind, "match": name} for key, (kind, name) in components.items()]
+    return await call(zookeeper, ApiKey.DESCRIBE_CLIENT_QUOTAS, {"components": requested, "strict": strict})
 
 
 @pytest.mark.parametrize(
@@ -280,10 +284,10 @@ async def describe(zookeeper: AclZooKeeper, components: dict[str, tuple[int, str
         ({"ip": ANY}, True, {8, 9}),
         ({"ip": exactly("10.0.0.1")}, False, {8}),
         ({"ip": OF_DEFAULT}, False, {9}),
-        ({"user": exactly("nobody")}, False, set()),
+        ({"user": exactly("unknown")}, False, set()),
     ],
 )
-async def test_a_filter_selects_entities(components: Any, strict: bool, expected: set[float]) -> None:
+async def test_filter_selects_entities(components: Any, strict: bool, expected: set[float]) -> None:
     """ZkAdminManager.handleDescribeClientQuotas, handleDescribeIpQuotas."""
     answer = await describe(server(EVERYTHING), components, strict=strict)
 
@@ -291,8 +295,8 @@ async def test_a_filter_selects_entities(components: Any, strict: bool, expected
     assert {value["value"] for each in answer["entries"] for value in each["values"]} == expected
 
 
-async def test_entities_are_named_as_people_name_them() -> None:
-    """Not as they stand in paths; no name means the default."""
+async def test_entity_names_are_returned_unsanitized() -> None:
+    """The names in paths are sanitized; null is the default entity."""
     answer = await describe(server(EVERYTHING), {}, strict=False)
 
     named = {
@@ -313,7 +317,7 @@ async def test_entities_are_named_as_people_name_them() -> None:
     assert named == expected
 
 
-async def test_what_is_named_exactly_is_not_looked_for() -> None:
+async def test_exact_name_is_read_without_listing() -> None:
     """A cluster may have very many users."""
     zookeeper = server(EVERYTHING)
 
@@ -321,16 +325,16 @@ async def test_what_is_named_exactly_is_not_looked_for() -> None:
     assert zookeeper.lines == ["children nothing", "get /config/users/alice"]
 
 
-async def test_what_cannot_be_described_is_told() -> None:
-    """The entries are null then (DescribeClientQuotasRequest.getErrorResponse)."""
+async def test_failed_describe_has_null_entries() -> None:
+    """DescribeClientQuotasRequest.getErrorResponse."""
     zookeeper = server({"users/a": {"producer_byte_rate": "much"}})
-    told = [
+    answered = [
         await describe(zookeeper, {"flavour": ANY}, strict=False),
         await describe(zookeeper, {}, strict=False),
         await call(None, ApiKey.DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False}),
     ]
     zookeeper.faults = [Fault.READ_LOST]
-    told.append(await describe(zookeeper, {}, strict=False))
+    answered.append(await describe(zookeeper, {}, strict=False))
 
     expected = [
         ErrorCode.UNSUPPORTED_VERSION,
@@ -338,12 +342,12 @@ async def test_what_cannot_be_described_is_told() -> None:
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.REQUEST_TIMED_OUT,
     ]
-    assert [each["error_code"] for each in told] == expected
-    assert {each["entries"] for each in told} == {None}
+    assert [each["error_code"] for each in answered] == expected
+    assert {each["entries"] for each in answered} == {None}
 
 
-async def test_with_nowhere_to_look_a_broker_is_asked() -> None:
-    """The requests are passed on."""
+async def test_without_a_store_requests_are_relayed() -> None:
+    """Both APIs raise RelayInstead."""
     table = handlers(lambda: None)
     for key, body in (
         (ApiKey.ALTER_CLIENT_QUOTAS, {"entries": [], "validate_only": False}),
@@ -353,8 +357,8 @@ async def test_with_nowhere_to_look_a_broker_is_asked() -> None:
             await table[key](CONTEXT, body)
 
 
-async def test_an_address_or_a_name_that_resolves_is_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DynamicConfig.Ip.isValidIpEntity. What stands in the path is asked for: no IPv6 address can be one, as in Kafka."""
+async def test_ip_entity_must_be_an_address_or_resolvable_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DynamicConfig.Ip.isValidIpEntity. The sanitized name is resolved, so no IPv6 address is valid, as in Kafka."""
     monkeypatch.setattr(client_quotas, "MAX_LOOKUP_S", 0.5)
 
     assert [await is_host(each) for each in ("127.0.0.1", "localhost", "%3A%3A1", "a" * 64 + ".example")] == [

@@ -9,43 +9,43 @@ from controller_core.model.ids import TopicPartition
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from tests.controller_core.shell.admin.asking import active_with_topic, add_topic, ask, only
+from tests.controller_core.shell.admin.api_calls import active_with_topic, add_topic, call, only
 from tests.controller_core.shell.admin.fake_active import active_with
 
 
 def topic(name: str, count: int, *assignments: list[int]) -> Body:
-    """One topic of a request."""
+    """Return one topic of a request."""
     given = [{"broker_ids": ids} for ids in assignments] or None
     return {"name": name, "count": count, "assignments": given}
 
 
-def asking(*topics: Body, timeout_ms: int = 60_000, **others: Any) -> Body:
-    """A request."""
+def request(*topics: Body, timeout_ms: int = 60_000, **others: Any) -> Body:
+    """Return a request."""
     return {"topics": list(topics), "timeout_ms": timeout_ms, **others}
 
 
-async def test_a_topic_grows() -> None:
-    """`count` is of all partitions, old and new."""
+async def test_partitions_are_added() -> None:
+    """`count` is the total number of partitions."""
     active = await active_with_topic("a", {0: (1, 2)})
 
-    response = await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 4)))
+    response = await call(active, ApiKey.CREATE_PARTITIONS, request(topic("a", 4)))
 
     assert only(response, "results") == {"name": "a", "error_code": ErrorCode.NONE, "error_message": None}
     assert len(active.cluster.topics["a"].rows) == 4
     assert active.waits_ms == [pytest.approx(60_000, abs=5_000)]
 
 
-async def test_a_given_assignment_is_taken() -> None:
-    """Replicas of each partition that is added."""
+async def test_given_assignment_is_used() -> None:
+    """Replicas of each added partition."""
     active = await active_with_topic("a", {0: (1, 2)})
 
-    await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2, [3, 1])))
+    await call(active, ApiKey.CREATE_PARTITIONS, request(topic("a", 2, [3, 1])))
 
     assert active.cluster.columns.replicas_of(active.row(TopicPartition("a", 1))) == (3, 1)
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "words"),
+    ("requested", "code", "message"),
     [
         (topic("a", 2), ErrorCode.INVALID_PARTITIONS, "Topic already has 2 partitions."),
         (
@@ -66,32 +66,32 @@ async def test_a_given_assignment_is_taken() -> None:
         ),
     ],
 )
-async def test_what_the_core_refuses_is_answered_in_its_words(asked: Body, code: ErrorCode, words: str) -> None:
+async def test_errors_of_the_core_are_returned(requested: Body, code: ErrorCode, message: str) -> None:
     """ZkAdminManager.createPartitions."""
     active = await active_with_topic("a", {0: (1,), 1: (2,)})
 
-    result = only(await ask(active, ApiKey.CREATE_PARTITIONS, asking(asked)), "results")
+    result = only(await call(active, ApiKey.CREATE_PARTITIONS, request(requested)), "results")
 
-    assert (code, words) == (result["error_code"], result["error_message"])
+    assert (code, message) == (result["error_code"], result["error_message"])
     assert active.waits_ms == []
 
 
-async def test_a_topic_that_moves_does_not_grow() -> None:
+async def test_topic_with_running_move_is_refused() -> None:
     """REASSIGNMENT_IN_PROGRESS (KIP-455)."""
     active = await active_with_topic("a", {0: (1, 2)})
     active.run(AlterReassignments({TopicPartition("a", 0): (2, 3)}))
 
-    result = only(await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2))), "results")
+    result = only(await call(active, ApiKey.CREATE_PARTITIONS, request(topic("a", 2))), "results")
 
     assert result["error_code"] == ErrorCode.REASSIGNMENT_IN_PROGRESS
 
 
-async def test_a_name_that_stands_twice_is_refused_and_the_others_grow() -> None:
+async def test_duplicate_name_does_not_affect_other_topics() -> None:
     """KafkaApis.handleCreatePartitionsRequest."""
     active = await active_with_topic("a", {0: (1,)})
     await add_topic(active, "b", {0: (1,)})
 
-    response = await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2), topic("b", 2), topic("a", 3)))
+    response = await call(active, ApiKey.CREATE_PARTITIONS, request(topic("a", 2), topic("b", 2), topic("a", 3)))
 
     assert [(result["name"], result["error_code"], result["error_message"]) for result in response["results"]] == [
         ("a", ErrorCode.INVALID_REQUEST, "Duplicate topic in request."),
@@ -99,31 +99,31 @@ async def test_a_name_that_stands_twice_is_refused_and_the_others_grow() -> None
     ]
 
 
-async def test_to_validate_only_adds_nothing() -> None:
-    """The answer is as if it were done."""
+async def test_validate_only_adds_nothing() -> None:
+    """The answer is that of an actual change."""
     active = await active_with_topic("a", {0: (1,)})
 
-    response = await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2), validate_only=True, timeout_ms=0))
+    response = await call(active, ApiKey.CREATE_PARTITIONS, request(topic("a", 2), validate_only=True, timeout_ms=0))
 
     assert only(response, "results")["error_code"] == ErrorCode.NONE
     assert len(active.cluster.topics["a"].rows) == 1
     assert active.waits_ms == []
 
 
-async def test_without_time_to_wait_added_partitions_are_answered_timed_out() -> None:
-    """ZkAdminManager.createPartitions; they are added all the same."""
+async def test_added_partitions_without_timeout_are_answered_timed_out() -> None:
+    """ZkAdminManager.createPartitions; the partitions are added."""
     active = await active_with_topic("a", {0: (1,)})
 
-    response = await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2), timeout_ms=0))
+    response = await call(active, ApiKey.CREATE_PARTITIONS, request(topic("a", 2), timeout_ms=0))
 
     assert only(response, "results")["error_code"] == ErrorCode.REQUEST_TIMED_OUT
     assert len(active.cluster.topics["a"].rows) == 2
 
 
-async def test_where_nothing_can_grow_nothing_is_submitted() -> None:
-    """An empty event would take a turn of its own."""
+async def test_no_event_is_submitted_without_valid_topics() -> None:
+    """An empty event would be scheduled for nothing."""
     active = active_with()
 
-    await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2), topic("a", 2)))
+    await call(active, ApiKey.CREATE_PARTITIONS, request(topic("a", 2), topic("a", 2)))
 
     assert active.submitted == []

@@ -12,33 +12,33 @@ from controller_core.zookeeper_mode.apis import SERVED
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from tests.controller_core.shell.admin.asking import active_with_topic, ask, only, pick
+from tests.controller_core.shell.admin.api_calls import active_with_topic, call, only, pick
 from tests.controller_core.shell.admin.fake_active import active_with, broker
 
 NO_ID = UUID(int=0)
 
 
 def topic(name: str, partitions: int = 1, replication_factor: int = 1, **others: Any) -> Body:
-    """One topic of a request."""
+    """Return one topic of a request."""
     return {"name": name, "num_partitions": partitions, "replication_factor": replication_factor, **others}
 
 
-def asking(*topics: Body, timeout_ms: int = 60_000, **others: Any) -> Body:
-    """A request."""
+def request(*topics: Body, timeout_ms: int = 60_000, **others: Any) -> Body:
+    """Return a request."""
     return {"topics": list(topics), "timeout_ms": timeout_ms, **others}
 
 
 def failure(response: Body) -> tuple[int, str]:
-    """What the only topic is refused for."""
+    """Return the error of the only topic."""
     result = only(response, "topics")
     return result["error_code"], result["error_message"]
 
 
-async def test_a_topic_is_made_and_told_of() -> None:
-    """Version 7: id, partitions, replication factor, no words where all is well."""
+async def test_topic_is_created_and_described() -> None:
+    """Version 7: id, partitions, replication factor; the error message is null."""
     active = active_with()
 
-    result = only(await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 6, 3))), "topics")
+    result = only(await call(active, ApiKey.CREATE_TOPICS, request(topic("a", 6, 3))), "topics")
 
     assert pick(result, "name", "error_code", "error_message", "topic_id", "num_partitions", "replication_factor") == {
         "name": "a",
@@ -51,21 +51,21 @@ async def test_a_topic_is_made_and_told_of() -> None:
     assert len(active.cluster.topics["a"].rows) == 6
 
 
-async def test_the_same_numbers_drawn_place_alike() -> None:
-    """Random numbers come in with the event; deciding twice gives the same (no random source in the core)."""
+async def test_same_random_numbers_give_same_placement() -> None:
+    """Random numbers are part of the event, so repeated decisions are equal (the core has no random source)."""
     placed = []
     for _ in range(2):
         active = active_with()
-        await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 6, 2)))
+        await call(active, ApiKey.CREATE_TOPICS, request(topic("a", 6, 2)))
         placed.append([active.cluster.columns.replicas_of(row) for row in active.cluster.topics["a"].rows.tolist()])
 
     assert placed[0] == placed[1]
 
 
-async def test_each_topic_draws_its_own_id_and_place() -> None:
+async def test_topics_of_one_request_have_different_ids_and_placements() -> None:
     """Topics of one request do not all start on the same broker."""
     active = active_with()
-    await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a"), topic("b")))
+    await call(active, ApiKey.CREATE_TOPICS, request(topic("a"), topic("b")))
     (event,) = active.submitted
     assert isinstance(event, CreateTopics)
     first, second = event.topics
@@ -74,55 +74,57 @@ async def test_each_topic_draws_its_own_id_and_place() -> None:
     assert (first.start_index, first.replica_shift) != (second.start_index, second.replica_shift)
 
 
-async def test_minus_one_means_the_clusters_defaults() -> None:
+async def test_minus_one_uses_the_cluster_defaults() -> None:
     """KIP-464."""
     active = active_with(defaults=Defaults(num_partitions=4, default_replication_factor=2))
 
-    result = only(await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", -1, -1))), "topics")
+    result = only(await call(active, ApiKey.CREATE_TOPICS, request(topic("a", -1, -1))), "topics")
 
     assert (result["num_partitions"], result["replication_factor"]) == (4, 2)
 
 
-async def test_as_long_as_no_broker_has_told_the_defaults_no_topic_is_made_by_ours() -> None:
-    """A topic with one replica, where default.replication.factor is 3, would be a loss; it may be asked for again."""
+async def test_topic_with_unknown_defaults_is_not_created() -> None:
+    """One replica instead of a default.replication.factor of 3 could lose data; the error is retriable."""
     active = active_with(defaults=None)
-    wishes = [topic("a", -1, 2), topic("b", 1, -1), topic("c", 1, 1)]
+    topics = [topic("a", -1, 2), topic("b", 1, -1), topic("c", 1, 1)]
 
-    response = await ask(active, ApiKey.CREATE_TOPICS, asking(*wishes))
+    response = await call(active, ApiKey.CREATE_TOPICS, request(*topics))
 
-    told = [(result["name"], result["error_code"]) for result in response["topics"]]
-    assert told == [("a", ErrorCode.REQUEST_TIMED_OUT), ("b", ErrorCode.REQUEST_TIMED_OUT), ("c", ErrorCode.NONE)]
+    answered = [(result["name"], result["error_code"]) for result in response["topics"]]
+    assert answered == [("a", ErrorCode.REQUEST_TIMED_OUT), ("b", ErrorCode.REQUEST_TIMED_OUT), ("c", ErrorCode.NONE)]
     assert "settings" in response["topics"][0]["error_message"]
     assert list(active.cluster.topics) == ["c"]
 
 
-async def test_who_says_all_that_is_needed_waits_for_no_settings() -> None:
-    """Numbers, or replicas."""
+async def test_topic_without_defaults_does_not_wait_for_settings() -> None:
+    """The request contains numbers or an assignment."""
     given = [{"partition_index": 0, "broker_ids": [2, 3]}]
     active = active_with(defaults=None)
 
-    response = await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 1, 1), topic("b", -1, -1, assignments=given)))
+    response = await call(
+        active, ApiKey.CREATE_TOPICS, request(topic("a", 1, 1), topic("b", -1, -1, assignments=given))
+    )
 
     assert [result["error_code"] for result in response["topics"]] == [ErrorCode.NONE] * 2
     assert active.settings_waits_ms == []
 
 
-async def test_a_given_assignment_is_taken() -> None:
+async def test_given_assignment_is_used() -> None:
     """Replicas by partition."""
     given = [{"partition_index": 1, "broker_ids": [3, 1]}, {"partition_index": 0, "broker_ids": [2, 3]}]
     active = active_with()
 
-    await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", -1, -1, assignments=given)))
+    await call(active, ApiKey.CREATE_TOPICS, request(topic("a", -1, -1, assignments=given)))
 
     rows = [active.row(TopicPartition("a", number)) for number in (0, 1)]
     assert [active.cluster.columns.replicas_of(row) for row in rows] == [(2, 3), (3, 1)]
 
 
-async def test_a_name_that_stands_twice_is_refused_once_and_the_others_are_made() -> None:
-    """ControllerApis.createTopics; each topic stands on its own."""
+async def test_duplicate_name_does_not_affect_other_topics() -> None:
+    """ControllerApis.createTopics; the duplicate is answered once."""
     active = active_with()
 
-    response = await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a"), topic("b"), topic("a", 2)))
+    response = await call(active, ApiKey.CREATE_TOPICS, request(topic("a"), topic("b"), topic("a", 2)))
 
     assert [(result["name"], result["error_code"], result["error_message"]) for result in response["topics"]] == [
         ("a", ErrorCode.INVALID_REQUEST, "Duplicate topic name."),
@@ -131,9 +133,9 @@ async def test_a_name_that_stands_twice_is_refused_once_and_the_others_are_made(
     assert list(active.cluster.topics) == ["b"]
 
 
-async def test_the_metadata_logs_name_is_refused() -> None:
+async def test_name_of_the_metadata_log_is_refused() -> None:
     """KafkaApis.handleCreateTopicsRequest."""
-    response = await ask(active_with(), ApiKey.CREATE_TOPICS, asking(topic("__cluster_metadata")))
+    response = await call(active_with(), ApiKey.CREATE_TOPICS, request(topic("__cluster_metadata")))
 
     assert failure(response) == (
         ErrorCode.INVALID_REQUEST,
@@ -142,7 +144,7 @@ async def test_the_metadata_logs_name_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "words"),
+    ("requested", "code", "message"),
     [
         (topic("a"), ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'a' already exists."),
         (topic("b", 1, 9), ErrorCode.INVALID_REPLICATION_FACTOR, None),
@@ -166,15 +168,15 @@ async def test_the_metadata_logs_name_is_refused() -> None:
         (topic("b", 1, 1, assignments=[{"partition_index": 0, "broker_ids": [1]}]), ErrorCode.INVALID_REQUEST, None),
     ],
 )
-async def test_what_the_core_refuses_is_answered_in_its_words(asked: Body, code: ErrorCode, words: str | None) -> None:
-    """ZkAdminManager.createTopics; a failed topic has no id, no numbers and no configs."""
+async def test_errors_of_the_core_are_returned(requested: Body, code: ErrorCode, message: str | None) -> None:
+    """ZkAdminManager.createTopics; a failed topic has no id, no numbers and no configurations."""
     active = await active_with_topic("a", {0: (1,)})
 
-    response = await ask(active, ApiKey.CREATE_TOPICS, asking(asked))
+    response = await call(active, ApiKey.CREATE_TOPICS, request(requested))
     result = only(response, "topics")
 
     assert code == result["error_code"]
-    assert words is None or words == result["error_message"]
+    assert message is None or message == result["error_message"]
     assert result["error_message"]
     assert pick(result, "topic_id", "num_partitions", "replication_factor", "configs") == {
         "topic_id": NO_ID,
@@ -185,12 +187,12 @@ async def test_what_the_core_refuses_is_answered_in_its_words(asked: Body, code:
     assert active.waits_ms == []
 
 
-async def test_to_validate_only_makes_nothing() -> None:
-    """The answer is that of a topic made, without an id."""
+async def test_validate_only_creates_nothing() -> None:
+    """The answer is that of a created topic without an id."""
     active = active_with()
 
     result = only(
-        await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 3, 2), validate_only=True, timeout_ms=0)), "topics"
+        await call(active, ApiKey.CREATE_TOPICS, request(topic("a", 3, 2), validate_only=True, timeout_ms=0)), "topics"
     )
 
     assert (
@@ -204,28 +206,28 @@ async def test_to_validate_only_makes_nothing() -> None:
 
 
 @pytest.mark.parametrize(("timeout_ms", "waited_ms"), [(20_000, 20_000), (2_000_000, 600_000)])
-async def test_brokers_are_waited_for_within_the_timeout(timeout_ms: int, waited_ms: int) -> None:
-    """DelayedCreatePartitions: a client that asks another broker next finds the topic there."""
+async def test_response_waits_for_brokers_up_to_the_timeout(timeout_ms: int, waited_ms: int) -> None:
+    """DelayedCreatePartitions: a client that sends its next request to another broker finds the topic there."""
     active = active_with()
 
-    await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a"), timeout_ms=timeout_ms))
+    await call(active, ApiKey.CREATE_TOPICS, request(topic("a"), timeout_ms=timeout_ms))
 
     assert active.state_waits_ms == [waited_ms]
     assert active.waits_ms == [pytest.approx(waited_ms, abs=15_000)]
 
 
-async def test_a_created_topic_without_a_leader_is_answered_timed_out() -> None:
-    """DelayedCreatePartitions.onComplete: all replicas of one topic are down, the other topic of the request is well."""
+async def test_created_topic_without_leader_is_answered_timed_out() -> None:
+    """DelayedCreatePartitions.onComplete: all replicas of one topic are down; the other topic of the request succeeds."""
     active = await active_with_topic("old", {0: (1, 2, 3)})
     active.brokers_are(broker(1), broker(2))
-    asked = [
+    requested = [
         {"name": name, "num_partitions": -1, "replication_factor": -1, "assignments": [given]}
         for name, given in {
             "dark": {"partition_index": 0, "broker_ids": [3]},
             "well": {"partition_index": 0, "broker_ids": [3, 1]},
         }.items()
     ]
-    response = await ask(active, ApiKey.CREATE_TOPICS, {"topics": asked, "timeout_ms": 300})
+    response = await call(active, ApiKey.CREATE_TOPICS, {"topics": requested, "timeout_ms": 300})
 
     codes = {result["name"]: result["error_code"] for result in response["topics"]}
     assert codes == {"dark": ErrorCode.REQUEST_TIMED_OUT, "well": ErrorCode.NONE}
@@ -233,11 +235,11 @@ async def test_a_created_topic_without_a_leader_is_answered_timed_out() -> None:
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1])
-async def test_without_time_to_wait_a_created_topic_is_answered_timed_out(timeout_ms: int) -> None:
-    """ZkAdminManager.createTopics; the topic is made all the same."""
+async def test_created_topic_without_timeout_is_answered_timed_out(timeout_ms: int) -> None:
+    """ZkAdminManager.createTopics; the topic is created."""
     active = active_with()
 
-    response = await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a"), timeout_ms=timeout_ms))
+    response = await call(active, ApiKey.CREATE_TOPICS, request(topic("a"), timeout_ms=timeout_ms))
 
     assert only(response, "topics")["error_code"] == ErrorCode.REQUEST_TIMED_OUT
     assert "a" in active.cluster.topics
@@ -245,25 +247,25 @@ async def test_without_time_to_wait_a_created_topic_is_answered_timed_out(timeou
 
 
 @pytest.mark.parametrize("version", range(SERVED[ApiKey.CREATE_TOPICS].highest + 1))
-async def test_every_version_makes_a_topic(version: int) -> None:
-    """Versions below 5 tell of no numbers and configs, those below 7 of no id."""
+async def test_every_version_creates_a_topic(version: int) -> None:
+    """Versions below 5 have no numbers and configurations, those below 7 no id."""
     active = active_with()
 
-    result = only(await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 2, 2)), version), "topics")
+    result = only(await call(active, ApiKey.CREATE_TOPICS, request(topic("a", 2, 2)), version), "topics")
 
     assert (ErrorCode.NONE, 2 if version >= 5 else -1) == (result["error_code"], result["num_partitions"])
     assert (version >= 7) == (result["topic_id"] != NO_ID)
     assert (version >= 5) == bool(result["configs"])
 
 
-async def test_configs_are_answered_with_their_sources() -> None:
-    """KIP-525: the topic's own, the brokers' dynamic default, that of their file, Kafka's default."""
+async def test_configurations_are_returned_with_their_sources() -> None:
+    """KIP-525: the topic's value, the brokers' dynamic default, that of their file, Kafka's default."""
     given = [{"name": "retention.ms", "value": " 1000 "}]
 
-    response = await ask(
+    response = await call(
         active_with(),
         ApiKey.CREATE_TOPICS,
-        asking(topic("a", configs=given)),
+        request(topic("a", configs=given)),
         topic_defaults={"min.insync.replicas": TopicDefault("2", 4), "segment.ms": TopicDefault("7", 3)},
     )
 
@@ -278,11 +280,11 @@ async def test_configs_are_answered_with_their_sources() -> None:
     assert not any(config["read_only"] or config["is_sensitive"] for config in configs.values())
 
 
-async def test_replicas_go_to_live_brokers_only() -> None:
-    """No assignment names the controller, which is listed as a broker (protocol notes, Z22)."""
+async def test_replicas_are_placed_on_live_brokers_only() -> None:
+    """No assignment contains the controller, which is listed as a broker (protocol notes, Z22)."""
     active = active_with(broker(1), broker(2))
 
-    await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 12, 2)))
+    await call(active, ApiKey.CREATE_TOPICS, request(topic("a", 12, 2)))
 
     rows = active.cluster.topics["a"].rows.tolist()
     assert {active.cluster.columns.replicas_of(row) for row in rows} == {(1, 2), (2, 1)}

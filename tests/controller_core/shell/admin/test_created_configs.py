@@ -1,9 +1,9 @@
-"""The configs in CreateTopics' answer (KIP-525, ConfigDef.convertToString)."""
+"""Configurations in responses to CreateTopics (KIP-525, ConfigDef.convertToString)."""
 
 import pytest
 
 from controller_core.rules.topic_config_table import TOPIC_CONFIGS
-from controller_core.shell.admin.create_topics import created_configs, printed
+from controller_core.shell.admin.create_topics import created_configs, printed_value
 
 
 def test_every_topic_config_is_listed_once() -> None:
@@ -21,11 +21,11 @@ def test_every_topic_config_is_listed_once() -> None:
         ("leader.replication.throttled.replicas", "", ""),
     ],
 )
-def test_values_are_printed_as_kafka_reads_them(name: str, text: str, expected: str) -> None:
+def test_values_are_printed_as_kafka_parses_them(name: str, text: str, expected: str) -> None:
     """ConfigDef.parseType and convertToString."""
-    assert printed(TOPIC_CONFIGS[name], text) == expected
+    assert printed_value(TOPIC_CONFIGS[name], text) == expected
 
 
-def test_a_brokers_default_that_cannot_be_read_is_told_as_it_is() -> None:
-    """It is the broker's business; nothing of ours fails over it."""
-    assert printed(TOPIC_CONFIGS["retention.ms"], "?") == "?"
+def test_invalid_broker_default_is_returned_unchanged() -> None:
+    """An invalid default of brokers must not fail the request."""
+    assert printed_value(TOPIC_CONFIGS["retention.ms"], "?") == "?"

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
-from tests.controller_core.shell.admin.asking import ask, pick
+from tests.controller_core.shell.admin.api_calls import call, pick
 from tests.controller_core.shell.admin.fake_active import CONTROLLER, active_with, broker
 
 
@@ -12,7 +12,7 @@ async def test_nodes_and_controller() -> None:
     """The controller is one of the nodes."""
     active = active_with(broker(1, "north"))
 
-    response = await ask(active, ApiKey.DESCRIBE_CLUSTER, {})
+    response = await call(active, ApiKey.DESCRIBE_CLUSTER, {})
 
     assert (
         response["error_code"],
@@ -27,10 +27,10 @@ async def test_nodes_and_controller() -> None:
     ]
 
 
-async def test_what_a_caller_may_do_is_everything_where_nobody_judges() -> None:
-    """KIP-430, and only who asks is told."""
+async def test_all_operations_are_authorized_without_an_authorizer() -> None:
+    """KIP-430; only returned on request."""
     operations = [
-        (await ask(active_with(), ApiKey.DESCRIBE_CLUSTER, {"include_cluster_authorized_operations": each}))[
+        (await call(active_with(), ApiKey.DESCRIBE_CLUSTER, {"include_cluster_authorized_operations": each}))[
             "cluster_authorized_operations"
         ]
         for each in (True, False)
@@ -39,15 +39,15 @@ async def test_what_a_caller_may_do_is_everything_where_nobody_judges() -> None:
     assert operations == [0x1FA0, -(2**31)]
 
 
-async def test_a_controller_that_is_not_listed_is_not_named() -> None:
-    """Clients look its address up in the list; -1 tells them that there is none."""
-    response = await ask(active_with(), ApiKey.DESCRIBE_CLUSTER, {}, listener="ELSEWHERE")
+async def test_unlisted_controller_has_id_minus_one() -> None:
+    """Clients take its address from the list."""
+    response = await call(active_with(), ApiKey.DESCRIBE_CLUSTER, {}, listener="ELSEWHERE")
 
     assert (response["controller_id"], response["brokers"]) == (-1, [])
 
 
 @pytest.mark.parametrize(
-    ("endpoint_type", "code", "words"),
+    ("endpoint_type", "code", "message"),
     [
         (
             2,
@@ -57,16 +57,16 @@ async def test_a_controller_that_is_not_listed_is_not_named() -> None:
         (7, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "Unsupported endpoint type 7"),
     ],
 )
-async def test_other_endpoints_are_refused(endpoint_type: int, code: ErrorCode, words: str) -> None:
-    """KIP-919: the endpoints of a quorum's controllers are asked of those."""
-    response = await ask(active_with(), ApiKey.DESCRIBE_CLUSTER, {"endpoint_type": endpoint_type})
+async def test_other_endpoint_types_are_refused(endpoint_type: int, code: ErrorCode, message: str) -> None:
+    """KIP-919: endpoints of KRaft controllers."""
+    response = await call(active_with(), ApiKey.DESCRIBE_CLUSTER, {"endpoint_type": endpoint_type})
 
-    assert (code, words, []) == (response["error_code"], response["error_message"], response["brokers"])
+    assert (code, message, []) == (response["error_code"], response["error_message"], response["brokers"])
 
 
-async def test_without_a_tenure_no_cluster_is_described() -> None:
-    """NOT_CONTROLLER at the top."""
-    response = await ask(None, ApiKey.DESCRIBE_CLUSTER, {})
+async def test_standby_answers_not_controller() -> None:
+    """As a top-level error."""
+    response = await call(None, ApiKey.DESCRIBE_CLUSTER, {})
 
     assert (
         response["error_code"],

@@ -26,7 +26,7 @@ UP, SAFE = 1, 2
 
 
 def server(features: FinalizedFeatures | None, *, level: int = 4) -> FakeZooKeeper:
-    """A ZooKeeper with features, and brokers that support `f` up to a level."""
+    """Return a ZooKeeper with features, and brokers that support `f` up to a level."""
     made = FakeZooKeeper()
     made.put(paths.CONTROLLER_EPOCH, encode_controller_epoch(CONTROLLER_EPOCH))
     for broker in (1, 2, 3):
@@ -38,13 +38,13 @@ def server(features: FinalizedFeatures | None, *, level: int = 4) -> FakeZooKeep
 
 
 async def update(zookeeper: FakeZooKeeper | None, *updates: tuple[str, int, int], validate_only: bool = False) -> Body:
-    """Ask by way of the wire, in version 1."""
-    asked = [{"feature": name, "max_version_level": level, "upgrade_type": kind} for name, level, kind in updates]
-    return await call(zookeeper, 1, {"feature_updates": asked, "validate_only": validate_only})
+    """Call the handler in version 1."""
+    requested = [{"feature": name, "max_version_level": level, "upgrade_type": kind} for name, level, kind in updates]
+    return await call(zookeeper, 1, {"feature_updates": requested, "validate_only": validate_only})
 
 
 async def call(zookeeper: FakeZooKeeper | None, version: int, body: Body) -> Body:
-    """Ask by way of the wire."""
+    """Call the handler through Kafka's encoding."""
     session: Any = None if zookeeper is None else zookeeper.session()
     active = active_with()
     table = handlers(lambda: active, features=Features(lambda: session))
@@ -54,24 +54,24 @@ async def call(zookeeper: FakeZooKeeper | None, version: int, body: Body) -> Bod
     return codec.decode_response(KEY, version, codec.encode_response(KEY, version, 1, answer))[1]
 
 
-def kept(zookeeper: FakeZooKeeper) -> FinalizedFeatures:
-    """What the znode holds."""
+def stored(zookeeper: FakeZooKeeper) -> FinalizedFeatures:
+    """Return the contents of the znode."""
     return decode_features(zookeeper.at(paths.FEATURE).data)
 
 
-async def test_features_are_written_behind_the_fence() -> None:
-    """Those that stand; the rest is told by feature. The znode keeps its JSON version."""
+async def test_valid_features_are_written_with_an_epoch_check() -> None:
+    """Outcomes are per feature. The znode keeps its JSON version."""
     zookeeper = server(FinalizedFeatures(levels={"f": 1, "g": 2}, version=1))
 
     answer = await update(zookeeper, ("f", 4, UP), ("g", 0, SAFE), ("h", 1, UP))
-    assert kept(zookeeper) == FinalizedFeatures(levels={"f": 4}, version=1)
+    assert stored(zookeeper) == FinalizedFeatures(levels={"f": 4}, version=1)
     assert answer["error_code"] == ErrorCode.NONE
     expected = {"f": ErrorCode.NONE, "g": ErrorCode.NONE, "h": ErrorCode.INVALID_REQUEST}
     assert {each["feature"]: each["error_code"] for each in answer["results"]} == expected
     assert "  check /controller_epoch version 0" in zookeeper.lines
 
 
-async def test_version_0_lowers_by_a_flag() -> None:
+async def test_version_0_has_a_downgrade_flag() -> None:
     """UpdateFeaturesRequest.getFeature."""
     zookeeper = server(FinalizedFeatures(levels={"f": 3}))
     lower = {"feature": "f", "max_version_level": 2, "allow_downgrade": False}
@@ -81,58 +81,60 @@ async def test_version_0_lowers_by_a_flag() -> None:
 
     answer = await call(zookeeper, 0, {"feature_updates": [{**lower, "allow_downgrade": True}]})
     assert [each["error_code"] for each in answer["results"]] == [ErrorCode.NONE]
-    assert kept(zookeeper).levels == {"f": 2}
+    assert stored(zookeeper).levels == {"f": 2}
 
 
-async def test_where_no_controller_of_kafka_made_the_znode_it_is_made() -> None:
-    """As KafkaController.enableFeatureVersioning would have, and only to write something into it."""
+async def test_missing_znode_is_created() -> None:
+    """As by KafkaController.enableFeatureVersioning, but only with a feature to write."""
     zookeeper = server(None)
 
     await update(zookeeper, ("h", 1, UP))
     assert paths.FEATURE not in zookeeper.znodes
     await update(zookeeper, ("f", 1, UP))
-    assert kept(zookeeper) == FinalizedFeatures(levels={"f": 1})
+    assert stored(zookeeper) == FinalizedFeatures(levels={"f": 1})
 
 
-async def test_a_request_to_validate_writes_nothing() -> None:
+async def test_validate_only_writes_nothing() -> None:
     """KIP-778."""
     zookeeper = server(FinalizedFeatures(levels={"f": 1}))
 
     answer = await update(zookeeper, ("f", 4, UP), ("f", 5, UP), ("h", 1, UP), validate_only=True)
-    assert kept(zookeeper).levels == {"f": 1}
+    assert stored(zookeeper).levels == {"f": 1}
     assert [each["error_code"] for each in answer["results"]] == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
 
 
-@pytest.mark.parametrize("how", ["no session", "deposed", "deposed meanwhile", "disabled", "garbage", "lost"])
-async def test_what_refuses_all_is_told_at_the_top(how: str) -> None:
+@pytest.mark.parametrize(
+    "failure", ["no session", "replaced", "replaced during the update", "disabled", "garbage", "lost"]
+)
+async def test_failure_of_the_whole_request_is_a_top_level_error(failure: str) -> None:
     """KafkaApis.handleUpdateFeatures."""
-    there = server(FinalizedFeatures(levels={"f": 1}))
-    zookeeper: FakeZooKeeper | None = there
+    fake = server(FinalizedFeatures(levels={"f": 1}))
+    zookeeper: FakeZooKeeper | None = fake
     expected = ErrorCode.NOT_CONTROLLER
-    deposed = encode_controller_epoch(CONTROLLER_EPOCH + 1)
-    match how:
+    replaced = encode_controller_epoch(CONTROLLER_EPOCH + 1)
+    match failure:
         case "no session":
             zookeeper = None
-        case "deposed":
-            there.put(paths.CONTROLLER_EPOCH, deposed)
-        case "deposed meanwhile":
-            there.before_writes = [lambda: there.put(paths.CONTROLLER_EPOCH, deposed)]
+        case "replaced":
+            fake.put(paths.CONTROLLER_EPOCH, replaced)
+        case "replaced during the update":
+            fake.before_writes = [lambda: fake.put(paths.CONTROLLER_EPOCH, replaced)]
         case "disabled":
             zookeeper = server(FinalizedFeatures(FeatureStatus.DISABLED))
             expected = ErrorCode.INVALID_REQUEST
         case "garbage":
-            there.put(paths.FEATURE, b"{")
+            fake.put(paths.FEATURE, b"{")
             expected = ErrorCode.FEATURE_UPDATE_FAILED
         case _:
-            there.faults = [Fault.READ_LOST]
+            fake.faults = [Fault.READ_LOST]
             expected = ErrorCode.FEATURE_UPDATE_FAILED
 
     answer = await update(zookeeper, ("f", 2, UP))
     assert (answer["error_code"], answer["results"]) == (expected, [])
 
 
-async def test_an_update_is_decided_anew_on_what_others_wrote_meanwhile() -> None:
-    """But not for ever; and what may be written or not is told as failed."""
+async def test_update_is_repeated_after_concurrent_write() -> None:
+    """A limited number of times; an unknown outcome is reported as a failure."""
     zookeeper = server(FinalizedFeatures(levels={"f": 1}))
     other = encode_features(FinalizedFeatures(levels={"f": 3}))
     zookeeper.before_writes = [lambda: zookeeper.put(paths.FEATURE, other)]
@@ -147,8 +149,8 @@ async def test_an_update_is_decided_anew_on_what_others_wrote_meanwhile() -> Non
     assert (await update(zookeeper, ("f", 4, UP)))["error_code"] == ErrorCode.FEATURE_UPDATE_FAILED
 
 
-async def test_a_broker_that_is_gone_supports_nothing() -> None:
-    """Nothing is raised over its head; it is to come back to a cluster that it can be in."""
+async def test_missing_broker_supports_no_feature() -> None:
+    """No level is raised without it, so that it can rejoin the cluster."""
     zookeeper = server(FinalizedFeatures(levels={"f": 1}))
     zookeeper.drop(paths.broker(2))
 
@@ -156,8 +158,8 @@ async def test_a_broker_that_is_gone_supports_nothing() -> None:
     assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST]
 
 
-async def test_with_nowhere_to_write_a_broker_is_asked() -> None:
-    """The request is passed on."""
+async def test_without_a_store_requests_are_relayed() -> None:
+    """The handler raises RelayInstead."""
     active = active_with()
     with pytest.raises(RelayInstead):
         await handlers(lambda: active)[KEY](

@@ -1,4 +1,4 @@
-"""The table of handlers: who is served, and what is answered when nothing can be done."""
+"""The table of handlers: every served API has a handler and an error response in every version."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from tests.cases import case
-from tests.controller_core.shell.admin.asking import active_with_topic, ask
+from tests.controller_core.shell.admin.api_calls import active_with_topic, call
 from tests.controller_core.shell.admin.fake_active import active_with
 from tests.kafka_node.authorization.samples import by_name
 
@@ -42,19 +42,19 @@ READS = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     ApiKey.LIST_PARTITION_REASSIGNMENTS,
 }
-"""Answered from what is known, without a turn."""
+"""Answered from the current state without an event."""
 
 CHANGES = [key for key in REQUESTS if key not in READS]
 
-NOT_HERE = {
+STANDBY_CODES = {
     ApiKey.METADATA: ErrorCode.LEADER_NOT_AVAILABLE,
     ApiKey.CONTROLLED_SHUTDOWN: ErrorCode.STALE_CONTROLLER_EPOCH,
 }
-"""How "ask another" is said where it is not NOT_CONTROLLER."""
+"""Error codes instead of NOT_CONTROLLER."""
 
 
 def request_of(key: ApiKey, version: int) -> Body:
-    """The request, as the version writes it."""
+    """Return the request in the format of the version."""
     if key == ApiKey.DELETE_TOPICS and version >= 6:
         return {"topics": [{"name": "a", "topic_id": UUID(int=0)}], "timeout_ms": 1000}
     if key == ApiKey.METADATA and version < 4:
@@ -63,7 +63,7 @@ def request_of(key: ApiKey, version: int) -> Body:
 
 
 def errors(body: Any) -> Iterator[ErrorCode]:
-    """All error codes in a response, wherever they stand, but for NONE."""
+    """Return all error codes of a response other than NONE."""
     if isinstance(body, dict):
         if body.get("error_code"):
             yield ErrorCode(body["error_code"])
@@ -74,14 +74,14 @@ def errors(body: Any) -> Iterator[ErrorCode]:
             yield from errors(value)
 
 
-def test_every_served_api_but_api_versions_has_a_handler() -> None:
-    """served.SERVED is what the front offers to clients; ApiVersions is the front's own."""
+def test_every_served_api_has_a_handler() -> None:
+    """The front answers ApiVersions itself; it offers the others of apis.SERVED to clients."""
     assert set(handlers(lambda: None)) == set(SERVED) - {ApiKey.API_VERSIONS}
 
 
 @pytest.mark.parametrize("key", REQUESTS, ids=by_name)
 async def test_every_served_version_is_answered_without_an_error(key: ApiKey) -> None:
-    """A request that can be done is, and its response can be written in every version (served.SERVED)."""
+    """A valid request succeeds, and its response can be encoded in every version (apis.SERVED)."""
     for version in SERVED[key].all():
         with case(key.message, version):
             active = await active_with_topic("a", {0: (2, 1)})
@@ -89,50 +89,50 @@ async def test_every_served_version_is_answered_without_an_error(key: ApiKey) ->
             # The preferred leader leads already.
             expected = {ErrorCode.ELECTION_NOT_NEEDED} if key == ApiKey.ELECT_LEADERS else set()
 
-            response = await ask(active, key, request_of(key, version), version)
+            response = await call(active, key, request_of(key, version), version)
 
             assert set(errors(response)) == expected
 
 
 @pytest.mark.parametrize("key", REQUESTS, ids=by_name)
-async def test_without_a_tenure_every_api_sends_the_caller_elsewhere(key: ApiKey) -> None:
-    """Brokers that are not the controller answer NOT_CONTROLLER in each response's own shape (KafkaApis)."""
+async def test_standby_answers_every_api_with_not_controller(key: ApiKey) -> None:
+    """In the format of each response, as brokers that are not the controller do (KafkaApis)."""
     for version in SERVED[key].all():
         with case(key.message, version):
-            response = await ask(None, key, request_of(key, version), version)
+            response = await call(None, key, request_of(key, version), version)
 
-            assert set(errors(response)) == {NOT_HERE.get(key, ErrorCode.NOT_CONTROLLER)}
+            assert set(errors(response)) == {STANDBY_CODES.get(key, ErrorCode.NOT_CONTROLLER)}
 
 
 @pytest.mark.parametrize("key", CHANGES, ids=by_name)
-async def test_a_tenure_lost_meanwhile_sends_the_caller_elsewhere(key: ApiKey) -> None:
-    """What another controller has to do is never answered as done (fencing by /controller_epoch)."""
+async def test_end_of_term_during_a_request_answers_not_controller(key: ApiKey) -> None:
+    """A request for another controller is never answered as successful (fencing by /controller_epoch)."""
     for version in SERVED[key].all():
         with case(key.message, version):
             active = await active_with_topic("a", {0: (1, 2)})
             active.failure = TermEndedError("deposed")
 
-            response = await ask(active, key, request_of(key, version), version)
+            response = await call(active, key, request_of(key, version), version)
 
-            assert set(errors(response)) == {NOT_HERE.get(key, ErrorCode.NOT_CONTROLLER)}
+            assert set(errors(response)) == {STANDBY_CODES.get(key, ErrorCode.NOT_CONTROLLER)}
 
 
 @pytest.mark.parametrize("key", CHANGES, ids=by_name)
-async def test_too_much_to_do_is_answered_with_a_retriable_error(key: ApiKey) -> None:
-    """Clients retry REQUEST_TIMED_OUT by themselves (Errors, RetriableException)."""
+async def test_overload_is_answered_with_a_retriable_error(key: ApiKey) -> None:
+    """Clients retry REQUEST_TIMED_OUT automatically (Errors, RetriableException)."""
     for version in SERVED[key].all():
         with case(key.message, version):
             active = await active_with_topic("a", {0: (1, 2)})
             active.failure = OverloadedError("too many wait")
 
-            response = await ask(active, key, request_of(key, version), version)
+            response = await call(active, key, request_of(key, version), version)
 
             assert set(errors(response)) == {ErrorCode.REQUEST_TIMED_OUT}
 
 
-async def test_what_nobody_expected_is_left_to_the_front() -> None:
-    """The front logs it and ends the connection; an answer could only be a guess."""
+async def test_unexpected_exception_is_raised_to_the_front() -> None:
+    """The front logs it and closes the connection, since no answer is known to be correct."""
     active = active_with(failure=RuntimeError("a defect"))
 
     with pytest.raises(RuntimeError, match="a defect"):
-        await ask(active, ApiKey.CREATE_TOPICS, REQUESTS[ApiKey.CREATE_TOPICS])
+        await call(active, ApiKey.CREATE_TOPICS, REQUESTS[ApiKey.CREATE_TOPICS])

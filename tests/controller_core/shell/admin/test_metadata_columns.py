@@ -1,4 +1,4 @@
-"""Metadata from columns gives the bytes of its plain twin, whatever the cluster, version and caller.
+"""Metadata from columns has the bytes of its plain twin, for any cluster, version and caller.
 
 Sources: KafkaApis.handleTopicMetadataRequest, ZkMetadataCache.getPartitionMetadata, KIP-226, KIP-430, KIP-516, KIP-112.
 """
@@ -26,8 +26,8 @@ from controller_core.model.changes import (
 from controller_core.model.columns import pad
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.admin import metadata_encoder
-from controller_core.shell.admin.handlers import at_once, handlers
-from controller_core.shell.admin.screens import screened
+from controller_core.shell.admin.handlers import handlers, no_wait
+from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_wire import codec
@@ -78,7 +78,7 @@ rights = st.none() | st.lists(
     ),
     max_size=4,
 )
-asked = st.none() | st.lists(
+requested = st.none() | st.lists(
     st.sampled_from([*({"name": name} for name in (*NAMES, "unknown", "bad/name"))])
     | st.sampled_from([*({"name": None, "topic_id": one} for one in (*IDS.values(), UUID(int=99)))]),
     max_size=4,
@@ -86,7 +86,7 @@ asked = st.none() | st.lists(
 
 
 def cluster_of(drawn: Any) -> FakeActive:
-    """Build a cluster as drawn."""
+    """Build a cluster from drawn values."""
     registered, topics_, leaving = drawn
     active = active_with(broker(1))
     active.brokers_are(*(broker(one, "r" if one % 2 else None, names) for one, names in registered.items()))
@@ -131,7 +131,7 @@ def _give_state(active: FakeActive, row: int, drawn: Any) -> None:
 
 
 def request(version: int, topics_: list[Body] | None, flags: tuple[bool, bool, bool]) -> Body | None:
-    """A request as a handler gets it; None where this version cannot say it."""
+    """Return a decoded request; None if the version cannot express it."""
     body: Body = {"topics": topics_ if topics_ is not None or version else []}
     if version >= 4:
         body["allow_auto_topic_creation"] = flags[0]
@@ -146,10 +146,10 @@ def request(version: int, topics_: list[Body] | None, flags: tuple[bool, bool, b
 
 
 async def answer_bytes(active: FakeActive, version: int, body: Body, granted: list[Right] | None) -> bytes | str:
-    """The product's answer in bytes."""
+    """Return the encoded answer of the product."""
     table = handlers(lambda: active)
     if granted is not None:
-        table = screened(table, guard_of(*granted), lambda: active.cluster, at_once)
+        table = authorize_topics(table, guard_of(*granted), lambda: active.cluster, no_wait)
     try:
         answer = await table[KEY](context(version), body)
     except RelayInstead:
@@ -160,17 +160,19 @@ async def answer_bytes(active: FakeActive, version: int, body: Body, granted: li
 
 
 def twin_bytes(active: FakeActive, version: int, body: Body, granted: list[Right] | None) -> bytes | str:
-    """The plain twin's answer in bytes."""
-    ask = None if granted is None else guard_of(*granted).asking(context(version))
+    """Return the encoded answer of the plain twin."""
+    allows = None if granted is None else guard_of(*granted).asking(context(version))
     try:
-        return codec.encode("MetadataResponse", version, plain_metadata(active, context(version), body, ask))
+        return codec.encode("MetadataResponse", version, plain_metadata(active, context(version), body, allows))
     except RelayInstead:
         return "relayed"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@given(clusters, asked, st.tuples(st.booleans(), st.booleans(), st.booleans()), rights, st.sampled_from([1, 3, 2_048]))
-def test_columns_give_the_bytes_of_the_plain_twin(
+@given(
+    clusters, requested, st.tuples(st.booleans(), st.booleans(), st.booleans()), rights, st.sampled_from([1, 3, 2_048])
+)
+def test_columns_have_the_bytes_of_the_plain_twin(
     version: int,
     drawn: Any,
     topics_: list[Body] | None,

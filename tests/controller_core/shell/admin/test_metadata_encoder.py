@@ -24,14 +24,14 @@ TOPICS, PARTITIONS = 20, 5
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As small as the cluster of these tests; every occasion for a pause is taken, whatever the clock says."""
+    """Use small pieces, and pause at every opportunity regardless of the clock."""
     monkeypatch.setattr(metadata_encoder, "PIECE_PARTITIONS", 7)
     monkeypatch.setattr(Pace, "is_due", True)
 
 
 @pytest.fixture
 def snapshots(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Versions of the state that snapshots were taken of."""
+    """State versions of the snapshots that were taken."""
     taken: list[int] = []
     of_all = metadata_snapshot.Snapshot.of_all
 
@@ -44,7 +44,7 @@ def snapshots(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 def active_with_topics() -> FakeActive:
-    """A controller of some topics."""
+    """Return a controller with topics."""
     active = active_with(broker(1), broker(2))
     for number in range(TOPICS):
         add(active, f"topic-{number}")
@@ -58,13 +58,13 @@ def add(active: FakeActive, name: str) -> None:
 
 
 def names(body: EncodedBody, version: int = 12) -> set[str]:
-    """Names of the topics in an answer."""
+    """Return the names of the topics in an answer."""
     answer = codec.decode("MetadataResponse", version, b"".join(body.pieces))
     return {topic["name"] for topic in answer["topics"]}
 
 
 async def until_snapshot(snapshots: list[int], count: int = 1) -> None:
-    """Let the encoding go on until it has taken its snapshot."""
+    """Wait until the encoding has taken its snapshot."""
     for _ in range(100):
         if len(snapshots) >= count:
             return
@@ -72,8 +72,8 @@ async def until_snapshot(snapshots: list[int], count: int = 1) -> None:
     raise AssertionError(f"{len(snapshots)} snapshots were taken")
 
 
-async def test_all_who_ask_at_once_share_one_encoding(snapshots: list[int]) -> None:
-    """A hundred clients refresh their metadata after a broker's death: the cost is that of one."""
+async def test_concurrent_requests_share_one_encoding(snapshots: list[int]) -> None:
+    """A hundred clients refresh their metadata after a broker failure at the cost of one."""
     active, encoder = active_with_topics(), MetadataEncoder()
     bodies = await asyncio.gather(*(encoder.all_topics(active, SHAPE) for _ in range(100)))
     assert len({id(body) for body in bodies}) == 1
@@ -81,8 +81,8 @@ async def test_all_who_ask_at_once_share_one_encoding(snapshots: list[int]) -> N
     assert len(names(bodies[0])) == TOPICS
 
 
-async def test_an_unchanged_state_is_encoded_once(snapshots: list[int]) -> None:
-    """Later askers get the same bytes; changes that no response shows are no reason to encode again."""
+async def test_unchanged_state_is_encoded_once(snapshots: list[int]) -> None:
+    """Later requests get the same bytes; changes that responses do not show cause no new encoding."""
     active, encoder = active_with_topics(), MetadataEncoder()
     first = await encoder.all_topics(active, SHAPE)
     apply(active.cluster, NotificationsProcessed(()))
@@ -90,8 +90,8 @@ async def test_an_unchanged_state_is_encoded_once(snapshots: list[int]) -> None:
     assert len(snapshots) == 1
 
 
-async def test_whoever_asks_after_a_change_sees_it(snapshots: list[int]) -> None:
-    """Also when an encoding of the earlier state is under way; those who asked before it are served by that one."""
+async def test_request_after_a_change_gets_the_new_state(snapshots: list[int]) -> None:
+    """Also during an encoding of the earlier state, which serves the earlier requests."""
     active, encoder = active_with_topics(), MetadataEncoder()
     early = asyncio.create_task(encoder.all_topics(active, SHAPE))
     await until_snapshot(snapshots)
@@ -102,8 +102,8 @@ async def test_whoever_asks_after_a_change_sees_it(snapshots: list[int]) -> None
     assert len(snapshots) == 2
 
 
-async def test_a_state_that_never_rests_starves_no_asker(snapshots: list[int]) -> None:
-    """An asker waits for two encodings at most, however often the state changes."""
+async def test_request_waits_for_two_encodings_at_most(snapshots: list[int]) -> None:
+    """However often the state changes."""
     active, encoder = active_with_topics(), MetadataEncoder()
     early = asyncio.create_task(encoder.all_topics(active, SHAPE))
     await until_snapshot(snapshots)
@@ -116,7 +116,7 @@ async def test_a_state_that_never_rests_starves_no_asker(snapshots: list[int]) -
 
 
 async def test_one_encoding_runs_at_a_time(snapshots: list[int]) -> None:
-    """Two listeners or versions wait for each other: the loop's time goes to one."""
+    """Encodings for other listeners or versions wait."""
     active, encoder = active_with_topics(), MetadataEncoder()
     tasks = [asyncio.create_task(encoder.all_topics(active, shape)) for shape in (SHAPE, OTHER)]
     await until_snapshot(snapshots)
@@ -125,30 +125,30 @@ async def test_one_encoding_runs_at_a_time(snapshots: list[int]) -> None:
     assert [names(bodies[0], 12), names(bodies[1], 9)] == [{f"topic-{one}" for one in range(TOPICS)}] * 2
 
 
-async def test_an_asker_that_goes_away_takes_nothing_from_the_others(snapshots: list[int]) -> None:
-    """A handler is cancelled when its client disconnects; the encoding goes on for the others."""
+async def test_cancelled_request_does_not_cancel_the_encoding(snapshots: list[int]) -> None:
+    """A handler is cancelled when its client disconnects; the encoding continues for the others."""
     active, encoder = active_with_topics(), MetadataEncoder()
-    gone, stays = (asyncio.create_task(encoder.all_topics(active, SHAPE)) for _ in range(2))
+    cancelled, other = (asyncio.create_task(encoder.all_topics(active, SHAPE)) for _ in range(2))
     await until_snapshot(snapshots)
-    gone.cancel()
-    assert len(names(await stays)) == TOPICS
+    cancelled.cancel()
+    assert len(names(await other)) == TOPICS
     assert len(snapshots) == 1
 
 
-async def test_the_loop_runs_between_steps(snapshots: list[int]) -> None:
-    """Every piece is followed by an occasion for other work; how many are taken depends only on the clock."""
+async def test_event_loop_runs_between_steps(snapshots: list[int]) -> None:
+    """Every piece allows a pause; the number of pauses depends only on the clock."""
     active, encoder = active_with_topics(), MetadataEncoder()
     task = asyncio.create_task(encoder.all_topics(active, SHAPE))
-    turns = 0
+    iterations = 0
     while not task.done():
         await asyncio.sleep(0)
-        turns += 1
-    assert turns >= TOPICS * PARTITIONS / 7
+        iterations += 1
+    assert iterations >= TOPICS * PARTITIONS / 7
     assert len(snapshots) == 1
 
 
-async def test_the_topics_of_another_term_are_forgotten() -> None:
-    """The next term's cluster counts its versions from the beginning."""
+async def test_responses_of_an_earlier_term_are_dropped() -> None:
+    """The next term's cluster counts its versions from zero."""
     encoder, active = MetadataEncoder(), active_with_topics()
     await encoder.all_topics(active, SHAPE)
     after = active_with(broker(1))
@@ -157,8 +157,8 @@ async def test_the_topics_of_another_term_are_forgotten() -> None:
     assert names(await encoder.all_topics(after, SHAPE)) == set()
 
 
-async def test_answers_that_are_still_read_bound_what_is_encoded_anew() -> None:
-    """Slow readers keep old answers in memory: over the limit an earlier answer is served, until they have read."""
+async def test_slow_readers_limit_new_encodings() -> None:
+    """Slow clients keep old responses in memory: over the limit an earlier response is served until memory is free."""
     active, encoder = active_with_topics(), MetadataEncoder(max_live_bytes=1)
     read_slowly = []
     for number in range(3):
@@ -171,9 +171,9 @@ async def test_answers_that_are_still_read_bound_what_is_encoded_anew() -> None:
     assert "newest" in names(await encoder.all_topics(active, SHAPE))
 
 
-async def test_without_room_and_an_earlier_answer_a_request_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It never waits for ever: what it waits for may be behind it on its own connection."""
-    monkeypatch.setattr(metadata_encoder, "MAX_ROOM_WAIT_S", 0)
+async def test_request_is_refused_without_memory_and_cached_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must not wait forever: the responses that occupy memory may be behind it on its connection."""
+    monkeypatch.setattr(metadata_encoder, "MAX_MEMORY_WAIT_S", 0)
     active, encoder = active_with_topics(), MetadataEncoder(max_live_bytes=1)
     read_slowly = []
     for number in range(3):
@@ -184,7 +184,7 @@ async def test_without_room_and_an_earlier_answer_a_request_is_refused(monkeypat
     assert len(read_slowly) == 3
 
 
-async def test_a_busy_controller_gets_most_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_busy_controller_gets_most_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """While events are processed, a step is followed by a pause of many times its length."""
     pauses: list[float] = []
 

@@ -1,4 +1,4 @@
-"""controller_mutation_rate is enforced for CreateTopics, CreatePartitions and DeleteTopics (KIP-599), from wire to wire."""
+"""controller_mutation_rate for CreateTopics, CreatePartitions and DeleteTopics (KIP-599), through the encoding."""
 
 import asyncio
 from dataclasses import replace
@@ -44,7 +44,7 @@ class World:
         self.zookeeper.put(f"/config/{entity}", encode_config({"controller_mutation_rate": rate}))
 
     async def call(self, key: ApiKey, version: int, body: Body, **context: str) -> Body:
-        """Send a request by way of the wire."""
+        """Call a handler through Kafka's encoding."""
         request = codec.decode_request(codec.encode_request(key, version, 1, None, body))[1]
         sender = replace(CONTEXT, api_version=version, **context)
         found = await answer(key, self.apis[key], lambda: self.active, _at_once, lambda: 3, sender, request)
@@ -62,8 +62,8 @@ async def _at_once() -> None:
     pass
 
 
-async def test_what_is_over_the_quota_is_refused_until_the_bucket_is_back_at_zero() -> None:
-    """The first request may use up the burst of 11 seconds; the next is refused and told for how long."""
+async def test_requests_over_the_quota_are_refused_until_the_bucket_is_back_at_zero() -> None:
+    """The first request may use the burst of 11 seconds; the next one is refused with its throttle time."""
     world = World(users__alice="2.0")
     assert await world.create("a", 32) == (0, 0)
     assert await world.create("b") == (EXCEEDED, 5_000)
@@ -74,7 +74,7 @@ async def test_what_is_over_the_quota_is_refused_until_the_bucket_is_back_at_zer
     assert sorted(world.active.cluster.topics) == ["a", "b"]
 
 
-async def test_old_versions_are_served_and_told_to_wait() -> None:
+async def test_early_versions_succeed_with_a_throttle_time() -> None:
     """PermissiveControllerMutationQuota: below CreateTopics 6, CreatePartitions 3, DeleteTopics 5."""
     world = World(users__alice="1.0")
     assert await world.create("a", 12, version=5) == (0, 1_000)
@@ -102,8 +102,8 @@ async def test_added_and_deleted_partitions_count_as_created_ones() -> None:
     assert (await world.call(ApiKey.CREATE_PARTITIONS, 3, {**grown, "topics": []}))["throttle_time_ms"] == 0
 
 
-async def test_others_buckets_are_their_own() -> None:
-    """A quota of all users: each user has a bucket; a client id's quota is shared by its users."""
+async def test_callers_have_separate_buckets() -> None:
+    """A quota for all users: each user has a bucket; a client id's quota is shared by its users."""
     world = World(**{"users__<default>": "1.0"})
     assert await world.create("a", 20) == (0, 0)
     assert (await world.create("b"))[0] == EXCEEDED
@@ -116,15 +116,15 @@ async def test_others_buckets_are_their_own() -> None:
 
 
 @pytest.mark.parametrize("client_id", ["", ".", "..", "a b/c\u2603"])
-async def test_no_client_id_escapes_the_defaults(client_id: str) -> None:
-    """A name that no znode can have has no quota of its own; the default for all client ids applies."""
+async def test_unstorable_client_id_has_the_default_quota(client_id: str) -> None:
+    """A name that cannot be stored has no quota; the default for all client ids applies."""
     world = World(**{"clients__<default>": "1.0"})
     assert await world.create("a", 20, client_id=client_id) == (0, 0)
     assert (await world.create("b", client_id=client_id))[0] == EXCEEDED
 
 
-async def test_a_quota_that_is_changed_counts_within_a_second() -> None:
-    """It is read again from ZooKeeper, however often the caller asks."""
+async def test_changed_quota_applies_within_a_second() -> None:
+    """It is read again after the cache entry expires."""
     world = World(users__alice="1.0")
     assert await world.create("a", 20) == (0, 0)
     assert (await world.create("b"))[0] == EXCEEDED
@@ -134,14 +134,14 @@ async def test_a_quota_that_is_changed_counts_within_a_second() -> None:
 
 
 async def test_without_a_quota_nothing_is_counted() -> None:
-    """Most clusters have none."""
+    """Most clusters have no quotas."""
     world = World()
     assert [await world.create(name, 500) for name in "abc"] == [(0, 0)] * 3
     assert [event.allowance for event in world.active.submitted if hasattr(event, "allowance")] == [None] * 3
 
 
-async def test_requests_of_one_bucket_see_what_the_others_have_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two at once: the second is decided when the first has used up the bucket."""
+async def test_concurrent_requests_of_one_bucket_are_serialised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second of two is decided after the first has used up the bucket."""
     world = World(users__alice="1.0")
     submit = world.active.submit
 
@@ -156,7 +156,7 @@ async def test_requests_of_one_bucket_see_what_the_others_have_spent(monkeypatch
     assert codes == [0, EXCEEDED]
 
 
-async def test_while_quotas_cannot_be_read_the_last_known_ones_apply(caplog: pytest.LogCaptureFixture) -> None:
+async def test_last_known_quota_applies_while_reading_fails(caplog: pytest.LogCaptureFixture) -> None:
     """A configuration that cannot be decoded must not lift a limit."""
     world = World(users__alice="1.0")
     assert await world.create("a", 20) == (0, 0)
@@ -164,5 +164,5 @@ async def test_while_quotas_cannot_be_read_the_last_known_ones_apply(caplog: pyt
     world.now_s += 1
     assert (await world.create("b"))[0] == EXCEEDED
     assert [record.getMessage() for record in caplog.records] == [
-        "Failed to read mutation quotas; the last known ones apply"
+        "Failed to read mutation quotas; keeping the last known quotas"
     ]

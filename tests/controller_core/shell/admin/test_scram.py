@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials: what ZkAdminManager refuses and writes (KIP-554)."""
+"""AlterUserScramCredentials and DescribeUserScramCredentials as ZkAdminManager processes them (KIP-554)."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -31,14 +31,14 @@ KEPT = encode_credential(make_credential(SCRAM_SHA_256, b"salted", b"salt", 4096
 
 
 class Session:
-    """ZooKeeper's part of it: one level of znodes, and answers in place of its own."""
+    """A fake ZooKeeper session with one level of znodes and prepared results."""
 
     def __init__(self, configs: dict[str, dict[str, str]] | None = None) -> None:
         self.data: dict[str, tuple[bytes | None, int]] = {
             f"/config/users/{name}": (encode_config(config), 0) for name, config in (configs or {}).items()
         }
         self.answers: list[Any] = []
-        self.notices: list[bytes | None] = []
+        self.notifications: list[bytes | None] = []
         self.made: list[str] = []
         self.lost = False
 
@@ -50,11 +50,11 @@ class Session:
         return None if found is None else SimpleNamespace(data=found[0], version=found[1])
 
     async def multi(self, operations: list[Any]) -> Any:
-        """Write a configuration and its notice."""
+        """Write a configuration and its notification."""
         if self.answers:
             return self.answers.pop(0)
-        write, notice = operations
-        self.notices.append(notice.data)
+        write, notification = operations
+        self.notifications.append(notification.data)
         if isinstance(write, Delete):
             assert write.version == self.data.pop(write.path)[1]
             return Committed(())
@@ -62,15 +62,15 @@ class Session:
         assert (Create if data is None else SetData) is type(write)
         assert isinstance(write, Create) or write.version == version
         self.data[write.path] = (write.data, version + 1)
-        assert (notice.path, notice.sequential) == ("/config/changes/config_change_", True)
+        assert (notification.path, notification.sequential) == ("/config/changes/config_change_", True)
         return Committed(())
 
     async def children(self, _: str) -> list[str]:
-        """Users without quotas of their clients."""
+        """List the users; none has quotas of client ids."""
         return []
 
     async def multi_get(self, paths: list[str]) -> list[Any]:
-        """Read many."""
+        """Read several znodes."""
         return [await self.get(path) for path in paths]
 
     async def multi_children(self, paths: list[str]) -> list[list[str]]:
@@ -81,17 +81,17 @@ class Session:
         return [[path.rpartition("/")[2] for path in self.data]]
 
     async def ensure_path(self, path: str) -> None:
-        """Make what brokers make."""
+        """Create the znodes that brokers create."""
         self.made.append(path)
 
     def config(self, name: str) -> dict[str, str]:
-        """What a user has."""
+        """Return the configuration of a user."""
         path = f"/config/users/{name}"
         return decode_config(path, self.data[path][0])
 
 
 def upsert(name: str = "alice", mechanism: int = 1, iterations: int = 4096, salt: bytes = b"salt") -> dict[str, Any]:
-    """Set one."""
+    """Return an upsertion."""
     return {
         "name": name,
         "mechanism": mechanism,
@@ -102,12 +102,12 @@ def upsert(name: str = "alice", mechanism: int = 1, iterations: int = 4096, salt
 
 
 def delete(name: str = "alice", mechanism: int = 1) -> dict[str, Any]:
-    """Remove one."""
+    """Return a deletion."""
     return {"name": name, "mechanism": mechanism}
 
 
-async def ask(session: Session | None, *upserts: dict[str, Any], deletions: Any = (), active: object = "us") -> Any:
-    """Ask by way of the wire; gives error codes by user."""
+async def call(session: Session | None, *upserts: dict[str, Any], deletions: Any = (), active: object = "us") -> Any:
+    """Call the handler through the encoding; returns error codes by user."""
     configs = EntityConfigs(lambda: session)  # type: ignore[arg-type,return-value]
     table = handlers(lambda: active, configs=configs)  # type: ignore[arg-type,return-value]
     request = codec.encode_request(KEY, 0, 1, None, {"upsertions": list(upserts), "deletions": list(deletions)})
@@ -116,85 +116,85 @@ async def ask(session: Session | None, *upserts: dict[str, Any], deletions: Any 
     return {one["user"]: (ErrorCode(one["error_code"]), one["error_message"]) for one in answer["results"]}
 
 
-async def test_a_credential_is_written_beside_what_the_user_has() -> None:
-    """Quotas and the other mechanism's credential stay; every broker is told."""
+async def test_other_configurations_of_the_user_are_kept() -> None:
+    """Quotas and the credential of the other mechanism; brokers are notified."""
     session = Session({"CN%3Da": {"consumer_byte_rate": "7", "SCRAM-SHA-512": "other"}})
 
-    assert await ask(session, upsert("CN=a")) == {"CN=a": (ErrorCode.NONE, None)}
+    assert await call(session, upsert("CN=a")) == {"CN=a": (ErrorCode.NONE, None)}
     config = session.config("CN%3Da")
     assert config == {"consumer_byte_rate": "7", "SCRAM-SHA-512": "other", "SCRAM-SHA-256": KEPT}
-    assert session.notices == [b'{"version":2,"entity_path":"users/CN%3Da"}']
+    assert session.notifications == [b'{"version":2,"entity_path":"users/CN%3Da"}']
 
 
-async def test_a_new_user_is_made() -> None:
+async def test_new_user_is_created() -> None:
     """Both mechanisms in one request are one write."""
     session = Session()
 
-    assert await ask(session, upsert("bob"), upsert("bob", 2, 8192)) == {"bob": (ErrorCode.NONE, None)}
+    assert await call(session, upsert("bob"), upsert("bob", 2, 8192)) == {"bob": (ErrorCode.NONE, None)}
     config = session.config("bob")
     assert set(config) == {SCRAM_SHA_256.name, SCRAM_SHA_512.name}
     assert decode_credential(config[SCRAM_SHA_512.name]).iterations == 8192
-    assert len(session.notices) == 1
+    assert len(session.notifications) == 1
 
 
-async def test_a_credential_is_removed() -> None:
-    """And nothing else."""
+async def test_credential_is_removed() -> None:
+    """Other configurations stay."""
     session = Session({"alice": {"SCRAM-SHA-256": KEPT, "SCRAM-SHA-512": "other"}})
 
-    assert await ask(session, deletions=[delete()]) == {"alice": (ErrorCode.NONE, None)}
+    assert await call(session, deletions=[delete()]) == {"alice": (ErrorCode.NONE, None)}
     assert session.config("alice") == {"SCRAM-SHA-512": "other"}
 
 
 @pytest.mark.parametrize(
     ("upserts", "deletions", "expected"),
     [
-        ([upsert("")], [], scram.NO_NAME),
-        ([], [delete("")], scram.NO_NAME),
+        ([upsert("")], [], scram.EMPTY_NAME),
+        ([], [delete("")], scram.EMPTY_NAME),
         ([upsert(mechanism=0)], [], scram.UNKNOWN_MECHANISM),
         ([], [delete(mechanism=3)], scram.UNKNOWN_MECHANISM),
-        ([upsert(iterations=4095)], [], scram.TOO_FEW),
-        ([upsert(iterations=16385)], [], scram.TOO_MANY),
-        ([upsert(salt=b"s" * 1025)], [], scram.TOO_LONG_A_SALT),
-        ([upsert(), upsert()], [], scram.TWICE),
-        ([upsert()], [delete()], scram.TWICE),
-        ([], [delete(mechanism=2)], scram.NOT_THERE),
-        ([], [delete("nobody")], scram.NOT_THERE),
-        ([upsert()], [delete(mechanism=2)], scram.NOT_THERE),
+        ([upsert(iterations=4095)], [], scram.TOO_FEW_ITERATIONS),
+        ([upsert(iterations=16385)], [], scram.TOO_MANY_ITERATIONS),
+        ([upsert(salt=b"s" * 1025)], [], scram.SALT_TOO_LONG),
+        ([upsert(), upsert()], [], scram.DUPLICATE_ALTERATION),
+        ([upsert()], [delete()], scram.DUPLICATE_ALTERATION),
+        ([], [delete(mechanism=2)], scram.MISSING_CREDENTIAL),
+        ([], [delete("unknown")], scram.MISSING_CREDENTIAL),
+        ([upsert()], [delete(mechanism=2)], scram.MISSING_CREDENTIAL),
     ],
 )
-async def test_what_cannot_be_is_refused_for_its_user_alone(upserts: Any, deletions: Any, expected: Any) -> None:
-    """A user of whom one alteration is refused is not altered; another one is."""
+async def test_invalid_alteration_does_not_affect_other_users(upserts: Any, deletions: Any, expected: Any) -> None:
+    """None of the user's alterations is applied."""
     session = Session({"alice": {"SCRAM-SHA-256": KEPT}})
-    answers = await ask(session, *upserts, upsert("other"), deletions=deletions)
+    answers = await call(session, *upserts, upsert("other"), deletions=deletions)
     (user,) = {each["name"] for each in [*upserts, *deletions]}
 
     assert answers == {user: (expected.code, expected.message), "other": (ErrorCode.NONE, None)}
     assert session.config("alice") == {"SCRAM-SHA-256": KEPT}
-    assert len(session.notices) == 1
+    assert len(session.notifications) == 1
 
 
 async def test_only_the_controller_alters_credentials() -> None:
-    """Every user named once, in order."""
-    answers = await ask(Session(), upsert("b"), deletions=[delete("a"), delete("b", 2)], active=None)
+    """Every user is answered once, in order."""
+    answers = await call(Session(), upsert("b"), deletions=[delete("a"), delete("b", 2)], active=None)
 
     assert list(answers) == ["a", "b"]
     assert {code for code, _ in answers.values()} == {ErrorCode.NOT_CONTROLLER}
 
 
-async def test_a_change_that_came_between_is_kept() -> None:
-    """It is made again on what is there then; and not for ever."""
+async def test_concurrent_change_is_kept() -> None:
+    """The alteration is repeated on the new state, a limited number of times."""
     session = Session()
     session.answers = [Refused(0, RefusedReason.NODE_EXISTS), Refused(0, RefusedReason.BAD_VERSION)]
-    assert await ask(session, upsert()) == {"alice": (ErrorCode.NONE, None)}
+    assert await call(session, upsert()) == {"alice": (ErrorCode.NONE, None)}
 
     session.answers = [Refused(0, RefusedReason.BAD_VERSION)] * MAX_ATTEMPTS
-    answers = await ask(session, upsert())
+    answers = await call(session, upsert())
     assert answers["alice"][0] == ErrorCode.REQUEST_TIMED_OUT
 
 
 @pytest.mark.parametrize("how", ["no session", "lost", "unknown", "no parent", "garbage"])
-async def test_what_zookeeper_does_not_do_is_told(how: str) -> None:
-    """Done or not: the client may ask again."""
+async def test_failed_write_is_reported(how: str) -> None:
+    """The error is retriable if a retry may succeed."""
     session: Session | None = Session()
     assert session is not None
     expected = ErrorCode.REQUEST_TIMED_OUT
@@ -211,11 +211,11 @@ async def test_what_zookeeper_does_not_do_is_told(how: str) -> None:
             session.data["/config/users/alice"] = (b'{"config":{"a":1}}', 3)
             expected = ErrorCode.UNKNOWN_SERVER_ERROR
 
-    assert {user: code for user, (code, _) in (await ask(session, upsert())).items()} == {"alice": expected}
+    assert {user: code for user, (code, _) in (await call(session, upsert())).items()} == {"alice": expected}
 
 
 async def describe(session: Session, *users: str) -> Any:
-    """Ask for users' credentials by way of the wire."""
+    """Describe users' credentials through the encoding."""
     configs = EntityConfigs(lambda: session)  # type: ignore[arg-type,return-value]
     key = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
     request = codec.encode_request(key, 0, 1, None, {"users": [{"name": user} for user in users] or None})
@@ -224,69 +224,69 @@ async def describe(session: Session, *users: str) -> Any:
 
 
 async def test_credentials_are_described_by_mechanism_and_iterations() -> None:
-    """ZkAdminManager.describeUserScramCredentials: all users that have any, or those that are named, each with one line."""
+    """ZkAdminManager.describeUserScramCredentials: all users with credentials, or the named ones with one result each."""
     session = Session(
         {"alice": {"SCRAM-SHA-256": KEPT}, "bob": {"consumer_byte_rate": "1"}, "CN%3Da": {"SCRAM-SHA-512": KEPT}}
     )
 
     answer = await describe(session)
     assert answer["error_code"] == ErrorCode.NONE
-    assert lines(answer) == [("CN=a", 0, [(2, 4096)]), ("alice", 0, [(1, 4096)])]
+    assert result_lines(answer) == [("CN=a", 0, [(2, 4096)]), ("alice", 0, [(1, 4096)])]
 
-    answer = await describe(session, "bob", "alice", "", "nobody", "CN=a", "CN=a", "")
-    assert lines(answer) == [
+    answer = await describe(session, "bob", "alice", "", "unknown", "CN=a", "CN=a", "")
+    assert result_lines(answer) == [
         ("bob", ErrorCode.RESOURCE_NOT_FOUND, []),
         ("alice", ErrorCode.NONE, [(1, 4096)]),
         ("", ErrorCode.RESOURCE_NOT_FOUND, []),
-        ("nobody", ErrorCode.RESOURCE_NOT_FOUND, []),
+        ("unknown", ErrorCode.RESOURCE_NOT_FOUND, []),
         ("CN=a", ErrorCode.DUPLICATE_RESOURCE, []),
     ]
     assert [each["error_message"] for each in answer["results"]] == [
         "Attempt to describe a user credential that does not exist: bob",
         None,
         "Username must not be empty",
-        "Attempt to describe a user credential that does not exist: nobody",
+        "Attempt to describe a user credential that does not exist: unknown",
         "Cannot describe SCRAM credentials for the same user twice in a single request: CN=a",
     ]
 
 
-async def test_a_credential_that_cannot_be_read_is_told_for_its_user_alone() -> None:
-    """What is bad for one is none of the others' business; what cannot be read at all is everybody's."""
+async def test_invalid_stored_credential_is_an_error_of_its_user() -> None:
+    """Other users are described; a failed read of the store is a top-level error."""
     session = Session({"alice": {"SCRAM-SHA-256": "garbage"}, "bob": {"SCRAM-SHA-256": KEPT}})
     bad: Any = ("alice", ErrorCode.UNKNOWN_SERVER_ERROR, [])
-    assert lines(await describe(session)) == [bad, ("bob", ErrorCode.NONE, [(1, 4096)])]
-    assert lines(await describe(session, "alice")) == [bad]
+    assert result_lines(await describe(session)) == [bad, ("bob", ErrorCode.NONE, [(1, 4096)])]
+    assert result_lines(await describe(session, "alice")) == [bad]
 
     session.lost = True
-    for asked in ([], ["alice"]):
-        assert (await describe(session, *asked))["error_code"] == ErrorCode.REQUEST_TIMED_OUT
+    for requested in ([], ["alice"]):
+        assert (await describe(session, *requested))["error_code"] == ErrorCode.REQUEST_TIMED_OUT
 
 
-def lines(answer: Any) -> Any:
-    """Each user's line."""
+def result_lines(answer: Any) -> Any:
+    """Return the results by user."""
     return [
         (each["user"], each["error_code"], [(one["mechanism"], one["iterations"]) for one in each["credential_infos"]])
         for each in answer["results"]
     ]
 
 
-async def test_a_user_that_is_left_with_nothing_is_no_more() -> None:
-    """AdminZkClient.tryCleanQuotaNodes: what is empty does not stay."""
+async def test_empty_configuration_is_deleted() -> None:
+    """AdminZkClient.tryCleanQuotaNodes."""
     session = Session({"alice": {"SCRAM-SHA-256": KEPT}})
 
-    assert await ask(session, deletions=[delete()]) == {"alice": (ErrorCode.NONE, None)}
+    assert await call(session, deletions=[delete()]) == {"alice": (ErrorCode.NONE, None)}
     assert session.data == {}
-    assert len(session.notices) == 1
+    assert len(session.notifications) == 1
 
 
-async def test_a_name_that_no_znode_can_have_is_refused() -> None:
-    """Kafka fails at it with UNKNOWN_SERVER_ERROR."""
-    assert (await ask(Session(), upsert("..")))[".."][0] == ErrorCode.INVALID_REQUEST
+async def test_unstorable_name_is_refused() -> None:
+    """Kafka answers UNKNOWN_SERVER_ERROR."""
+    assert (await call(Session(), upsert("..")))[".."][0] == ErrorCode.INVALID_REQUEST
     assert (await describe(Session(), ".."))["error_code"] == ErrorCode.INVALID_REQUEST
 
 
-async def test_with_nowhere_to_write_a_broker_is_asked() -> None:
-    """The request is passed on."""
+async def test_without_a_store_requests_are_relayed() -> None:
+    """The handlers raise RelayInstead."""
     with pytest.raises(RelayInstead):
         await handlers(lambda: None)[KEY](CONTEXT, {"upsertions": [], "deletions": []})
     with pytest.raises(RelayInstead):

@@ -1,4 +1,4 @@
-"""Channels to brokers that are real sockets, in a cluster of two."""
+"""Channels to fake brokers on real sockets, in a cluster of two."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -43,7 +43,7 @@ class World:
         self.channels.follow()
 
     def registered(self, **changed: int) -> list[Broker]:
-        """The brokers as they are registered, the first one with something changed."""
+        """The brokers' registrations, the first one with changes."""
         found = [broker(number + 1, port=each.port) for number, each in enumerate(self.brokers)]
         return [
             broker(1, port=changed.get("port", found[0].endpoints[1].port), epoch=changed.get("epoch", 0)),
@@ -51,12 +51,12 @@ class World:
         ]
 
     def observe(self, brokers: list[Broker]) -> None:
-        """Let these be registered."""
+        """Apply these registrations."""
         apply(self.cluster, BrokersObserved(tuple(brokers)))
         self.channels.follow()
 
     async def send(self, *sends: Send) -> None:
-        """Send these."""
+        """Send requests."""
         await self.channels.send(sends)
 
     def _depose(self) -> None:
@@ -67,7 +67,7 @@ Start = Callable[[], Awaitable[FakeBroker]]
 
 
 def stop(to: int, *partitions: int, delete: bool = True) -> SendStopReplica:
-    """Stop partitions of orders."""
+    """A StopReplica of partitions of orders."""
     return SendStopReplica(
         to, tuple(TopicPartition("orders", one) for one in partitions), (-2,) * len(partitions), delete
     )

@@ -20,7 +20,7 @@ OWN = OwnAddress(
 
 
 def broker(broker_id: int, rack: str | None = None, epoch: int = 0, port: int = 0) -> Broker:
-    """A broker on two listeners; its epoch is 100 and its id unless another is given."""
+    """A broker with two listeners; its epoch is 100 plus its id unless another one is given."""
     endpoints = (
         Endpoint("CLIENT", f"client{broker_id}", 9000 + broker_id, "SASL_SSL"),
         Endpoint("INTERNAL", "127.0.0.1" if port else f"host{broker_id}", port or 9100 + broker_id, "PLAINTEXT"),
@@ -29,7 +29,7 @@ def broker(broker_id: int, rack: str | None = None, epoch: int = 0, port: int = 
 
 
 def cluster_of(*brokers: Broker, changes: Iterable[str] = ()) -> Cluster:
-    """A cluster with these brokers, to which this happened."""
+    """A cluster with these brokers, after these changes."""
     cluster = Cluster(CONTROLLER, CONTROLLER_EPOCH)
     apply(cluster, BrokersObserved(brokers))
     for change in changes:
@@ -38,19 +38,19 @@ def cluster_of(*brokers: Broker, changes: Iterable[str] = ()) -> Cluster:
 
 
 def rows(cluster: Cluster, *partitions: str) -> IntArray:
-    """Rows by name, all of them where none is named."""
+    """Rows by partition name; all rows if none is named."""
     if not partitions:
         return cluster.columns.used()
     return np.array([row_of(cluster, name) for name in partitions], dtype=np.int32)
 
 
 def lead(cluster: Cluster, to: int, *partitions: str, new: Iterable[str] = ()) -> SendLeaderAndIsr:
-    """Tell a broker to lead or follow."""
+    """A LeaderAndIsr to one broker; `new` names partitions that are new to it."""
     wanted = rows(cluster, *partitions)
-    fresh = np.isin(wanted, rows(cluster, *new)) if new else np.zeros(len(wanted), dtype=np.bool_)
-    return SendLeaderAndIsr(to, wanted, fresh)
+    is_new = np.isin(wanted, rows(cluster, *new)) if new else np.zeros(len(wanted), dtype=np.bool_)
+    return SendLeaderAndIsr(to, wanted, is_new)
 
 
 def metadata(cluster: Cluster, *partitions: str, deleting: bool = False) -> SendMetadata:
-    """Tell everybody."""
+    """An UpdateMetadata to all brokers."""
     return SendMetadata(tuple(sorted(cluster.brokers)), rows(cluster, *partitions), deleting)

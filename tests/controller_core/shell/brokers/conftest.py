@@ -1,4 +1,4 @@
-"""Two brokers that are real sockets, and the channels to them."""
+"""Fixtures of two fake brokers on real sockets, and the channels to them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from tests.controller_core.shell.brokers.fake_broker import FakeBroker
 
 @pytest.fixture
 async def start() -> AsyncIterator[Start]:
-    """Start fake brokers; they die with their test."""
+    """Start fake brokers; they are closed after the test."""
     brokers: list[FakeBroker] = []
 
     async def started() -> FakeBroker:
@@ -27,7 +27,7 @@ async def start() -> AsyncIterator[Start]:
 
 @pytest.fixture
 async def world(start: Start, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    """Two brokers and the channels to them; every test leaves no task behind."""
+    """Two brokers and the channels to them; no task may be left after a test."""
     monkeypatch.setattr(channel_module, "PAUSE_S", 0.001)
     monkeypatch.setattr(channel_module, "REFUSAL_PAUSES", Backoff(initial_ms=1, cap_ms=1))
     world = World(await start(), await start())

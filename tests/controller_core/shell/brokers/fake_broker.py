@@ -1,4 +1,4 @@
-"""A broker on a real socket that takes a controller's requests, remembers them, and answers as it is told."""
+"""A fake broker on a real socket: it records a controller's requests and answers as configured."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,15 +15,15 @@ RANGES: Mapping[ApiKey, tuple[int, int]] = {
     ApiKey.UPDATE_METADATA: (0, 8),
     ApiKey.DESCRIBE_CONFIGS: (1, 4),
 }
-"""What Kafka 3.9 serves."""
+"""Version ranges of Kafka 3.9."""
 
 React = Callable[[ApiKey, Body], Awaitable[Body | None]]
 
 
 class FakeBroker:
-    """Answers everything with no error, unless `react` says something else.
+    """Answers all requests without error, unless `react` does something else.
 
-    `react` may answer with a body, hang, raise CloseConnection, or leave the usual answer to us (None).
+    `react` may return a body, hang, raise CloseConnection, or return None for the usual answer.
     """
 
     def __init__(self) -> None:
@@ -37,13 +37,13 @@ class FakeBroker:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that it listens on."""
         assert self._server is not None
         return self._server.port
 
     @property
     def keys(self) -> list[ApiKey]:
-        """The kinds of requests that it took, in order."""
+        """The API keys of the requests that it received, in order."""
         return [key for key, _ in self.taken]
 
     async def start(self, port: int = 0) -> "FakeBroker":
@@ -52,13 +52,13 @@ class FakeBroker:
         return self
 
     async def close(self) -> None:
-        """Die."""
+        """Stop listening and close all connections."""
         if self._server is not None:
             await self._server.close(grace_ms=1)
             self._server = None
 
     async def until(self, count: int) -> list[ApiKey]:
-        """Wait until it took so many requests."""
+        """Wait until it has received `count` requests."""
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.taken) >= count)
         return self.keys
@@ -88,8 +88,8 @@ async def hang(_key: ApiKey, _body: Body) -> Body | None:
 
 
 async def hang_up(_key: ApiKey, _body: Body) -> Body | None:
-    """Take the request and break the connection."""
-    raise CloseConnection("as the test wants it")
+    """Receive the request and close the connection."""
+    raise CloseConnection("closed by the test")
 
 
 def refuse_once(error_code: int) -> React:

@@ -1,7 +1,4 @@
-"""LeaderAndIsr and UpdateMetadata as dicts, one a partition: the plain twin of what the controller writes from columns.
-
-Leaves out StopReplica, which the controller itself makes as a dict.
-"""
+"""LeaderAndIsr and UpdateMetadata as dicts, one for each partition: the plain twin of the requests that the controller encodes from columns."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -20,7 +17,7 @@ NO_TOPIC_ID = UUID(int=0)
 
 
 def leader_and_isr(cluster: Cluster, send: SendLeaderAndIsr, own: OwnAddress) -> Body:
-    """Tell a broker what it leads and follows."""
+    """Build a LeaderAndIsr request."""
     rows = send.rows.tolist()
     states = _states(cluster, send.rows)
     recovering = cluster.columns.recovering[send.rows].tolist()
@@ -29,7 +26,7 @@ def leader_and_isr(cluster: Cluster, send: SendLeaderAndIsr, own: OwnAddress) ->
         if recovers:
             state["leader_recovery_state"] = RECOVERING
         move = cluster.moves.get(row)
-        # Once the target stands alone, brokers are told of no move any more.
+        # A move whose target replicas are the only ones left is not sent.
         if move is not None and list(move.replicas) == state["replicas"]:
             state["adding_replicas"] = list(move.adding)
             state["removing_replicas"] = list(move.removing)
@@ -43,7 +40,7 @@ def leader_and_isr(cluster: Cluster, send: SendLeaderAndIsr, own: OwnAddress) ->
 
 
 def _states(cluster: Cluster, rows: IntArray) -> list[Body]:
-    """Read what every request tells of partitions, column by column: a failover tells thousands."""
+    """Read the fields of a partition that all requests have, column by column: a failover sends thousands."""
     columns = cluster.columns
     return [
         {
@@ -69,7 +66,7 @@ def _states(cluster: Cluster, rows: IntArray) -> list[Body]:
 
 
 def _by_topic(cluster: Cluster, rows: Sequence[int], states: Sequence[Body]) -> list[Body]:
-    """Put partitions under their topics, in order of first appearance."""
+    """Group partitions by topic, in order of first occurrence."""
     of_row = dict(zip(rows, states, strict=True))
     return [
         {"topic_name": topic.name, "topic_id": _id(topic), "partition_states": [of_row[row] for row in of_topic]}
@@ -78,12 +75,12 @@ def _by_topic(cluster: Cluster, rows: Sequence[int], states: Sequence[Body]) -> 
 
 
 def update_metadata(cluster: Cluster, send: SendMetadata, own: OwnAddress) -> Body:
-    """Tell brokers who lives, and who leads the rows."""
+    """Build an UpdateMetadata request."""
     live = frozenset(cluster.brokers) - cluster.shutting_down
     states = _states(cluster, send.rows)
     for row, state in zip(send.rows.tolist(), states, strict=True):
         online = live - cluster.offline_at(row)
-        # The same number by the name that it had first.
+        # UpdateMetadata has the same number under its older name.
         state["zk_version"] = state.pop("partition_epoch")
         state["offline_replicas"] = [replica for replica in state["replicas"] if replica not in online]
         if send.deleting:
@@ -97,7 +94,7 @@ def update_metadata(cluster: Cluster, send: SendMetadata, own: OwnAddress) -> Bo
 
 
 def without_recovery(body: Body) -> Body:
-    """The same for a version that has no such field, and whose schema does not let it pass."""
+    """Remove the leader recovery state, for versions whose schema does not have it."""
     topics = [
         {**topic, "partition_states": [_without_recovery(state) for state in topic["partition_states"]]}
         for topic in body["topic_states"]

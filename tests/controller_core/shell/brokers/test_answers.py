@@ -1,4 +1,4 @@
-"""What brokers' answers mean. Sources: protocol notes, Z30, Z47 and Z81; ReplicaManager's errors."""
+"""Interpretation of brokers' answers. Sources: protocol notes, Z30, Z47 and Z81; ReplicaManager's errors."""
 
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,7 @@ from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import LeaderAndIsrAnswered, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
-from controller_core.shell.brokers.answers import Verdict, meaning_of, replicas_answered
+from controller_core.shell.brokers.answers import AnswerStatus, interpret_answer, replicas_answered
 from controller_core.shell.brokers.requests import StatesBody
 from controller_core.zookeeper_mode.apis import CALLED
 from kafka_wire import codec
@@ -36,7 +36,7 @@ DELETE: Body = {
 
 
 def answer(key: ApiKey, version: int, body: Body) -> Body:
-    """An answer as it comes from the wire: every field that any version has is there."""
+    """An answer as decoded: it has every field that any version has."""
     name = key.message + "Response"
     return codec.decode(name, version, codec.encode(name, version, body))
 
@@ -48,20 +48,21 @@ def errors(*found: tuple[int, int]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("key", [ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA, ApiKey.STOP_REPLICA])
 @pytest.mark.parametrize(
-    ("code", "verdict"),
+    ("code", "status"),
     [
-        (ErrorCode.NONE, Verdict.TAKEN),
-        (ErrorCode.STALE_CONTROLLER_EPOCH, Verdict.STALE_CONTROLLER),
-        (ErrorCode.STALE_BROKER_EPOCH, Verdict.STALE_BROKER),
-        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, Verdict.UNAUTHORIZED),
-        (ErrorCode.NOT_LEADER_OR_FOLLOWER, Verdict.FAILED),
-        (32_000, Verdict.FAILED),
+        (ErrorCode.NONE, AnswerStatus.ACCEPTED),
+        (ErrorCode.STALE_CONTROLLER_EPOCH, AnswerStatus.STALE_CONTROLLER),
+        (ErrorCode.STALE_BROKER_EPOCH, AnswerStatus.STALE_BROKER),
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, AnswerStatus.UNAUTHORIZED),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, AnswerStatus.FAILED),
+        (32_000, AnswerStatus.FAILED),
     ],
 )
-def test_the_error_of_the_whole_answer_is_the_verdict(key: ApiKey, code: int, verdict: Verdict) -> None:
+def test_the_top_level_error_is_the_status_of_an_answer(key: ApiKey, code: int, status: AnswerStatus) -> None:
     """Protocol notes, Z2 and Z3: the broker answers a stale controller epoch with 11 and a stale broker epoch with 77, at the top."""
     for version in (CALLED[key].lowest, CALLED[key].highest):
-        assert verdict is meaning_of(1, key, {"topic_states": []}, answer(key, version, {"error_code": code})).verdict
+        found = answer(key, version, {"error_code": code})
+        assert interpret_answer(1, key, {"topic_states": []}, found).status is status
 
 
 A_ID = UUID(int=7)
@@ -69,27 +70,27 @@ LEAD_A = StatesBody(ApiKey.LEADER_AND_ISR, {}, StateColumns((TopicStates("a", A_
 
 
 @pytest.mark.parametrize("version", [4, 5, 7])
-def test_a_partition_that_knows_the_leader_epoch_already_is_no_failure(version: int) -> None:
-    """Protocol notes, Z30: per-partition 11 is normal when the leader epoch is what the broker has; it deposes nobody."""
+def test_a_partition_that_has_the_leader_epoch_already_is_no_failure(version: int) -> None:
+    """Protocol notes, Z30: partition error 11 is normal when the broker has the leader epoch; it does not depose the controller."""
     found = [{"topic_name": "a", "partition_index": 0, "error_code": ErrorCode.STALE_CONTROLLER_EPOCH}]
     body = {"partition_errors": found} if version < 5 else {"topics": [{"partition_errors": found[:0]}]}
     if version >= 5:
         body["topics"][0]["partition_errors"] = [{"partition_index": 0, "error_code": 11}]
-    meaning = meaning_of(1, ApiKey.LEADER_AND_ISR, LEAD_A, answer(ApiKey.LEADER_AND_ISR, version, body))
+    result = interpret_answer(1, ApiKey.LEADER_AND_ISR, LEAD_A, answer(ApiKey.LEADER_AND_ISR, version, body))
 
-    assert meaning.verdict is Verdict.TAKEN
-    assert meaning.failed == ()
+    assert result.status is AnswerStatus.ACCEPTED
+    assert result.failed == ()
 
 
 @pytest.mark.parametrize("version", [4, 7])
-def test_a_partition_that_a_broker_cannot_take_on_is_named(version: int) -> None:
-    """Before version 5 by its topic's name, since then by its topic's id, which the request has the name of."""
+def test_a_partition_that_a_broker_cannot_host_is_named(version: int) -> None:
+    """Below version 5 by its topic's name, later by its topic's id, whose name is in the request."""
     flat = [{"topic_name": "a", "partition_index": 1, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}]
     by_topic = [
         {"topic_id": A_ID, "partition_errors": [{"partition_index": 1, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}]}
     ]
     body = {"partition_errors": flat} if version < 5 else {"topics": by_topic}
-    ((partition, error),) = meaning_of(
+    ((partition, error),) = interpret_answer(
         1, ApiKey.LEADER_AND_ISR, LEAD_A, answer(ApiKey.LEADER_AND_ISR, version, body)
     ).failed
 
@@ -99,7 +100,7 @@ def test_a_partition_that_a_broker_cannot_take_on_is_named(version: int) -> None
 
 @pytest.mark.parametrize("version", [4, 7])
 def test_a_refused_replica_is_an_event_with_its_error_and_the_topics_id(version: int) -> None:
-    """ReplicaManager.becomeLeaderOrFollower: INCONSISTENT_TOPIC_ID; the id tells for which topic of that name."""
+    """ReplicaManager.becomeLeaderOrFollower: INCONSISTENT_TOPIC_ID; the id identifies the topic among those of that name."""
     flat = [
         {"topic_name": "a", "partition_index": 0, "error_code": ErrorCode.KAFKA_STORAGE_ERROR},
         {"topic_name": "a", "partition_index": 1, "error_code": ErrorCode.INCONSISTENT_TOPIC_ID},
@@ -107,7 +108,7 @@ def test_a_refused_replica_is_an_event_with_its_error_and_the_topics_id(version:
     by_topic = [{"topic_id": A_ID, "partition_errors": flat}]
     found = answer(ApiKey.LEADER_AND_ISR, version, {"partition_errors": flat} if version < 5 else {"topics": by_topic})
     request = LEAD_A.to(101)
-    failed = meaning_of(1, ApiKey.LEADER_AND_ISR, request, found).failed
+    failed = interpret_answer(1, ApiKey.LEADER_AND_ISR, request, found).failed
 
     event = replicas_answered(1, request, found, Cluster(1000, 1), failed)
 
@@ -116,7 +117,7 @@ def test_a_refused_replica_is_an_event_with_its_error_and_the_topics_id(version:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH])
-def test_a_broker_that_has_a_partition_which_another_refuses_is_news(code: ErrorCode) -> None:
+def test_a_broker_that_has_a_partition_which_another_broker_refuses_is_an_event(code: ErrorCode) -> None:
     """ReplicaManager checks the topic id before the leader epoch: STALE_CONTROLLER_EPOCH means that it has the partition."""
     cluster = Cluster(1000, 1)
     apply(cluster, BrokersObserved((Broker(1, 101, ()), Broker(2, 102, ()))))
@@ -126,7 +127,7 @@ def test_a_broker_that_has_a_partition_which_another_refuses_is_news(code: Error
     found = answer(ApiKey.LEADER_AND_ISR, 7, {"topics": [{"topic_id": A_ID, "partition_errors": flat}]})
     numbers = {"partition_index": np.array([0, 1], np.int32), "leader_epoch": np.array([3, 3], np.int32)}
     request = StatesBody(ApiKey.LEADER_AND_ISR, {}, StateColumns((TopicStates("a", A_ID, 2),), numbers, {}, {})).to(101)
-    failed = meaning_of(1, ApiKey.LEADER_AND_ISR, request, found).failed
+    failed = interpret_answer(1, ApiKey.LEADER_AND_ISR, request, found).failed
 
     event = replicas_answered(1, request, found, cluster, failed)
 
@@ -142,7 +143,7 @@ def test_deleted_replicas_are_an_event() -> None:
     )
 
     expected = StopReplicaAnswered(3, (A0, A1), {}, {A0: 3, A1: 3})
-    assert meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event == expected
+    assert interpret_answer(3, ApiKey.STOP_REPLICA, DELETE, found).event == expected
 
 
 def test_replicas_that_could_not_be_deleted_are_named_with_their_error() -> None:
@@ -150,29 +151,30 @@ def test_replicas_that_could_not_be_deleted_are_named_with_their_error() -> None
     found = answer(ApiKey.STOP_REPLICA, 4, {"partition_errors": errors((0, 56), (1, 32_000))})
 
     expected = StopReplicaAnswered(3, (), {A0: "KAFKA_STORAGE_ERROR", A1: "error 32000"}, {A0: 3, A1: 3})
-    assert meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event == expected
+    assert interpret_answer(3, ApiKey.STOP_REPLICA, DELETE, found).event == expected
 
 
-def test_a_refusal_of_the_whole_request_is_one_of_every_replica() -> None:
+def test_a_refusal_of_the_whole_request_refuses_every_replica() -> None:
     """Nothing was deleted."""
     found = answer(ApiKey.STOP_REPLICA, 3, {"error_code": ErrorCode.UNKNOWN_SERVER_ERROR})
 
     expected = StopReplicaAnswered(3, (), dict.fromkeys((A0, A1), "UNKNOWN_SERVER_ERROR"), {A0: 3, A1: 3})
-    assert meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event == expected
+    assert interpret_answer(3, ApiKey.STOP_REPLICA, DELETE, found).event == expected
 
 
 @pytest.mark.parametrize("code", [ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.STALE_BROKER_EPOCH])
-def test_an_answer_to_somebody_elses_request_says_nothing_of_replicas(code: int) -> None:
-    """Another controller rules, or the broker lives anew: either will be told to delete again."""
+def test_an_answer_from_a_stale_controller_or_broker_epoch_reports_no_replicas(code: int) -> None:
+    """Another controller is active, or the broker has registered again: the deletion is sent again in both cases."""
     assert (
-        meaning_of(3, ApiKey.STOP_REPLICA, DELETE, answer(ApiKey.STOP_REPLICA, 4, {"error_code": code})).event is None
+        interpret_answer(3, ApiKey.STOP_REPLICA, DELETE, answer(ApiKey.STOP_REPLICA, 4, {"error_code": code})).event
+        is None
     )
 
 
-def test_a_stop_without_deletion_says_nothing_of_replicas() -> None:
-    """Controlled shutdown, and the first of the two that a deletion sends."""
+def test_an_answer_to_a_stop_without_deletion_reports_no_replicas() -> None:
+    """Controlled shutdown, and the first of the two StopReplica requests of a deletion."""
     request = {
         "topic_states": [{"topic_name": "a", "partition_states": [{"partition_index": 0, "delete_partition": False}]}]
     }
 
-    assert meaning_of(3, ApiKey.STOP_REPLICA, request, answer(ApiKey.STOP_REPLICA, 4, {})).event is None
+    assert interpret_answer(3, ApiKey.STOP_REPLICA, request, answer(ApiKey.STOP_REPLICA, 4, {})).event is None

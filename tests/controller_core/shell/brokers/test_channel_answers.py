@@ -1,4 +1,4 @@
-"""What brokers answer becomes events: deletions done, a newer controller, failed log directories.
+"""Events from brokers' answers: completed deletions, a newer controller, failed log directories.
 
 Sources: C10; protocol notes, Z30; KIP-112.
 """
@@ -19,7 +19,7 @@ from tests.controller_core.shell.brokers.fake_broker import refuse_once
 
 @pytest.mark.shows("C10")
 async def test_an_answered_deletion_is_an_event_of_that_broker(world: World) -> None:
-    """C10: the topic's znode goes after every replica's broker answered."""
+    """C10: the topic's znode is deleted after every replica's broker has answered."""
     await world.send(stop(1, 0, delete=False), stop(1, 0, 1), stop(2, 0, 1))
     await world.channels.idle(PATIENCE_MS)
 
@@ -29,20 +29,22 @@ async def test_an_answered_deletion_is_an_event_of_that_broker(world: World) -> 
     assert sorted(world.answers, key=lambda event: event.broker) == expected
 
 
-async def test_a_stale_controller_epoch_at_the_top_level_deposes(
+async def test_a_stale_controller_epoch_at_the_top_level_deposes_the_controller(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Protocol notes, Z3: the broker has heard of a newer controller."""
+    """Protocol notes, Z3: the broker knows a newer controller."""
     world.brokers[0].react = refuse_once(ErrorCode.STALE_CONTROLLER_EPOCH)
     await world.send(metadata(world.cluster))
     await world.channels.idle(PATIENCE_MS)
 
     assert world.deposed == 1
-    assert [record.getMessage() for record in caplog.records] == ["a broker has heard of a newer controller"]
+    assert [record.getMessage() for record in caplog.records] == ["Broker knows a newer controller"]
 
 
-async def test_a_partition_error_11_deposes_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """Protocol notes, Z30: the leader epoch is what the broker has already."""
+async def test_partition_error_11_does_not_depose_the_controller(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Protocol notes, Z30: the broker has the leader epoch already."""
 
     async def react(_key: ApiKey, body: Body) -> Body | None:
         topic_id = body["topic_states"][0]["topic_id"]
@@ -56,10 +58,10 @@ async def test_a_partition_error_11_deposes_nobody(world: World, caplog: pytest.
     assert caplog.records == []
 
 
-async def test_replicas_in_failed_log_directories_are_an_event_when_that_is_news(
+async def test_replicas_in_failed_log_directories_are_an_event_when_their_state_changes(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """KIP-112: KAFKA_STORAGE_ERROR for a partition; the answer that has none for it says that it is back."""
+    """KIP-112: KAFKA_STORAGE_ERROR marks a replica as offline; an answer without that error marks it as online."""
     code = ErrorCode.KAFKA_STORAGE_ERROR
 
     async def react(_key: ApiKey, body: Body) -> Body | None:
@@ -87,8 +89,8 @@ async def test_replicas_in_failed_log_directories_are_an_event_when_that_is_news
 
 
 @pytest.mark.parametrize("code", [ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.KAFKA_STORAGE_ERROR])
-async def test_an_answer_that_brings_no_news_of_a_failed_log_directory_is_no_event(world: World, code: int) -> None:
-    """A leader epoch that the broker has already says nothing of the replica."""
+async def test_an_answer_that_changes_nothing_about_a_failed_log_directory_is_no_event(world: World, code: int) -> None:
+    """STALE_CONTROLLER_EPOCH for a partition, or a repeated storage error, does not change the replica's state."""
     apply(world.cluster, OfflineReplicasObserved(1, (TopicPartition("orders", 0),), ()))
 
     async def react(_key: ApiKey, body: Body) -> Body | None:

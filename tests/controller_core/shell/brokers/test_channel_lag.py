@@ -1,4 +1,4 @@
-"""A broker that lags behind: what is kept for it has a limit.
+"""Brokers that fall behind: the number of queued requests is limited.
 
 Source: C12.
 """
@@ -18,10 +18,10 @@ from tests.controller_core.shell.zookeeper.vocabulary import read_change
 
 
 @pytest.mark.shows("C12")
-async def test_a_broker_that_lags_too_far_behind_is_told_the_present_state_instead(
+async def test_a_full_queue_is_replaced_by_the_current_state(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A limit on everything (C12): what is kept is what nothing else says: deletions, and topics that are no more."""
+    """C12: only requests that the current state does not cover are kept: StopReplica, and deleted topics."""
     monkeypatch.setattr(channel_module, "MAX_QUEUED", 5)
     first, _ = world.brokers
     release = asyncio.Event()
@@ -31,32 +31,32 @@ async def test_a_broker_that_lags_too_far_behind_is_told_the_present_state_inste
         return None
 
     first.react = slow
-    world.observe(world.registered(epoch=555))  # A channel under the limit of this test.
+    world.observe(world.registered(epoch=555))  # Opens a channel with the limit of this test.
     await world.send(
         lead(world.cluster, 1), metadata(world.cluster, deleting=True), stop(1, 0), metadata(world.cluster)
     )
     apply(world.cluster, read_change(world.cluster, "known orders-0=1/9/1/11"))
     await world.send(lead(world.cluster, 1), lead(world.cluster, 1))
     assert [record.getMessage() for record in caplog.records] == [
-        "a broker lags too far behind and is told everything anew"
+        "Broker request queue full; replacing queued requests with a full state update"
     ]
     release.set()
 
     assert await world.channels.idle(PATIENCE_MS)
     assert first.keys == [LEAD, META, STOP, META, LEAD, LEAD]
-    told = [body["topic_states"][0]["partition_states"][0] for _, body in first.taken]
+    states = [body["topic_states"][0]["partition_states"][0] for _, body in first.taken]
     assert [
-        told[0]["leader_epoch"],
-        told[1]["leader"],
-        told[3]["leader_epoch"],
-        told[4]["leader_epoch"],
+        states[0]["leader_epoch"],
+        states[1]["leader"],
+        states[3]["leader_epoch"],
+        states[4]["leader_epoch"],
     ] == [4, -2, 9, 9]
 
 
-async def test_deletions_alone_do_not_bring_the_whole_state_with_each_of_them(
+async def test_a_queue_of_deletions_gets_the_full_state_seldom(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What cannot be told anew stays; the limit grows with it, so that the state is told seldom."""
+    """Deletions are kept; the limit grows with them, so that the full state is not queued with each of them."""
     monkeypatch.setattr(channel_module, "MAX_QUEUED", 5)
     first, _ = world.brokers
     first.react = hang

@@ -1,4 +1,4 @@
-"""What a broker throws at is told again, and holds nothing up.
+"""Refused requests: they are retried and do not block the requests behind them.
 
 Sources: C12; KIP-380; ControllerChannelManager.
 """
@@ -18,10 +18,10 @@ from tests.controller_core.shell.brokers.clusters import lead, metadata
 from tests.controller_core.shell.brokers.fake_broker import refuse_once
 
 
-async def test_what_another_life_of_a_broker_refuses_is_told_by_its_registration(
+async def test_requests_for_a_previous_incarnation_are_dropped_and_not_retried(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """KIP-380, C13: it will be told everything anew; what waits for its former life is not sent, and nobody waits for it."""
+    """KIP-380, C13: the new incarnation gets the full state; queued requests are not sent and callers do not wait for them."""
     first, second = world.brokers
     first.react = refuse_once(ErrorCode.STALE_BROKER_EPOCH)
     await world.send(metadata(world.cluster), lead(world.cluster, 1), stop(1, 0), lead(world.cluster, 2))
@@ -37,10 +37,8 @@ async def test_what_another_life_of_a_broker_refuses_is_told_by_its_registration
     assert len(caplog.records) == 1
 
 
-async def test_a_leader_and_isr_that_a_broker_throws_at_comes_back_in_halves(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The answer does not say which partition was at fault; what is told again says its epochs as they were told."""
+async def test_a_refused_leader_and_isr_is_retried_in_halves(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """The answer does not name the partition that caused the error; the retries have the leader epochs of the request."""
     first, _ = world.brokers
     first.react = refuse_once(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     await world.send(lead(world.cluster, 1), metadata(world.cluster))
@@ -56,10 +54,8 @@ async def test_a_leader_and_isr_that_a_broker_throws_at_comes_back_in_halves(
 
 
 @pytest.mark.shows("C12")
-async def test_an_update_metadata_that_a_broker_throws_at_is_sent_again(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It says how things are: it may be heard twice, and has to be heard (C12)."""
+async def test_a_refused_update_metadata_is_sent_again(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """It contains current state: a broker may get it twice, and must get it (C12)."""
     first, _ = world.brokers
     first.react = refuse_once(ErrorCode.UNKNOWN_SERVER_ERROR)
     await world.send(metadata(world.cluster), lead(world.cluster, 1))
@@ -69,10 +65,10 @@ async def test_an_update_metadata_that_a_broker_throws_at_is_sent_again(
     assert [record.error for record in caplog.records] == ["UNKNOWN_SERVER_ERROR"]
 
 
-async def test_an_update_metadata_that_a_broker_throws_at_each_time_holds_nothing_up(
+async def test_an_update_metadata_that_is_refused_every_time_is_skipped(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is passed over after MAX_REFUSALS, and said once: what waits behind it may do."""
+    """It is skipped after MAX_REFUSALS and logged once: the requests behind it may succeed."""
     monkeypatch.setattr(channels_module, "MAX_REFUSALS", 2)
     first, _ = world.brokers
 
@@ -88,10 +84,10 @@ async def test_an_update_metadata_that_a_broker_throws_at_each_time_holds_nothin
 
 
 @pytest.mark.parametrize("key", [META, LEAD, STOP])
-async def test_a_broker_that_does_not_let_the_controller_in_is_asked_until_it_does(
+async def test_an_unauthorized_request_is_sent_again_until_it_is_granted(
     world: World, caplog: pytest.LogCaptureFixture, key: ApiKey
 ) -> None:
-    """It looked into nothing, so the same may be sent; the log says once what has to be granted."""
+    """The broker processed nothing, so the same request is sent again; the log states once what has to be granted."""
     first, _ = world.brokers
     refusals = [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 3
 
@@ -108,10 +104,10 @@ async def test_a_broker_that_does_not_let_the_controller_in_is_asked_until_it_do
     assert ["ClusterAction on the Cluster resource" in record.getMessage() for record in caplog.records] == [True]
 
 
-async def test_a_broker_that_does_not_serve_a_request_is_complained_of_once_and_told_the_rest(
+async def test_an_unsupported_request_is_logged_once_and_the_others_are_sent(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One of Kafka 4, say: no answer will ever come. Bad peers never flood a log."""
+    """For example a broker of Kafka 4. Bad peers never flood a log."""
     first, _ = world.brokers
     del first.ranges[LEAD]
     await world.send(lead(world.cluster, 1), lead(world.cluster, 1), metadata(world.cluster))
@@ -124,15 +120,15 @@ async def test_a_broker_that_does_not_serve_a_request_is_complained_of_once_and_
 async def test_a_failure_on_one_answer_does_not_end_the_channel(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A broker's channel that ended without a word would leave it with an old state for good (C12)."""
+    """A channel that ended silently would leave its broker with outdated state permanently (C12)."""
     first, _ = world.brokers
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("controller_core.shell.brokers.answers.meaning_of", fail)
+    monkeypatch.setattr("controller_core.shell.brokers.answers.interpret_answer", fail)
     await world.send(lead(world.cluster, 1), metadata(world.cluster))
 
     assert await world.channels.idle(PATIENCE_MS)
     assert first.keys == [LEAD, META]
-    assert {record.getMessage() for record in caplog.records} == {"unexpected failure on a request to broker"}
+    assert {record.getMessage() for record in caplog.records} == {"Unexpected failure of a request to a broker"}

@@ -1,4 +1,4 @@
-"""Channels to brokers that are real sockets: order, one request at a time, sending again.
+"""Channels to fake brokers on real sockets: order, one request at a time, retries.
 
 Sources: C13; protocol notes, Z4; ControllerChannelManager.
 """
@@ -16,8 +16,8 @@ from tests.controller_core.shell.brokers.fake_broker import hang, hang_up
 
 
 @pytest.mark.shows("C13")
-async def test_requests_come_in_the_order_they_were_sent(world: World) -> None:
-    """C13: brokers rely on it (a StopReplica after the LeaderAndIsr that took a partition away)."""
+async def test_requests_arrive_in_the_order_they_were_sent(world: World) -> None:
+    """C13: brokers rely on the order (a StopReplica follows the LeaderAndIsr that removed the replica)."""
     first, second = world.brokers
     await world.send(
         metadata(world.cluster), lead(world.cluster, 1), stop(1, 0), lead(world.cluster, 2), metadata(world.cluster)
@@ -29,11 +29,9 @@ async def test_requests_come_in_the_order_they_were_sent(world: World) -> None:
     assert first.versions == {LEAD: 7, META: 8, STOP: 4}
 
 
-@pytest.mark.parametrize(("highest", "told"), [(5, False), (6, True), (7, True)])
-async def test_a_broker_hears_that_a_leader_recovers_where_its_version_says_such(
-    world: World, highest: int, told: bool
-) -> None:
-    """KIP-704 came with version 6; one of ibp 2.8 is told all the rest."""
+@pytest.mark.parametrize(("highest", "is_sent"), [(5, False), (6, True), (7, True)])
+async def test_the_leader_recovery_state_is_sent_from_version_6_on(world: World, highest: int, is_sent: bool) -> None:
+    """KIP-704: version 6 added the field; a broker of ibp 2.8 gets all others."""
     first, _ = world.brokers
     first.ranges[LEAD] = (0, highest)
     world.cluster.columns.recovering[:] = True
@@ -42,12 +40,12 @@ async def test_a_broker_hears_that_a_leader_recovers_where_its_version_says_such
 
     ((_, body),) = first.taken
     states = [state for topic in body["topic_states"] for state in topic["partition_states"]]
-    assert [state["leader_recovery_state"] for state in states] == [1 if told else 0] * len(states)
+    assert [state["leader_recovery_state"] for state in states] == [1 if is_sent else 0] * len(states)
 
 
 @pytest.mark.shows("C13")
 async def test_every_request_carries_the_epoch_of_the_broker_it_goes_to(world: World) -> None:
-    """C13, KIP-380: what was meant for another life of the broker is refused."""
+    """C13, KIP-380: a broker refuses requests for another incarnation."""
     await world.send(metadata(world.cluster), stop(1, 0), lead(world.cluster, 2))
     await world.channels.idle(PATIENCE_MS)
 
@@ -55,8 +53,8 @@ async def test_every_request_carries_the_epoch_of_the_broker_it_goes_to(world: W
     assert epochs == [{101}, {102}]
 
 
-async def test_the_next_request_waits_for_the_answer_to_the_one_before(world: World) -> None:
-    """ControllerChannelManager: one request in flight for each broker."""
+async def test_a_request_is_sent_after_the_previous_one_was_answered(world: World) -> None:
+    """ControllerChannelManager: one request in flight to each broker."""
     first, _ = world.brokers
     first.react = hang
     await world.send(metadata(world.cluster), lead(world.cluster, 1))
@@ -68,8 +66,8 @@ async def test_the_next_request_waits_for_the_answer_to_the_one_before(world: Wo
     assert world.channels.queued()[1] == 2
 
 
-async def test_a_broker_that_does_not_answer_holds_up_no_other(world: World) -> None:
-    """Each broker has a channel of its own."""
+async def test_a_broker_that_does_not_answer_delays_no_other(world: World) -> None:
+    """Each broker has its own channel."""
     silent, other = world.brokers
     silent.react = hang
     await world.send(metadata(world.cluster), metadata(world.cluster), lead(world.cluster, 2))
@@ -80,7 +78,7 @@ async def test_a_broker_that_does_not_answer_holds_up_no_other(world: World) -> 
 
 
 async def test_a_request_is_sent_again_until_it_is_answered(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """Protocol notes, Z4: a broker registers before its socket accepts. In order, and told once."""
+    """Protocol notes, Z4: a broker registers before its socket accepts connections. Retries keep the order and are logged once."""
     first, _ = world.brokers
     first.react = hang_up
     with caplog.at_level(logging.INFO):
@@ -92,11 +90,11 @@ async def test_a_request_is_sent_again_until_it_is_answered(world: World, caplog
     assert first.keys[:3] == [META, META, META]
     assert first.keys[-1] == LEAD
     assert first.keys.count(LEAD) == 1
-    again = [record for record in caplog.records if "sent again" in record.getMessage()]
+    again = [record for record in caplog.records if "retrying until it is answered" in record.getMessage()]
     assert [(record.broker, record.api) for record in again] == [(1, "UPDATE_METADATA")]
 
 
-async def test_a_broker_that_is_not_there_yet_is_told_when_it_comes(world: World) -> None:
+async def test_a_broker_gets_queued_requests_once_it_accepts_connections(world: World) -> None:
     """Its port refuses connections at first."""
     first, _ = world.brokers
     port = first.port
@@ -110,17 +108,17 @@ async def test_a_broker_that_is_not_there_yet_is_told_when_it_comes(world: World
     assert first.keys == [META]
 
 
-async def test_whoever_waits_for_what_was_sent_does_not_wait_for_what_comes_after(world: World) -> None:
-    """A busy controller always has something to tell: a caller waits for its own news."""
+async def test_waiting_for_queued_requests_ignores_later_ones(world: World) -> None:
+    """The queues of a busy controller are never empty: a caller waits for the requests of its own event."""
     first, _ = world.brokers
     release = asyncio.Event()
 
-    async def slow_at_last(key: ApiKey, _body: Body) -> Body | None:
+    async def slow_stop_replica(key: ApiKey, _body: Body) -> Body | None:
         if key is STOP:
             await release.wait()
         return None
 
-    first.react = slow_at_last
+    first.react = slow_stop_replica
     await world.send(metadata(world.cluster), lead(world.cluster, 1))
     waiting = asyncio.create_task(world.channels.idle(PATIENCE_MS))
     await asyncio.sleep(0)
@@ -133,18 +131,18 @@ async def test_whoever_waits_for_what_was_sent_does_not_wait_for_what_comes_afte
 
 
 async def test_a_silent_broker_is_not_waited_for(world: World) -> None:
-    """A frozen broker counts as live until its session ends: it must not hold up a caller for as long."""
+    """A frozen broker counts as live until its session expires: it must not delay a caller for that time."""
     first, second = world.brokers
     first.react = hang
     await world.send(metadata(world.cluster))
 
     assert not await world.channels.idle(PATIENCE_MS, silence_ms=1)
     assert await second.until(1) == [META]
-    assert not await world.channels.idle(PATIENCE_MS, silence_ms=1), "it stays silent for the next caller"
+    assert not await world.channels.idle(PATIENCE_MS, silence_ms=1), "it is still silent for the next caller"
 
 
 async def test_a_broker_that_answers_is_waited_for_longer_than_a_silent_one(world: World) -> None:
-    """Silence is counted for each request: a broker that works through its queue is not silent."""
+    """Silence is measured for each request: a broker that processes its queue is not silent."""
     first, _ = world.brokers
     loop = asyncio.get_running_loop()
     silence_ms, began = 2_000, loop.time()

@@ -1,9 +1,9 @@
-"""A broker is asked for its logs (DescribeLogDirs)."""
+"""Requests for the list of a broker's logs (DescribeLogDirs)."""
 
 import pytest
 
 from controller_core.model.broker import Endpoint
-from controller_core.shell.brokers import log_listing as module
+from controller_core.shell.brokers import log_listing
 from controller_core.shell.brokers.log_listing import ListingError, list_logs
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -13,12 +13,12 @@ from tests.controller_core.shell.brokers.fake_broker import hang
 
 
 def at(port: int) -> Endpoint:
-    """Say where a broker is."""
+    """A broker's endpoint."""
     return Endpoint("INTERNAL", "127.0.0.1", port, "PLAINTEXT")
 
 
 async def two_logs(_key: ApiKey, _body: Body) -> Body | None:
-    """A log, and a copy of it that is being moved to another directory."""
+    """A log, and its future replica in another directory."""
     partitions = [
         {"partition_index": 3, "partition_size": 10, "offset_lag": 0, "is_future_key": is_future}
         for is_future in (False, True)
@@ -27,8 +27,8 @@ async def two_logs(_key: ApiKey, _body: Body) -> Body | None:
 
 
 @pytest.mark.parametrize("highest", [1, 4])
-async def test_a_broker_lists_its_logs(world: World, highest: int) -> None:
-    """In the highest version that both sides know."""
+async def test_the_logs_of_a_broker_are_listed(world: World, highest: int) -> None:
+    """In the highest version that both sides support."""
     first, _ = world.brokers
     first.ranges[ApiKey.DESCRIBE_LOG_DIRS] = (0, highest)
     first.react = two_logs
@@ -40,8 +40,8 @@ async def test_a_broker_lists_its_logs(world: World, highest: int) -> None:
     assert (found.topics, found.partition_index.tolist(), found.is_future.tolist()) == (("a",), [3, 3], [False, True])
 
 
-async def test_a_broker_that_denies_the_list_is_an_error_of_its_own(world: World) -> None:
-    """It needs Describe on the cluster."""
+async def test_a_denied_list_is_a_listing_error(world: World) -> None:
+    """The request needs Describe on the cluster."""
     first, _ = world.brokers
     first.ranges[ApiKey.DESCRIBE_LOG_DIRS] = (0, 4)
 
@@ -54,12 +54,14 @@ async def test_a_broker_that_denies_the_list_is_an_error_of_its_own(world: World
         await list_logs(1, at(first.port))
 
 
-async def test_a_broker_that_cannot_be_asked_is_an_error_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not there, does not know the request, or does not answer in time."""
+async def test_a_broker_that_cannot_be_reached_is_a_listing_error(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection is refused, the request is not supported, or there is no answer in time."""
     first, second = world.brokers
     second.ranges[ApiKey.DESCRIBE_LOG_DIRS] = (0, 4)
     second.react = hang
-    monkeypatch.setattr(module, "TIMEOUT_MS", 50)
+    monkeypatch.setattr(log_listing, "TIMEOUT_MS", 50)
 
     for port in (1, first.port, second.port):
         with pytest.raises(ListingError, match="broker 1"):

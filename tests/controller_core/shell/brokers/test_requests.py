@@ -1,4 +1,4 @@
-"""Bodies of the requests that a controller sends.
+"""Bodies of the requests that a controller sends to brokers.
 
 Sources: protocol notes, Z30 to Z46; ControllerChannelManager and ControllerBrokerRequestBatch; LeaderAndIsrRequest,
 UpdateMetadataRequest and StopReplicaRequest of Kafka 3.9.
@@ -16,13 +16,18 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata, SendStopReplica
 from controller_core.shell.brokers import requests
-from controller_core.shell.brokers.requests import OwnAddress, is_told_anew, stop_replica, stopped_partitions
+from controller_core.shell.brokers.requests import (
+    OwnAddress,
+    is_covered_by_full_update,
+    stop_replica,
+    stopped_partitions,
+)
 from controller_core.zookeeper_mode.apis import CALLED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from tests.controller_core.shell.brokers.clusters import OWN, broker, cluster_of, lead, metadata
-from tests.controller_core.shell.brokers.told import EPOCH, leader_and_isr, plain_bytes, update_metadata
+from tests.controller_core.shell.brokers.encoded_requests import EPOCH, leader_and_isr, plain_bytes, update_metadata
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
 
 ORDERS = (
@@ -45,8 +50,8 @@ def partitions(body: Body) -> dict[int, Any]:
     return {state["partition_index"]: state for state in topic["partition_states"]}
 
 
-def test_a_leader_and_isr_says_all_that_is_written_of_a_partition(cluster: Cluster) -> None:
-    """The state as it is, under the epoch of the controller that wrote it, its znode's version and the topic's id."""
+def test_a_leader_and_isr_contains_the_whole_partition_state(cluster: Cluster) -> None:
+    """The state with the epoch of the controller that wrote it, its znode's version and the topic's id."""
     body = leader_and_isr(cluster, lead(cluster, 2, "orders-0"), OWN)
     state = {
         "partition_index": 0,
@@ -66,19 +71,19 @@ def test_a_leader_and_isr_says_all_that_is_written_of_a_partition(cluster: Clust
     }
 
 
-def test_a_leader_that_was_not_in_sync_is_told_that_it_recovers(cluster: Cluster) -> None:
-    """KIP-704, ControllerChannelManager: LeaderAndIsr says it, UpdateMetadata has no place for it."""
+def test_an_unclean_leader_gets_the_leader_recovery_state(cluster: Cluster) -> None:
+    """KIP-704, ControllerChannelManager: LeaderAndIsr has the field, UpdateMetadata does not."""
     cluster.columns.recovering[cluster.row_of("orders", 0)] = True
 
     body = leader_and_isr(cluster, lead(cluster, 2, "orders-0", "orders-1"), OWN)
 
-    told = partitions(body)
-    assert told[0]["leader_recovery_state"] == 1
-    assert "leader_recovery_state" not in told[1]
+    states = partitions(body)
+    assert states[0]["leader_recovery_state"] == 1
+    assert "leader_recovery_state" not in states[1]
 
 
-def test_leaders_are_reached_by_the_inter_broker_listener_and_dead_ones_not_at_all(cluster: Cluster) -> None:
-    """Followers fetch by the inter-broker listener; nobody leads where the leader is -1."""
+def test_live_leaders_are_listed_with_their_inter_broker_listener(cluster: Cluster) -> None:
+    """Followers fetch through the inter-broker listener; leader -1 means no leader."""
     apply(cluster, read_change(cluster, "known orders-1=-1/1/3/1"))
     body = leader_and_isr(cluster, lead(cluster, 3), OWN)
     assert [leader["broker_id"] for leader in body["live_leaders"]] == [1]
@@ -87,18 +92,18 @@ def test_leaders_are_reached_by_the_inter_broker_listener_and_dead_ones_not_at_a
     assert [leader["broker_id"] for leader in leader_and_isr(cluster, lead(cluster, 3), OWN)["live_leaders"]] == [1]
 
 
-def test_partitions_stand_under_their_topics_and_new_ones_are_marked() -> None:
-    """A broker makes a log for a partition that is new to it even while one of its disks is away."""
+def test_partitions_are_grouped_by_topic_and_new_ones_are_marked() -> None:
+    """A broker creates the log of a new partition even if one of its log directories is offline."""
     cluster = cluster_of(broker(1), changes=[*ORDERS, "topic other 0=1", "known other-0=1/0/1/0"])
     body = leader_and_isr(cluster, lead(cluster, 1, "orders-1", "other-0", "orders-0", new=["other-0"]), OWN)
 
-    told = {
+    is_new = {
         (topic["topic_name"], state["partition_index"]): state["is_new"]
         for topic in body["topic_states"]
         for state in topic["partition_states"]
     }
     assert [topic["topic_name"] for topic in body["topic_states"]] == ["orders", "other"]
-    assert told == {("orders", 1): False, ("orders", 0): False, ("other", 0): True}
+    assert is_new == {("orders", 1): False, ("orders", 0): False, ("other", 0): True}
 
 
 def test_a_topic_without_an_id_has_the_zero_id() -> None:
@@ -109,32 +114,32 @@ def test_a_topic_without_an_id_has_the_zero_id() -> None:
     assert update_metadata(cluster, metadata(cluster), OWN)["topic_states"][0]["topic_id"] == UUID(int=0)
 
 
-def test_while_a_move_runs_replicas_are_told_of_it() -> None:
-    """KIP-455: the union, what is added and what is to be removed."""
+def test_a_running_move_is_sent_with_added_and_removed_replicas() -> None:
+    """KIP-455: the replicas are the union of both."""
     cluster = cluster_of(broker(1), broker(2), changes=MOVING)
-    told = partitions(leader_and_isr(cluster, lead(cluster, 2), OWN))
+    states = partitions(leader_and_isr(cluster, lead(cluster, 2), OWN))
 
     assert (
-        told[0]["replicas"],
-        told[0]["adding_replicas"],
-        told[0]["removing_replicas"],
+        states[0]["replicas"],
+        states[0]["adding_replicas"],
+        states[0]["removing_replicas"],
     ) == ([2, 3, 4, 1], [4], [1])
-    assert "adding_replicas" not in told[1]
+    assert "adding_replicas" not in states[1]
 
 
-def test_once_the_target_stands_alone_no_move_is_told_any_more() -> None:
-    """REMOVING: for brokers the move is over; only its end is not written yet."""
+def test_a_move_whose_target_replicas_are_the_only_ones_left_is_not_sent() -> None:
+    """REMOVING: for brokers the move is complete, although its completion is not written yet."""
     cluster = cluster_of(broker(1), broker(2), changes=NARROWED)
-    told = partitions(leader_and_isr(cluster, lead(cluster, 2), OWN))[0]
+    state = partitions(leader_and_isr(cluster, lead(cluster, 2), OWN))[0]
 
-    assert told["replicas"] == [2, 3, 4]
-    assert told.get("adding_replicas", []) == []
-    assert told.get("removing_replicas", []) == []
+    assert state["replicas"] == [2, 3, 4]
+    assert state.get("adding_replicas", []) == []
+    assert state.get("removing_replicas", []) == []
     assert partitions(update_metadata(cluster, metadata(cluster), OWN))[0]["replicas"] == [2, 3, 4]
 
 
-def test_everybody_hears_who_leads_and_which_replicas_are_away(cluster: Cluster) -> None:
-    """A broker that is shutting down is away already, and a replica in a failed log directory (isReplicaOnline)."""
+def test_update_metadata_contains_leaders_and_offline_replicas(cluster: Cluster) -> None:
+    """Offline are the replicas of a broker in controlled shutdown, and those in a failed log directory (isReplicaOnline)."""
     apply(cluster, ControlledShutdownStarted(3))
     apply(cluster, OfflineReplicasObserved(2, (TopicPartition("orders", 1),), ()))
     body = update_metadata(cluster, metadata(cluster, "orders-1"), OWN)
@@ -152,8 +157,8 @@ def test_everybody_hears_who_leads_and_which_replicas_are_away(cluster: Cluster)
     assert [live["id"] for live in body["live_brokers"]] == [1, 2, 3, 4, 1000]
 
 
-def test_topics_that_are_being_deleted_are_told_with_a_leader_of_minus_two(cluster: Cluster) -> None:
-    """LeaderAndIsr.LeaderDuringDelete: clients then see no such topic."""
+def test_topics_under_deletion_have_leader_minus_two(cluster: Cluster) -> None:
+    """LeaderAndIsr.LeaderDuringDelete: brokers then hide the topic from clients."""
     body = update_metadata(cluster, metadata(cluster, deleting=True), OWN)
 
     assert {state["leader"] for state in partitions(body).values()} == {LEADER_DURING_DELETE}
@@ -161,7 +166,7 @@ def test_topics_that_are_being_deleted_are_told_with_a_leader_of_minus_two(clust
 
 
 def test_the_controller_is_listed_on_each_of_its_listeners(cluster: Cluster) -> None:
-    """Protocol notes, Z20 and Z24: that is how brokers and clients find it."""
+    """Protocol notes, Z20 and Z24: brokers and clients find it this way."""
     *_, own = update_metadata(cluster, metadata(cluster), OWN)["live_brokers"]
     first = update_metadata(cluster, metadata(cluster), OWN)["live_brokers"][0]
 
@@ -180,16 +185,16 @@ def test_the_controller_is_listed_on_each_of_its_listeners(cluster: Cluster) -> 
     ("racks", "own_rack", "expected"),
     [
         pytest.param([None, None], None, None, id="no racks"),
-        pytest.param([None, None], "a", None, id="a rack of ours alone would stop auto-creation"),
-        pytest.param(["b", "c"], None, "b", id="that of the broker with the lowest id"),
-        pytest.param(["b", "c"], "a", "a", id="ours where brokers have some"),
-        pytest.param([None, "c"], None, "c", id="some have one"),
+        pytest.param([None, None], "a", None, id="a rack only of the controller would prevent auto-creation"),
+        pytest.param(["b", "c"], None, "b", id="the rack of the broker with the lowest id"),
+        pytest.param(["b", "c"], "a", "a", id="the configured rack if brokers have racks"),
+        pytest.param([None, "c"], None, "c", id="only some brokers have a rack"),
     ],
 )
-def test_the_controller_has_a_rack_where_the_brokers_have_racks(
+def test_the_controller_has_a_rack_if_the_brokers_have_racks(
     racks: list[str | None], own_rack: str | None, expected: str | None
 ) -> None:
-    """AdminUtils: "Not all brokers have rack information" where only some of all that are listed have one."""
+    """AdminUtils: "Not all brokers have rack information" if only some of the listed brokers have a rack."""
     cluster = cluster_of(*(broker(number + 1, rack) for number, rack in enumerate(racks)))
     own = OwnAddress(OWN.endpoints, "INTERNAL", own_rack)
 
@@ -197,13 +202,13 @@ def test_the_controller_has_a_rack_where_the_brokers_have_racks(
 
 
 def stop(*, delete: bool) -> SendStopReplica:
-    """Stop two partitions of one topic and one of another."""
+    """A StopReplica of two partitions of one topic and one of another."""
     names = (TopicPartition("orders", 0), TopicPartition("other", 5), TopicPartition("orders", 1))
     return SendStopReplica(3, names, (5, EPOCH_DURING_DELETE, 1), delete)
 
 
-def test_a_stop_replica_carries_an_epoch_for_each_partition(cluster: Cluster) -> None:
-    """A broker takes it under an epoch that is not below its own; -2 passes every check (EpochDuringDelete)."""
+def test_a_stop_replica_has_a_leader_epoch_for_each_partition(cluster: Cluster) -> None:
+    """A broker accepts a leader epoch that is not below its own; -2 passes every check (EpochDuringDelete)."""
     body = stop_replica(cluster, stop(delete=True))
 
     assert (body["controller_id"], body["controller_epoch"]) == (1000, 9)
@@ -216,8 +221,8 @@ def test_a_stop_replica_carries_an_epoch_for_each_partition(cluster: Cluster) ->
     ]
 
 
-def test_what_a_stop_replica_asks_to_delete_is_read_from_it(cluster: Cluster) -> None:
-    """The answer does not say what was asked."""
+def test_the_partitions_to_delete_are_read_from_the_request(cluster: Cluster) -> None:
+    """The answer does not contain them."""
     assert stopped_partitions(stop_replica(cluster, stop(delete=True))) == {
         TopicPartition("orders", 0): 5,
         TopicPartition("orders", 1): 1,
@@ -226,8 +231,8 @@ def test_what_a_stop_replica_asks_to_delete_is_read_from_it(cluster: Cluster) ->
     assert stopped_partitions(stop_replica(cluster, stop(delete=False))) == {}
 
 
-def test_rows_of_many_topics_in_any_order_are_told_topic_by_topic() -> None:
-    """In the order in which topics appear, and partitions within them: what the plain twin does, one by one."""
+def test_rows_in_any_order_are_grouped_by_topic() -> None:
+    """Topics in the order of their first occurrence, and partitions in order within them, as in the plain twin."""
     cluster = cluster_of(
         broker(1),
         broker(2),
@@ -240,30 +245,30 @@ def test_rows_of_many_topics_in_any_order_are_told_topic_by_topic() -> None:
     )
     rows = np.array([5, 3, 0, 4, 2, 1], dtype=np.int32)
 
-    told = leader_and_isr(cluster, SendLeaderAndIsr(1, rows, rows % 2 == 0), OWN)
+    body = leader_and_isr(cluster, SendLeaderAndIsr(1, rows, rows % 2 == 0), OWN)
     update_metadata(cluster, SendMetadata((1, 2), rows), OWN)
 
     expected = {"c": [0], "b": [0, 1], "a": [0, 2, 1]}
     assert {
         topic["topic_name"]: [state["partition_index"] for state in topic["partition_states"]]
-        for topic in told["topic_states"]
+        for topic in body["topic_states"]
     } == expected
 
 
-def test_no_rows_are_no_topics(cluster: Cluster) -> None:
-    """Who lives is told alone."""
+def test_update_metadata_without_rows_has_no_topics(cluster: Cluster) -> None:
+    """It contains only the live brokers."""
     nothing = np.zeros(0, dtype=np.int32)
 
     assert update_metadata(cluster, SendMetadata((1,), nothing), OWN)["topic_states"] == []
 
 
-def test_only_topics_that_are_no_more_are_never_told_again(cluster: Cluster) -> None:
-    """What a broker that lags must hear all the same."""
+def test_the_full_state_covers_all_but_deletions(cluster: Cluster) -> None:
+    """Requests that are kept when the full state replaces a queue."""
     state = metadata(cluster)
-    assert is_told_anew(requests.leader_and_isr(cluster, lead(cluster, 1), OWN))
-    assert is_told_anew(requests.update_metadata(cluster, state, OWN))
-    assert not is_told_anew(requests.update_metadata(cluster, metadata(cluster, deleting=True), OWN))
-    assert not is_told_anew(stop_replica(cluster, stop(delete=False)))
+    assert is_covered_by_full_update(requests.leader_and_isr(cluster, lead(cluster, 1), OWN))
+    assert is_covered_by_full_update(requests.update_metadata(cluster, state, OWN))
+    assert not is_covered_by_full_update(requests.update_metadata(cluster, metadata(cluster, deleting=True), OWN))
+    assert not is_covered_by_full_update(stop_replica(cluster, stop(delete=False)))
 
 
 @pytest.mark.parametrize(
@@ -275,8 +280,8 @@ def test_only_topics_that_are_no_more_are_never_told_again(cluster: Cluster) -> 
     ],
     ids=str,
 )
-def test_every_body_can_be_written_in_every_version_that_is_called(key: ApiKey, version: int) -> None:
-    """Protocol notes, Z36: ibp 2.6 takes LeaderAndIsr 4, UpdateMetadata 6 and StopReplica 3; moves, ids, racks and recovery are left out there."""
+def test_every_body_can_be_encoded_in_every_version_that_is_used(key: ApiKey, version: int) -> None:
+    """Protocol notes, Z36: ibp 2.6 takes LeaderAndIsr 4, UpdateMetadata 6 and StopReplica 3; moves, ids, racks and recovery are omitted there."""
     cluster = cluster_of(broker(1, "a"), broker(2, "b"), changes=MOVING)
     cluster.columns.recovering[:] = True
     bodies = {

@@ -1,4 +1,4 @@
-"""Fake brokers, the front over them, and clients of it; every test must leave no task behind."""
+"""Fake brokers, fronts and clients; no test may leave a task running."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,12 +13,12 @@ from tests.controller_core.shell.front.fakes import BROKER_RANGES, Client, FakeB
 
 
 @pytest.fixture(autouse=True)
-async def no_task_is_left() -> AsyncIterator[None]:
+async def no_remaining_tasks() -> AsyncIterator[None]:
     """Fail a test that leaves a task running; set up before and torn down after every other fixture."""
     yield
     await asyncio.sleep(0)
-    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    assert left == []
+    remaining = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert remaining == []
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ async def start_brokers() -> AsyncIterator[Callable[..., Awaitable[list[FakeBrok
 
 @pytest.fixture
 async def start_front() -> AsyncIterator[Callable[..., Awaitable[Front]]]:
-    """Start fronts over lists of brokers; a broker taken out of its list is no longer live."""
+    """Start fronts with lists of brokers; a broker that is removed from its list is no longer live."""
     fronts: list[Front] = []
 
     async def start(brokers: list[FakeBroker], handlers: dict[ApiKey, Any] | None = None, **options: Any) -> Front:
@@ -63,7 +63,7 @@ async def start_front() -> AsyncIterator[Callable[..., Awaitable[Front]]]:
 
 @pytest.fixture
 async def connect() -> AsyncIterator[Callable[..., Awaitable[Client]]]:
-    """Open clients of a front; closed after the test."""
+    """Connect clients to a front; closed after the test."""
     clients: list[Client] = []
 
     async def open_client(front: Front) -> Client:

@@ -1,4 +1,4 @@
-"""Fake brokers and a client for the front's tests: real sockets, real frames, answers that say who gave them."""
+"""Fake brokers and a client with real sockets and frames; the answers identify the broker."""
 
 import asyncio
 import struct
@@ -24,9 +24,9 @@ BROKER_RANGES: dict[int, tuple[int, int]] = {
 
 
 class FakeBroker:
-    """A broker that answers ApiVersions truly and everything else with its id and what it got.
+    """A broker that answers ApiVersions correctly and any other request with its id and the request.
 
-    `react`, when set, is asked first: it may hang, raise, or answer by itself.
+    `react`, if set, handles requests other than ApiVersions: it may hang, raise or answer.
     """
 
     def __init__(self, broker_id: int, ranges: Mapping[int, tuple[int, int]] = BROKER_RANGES) -> None:
@@ -45,30 +45,30 @@ class FakeBroker:
         return self
 
     async def close(self) -> None:
-        """Die: every connection breaks."""
+        """Close every connection."""
         if self._server is not None:
             await self._server.close(grace_ms=1)
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Port of the listening socket."""
         assert self._server is not None
         return self._server.port
 
     @property
     def connection_count(self) -> int:
-        """How many connections it has."""
+        """Number of open connections."""
         assert self._server is not None
         return self._server.connection_count
 
     @property
     def endpoint(self) -> BrokerEndpoint:
-        """Where it is found."""
+        """Endpoint of the broker."""
         return BrokerEndpoint(self.broker_id, "127.0.0.1", self.port)
 
     @property
     def relayed(self) -> list[bytes]:
-        """All it got but ApiVersions, without the correlation ids, which the relay replaces."""
+        """Received requests other than ApiVersions, without the correlation ids, which the relay replaces."""
         return [frame[:4] + frame[8:] for frame in self.frames if frame[:2] != struct.pack(">h", ApiKey.API_VERSIONS)]
 
     async def _handle(self, peer: Peer, frame: bytes) -> bytes | None:
@@ -87,7 +87,7 @@ class FakeBroker:
         return frame[4:8] + self.answer(frame)
 
     def answer(self, frame: bytes) -> bytes:
-        """What follows the correlation id in its usual answer."""
+        """Return the default answer after the correlation id."""
         return bytes([self.broker_id]) + frame[:4] + frame[8:]
 
 
@@ -108,20 +108,20 @@ class Client:
         (size,) = struct.unpack(">i", await self._reader.readexactly(4))
         return await self._reader.readexactly(size)
 
-    async def ask(self, frame: bytes) -> bytes:
-        """Write a frame and read the next."""
+    async def exchange(self, frame: bytes) -> bytes:
+        """Write a frame and read the next one."""
         await self.send(frame)
         return await self.read()
 
     async def call(self, key: ApiKey, version: int, body: Body) -> Body:
         """Send a request and read its response."""
-        frame = await self.ask(codec.encode_request(key, version, 7, "tests", body))
+        frame = await self.exchange(codec.encode_request(key, version, 7, "tests", body))
         correlation_id, answer = codec.decode_response(key, version, frame)
         assert correlation_id == 7
         return answer
 
     async def is_closed_by_server(self) -> bool:
-        """Wait for the end of the stream; False when a byte comes instead."""
+        """Wait for the end of the stream; False if a byte arrives instead."""
         try:
             return await self._reader.read(1) == b""
         except ConnectionError:
@@ -139,13 +139,13 @@ def request(key: int, version: int = 0, correlation_id: int = 1, payload: bytes 
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let everything else run until the condition holds; the test's own time-out ends a wait in vain."""
-    while not condition():  # noqa: ASYNC110  what is waited for is inside the tested code, which sets no event
+    """Wait for a condition; the time-out of the test limits the wait."""
+    while not condition():  # noqa: ASYNC110  the tested code sets no event
         await asyncio.sleep(0.001)
 
 
 def once(react: Callable[[], Awaitable[None]], broker: FakeBroker) -> Handler:
-    """React to the first request only; answer as usual afterwards."""
+    """Return a handler that calls `react` for the first request only."""
 
     async def handle(_peer: Peer, frame: bytes) -> bytes:
         broker.react = None

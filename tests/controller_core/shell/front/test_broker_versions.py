@@ -1,4 +1,4 @@
-"""Live brokers are asked for their versions once in their life, and a silent one holds nobody up for long."""
+"""API versions are read once per broker incarnation, and a hung broker delays clients only briefly."""
 
 import asyncio
 
@@ -12,51 +12,51 @@ from kafka_wire.net.server import serve
 from tests.controller_core.shell.front.fakes import BROKER_RANGES
 
 
-def _over(brokers) -> SharedVersions:
+def _versions_of(brokers) -> SharedVersions:
     return SharedVersions(lambda: [broker.endpoint for broker in brokers], client_id="tests")
 
 
-def _asked(broker) -> int:
-    """Count the connections by which it was asked."""
+def _request_count(broker) -> int:
+    """Count the connections for ApiVersions requests."""
     return len(broker.peers)
 
 
-async def test_each_broker_is_asked_once(start_brokers) -> None:
-    """Also when many clients come at the same moment."""
+async def test_each_broker_is_requested_once(start_brokers) -> None:
+    """Also when many clients connect at the same time."""
     brokers = await start_brokers(1, 2)
-    versions = _over(brokers)
+    versions = _versions_of(brokers)
     found = await asyncio.gather(*(versions.shared() for _ in range(10)))
     await versions.shared()
 
     assert [one.ranges[ApiKey.FETCH] for one in found] == [(0, 17)] * 10
-    assert [_asked(broker) for broker in brokers] == [1, 1]
+    assert [_request_count(broker) for broker in brokers] == [1, 1]
 
 
-async def test_a_mixed_cluster_offers_what_all_know(start_brokers) -> None:
+async def test_mixed_cluster_offers_the_common_versions(start_brokers) -> None:
     """During an upgrade a relayed request may reach the oldest broker."""
     [new] = await start_brokers(1)
     [old] = await start_brokers(2, ranges={ApiKey.API_VERSIONS: (0, 2), ApiKey.FETCH: (0, 11)})
-    versions = _over([new, old])
+    versions = _versions_of([new, old])
 
     assert (await versions.shared()).ranges == {ApiKey.FETCH: (0, 11), ApiKey.API_VERSIONS: (0, 2)}
 
 
-async def test_a_new_broker_is_asked_and_a_gone_one_forgotten(start_brokers) -> None:
-    """The answer follows the cluster; the brokers known already are not asked again."""
+async def test_new_broker_is_requested_and_stopped_one_dropped(start_brokers) -> None:
+    """The result follows the cluster; known brokers are not requested again."""
     brokers = await start_brokers(1)
     [old] = await start_brokers(2, ranges={ApiKey.API_VERSIONS: (0, 2), ApiKey.FETCH: (0, 11)})
-    versions = _over(brokers)
+    versions = _versions_of(brokers)
     assert (await versions.shared()).ranges[ApiKey.FETCH] == (0, 17)
     brokers.append(old)
     assert (await versions.shared()).ranges[ApiKey.FETCH] == (0, 11)
     brokers.remove(old)
 
     assert (await versions.shared()).ranges[ApiKey.FETCH] == (0, 17)
-    assert _asked(brokers[0]) == 1
+    assert _request_count(brokers[0]) == 1
 
 
-async def test_a_broker_in_its_next_life_is_asked_again(start_brokers) -> None:
-    """It may have come back with another version of Kafka; its epoch tells."""
+async def test_restarted_broker_is_requested_again(start_brokers) -> None:
+    """It may have another version of Kafka; its epoch differs."""
     [broker] = await start_brokers(1)
     epoch = 5
 
@@ -72,26 +72,26 @@ async def test_a_broker_in_its_next_life_is_asked_again(start_brokers) -> None:
     assert (await versions.shared()).ranges[ApiKey.FETCH] == (4, 18)
 
 
-async def test_a_broker_that_cannot_be_asked_is_left_out_for_a_while(start_brokers, caplog) -> None:
-    """It is named in the log once, and asked again later."""
+async def test_unreachable_broker_is_skipped_for_a_while(start_brokers, caplog) -> None:
+    """It is logged once, and requested again later."""
     brokers = await start_brokers(1, 2)
     port = brokers[1].port
     await brokers[1].close()
-    versions = _over(brokers)
+    versions = _versions_of(brokers)
     for _ in range(3):
         assert (await versions.shared()).ranges[ApiKey.FETCH] == (0, 17)
     assert len(caplog.records) == 1
-    assert caplog.records[0].broker_id == 2
+    assert caplog.records[0].broker == 2
     await brokers[1].start(port)
-    versions._ask_again = dict.fromkeys(versions._ask_again, 0.0)
+    versions._retry_at = dict.fromkeys(versions._retry_at, 0.0)
     await versions.shared()
 
-    assert _asked(brokers[1]) == 1
+    assert _request_count(brokers[1]) == 1
 
 
-async def test_a_silent_broker_holds_nobody_up_for_long(start_brokers, monkeypatch) -> None:
-    """A frozen process accepts connections and answers nothing."""
-    monkeypatch.setattr(broker_versions, "ASK_TIMEOUT_MS", 30)
+async def test_hung_broker_delays_clients_only_briefly(start_brokers, monkeypatch) -> None:
+    """A hung process accepts connections and answers nothing."""
+    monkeypatch.setattr(broker_versions, "REQUEST_TIMEOUT_MS", 30)
     [good] = await start_brokers(1)
     silent = await serve(lambda _peer, _frame: asyncio.Event().wait(), "127.0.0.1", 0)
     frozen = type(good.endpoint)(2, "127.0.0.1", silent.port)
@@ -101,10 +101,10 @@ async def test_a_silent_broker_holds_nobody_up_for_long(start_brokers, monkeypat
     await silent.close(grace_ms=1)
 
 
-async def test_with_no_live_broker_the_last_answer_stands(start_brokers) -> None:
-    """A client that connects in the worst moment must not conclude that Produce does not exist."""
+async def test_without_live_brokers_the_last_result_is_used(start_brokers) -> None:
+    """A client that connects at that time must not conclude that Produce does not exist."""
     brokers = await start_brokers(1)
-    versions = _over(brokers)
+    versions = _versions_of(brokers)
     assert versions.latest == NO_BROKER
     before = await versions.shared()
     brokers.clear()
@@ -113,9 +113,9 @@ async def test_with_no_live_broker_the_last_answer_stands(start_brokers) -> None
 
 
 @pytest.mark.parametrize("error_code", [-1, 31])
-async def test_a_broker_that_refuses_is_left_out(error_code, start_brokers) -> None:
-    """An error is no answer."""
+async def test_broker_with_an_error_response_is_skipped(error_code, start_brokers) -> None:
+    """Its response has no versions."""
     brokers = await start_brokers(1, 2)
     brokers[1].features = {"error_code": error_code}
 
-    assert (await _over(brokers).shared()).ranges[ApiKey.FETCH] == (0, 17)
+    assert (await _versions_of(brokers).shared()).ranges[ApiKey.FETCH] == (0, 17)

@@ -1,4 +1,4 @@
-"""Who answers what: the controller its own requests, a broker all others, and nobody what makes no sense."""
+"""Dispatch of requests: own requests to handlers, others to a broker, invalid requests close the connection."""
 
 import asyncio
 import random
@@ -18,57 +18,55 @@ from kafka_wire.net.server import CloseConnection, ServerLimits
 from tests.controller_core.shell.front.fakes import request
 
 
-class Own:
-    """A handler that keeps what it was asked, and answers a cluster id."""
+class OwnHandler:
+    """A handler that records requests and answers a cluster id."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[RequestContext, Body]] = []
+        self.requests: list[tuple[RequestContext, Body]] = []
 
     async def __call__(self, context: RequestContext, body: Body) -> Body:
-        self.asked.append((context, body))
-        return {"cluster_id": "ours"}
+        self.requests.append((context, body))
+        return {"cluster_id": "own"}
 
 
-async def test_own_requests_go_to_their_handler_with_their_context(start_brokers, start_front, connect) -> None:
-    """Decoded, with where it came from; no broker sees it."""
-    brokers, own = await start_brokers(1), Own()
+async def test_own_request_is_handled_with_its_context(start_brokers, start_front, connect) -> None:
+    """The body is decoded, and no broker receives the request."""
+    brokers, own = await start_brokers(1), OwnHandler()
     client = await connect(await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: own}))
     answer = await client.call(ApiKey.DESCRIBE_CLUSTER, 1, {"endpoint_type": 2})
-    [(context, body)] = own.asked
+    [(context, body)] = own.requests
 
-    assert answer["cluster_id"] == "ours"
+    assert answer["cluster_id"] == "own"
     assert context == RequestContext("CLIENT", "tests", "127.0.0.1", 7, 1)
     assert body["endpoint_type"] == 2
     assert brokers[0].relayed == []
 
 
-async def test_a_request_without_handler_is_relayed_even_if_we_could_serve_it(
-    start_brokers, start_front, connect
-) -> None:
+async def test_request_without_handler_is_relayed_even_if_it_is_served(start_brokers, start_front, connect) -> None:
     """The table of handlers decides."""
     brokers = await start_brokers(1)
     client = await connect(await start_front(brokers))
-    await client.ask(request(ApiKey.CREATE_TOPICS))
+    await client.exchange(request(ApiKey.CREATE_TOPICS))
 
     assert len(brokers[0].relayed) == 1
 
 
-async def test_a_handler_may_leave_a_request_to_a_broker(start_brokers, start_front, connect) -> None:
-    """Metadata of a topic that is to be created by a broker, say: the request goes on as it came."""
+async def test_handler_may_relay_a_request(start_brokers, start_front, connect) -> None:
+    """For example Metadata with a topic that a broker should create: the request is relayed unchanged."""
 
     async def leave(_context: RequestContext, _body: Body) -> Body:
-        raise RelayInstead("brokers know how")
+        raise RelayInstead("a broker answers")
 
     brokers = await start_brokers(1)
     client = await connect(await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: leave}))
     frame = codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 9, "tests", {})
 
-    assert frame[4:8] + brokers[0].answer(frame) == await client.ask(frame)
+    assert frame[4:8] + brokers[0].answer(frame) == await client.exchange(frame)
     assert brokers[0].relayed == [frame[:4] + frame[8:]]
 
 
-async def test_own_and_relayed_answers_keep_the_order_of_the_requests(start_brokers, start_front, connect) -> None:
-    """Whoever answers first."""
+async def test_own_and_relayed_answers_keep_the_order_of_requests(start_brokers, start_front, connect) -> None:
+    """Regardless of which answer is ready first."""
     gate = asyncio.Event()
 
     async def slow(_context: RequestContext, _body: Body) -> Body:
@@ -85,10 +83,12 @@ async def test_own_and_relayed_answers_keep_the_order_of_the_requests(start_brok
     assert [int.from_bytes((await client.read())[:4], "big") for _ in range(2)] == [11, 12]
 
 
-async def test_api_versions_offers_our_own_and_what_all_brokers_share(start_brokers, start_front, connect) -> None:
-    """Our range for what we own, theirs for the rest, nothing that servers say to each other."""
+async def test_api_versions_offers_own_and_common_versions(start_brokers, start_front, connect) -> None:
+    """Own ranges for own APIs, common ranges of brokers for others, and no requests between servers."""
     brokers = await start_brokers(1, 2)
-    client = await connect(await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: Own(), ApiKey.CREATE_TOPICS: Own()}))
+    client = await connect(
+        await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: OwnHandler(), ApiKey.CREATE_TOPICS: OwnHandler()})
+    )
     body = {"client_software_name": "tests", "client_software_version": "1"}
     answer = await client.call(ApiKey.API_VERSIONS, 3, body)
     found = {entry["api_key"]: (entry["min_version"], entry["max_version"]) for entry in answer["api_keys"]}
@@ -100,9 +100,9 @@ async def test_api_versions_offers_our_own_and_what_all_brokers_share(start_brok
     assert ApiKey.UPDATE_METADATA not in found
 
 
-async def test_what_native_brokers_do_not_serve_is_not_offered(start_front, connect) -> None:
-    """KIP-966: brokers in ZooKeeper mode do not serve DescribeTopicPartitions, and clients fall back to Metadata."""
-    own = {ApiKey.DESCRIBE_TOPIC_PARTITIONS: Own(), ApiKey.METADATA: Own()}
+async def test_apis_that_brokers_do_not_serve_are_not_offered(start_front, connect) -> None:
+    """KIP-966: brokers in ZooKeeper mode do not serve DescribeTopicPartitions, and clients use Metadata instead."""
+    own = {ApiKey.DESCRIBE_TOPIC_PARTITIONS: OwnHandler(), ApiKey.METADATA: OwnHandler()}
     client = await connect(await start_front([], own))
     body = {"client_software_name": "tests", "client_software_version": "1"}
     answer = await client.call(ApiKey.API_VERSIONS, 3, body)
@@ -111,11 +111,11 @@ async def test_what_native_brokers_do_not_serve_is_not_offered(start_front, conn
 
 
 @pytest.mark.parametrize("version", [5, 99, 32_767, -1])
-async def test_an_unknown_version_of_api_versions_is_answered_in_version_0(version, start_front, connect) -> None:
-    """KIP-511: the error and the versions of ApiVersions, for the client to ask again on the same connection."""
+async def test_unknown_version_of_api_versions_is_answered_in_version_0(version, start_front, connect) -> None:
+    """KIP-511: an error and the supported versions, so that the client can retry on the same connection."""
     client = await connect(await start_front([]))
     header = struct.pack(">hhih", ApiKey.API_VERSIONS, version, 7, -1)
-    frame = await client.ask(header + (b"\0what this version has" if version >= 3 else b""))
+    frame = await client.exchange(header + (b"\0what this version has" if version >= 3 else b""))
     _, answer = codec.decode_response(ApiKey.API_VERSIONS, 0, frame)
 
     assert answer["error_code"] == ErrorCode.UNSUPPORTED_VERSION
@@ -123,7 +123,7 @@ async def test_an_unknown_version_of_api_versions_is_answered_in_version_0(versi
     assert (await client.call(ApiKey.API_VERSIONS, 0, {}))["error_code"] == ErrorCode.NONE
 
 
-async def test_a_client_with_an_impossible_software_name_is_told_so(start_front, connect) -> None:
+async def test_invalid_client_software_name_is_refused(start_front, connect) -> None:
     """KIP-511: INVALID_REQUEST."""
     client = await connect(await start_front([]))
     answer = await client.call(ApiKey.API_VERSIONS, 3, {"client_software_name": "a b", "client_software_version": "1"})
@@ -131,9 +131,9 @@ async def test_a_client_with_an_impossible_software_name_is_told_so(start_front,
     assert (answer["error_code"], answer["api_keys"]) == (ErrorCode.INVALID_REQUEST, [])
 
 
-async def test_an_own_version_that_we_do_not_serve_is_refused_where_that_can_be_said(start_front, connect) -> None:
-    """DescribeCluster has an error code at its top; CreateTopics has none, so its connection ends as Kafka's would."""
-    front = await start_front([], {ApiKey.DESCRIBE_CLUSTER: Own(), ApiKey.CREATE_TOPICS: Own()})
+async def test_unserved_own_version_is_refused_if_the_response_has_an_error_code(start_front, connect) -> None:
+    """DescribeCluster has a top-level error code. CreateTopics has none, so its connection is closed, as in Kafka."""
+    front = await start_front([], {ApiKey.DESCRIBE_CLUSTER: OwnHandler(), ApiKey.CREATE_TOPICS: OwnHandler()})
     front._own = {**front._own, ApiKey.DESCRIBE_CLUSTER: (0, 0), ApiKey.CREATE_TOPICS: (2, 5)}
     client = await connect(front)
     answer = await client.call(ApiKey.DESCRIBE_CLUSTER, 1, {})
@@ -144,32 +144,32 @@ async def test_an_own_version_that_we_do_not_serve_is_refused_where_that_can_be_
 
 
 @pytest.mark.parametrize("version", [3, 99, -1])
-async def test_an_own_version_that_nobody_knows_ends_the_connection(version, start_front, connect) -> None:
-    """There is no shape for an answer."""
-    client = await connect(await start_front([], {ApiKey.DESCRIBE_CLUSTER: Own()}))
+async def test_unknown_own_version_closes_the_connection(version, start_front, connect) -> None:
+    """There is no format for an answer."""
+    client = await connect(await start_front([], {ApiKey.DESCRIBE_CLUSTER: OwnHandler()}))
     await client.send(request(ApiKey.DESCRIBE_CLUSTER, version))
 
     assert await client.is_closed_by_server()
 
 
-async def test_a_handler_that_breaks_costs_one_connection_and_one_line(start_front, connect, caplog) -> None:
-    """UNKNOWN_SERVER_ERROR, with its key and its traceback; others are answered as before."""
+async def test_failing_handler_closes_one_connection_and_is_logged_once(start_front, connect, caplog) -> None:
+    """UNKNOWN_SERVER_ERROR with the API and a traceback; other requests are answered."""
 
     async def broken(_context: RequestContext, _body: Body) -> Body:
         raise ZeroDivisionError
 
-    front = await start_front([], {ApiKey.CREATE_TOPICS: broken, ApiKey.DESCRIBE_CLUSTER: Own()})
+    front = await start_front([], {ApiKey.CREATE_TOPICS: broken, ApiKey.DESCRIBE_CLUSTER: OwnHandler()})
     client, other = await connect(front), await connect(front)
     await client.send(codec.encode_request(ApiKey.CREATE_TOPICS, 5, 1, None, {}))
 
     assert await client.is_closed_by_server()
-    assert (await other.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "ours"
+    assert (await other.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "own"
     [record] = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert ("CREATE_TOPICS", 5, ZeroDivisionError) == (record.api_key, record.api_version, record.exc_info[0])
+    assert (record.api, record.api_version, record.exc_info[0]) == ("CREATE_TOPICS", 5, ZeroDivisionError)
 
 
-async def test_a_handlers_answer_that_cannot_be_encoded_is_the_handlers_failure(start_front, connect, caplog) -> None:
-    """Not the client's: it must not be logged as a malformed request."""
+async def test_unencodable_answer_is_logged_as_an_error_of_the_handler(start_front, connect, caplog) -> None:
+    """It must not be logged as a malformed request of the client."""
 
     async def wrong(_context: RequestContext, _body: Body) -> Body:
         return {"no_such_field": 1}
@@ -181,8 +181,8 @@ async def test_a_handlers_answer_that_cannot_be_encoded_is_the_handlers_failure(
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
-async def test_a_handler_may_close_the_connection(start_front, connect, caplog) -> None:
-    """With its own reason, and no error."""
+async def test_handler_may_close_the_connection(start_front, connect, caplog) -> None:
+    """The reason is logged without an error."""
 
     async def refuse(_context: RequestContext, _body: Body) -> Body:
         raise CloseConnection("not now")
@@ -197,7 +197,7 @@ async def test_a_handler_may_close_the_connection(start_front, connect, caplog) 
 
 @pytest.mark.parametrize("key", [ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.ENVELOPE])
 async def test_requests_between_servers_are_never_relayed(key, start_brokers, start_front, connect) -> None:
-    """A stranger's StopReplica would reach the broker from the controller's own address."""
+    """A client's StopReplica would reach the broker from the controller's address."""
     brokers = await start_brokers(1)
     client = await connect(await start_front(brokers))
     await client.send(request(key))
@@ -222,26 +222,30 @@ async def test_requests_between_servers_are_never_relayed(key, start_brokers, st
         pytest.param(request(ApiKey.API_VERSIONS, 3), id="ApiVersions cut off"),
     ],
 )
-async def test_nonsense_ends_its_connection_and_reaches_no_broker(frame, start_brokers, start_front, connect) -> None:
-    """One client's nonsense is its own loss alone."""
+async def test_invalid_frame_closes_its_connection_and_reaches_no_broker(
+    frame, start_brokers, start_front, connect
+) -> None:
+    """Other connections are not affected."""
     brokers = await start_brokers(1)
-    front = await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: Own()})
+    front = await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: OwnHandler()})
     good, bad = await connect(front), await connect(front)
     await good.call(ApiKey.API_VERSIONS, 0, {})
     await bad.send(frame)
 
     assert await bad.is_closed_by_server()
     assert brokers[0].relayed == []
-    assert (await good.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "ours"
+    assert (await good.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "own"
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_random_frames_leave_the_front_as_it_was(seed, start_brokers, start_front, connect) -> None:
-    """Well framed noise, with real keys and versions in front of it, pipelined."""
+async def test_random_frames_do_not_affect_other_clients(seed, start_brokers, start_front, connect) -> None:
+    """Pipelined frames of random bytes with real keys and versions."""
     source = random.Random(seed)
     brokers = await start_brokers(1, 2)
     front = await start_front(
-        brokers, {ApiKey.DESCRIBE_CLUSTER: Own(), ApiKey.CREATE_TOPICS: Own()}, limits=ServerLimits(max_in_flight=4)
+        brokers,
+        {ApiKey.DESCRIBE_CLUSTER: OwnHandler(), ApiKey.CREATE_TOPICS: OwnHandler()},
+        limits=ServerLimits(max_in_flight=4),
     )
     for _ in range(40):
         client = await connect(front)
@@ -255,12 +259,12 @@ async def test_random_frames_leave_the_front_as_it_was(seed, start_brokers, star
             await client.close()
     client = await connect(front)
 
-    assert (await client.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "ours"
-    assert (await client.ask(request(ApiKey.LIST_GROUPS, 0, 5)))[3] == 5
+    assert (await client.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "own"
+    assert (await client.exchange(request(ApiKey.LIST_GROUPS, 0, 5)))[3] == 5
 
 
-def test_a_handler_without_versions_is_a_mistake() -> None:
-    """And ApiVersions is the front's own."""
+def test_handler_for_an_unserved_api_is_an_error() -> None:
+    """ApiVersions is answered by the front itself."""
     for key in (ApiKey.PRODUCE, ApiKey.API_VERSIONS):
-        with pytest.raises(ValueError, match="handlers are for requests"):
-            Front("CLIENT", {key: Own()}, list, served=SERVED)
+        with pytest.raises(ValueError, match="handlers must be for APIs"):
+            Front("CLIENT", {key: OwnHandler()}, list, served=SERVED)

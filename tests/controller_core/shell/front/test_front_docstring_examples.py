@@ -1,12 +1,12 @@
-"""Examples in docstrings are part of the specification; here they are run."""
+"""Examples in the docstrings of kafka_node.versions."""
 
 import doctest
 
 from kafka_node import versions
 
 
-def test_every_example_in_a_docstring_holds() -> None:
-    """Algorithms carry their worked example as a doctest."""
+def test_docstring_examples_are_correct() -> None:
+    """Doctests of the module."""
     result = doctest.testmod(versions)
 
     assert result.failed == 0

@@ -1,4 +1,4 @@
-"""A few seconds of the front's fuzzer; `make soak` runs it for minutes, with a bound on stalls that no test has."""
+"""A few seconds of the front's fuzzer; `make soak` runs it for minutes, with a limit for stalls."""
 
 import pytest
 
@@ -12,6 +12,6 @@ ANY_STALL_MS = float("inf")
 
 
 @pytest.mark.parametrize("mode", [OPEN, ADMITTED, REFUSED])
-def test_the_front_survives_mutated_requests(mode: str) -> None:
-    """The process answers on, no handler fails with what it did not expect, and memory stays within 8 times the largest frame."""
+def test_front_survives_mutated_requests(mode: str) -> None:
+    """The process keeps answering, no handler fails unexpectedly, and memory stays within 8 times the largest frame."""
     assert fuzz(20, SECONDS, (mode,), stall_ms=ANY_STALL_MS) is None

@@ -1,4 +1,4 @@
-"""The front with an authorizer: nothing is answered or passed on before its caller is judged."""
+"""The front with an authorizer: every request is authorized before it is answered or relayed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,20 +20,20 @@ StartFront = Callable[..., Awaitable[Front]]
 Connect = Callable[[Front], Awaitable[Client]]
 
 
-def open_to_all() -> object:
-    """A guard that has no ACL, and lets everybody do what none is for."""
+def allow_all() -> object:
+    """Return a guard without ACLs that allows everything without an ACL."""
     return guard_of(everyone=True)
 
 
 async def never(_context: RequestContext, _body: Body) -> Body:
-    """A handler that is not to be called."""
-    raise AssertionError("it was called")
+    """A handler that must not be called."""
+    raise AssertionError("the handler was called")
 
 
-async def test_a_relayed_request_is_judged_before_it_goes_on(
+async def test_unauthorized_request_is_not_relayed(
     start_brokers: StartBrokers, start_front: StartFront, connect: Connect
 ) -> None:
-    """Refused in its own shape; no broker sees it, and the connection serves on."""
+    """It is refused in the format of its response; the connection stays open."""
     brokers = await start_brokers(1)
     client = await connect(await start_front(brokers, guard=guard_of()))
     answer = await client.call(ApiKey.FIND_COORDINATOR, 4, {"key_type": 0, "coordinator_keys": ["g"]})
@@ -46,32 +46,32 @@ async def test_a_relayed_request_is_judged_before_it_goes_on(
     assert brokers[0].relayed == []
 
 
-async def test_a_relayed_request_that_is_allowed_goes_on_unchanged(
+async def test_authorized_request_is_relayed_unchanged(
     start_brokers: StartBrokers, start_front: StartFront, connect: Connect
 ) -> None:
     """Byte for byte, as without an authorizer."""
     brokers = await start_brokers(1)
-    client = await connect(await start_front(brokers, guard=open_to_all()))
+    client = await connect(await start_front(brokers, guard=allow_all()))
     frame = codec.encode_request(ApiKey.LIST_GROUPS, 4, 1, "tests", {})
 
-    assert frame[4:8] + brokers[0].answer(frame) == await client.ask(frame)
+    assert frame[4:8] + brokers[0].answer(frame) == await client.exchange(frame)
 
 
-async def test_an_own_request_is_judged_before_its_handler(start_front: StartFront, connect: Connect) -> None:
-    """A stranger's ControlledShutdown takes nobody's leaderships."""
+async def test_unauthorized_own_request_does_not_reach_its_handler(start_front: StartFront, connect: Connect) -> None:
+    """An unauthorized ControlledShutdown moves no leaderships."""
     client = await connect(await start_front([], {ApiKey.CONTROLLED_SHUTDOWN: never}, guard=guard_of()))
     answer = await client.call(ApiKey.CONTROLLED_SHUTDOWN, 3, {"broker_id": 1})
 
     assert answer["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
-async def test_a_handler_that_passes_a_request_on_does_so_for_who_may_ask(
+async def test_handler_does_not_relay_an_unauthorized_request(
     start_brokers: StartBrokers, start_front: StartFront, connect: Connect
 ) -> None:
-    """DescribeConfigs about a topic: a broker answers, for our own name."""
+    """DescribeConfigs of a topic: a broker would answer it for the controller's principal."""
 
     async def relay(_context: RequestContext, _body: Body) -> Body:
-        raise RelayInstead("a broker knows")
+        raise RelayInstead("a broker answers")
 
     brokers = await start_brokers(1)
     client = await connect(await start_front(brokers, {ApiKey.DESCRIBE_CONFIGS: relay}, guard=guard_of()))
@@ -82,10 +82,10 @@ async def test_a_handler_that_passes_a_request_on_does_so_for_who_may_ask(
     assert brokers[0].relayed == []
 
 
-async def test_what_cannot_be_judged_or_refused_ends_the_connection(
+async def test_request_that_cannot_be_authorized_or_refused_closes_the_connection(
     start_brokers: StartBrokers, start_front: StartFront, connect: Connect
 ) -> None:
-    """A body that is none, and Produce without an answer."""
+    """A malformed body, and Produce without a response."""
     brokers = await start_brokers(1)
     front = await start_front(brokers, guard=guard_of())
     garbage, silent = await connect(front), await connect(front)
@@ -97,8 +97,8 @@ async def test_what_cannot_be_judged_or_refused_ends_the_connection(
     assert brokers[0].relayed == []
 
 
-async def test_who_has_proven_nothing_is_anonymous(start_front: StartFront, connect: Connect) -> None:
-    """KafkaPrincipal.ANONYMOUS; ACLs may name it."""
+async def test_unauthenticated_client_is_anonymous(start_front: StartFront, connect: Connect) -> None:
+    """KafkaPrincipal.ANONYMOUS, which ACLs may contain."""
     seen: asyncio.Queue[str] = asyncio.Queue()
 
     async def shutdown(context: RequestContext, _body: Body) -> Body:
@@ -109,6 +109,6 @@ async def test_who_has_proven_nothing_is_anonymous(start_front: StartFront, conn
     refusing = await connect(await start_front([], {ApiKey.CONTROLLED_SHUTDOWN: shutdown}, guard=guard))
     answer = await refusing.call(ApiKey.CONTROLLED_SHUTDOWN, 3, {"broker_id": 1})
     assert answer["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    allowing = await connect(await start_front([], {ApiKey.CONTROLLED_SHUTDOWN: shutdown}, guard=open_to_all()))
+    allowing = await connect(await start_front([], {ApiKey.CONTROLLED_SHUTDOWN: shutdown}, guard=allow_all()))
     await allowing.call(ApiKey.CONTROLLED_SHUTDOWN, 3, {"broker_id": 1})
     assert seen.get_nowait() == ANONYMOUS

@@ -1,4 +1,4 @@
-"""The front over real brokers: clients that see it as a broker and as the controller work through it."""
+"""The front with real brokers: it is listed as a broker and as the controller, and clients work through it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -31,7 +31,7 @@ def _endpoint(broker: KafkaBroker) -> BrokerEndpoint:
 
 
 class Advertised:
-    """A front that stands in every Metadata answer as broker 1000, and as the controller."""
+    """A front that every Metadata response lists as broker 1000 and as the controller."""
 
     def __init__(self, live: list[BrokerEndpoint]) -> None:
         self.live = live
@@ -47,28 +47,28 @@ class Advertised:
         return self
 
     async def close(self) -> None:
-        """Close what was opened."""
+        """Close the front and the broker connection."""
         await self.front.close()
         await self._node.close()
 
     @property
     def bootstrap(self) -> str:
-        """Its address."""
+        """Address of the front."""
         return f"127.0.0.1:{self.front.port}"
 
     async def connect(self) -> Connection:
-        """Open a connection to it."""
+        """Open a connection to the front."""
         return await Connection.open("127.0.0.1", self.front.port, client_id="tests")
 
     async def _metadata(self, context: RequestContext, body: Body) -> Body:
         answer = await self._node.call(ApiKey.METADATA, body, version=context.api_version)
-        myself = {"node_id": CONTROLLER_ID, "host": "127.0.0.1", "port": self.front.port, "rack": None}
-        return {**answer, "brokers": [*answer["brokers"], myself], "controller_id": CONTROLLER_ID}
+        node = {"node_id": CONTROLLER_ID, "host": "127.0.0.1", "port": self.front.port, "rack": None}
+        return {**answer, "brokers": [*answer["brokers"], node], "controller_id": CONTROLLER_ID}
 
 
 @pytest.fixture
 async def advertise() -> AsyncIterator[Callable[[list[KafkaBroker]], Awaitable[Advertised]]]:
-    """Start fronts over these brokers as the live ones; closed after the test."""
+    """Start fronts with these brokers as the live ones; closed after the test."""
     started: list[Advertised] = []
 
     async def start(brokers: list[KafkaBroker]) -> Advertised:
@@ -80,16 +80,16 @@ async def advertise() -> AsyncIterator[Callable[[list[KafkaBroker]], Awaitable[A
         await one.close()
 
 
-async def test_the_offered_versions_are_the_brokers_own(kafka_cluster: KafkaCluster, advertise) -> None:
-    """Minus what servers say to each other; Metadata is ours here, in the versions of the same Kafka."""
+async def test_offered_versions_are_those_of_the_brokers(kafka_cluster: KafkaCluster, advertise) -> None:
+    """Without requests between servers; the front answers Metadata in the versions of the same Kafka."""
     broker = kafka_cluster.broker(1)
     direct = await Connection.open("127.0.0.1", broker.ports[CLIENT], client_id="tests")
     relayed = await (await advertise(list(kafka_cluster.brokers.values()))).connect()
-    theirs, ours = await direct.api_versions(), await relayed.api_versions()
+    offered_by_broker, offered_by_front = await direct.api_versions(), await relayed.api_versions()
     await direct.close()
     await relayed.close()
 
-    assert {key: at for key, at in theirs.items() if key not in BETWEEN_SERVERS} == ours
+    assert {key: at for key, at in offered_by_broker.items() if key not in BETWEEN_SERVERS} == offered_by_front
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ async def test_the_offered_versions_are_the_brokers_own(kafka_cluster: KafkaClus
     ],
     ids=lambda value: value.name if isinstance(value, ApiKey) else "",
 )
-async def test_an_answer_is_the_brokers_own(kafka_cluster: KafkaCluster, advertise, key, body) -> None:
-    """Asked directly and through the front."""
+async def test_relayed_answer_equals_the_direct_answer(kafka_cluster: KafkaCluster, advertise, key, body) -> None:
+    """The same call to the broker and through the front."""
     broker = kafka_cluster.broker(1)
     direct = await Connection.open("127.0.0.1", broker.ports[CLIENT], client_id="tests")
     relayed = await (await advertise([broker])).connect()
@@ -117,7 +117,7 @@ async def test_an_answer_is_the_brokers_own(kafka_cluster: KafkaCluster, adverti
 
 
 def _steady(answer: Body) -> Body:
-    """Leave out how full the disk is at the moment."""
+    """Remove the disk usage, which changes between calls."""
     folders = [
         {**one, "total_bytes": 0, "usable_bytes": 0} if "usable_bytes" in one else one
         for one in answer.get("results", [])
@@ -125,8 +125,8 @@ def _steady(answer: Body) -> Body:
     return {**answer, "results": folders}
 
 
-async def test_the_brokers_silence_on_acks_0_holds_nothing_up(kafka_cluster: KafkaCluster, advertise) -> None:
-    """A real broker answers nothing to Produce with acks=0, and the next request as ever."""
+async def test_produce_with_acks_0_does_not_delay_later_requests(kafka_cluster: KafkaCluster, advertise) -> None:
+    """A real broker does not answer Produce with acks=0, but it answers the next request."""
     connection = await (await advertise([kafka_cluster.broker(1)])).connect()
     produce = {"acks": 0, "timeout_ms": 1_000, "topic_data": []}
     await connection.send_raw(codec.encode_request(ApiKey.PRODUCE, 9, 0, "tests", produce))
@@ -137,7 +137,7 @@ async def test_the_brokers_silence_on_acks_0_holds_nothing_up(kafka_cluster: Kaf
 
 
 async def test_an_admin_client_manages_topics_through_the_front(kafka_cluster: KafkaCluster, advertise) -> None:
-    """It asks the controller, which is the front; the live broker here is Kafka's own controller, so it is obeyed."""
+    """The client uses the controller, which is the front; the live broker behind it is Kafka's active controller."""
     controller_id = kafka_cluster.controller_id()
     assert controller_id is not None
     over = await advertise([kafka_cluster.broker(controller_id)])
@@ -154,10 +154,8 @@ async def test_an_admin_client_manages_topics_through_the_front(kafka_cluster: K
     assert "PartitionCount: 2" in shown.stdout, shown.stderr
 
 
-async def test_idempotent_producers_and_groups_work_while_they_see_the_front(
-    kafka_cluster: KafkaCluster, advertise
-) -> None:
-    """Clients such as aiokafka ask any node they see for a producer id or a coordinator; ours has every answer."""
+async def test_idempotent_producers_and_groups_work_through_the_front(kafka_cluster: KafkaCluster, advertise) -> None:
+    """Clients such as aiokafka send requests for producer ids and coordinators to any listed node."""
     over = await advertise(list(kafka_cluster.brokers.values()))
     topic, sent = "seen-by-all", [b"%d" % number for number in range(200)]
     async with AIOKafkaProducer(bootstrap_servers=over.bootstrap, enable_idempotence=True, acks="all") as producer:
@@ -175,8 +173,8 @@ async def test_idempotent_producers_and_groups_work_while_they_see_the_front(
     assert sent == sorted(received, key=int)
 
 
-async def test_reads_go_on_when_the_broker_behind_them_is_killed(advertise) -> None:
-    """Kill -9 of the client's broker, under a stream of reads: not one fails."""
+async def test_read_requests_succeed_while_their_broker_is_killed(advertise) -> None:
+    """SIGKILL of the client's broker during a stream of read requests: none fails."""
     with new_kafka_cluster((1, 2)) as cluster:
         over = await advertise(list(cluster.brokers.values()))
         connection = await over.connect()

@@ -1,4 +1,4 @@
-"""What one request may cost the front: its frame, its elements, and what is decoded before its sender is judged."""
+"""Limits of one request: its frame, its elements, and the part that is decoded before authorization."""
 
 import asyncio
 import struct
@@ -37,7 +37,7 @@ MEMBERS = [{"broker_id": broker, "broker_epoch": -1} for broker in (1, 2, 3)]
 
 
 class Echo:
-    """A handler that answers each named topic, and keeps what it was given."""
+    """A handler that answers each named topic and records the bodies."""
 
     def __init__(self, failing_from: int = 1 << 30, relaying: bool = False) -> None:
         self.bodies: list[Body] = []
@@ -46,12 +46,12 @@ class Echo:
         self.relaying = relaying
 
     async def __call__(self, _: RequestContext, body: Body) -> Body:
-        """Answer."""
+        """Return the answer."""
         self.bodies.append(body)
         if len(self.bodies) == 2:
             self.called_twice.set()
         if self.relaying:
-            raise RelayInstead("a broker knows")
+            raise RelayInstead("a broker answers")
         if len(self.bodies) > self.failing_from:
             return {"error_code": ErrorCode.NOT_CONTROLLER, "topics": []}
         return {"topics": [_answered(topic) for topic in body["topics"]]}
@@ -63,20 +63,20 @@ def _answered(topic: Body) -> Body:
     return {"partitions": [{"partition_index": one["partition_index"]} for one in topic["partitions"]]}
 
 
-async def announced(client: Client, size: int, key: int, version: int = 0) -> None:
-    """Write a frame's size and the beginning of its header, and no more."""
+async def send_beginning(client: Client, size: int, key: int, version: int = 0) -> None:
+    """Write only the size of a frame and the beginning of its header."""
     client.writer.write(struct.pack(">ihh", size, key, version))
     await client.writer.drain()
 
 
 @pytest.mark.parametrize("key", sorted(SERVED))
-async def test_a_request_over_its_apis_limit_is_closed_before_its_body_comes(
+async def test_request_over_the_limit_of_its_api_is_closed_before_its_body(
     key: ApiKey, start_front: StartFront, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Kafka closes a connection at a size that it does not take (InvalidReceiveException); here the size depends on the API."""
+    """Kafka closes a connection with a larger frame than its limit (InvalidReceiveException); here the limit depends on the API."""
     front = await start_front([], dict.fromkeys(SERVED.keys() - {ApiKey.API_VERSIONS}, Echo()))
     client = await connect(front)
-    await announced(client, own_bytes(key) + 1, key)
+    await send_beginning(client, own_bytes(key) + 1, key)
 
     assert await client.is_closed_by_server()
     assert f"API key {int(key)}" in caplog.text
@@ -84,20 +84,20 @@ async def test_a_request_over_its_apis_limit_is_closed_before_its_body_comes(
 
 
 @pytest.mark.parametrize("key", [ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA, ApiKey.VOTE, 9_999, -5])
-async def test_a_request_that_is_refused_anyway_is_not_buffered(
+async def test_request_that_will_be_refused_is_not_buffered(
     key: int, start_front: StartFront, connect: Connect
 ) -> None:
-    """A command between servers, or an unknown API."""
+    """A request between servers, or an unknown API."""
     client = await connect(await start_front([]))
-    await announced(client, SMALL_BYTES + 1, key)
+    await send_beginning(client, SMALL_BYTES + 1, key)
 
     assert await client.is_closed_by_server()
 
 
-async def test_a_large_produce_is_relayed_unchanged(
+async def test_large_produce_is_relayed_unchanged(
     start_brokers: StartBrokers, start_front: StartFront, connect: Connect
 ) -> None:
-    """Kafka's own limit holds for it (socket.request.max.bytes); it is written to the broker in pieces."""
+    """Kafka's limit applies (socket.request.max.bytes); the frame is written to the broker in pieces."""
     brokers = await start_brokers(1)
     received: list[bytes] = []
 
@@ -113,24 +113,26 @@ async def test_a_large_produce_is_relayed_unchanged(
         body = {"acks": 1, "topic_data": [{"name": "a", "partition_data": [{"index": 0, "records": records}]}]}
         frame = codec.encode_request(ApiKey.PRODUCE, 9, 5, "tests", body)
 
-        assert await client.ask(frame) == frame[4:8] + b"done"
+        assert await client.exchange(frame) == frame[4:8] + b"done"
         assert received.pop()[8:] == frame[8:]
 
 
 @pytest.mark.parametrize("version", [0, 3])
-async def test_who_may_not_alter_partitions_is_refused_before_the_body_is_decoded(
+async def test_unauthorized_alter_partition_is_refused_before_decoding(
     version: int, start_front: StartFront, connect: Connect
 ) -> None:
-    """KafkaApis.handleAlterPartitionRequest needs ClusterAction, whatever the body says; so a body of garbage is not looked at."""
+    """KafkaApis.handleAlterPartitionRequest requires ClusterAction for any body, so an invalid body is not decoded."""
     client = await connect(await start_front([], {ApiKey.ALTER_PARTITION: Echo()}, guard=guard_of()))
     frame = codec.encode_request(ApiKey.ALTER_PARTITION, version, 7, "tests", b"") + GARBAGE
-    _, answer = codec.decode_response(ApiKey.ALTER_PARTITION, version, await client.ask(frame))
+    _, answer = codec.decode_response(ApiKey.ALTER_PARTITION, version, await client.exchange(frame))
 
     assert answer["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
-async def test_garbage_of_who_may_closes_the_connection(start_front: StartFront, connect: Connect) -> None:
-    """The other side of it: an admin's malformed request is one (InvalidRequestException)."""
+async def test_authorized_request_with_invalid_body_closes_the_connection(
+    start_front: StartFront, connect: Connect
+) -> None:
+    """As in Kafka (InvalidRequestException)."""
     handler = Echo()
     client = await connect(await start_front([], {ApiKey.ALTER_PARTITION: handler}, guard=guard_of(everyone=True)))
     await client.send(codec.encode_request(ApiKey.ALTER_PARTITION, 3, 7, "tests", b"") + GARBAGE)
@@ -139,7 +141,7 @@ async def test_garbage_of_who_may_closes_the_connection(start_front: StartFront,
     assert handler.bodies == []
 
 
-async def test_all_isr_changes_of_a_broker_pass_in_slices(start_front: StartFront, connect: Connect) -> None:
+async def test_all_isr_changes_of_a_broker_are_processed_in_slices(start_front: StartFront, connect: Connect) -> None:
     """A broker sends its pending changes in one request (DefaultAlterPartitionManager): 100,000 partitions here, 5.4 MB."""
     handler = Echo()
     client = await connect(await start_front([], {ApiKey.ALTER_PARTITION: handler}))
@@ -148,17 +150,17 @@ async def test_all_isr_changes_of_a_broker_pass_in_slices(start_front: StartFron
     ]
     body = {"broker_id": 1, "broker_epoch": 9, "topics": [{"partitions": partitions}] * 200}
     answer = await client.call(ApiKey.ALTER_PARTITION, 3, body)
-    asked = [one for each in handler.bodies for topic in each["topics"] for one in topic["partitions"]]
+    requested = [one for each in handler.bodies for topic in each["topics"] for one in topic["partitions"]]
     answered = [one["partition_index"] for topic in answer["topics"] for one in topic["partitions"]]
 
     assert answered == [*range(500)] * 200
-    assert [one["partition_epoch"] for one in asked] == answered
+    assert [one["partition_epoch"] for one in requested] == answered
     assert max(len(topic["partitions"]) for each in handler.bodies for topic in each["topics"]) <= SLICE_ELEMENTS
     assert {each["broker_epoch"] for each in handler.bodies} == {9}
 
 
-async def test_an_error_at_the_top_ends_a_sliced_request(start_front: StartFront, connect: Connect) -> None:
-    """A broker asks the next controller for all of it when the answer says NOT_CONTROLLER, whatever was done before."""
+async def test_top_level_error_ends_a_sliced_request(start_front: StartFront, connect: Connect) -> None:
+    """After NOT_CONTROLLER a broker sends the complete request to the next controller."""
     handler = Echo(failing_from=3)
     client = await connect(await start_front([], {ApiKey.ALTER_PARTITION: handler}))
     body = {"topics": [{"partitions": [{"partition_index": number} for number in range(20_000)]}]}
@@ -168,22 +170,22 @@ async def test_an_error_at_the_top_ends_a_sliced_request(start_front: StartFront
     assert len(handler.bodies) < 20
 
 
-async def test_a_sliced_request_that_a_broker_is_to_answer_is_relayed_whole(
+async def test_sliced_request_is_relayed_as_a_whole(
     start_brokers: StartBrokers, start_front: StartFront, connect: Connect
 ) -> None:
-    """Metadata that may create topics goes to a broker, byte for byte."""
+    """Metadata with automatic creation of topics goes to a broker, byte for byte."""
     brokers = await start_brokers(1)
     client = await connect(await start_front(brokers, {ApiKey.METADATA: Echo(relaying=True)}))
     body = {"topics": [{"name": f"t{number}"} for number in range(2_000)], "allow_auto_topic_creation": True}
     frame = codec.encode_request(ApiKey.METADATA, 4, 7, "tests", body)
 
-    assert await client.ask(frame) == frame[4:8] + brokers[0].answer(frame)
+    assert await client.exchange(frame) == frame[4:8] + brokers[0].answer(frame)
 
 
-async def test_a_request_that_an_authorizer_judged_in_part_is_not_relayed(
+async def test_partly_authorized_request_is_not_relayed(
     start_brokers: StartBrokers, start_front: StartFront, connect: Connect
 ) -> None:
-    """A broker answers with the controller's rights, and later slices may name topics that the caller may not describe."""
+    """A broker answers with the controller's rights, and later slices may contain topics that the caller may not describe."""
     handler = Echo(relaying=True)
     front = await start_front(await start_brokers(1), {ApiKey.METADATA: handler}, guard=guard_of())
     client = await connect(front)
@@ -198,45 +200,43 @@ async def test_a_request_that_an_authorizer_judged_in_part_is_not_relayed(
 
 
 @pytest.mark.parametrize("version", [4, 8, 9, 12])
-async def test_encoded_answers_to_slices_become_one_response(
-    start_front: StartFront, connect: Connect, version: int
-) -> None:
+async def test_encoded_answers_of_slices_are_joined(start_front: StartFront, connect: Connect, version: int) -> None:
     """Metadata of many names: topics in the order of their names, known and unknown, from the real handler."""
     active = active_with(broker(1), broker(2))
     add_topics(active, 2 * SLICE_ELEMENTS)
     known = [f"topic-{number}" for number in range(2 * SLICE_ELEMENTS)]
-    asked = [*known, "unknown"]
+    requested = [*known, "unknown"]
     client = await connect(await start_front([], handlers(lambda: active)))
     answer = await client.call(
-        ApiKey.METADATA, version, {"topics": [{"name": name} for name in asked], "allow_auto_topic_creation": False}
+        ApiKey.METADATA, version, {"topics": [{"name": name} for name in requested], "allow_auto_topic_creation": False}
     )
 
     found = {topic["name"]: topic for topic in answer["topics"]}
-    assert [topic["name"] for topic in answer["topics"]] == asked
+    assert [topic["name"] for topic in answer["topics"]] == requested
     assert {node["node_id"] for node in answer["brokers"]} >= {1, 2}
     assert {found[name]["error_code"] for name in known} == {ErrorCode.NONE}
     assert found["unknown"]["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 async def test_producers_of_many_partitions_are_described_in_slices(start_front: StartFront, connect: Connect) -> None:
-    """KIP-664: an answer has far more for each partition than the 4 bytes that ask for it."""
+    """KIP-664: the answer for a partition is much larger than the 4 bytes of its request."""
     active = active_with(broker(1), broker(2))
     add_topics(active, 1)
     partitions = list(range(4 * SLICE_ELEMENTS))
     bodies: list[Body] = []
     served = handlers(lambda: active)
 
-    async def noted(context: RequestContext, body: Body) -> Body:
+    async def recorded(context: RequestContext, body: Body) -> Body:
         bodies.append(body)
         answer: Body = await served[ApiKey.DESCRIBE_PRODUCERS](context, body)  # type: ignore[assignment]
         return answer
 
-    client = await connect(await start_front([], {**served, ApiKey.DESCRIBE_PRODUCERS: noted}))
-    asked = {"topics": [{"name": name, "partition_indexes": partitions} for name in ("topic-0", "unknown")]}
-    answer = await client.call(ApiKey.DESCRIBE_PRODUCERS, 0, asked)
+    client = await connect(await start_front([], {**served, ApiKey.DESCRIBE_PRODUCERS: recorded}))
+    requested = {"topics": [{"name": name, "partition_indexes": partitions} for name in ("topic-0", "unknown")]}
+    answer = await client.call(ApiKey.DESCRIBE_PRODUCERS, 0, requested)
 
     found: dict[str, list[int]] = {"topic-0": [], "unknown": []}
-    for topic in answer["topics"]:  # the topic is named once in each slice
+    for topic in answer["topics"]:  # each slice contains the name of the topic
         found[topic["name"]] += [one["partition_index"] for one in topic["partitions"]]
     assert found == {"topic-0": partitions, "unknown": partitions}
     assert max(len(topic["partition_indexes"]) for body in bodies for topic in body["topics"]) <= SLICE_ELEMENTS
@@ -244,10 +244,10 @@ async def test_producers_of_many_partitions_are_described_in_slices(start_front:
 
 
 @pytest.mark.parametrize(("partitions", "is_answered"), [(9_000, True), (90_000, False)])
-async def test_log_directories_of_too_many_replicas_are_not_decoded(
+async def test_request_for_log_directories_of_too_many_replicas_is_closed(
     partitions: int, is_answered: bool, start_front: StartFront, connect: Connect
 ) -> None:
-    """KIP-113: this node has no log directory, so no honest request is about many of its replicas."""
+    """KIP-113: this node has no log directories, so no legitimate request has many replicas."""
     client = await connect(await start_front([], handlers(lambda: None)))
     topics = [{"name": "t", "partitions": list(range(partitions))}]
     frame = codec.encode_request(
@@ -267,40 +267,38 @@ def add_topics(active: FakeActive, count: int) -> None:
     active.cluster.columns.leader[rows] = 1
 
 
-async def test_brokers_do_not_wait_for_the_slices_of_clients(start_front: StartFront, connect: Connect) -> None:
-    """KIP-497: with 2,000 requests of clients in flight an AlterPartition waited minutes for its turn to be decoded."""
+async def test_slices_of_brokers_do_not_wait_for_slices_of_clients(start_front: StartFront, connect: Connect) -> None:
+    """KIP-497: with 2,000 requests of clients in flight an AlterPartition waited minutes for its decoding."""
     front = await start_front([], {ApiKey.METADATA: Echo(), ApiKey.ALTER_PARTITION: Echo()})
-    client, of_broker = await connect(front), await connect(front)
-    async with front._sliced[False]._turn:  # as while a client's slice is decoded, with many more in the queue
+    client, broker_client = await connect(front), await connect(front)
+    async with front._sliced[
+        False
+    ]._coding_lock:  # the state while a client's slice is decoded and many more are queued
         await client.send(codec.encode_request(ApiKey.METADATA, 4, 7, "tests", {"topics": [{"name": "a"}]}))
         body = {"topics": [{"partitions": [{"partition_index": 0}]}]}
-        answer = await of_broker.call(ApiKey.ALTER_PARTITION, 3, body)
+        answer = await broker_client.call(ApiKey.ALTER_PARTITION, 3, body)
 
     assert [topic["partitions"][0]["partition_index"] for topic in answer["topics"]] == [0]
     await client.read()
 
 
-async def test_other_requests_are_answered_between_the_slices_of_a_large_one(
-    start_front: StartFront, connect: Connect
-) -> None:
-    """A small request of another client need not wait for a large one's end."""
+async def test_other_requests_are_answered_between_slices(start_front: StartFront, connect: Connect) -> None:
+    """A small request of another client does not wait for the end of a large one."""
     handler = Echo()
     front = await start_front([], {ApiKey.METADATA: handler})
     large, small = await connect(front), await connect(front)
     body = {"topics": [{"name": f"t{number}"} for number in range(100_000)]}
-    under_way = asyncio.create_task(large.call(ApiKey.METADATA, 4, body))
+    large_call = asyncio.create_task(large.call(ApiKey.METADATA, 4, body))
     await handler.called_twice.wait()
     await small.call(ApiKey.METADATA, 4, {"topics": [{"name": "small"}]})
 
     assert len(handler.bodies) < 200
-    assert len((await under_way)["topics"]) == 100_000
+    assert len((await large_call)["topics"]) == 100_000
 
 
 @pytest.mark.parametrize("key", [ApiKey.CREATE_ACLS, ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CLIENT_QUOTAS])
-async def test_a_request_with_too_many_elements_is_closed(
-    key: ApiKey, start_front: StartFront, connect: Connect
-) -> None:
-    """The smallest elements there are, in a frame that is within its size."""
+async def test_request_with_too_many_elements_is_closed(key: ApiKey, start_front: StartFront, connect: Connect) -> None:
+    """The smallest possible elements, in a frame within its limit."""
     own: dict[ApiKey, Any] = {
         ApiKey.CREATE_ACLS: Echo(),
         ApiKey.DESCRIBE_CONFIGS: Echo(),
@@ -317,7 +315,7 @@ async def test_a_request_with_too_many_elements_is_closed(
     assert await client.is_closed_by_server()
 
 
-async def test_a_standby_answers_the_largest_request_in_its_shape(start_front: StartFront, connect: Connect) -> None:
+async def test_standby_answers_a_large_request_in_its_format(start_front: StartFront, connect: Connect) -> None:
     """NOT_CONTROLLER, slice by slice."""
     client = await connect(await start_front([], handlers(lambda: None)))
     body = {"topic_names": [f"t{number}" for number in range(5_000)], "timeout_ms": 1}
@@ -327,14 +325,14 @@ async def test_a_standby_answers_the_largest_request_in_its_shape(start_front: S
     assert len(answer["responses"]) == 5_000
 
 
-async def test_a_flood_of_oversized_requests_does_not_flood_the_log(
+async def test_many_oversized_requests_are_logged_once(
     start_front: StartFront, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One warning a host in a while."""
+    """One warning per host and interval."""
     front = await start_front([], {ApiKey.CREATE_TOPICS: Echo()})
     for _ in range(5):
         client = await connect(front)
-        await announced(client, USUAL_BYTES + 1, ApiKey.CREATE_TOPICS)
+        await send_beginning(client, USUAL_BYTES + 1, ApiKey.CREATE_TOPICS)
         assert await client.is_closed_by_server()
 
     assert len([one for one in caplog.records if one.levelname == "WARNING"]) == 1

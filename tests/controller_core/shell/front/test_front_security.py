@@ -1,4 +1,4 @@
-"""Listeners of the controller with TLS and SASL: the demands of each protocol, from settings in files."""
+"""Listeners of the controller with TLS and SASL, configured from files."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -21,29 +21,29 @@ from tests.kafka_wire_net.authority import Authority
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """One for all."""
+    """A certificate authority for all tests."""
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture
 def files(authority: Authority, tmp_path: Path) -> SecuritySettings:
-    """Everything in files, for the listeners and for the way to brokers."""
+    """Settings in files, for listeners and for connections to brokers."""
     return security_files(authority, tmp_path)
 
 
-async def tell_principal(context: RequestContext, _body: Body) -> Body:
-    """Answer DescribeCluster with who asks."""
+async def return_principal(context: RequestContext, _body: Body) -> Body:
+    """Answer DescribeCluster with the principal as cluster id."""
     return {"cluster_id": context.principal}
 
 
 @pytest.fixture
 async def listen(files: SecuritySettings) -> AsyncIterator[Callable[..., Any]]:
-    """Open fronts by security protocol; closed after the test."""
+    """Open fronts with a security protocol; closed after the test."""
     fronts: list[Front] = []
 
     async def start(protocol: str) -> Front:
         demands = demands_of({protocol}, files, NoScramUsers())[protocol]
-        handlers = {ApiKey.DESCRIBE_CLUSTER: tell_principal}
+        handlers = {ApiKey.DESCRIBE_CLUSTER: return_principal}
         front = await open_front("CLIENT", "127.0.0.1", 0, handlers, lambda: (), served=SERVED, demands=demands)
         fronts.append(front)
         return front
@@ -62,13 +62,13 @@ async def listen(files: SecuritySettings) -> AsyncIterator[Callable[..., Any]]:
         ("SASL_SSL", "User:controller"),
     ],
 )
-async def test_we_reach_by_each_protocol_what_listens_by_it(
+async def test_controller_connects_to_its_listeners_by_each_protocol(
     protocol: str, principal: str, files: SecuritySettings, listen: Callable[..., Any]
 ) -> None:
-    """Both sides from the same settings; handlers hear who asks."""
+    """Both sides have the same settings; handlers get the principal."""
     front = await listen(protocol)
     tls, sasl = broker_security(files).of(protocol)
-    connection = await Connection.open("127.0.0.1", front.port, client_id="us", ssl=tls, sasl=sasl)
+    connection = await Connection.open("127.0.0.1", front.port, client_id="steward", ssl=tls, sasl=sasl)
     try:
         assert principal == (await connection.call(ApiKey.DESCRIBE_CLUSTER, {}))["cluster_id"]
         offered = await connection.api_versions()
@@ -78,17 +78,17 @@ async def test_we_reach_by_each_protocol_what_listens_by_it(
 
 
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
-async def test_a_protected_listener_answers_no_stranger(protocol: str, listen: Callable[..., Any]) -> None:
-    """A request without TLS or without SASL never reaches a handler."""
-    connection = await Connection.open("127.0.0.1", (await listen(protocol)).port, client_id="stranger")
+async def test_protected_listener_answers_no_unauthenticated_client(protocol: str, listen: Callable[..., Any]) -> None:
+    """A request without TLS or SASL never reaches a handler."""
+    connection = await Connection.open("127.0.0.1", (await listen(protocol)).port, client_id="unauthenticated")
     with pytest.raises(ConnectionFailed):
         await connection.call(ApiKey.DESCRIBE_CLUSTER, {}, version=1)
     await connection.close()
 
 
-async def test_a_wrong_password_is_refused_by_the_front(listen: Callable[..., Any]) -> None:
-    """The users' file decides."""
-    wrong = SaslCredentials("PLAIN", "alice", "not hers")
+async def test_wrong_password_is_refused(listen: Callable[..., Any]) -> None:
+    """By the file of users."""
+    wrong = SaslCredentials("PLAIN", "alice", "wrong")
     front = await listen("SASL_PLAINTEXT")
     with pytest.raises(AuthenticationFailed):
         await Connection.open("127.0.0.1", front.port, client_id="alice", sasl=wrong)

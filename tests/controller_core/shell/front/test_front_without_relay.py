@@ -1,4 +1,4 @@
-"""A listener without a relay, as that of a KRaft controller: it offers its own APIs only, and refuses all others."""
+"""A listener without a relay, as of a KRaft controller: it offers only its own APIs and refuses all others."""
 
 from collections.abc import AsyncIterator
 
@@ -27,8 +27,8 @@ async def describe(_context: RequestContext, _body: Body) -> Body:
 
 
 async def relay(_context: RequestContext, _body: Body) -> Body:
-    """Ask for the relay, which is missing."""
-    raise RelayInstead("a broker knows")
+    """Request the relay, which does not exist."""
+    raise RelayInstead("a broker answers")
 
 
 async def vote(_context: RequestContext, _body: Body) -> Body:
@@ -46,7 +46,7 @@ async def front() -> AsyncIterator[Front]:
 
 
 async def test_api_versions_offers_the_served_apis_only(front: Front, connect) -> None:
-    """Requests between servers are offered as well where they are served, as Kafka's controllers offer Vote."""
+    """Requests between servers are offered if they are served, as Kafka's controllers offer Vote."""
     client: Client = await connect(front)
     answer = await client.call(ApiKey.API_VERSIONS, 0, {})
     offered = {one["api_key"]: (one["min_version"], one["max_version"]) for one in answer["api_keys"]}
@@ -63,10 +63,8 @@ async def test_served_requests_are_answered(front: Front, connect) -> None:
     assert (described["cluster_id"], voted["error_code"]) == ("quorum", ErrorCode.NONE)
 
 
-async def test_an_unsupported_version_of_api_versions_is_answered_with_the_supported_ones(
-    front: Front, connect
-) -> None:
-    """KIP-511: UNSUPPORTED_VERSION in version 0, and the connection stays open."""
+async def test_unsupported_version_of_api_versions_is_answered_in_version_0(front: Front, connect) -> None:
+    """KIP-511: UNSUPPORTED_VERSION, and the connection stays open."""
     client: Client = await connect(front)
     await client.send(request(ApiKey.API_VERSIONS, version=99, payload=b"\0"))
     frame = await client.read()
@@ -76,19 +74,19 @@ async def test_an_unsupported_version_of_api_versions_is_answered_with_the_suppo
 
 
 @pytest.mark.parametrize("key", [ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.UPDATE_METADATA, ApiKey.METADATA, 9_999])
-async def test_a_request_that_is_not_served_closes_the_connection(key: int, front: Front, connect) -> None:
-    """As Kafka's controllers do with an API that is not enabled; also where a handler asks for the missing relay."""
+async def test_unserved_request_closes_the_connection(key: int, front: Front, connect) -> None:
+    """As in Kafka's controllers for an API that is not enabled; also if a handler requests the missing relay."""
     client: Client = await connect(front)
     await client.send(request(key, payload=b"\0\0\0\0"))
 
     assert await client.is_closed_by_server()
 
 
-def test_requests_that_are_not_served_are_not_buffered(front: Front) -> None:
+def test_unserved_requests_are_not_buffered(front: Front) -> None:
     """They are refused in any case."""
     assert front.request_bytes(ApiKey.PRODUCE, 9) == SMALL_BYTES
 
 
-async def test_a_lost_broker_is_ignored(front: Front) -> None:
+async def test_lost_broker_is_ignored(front: Front) -> None:
     """No connection is relayed to it."""
-    front.broker_gone(1)
+    front.disconnect_broker(1)

@@ -1,4 +1,4 @@
-"""APIs that the controller serves and calls: known to the codec, in versions of Kafka 3.9."""
+"""APIs that the controller serves and calls exist in the codec, in versions of Kafka 3.9."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from kafka_wire.schema import Versions
 
 
 @pytest.mark.parametrize("table", [SERVED, CALLED])
-def test_what_is_served_or_called_is_known_to_the_codec(table: dict[ApiKey, Versions]) -> None:
+def test_served_and_called_versions_exist_in_the_codec(table: dict[ApiKey, Versions]) -> None:
     """Request and response, every version."""
     for key, versions in table.items():
         for name in (key.message + "Request", key.message + "Response"):
@@ -17,7 +17,7 @@ def test_what_is_served_or_called_is_known_to_the_codec(table: dict[ApiKey, Vers
             assert lowest <= versions.lowest <= versions.highest <= highest, name
 
 
-def test_what_is_served_is_what_kafka_3_9_has() -> None:
-    """Versions of Kafka 4 mean things that a ZooKeeper-mode controller does not know."""
+def test_served_versions_are_those_of_kafka_3_9() -> None:
+    """Later versions have semantics that a ZooKeeper-mode controller does not have."""
     for key, versions in SERVED.items():
         assert versions.highest == schema.generation("3.9.2")[key.message + "Request"].versions.highest, key

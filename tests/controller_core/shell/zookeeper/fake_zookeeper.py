@@ -1,8 +1,8 @@
-"""ZooKeeper in memory, with faults on demand.
+"""An in-memory ZooKeeper with faults on demand.
 
 Znodes have versions and a czxid, sessions have ephemerals and watches that fire once, a transaction is done as a whole or not
-at all. `FakeSession` has the methods of `ZooKeeperSession` that the shell calls. Every operation takes a turn of the event loop, and
-those of one session are done in the order they were asked for, as ZooKeeper promises.
+at all. `FakeSession` has the methods of `ZooKeeperSession` that the shell calls. Every operation yields to the event loop once, and
+those of one session are done in the order of their calls, as ZooKeeper guarantees.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ from kafka_zookeeper.writes import (
 
 
 class Fault(Enum):
-    """What becomes of a transaction."""
+    """Result of a transaction or read."""
 
-    DONE = "the connection goes after it was done"
-    NOT_DONE = "the connection goes before it was done"
-    READ_LOST = "reads are given up"
+    DONE = "the connection is lost after it was done"
+    NOT_DONE = "the connection is lost before it was done"
+    READ_LOST = "a read fails"
 
 
 @dataclass
@@ -61,13 +61,13 @@ class FakeZooKeeper:
         self.znodes: dict[str, Znode] = {}
         self.zxid = 100
         self.lines: list[str] = []
-        """What our sessions asked for and what came of it."""
+        """Requests of all sessions, and their results."""
         self.faults: list[Fault | MultiResult] = []
-        """What becomes of our next transactions, one each; None for nothing out of the ordinary."""
+        """Faults of the next transactions, one each; None for no fault."""
         self.before_writes: list[Callable[[], object]] = []
-        """Done just before our next transactions, one each."""
+        """Called just before the next transactions, one each."""
         self.before_reads: list[tuple[str, Callable[[], object]]] = []
-        """Done just before our next read of a path that begins so."""
+        """Called just before the next read of a path with this prefix."""
         self._watches: dict[tuple[str, str], list[tuple[FakeSession, WatchCallback]]] = {}
         self._sessions = 0
 
@@ -77,20 +77,20 @@ class FakeZooKeeper:
         return FakeSession(self, 0x1000 + self._sessions)
 
     def at(self, path: str) -> Znode:
-        """The znode at a path that is there."""
+        """Return the znode at a path; it must exist."""
         return self.znodes[path]
 
     def children(self, path: str) -> list[str]:
-        """Names below a path."""
+        """Names of a znode's children."""
         start = f"{path.rstrip('/')}/"
         return sorted(
             name for each in self.znodes if each.startswith(start) and "/" not in (name := each[len(start) :])
         )
 
-    # What others do: at once, and without a line.
+    # Writes of other processes: synchronous, and not listed in `lines`.
 
     def put(self, path: str, data: bytes | None = None, owner: int = 0) -> None:
-        """Write a znode, with all that is missing above it."""
+        """Write a znode, and create missing parents."""
         parent = path.rpartition("/")[0]
         if parent and parent not in self.znodes:
             self.put(parent)
@@ -98,13 +98,13 @@ class FakeZooKeeper:
         assert isinstance(self.apply([kind], owner), Committed)
 
     def drop(self, path: str) -> None:
-        """Delete a znode and all below it."""
+        """Delete a znode and its descendants."""
         for name in self.children(path):
             self.drop(f"{path}/{name}")
         assert isinstance(self.apply([Delete(path, ANY_VERSION)], 0), Committed)
 
     def apply(self, operations: Sequence[Operation], owner: int) -> Committed | Refused:
-        """Do all or nothing."""
+        """Commit all operations or none."""
         staged, self.zxid = {path: copy(znode) for path, znode in self.znodes.items()}, self.zxid + 1
         events: list[tuple[str, EventKind]] = []
         results: list[str | int | None] = []
@@ -164,16 +164,16 @@ class FakeZooKeeper:
             asyncio.get_running_loop().call_soon(callback, WatchEvent(kind, path))
 
     def arm(self, session: "FakeSession", what: str, path: str, callback: WatchCallback) -> None:
-        """Keep a watch until it fires."""
+        """Set a watch; it stays until it fires."""
         self._watches.setdefault((what, path), []).append((session, callback))
 
     @property
     def watches(self) -> int:
-        """How many watches are armed."""
+        """Number of watches that are set."""
         return sum(map(len, self._watches.values()))
 
     def end(self, session: "FakeSession", *, lost: bool) -> None:
-        """End a session, or only its connection: its watches are told, and (at its end) its ephemerals go."""
+        """End a session, or only its connection: its watches fire and, if the session ends, its ephemerals are deleted."""
         for key, armed in list(self._watches.items()):
             self._watches[key] = [(owner, callback) for owner, callback in armed if owner is not session]
             for owner, callback in armed:
@@ -195,15 +195,15 @@ class FakeSession:
         self._listeners: list[Callable[[SessionState], None]] = []
 
     def on_state(self, callback: Callable[[SessionState], None]) -> None:
-        """Have changes of state told."""
+        """Call back at changes of state."""
         self._listeners.append(callback)
 
     def expire(self) -> None:
-        """Let ZooKeeper end the session."""
+        """Expire the session."""
         self._enter(SessionState.LOST)
 
     def blink(self) -> None:
-        """Lose the connection and have it again: watches are gone and told so."""
+        """Lose the connection and restore it: all watches are removed and their callbacks called."""
         self.server.end(self, lost=False)
 
     async def close(self) -> None:
@@ -226,28 +226,28 @@ class FakeSession:
         return self._node(path)
 
     async def children(self, path: str, watch: WatchCallback | None = None) -> list[str] | None:
-        """Read names; where there is no znode, its coming is watched."""
+        """Read the names of children; if there is no znode, its creation is watched."""
         await self._reads("children", path, watch)
-        there = path in self.server.znodes
-        self._arm("children" if there else "data", path, watch)
-        return self.server.children(path) if there else None
+        exists = path in self.server.znodes
+        self._arm("children" if exists else "data", path, watch)
+        return self.server.children(path) if exists else None
 
     async def exists(self, path: str, watch: WatchCallback | None = None) -> bool:
-        """Ask for a znode."""
+        """Return whether a znode exists."""
         return await self.get(path, watch) is not None
 
     async def multi_get(self, paths: Sequence[str]) -> list[Node | None]:
-        """Read many."""
+        """Read many znodes."""
         await self._reads("get", " ".join(paths) or "nothing", None)
         return [self._node(path) for path in paths]
 
     async def multi_children(self, paths: Sequence[str]) -> list[list[str] | None]:
-        """Read many znodes' names."""
+        """Read the names of many znodes' children."""
         await self._reads("children", " ".join(paths) or "nothing", None)
         return [self.server.children(path) if path in self.server.znodes else None for path in paths]
 
     async def multi(self, operations: Sequence[Operation]) -> MultiResult:
-        """Do all or nothing, or what a fault says."""
+        """Commit all operations or none, or apply a fault."""
         await asyncio.sleep(0)
         server = self.server
         if server.before_writes:
@@ -271,10 +271,10 @@ class FakeSession:
     async def _reads(self, what: str, path: str, watch: WatchCallback | None) -> None:
         await asyncio.sleep(0)
         server = self.server
-        for place, (start, doing) in enumerate(server.before_reads):
-            if path.startswith(start):
+        for place, (prefix, call) in enumerate(server.before_reads):
+            if path.startswith(prefix):
                 del server.before_reads[place]
-                doing()
+                call()
                 break
         if self.state is SessionState.LOST:
             raise SessionLostError("the session is over")
@@ -295,7 +295,7 @@ class FakeSession:
 
 
 def operation_text(operation: Operation) -> str:
-    """One operation as a line."""
+    """Print one operation."""
     version = "" if isinstance(operation, Create) else _version_text(operation.version)
     match operation:
         case Create():
@@ -314,7 +314,7 @@ def _version_text(version: int) -> str:
 
 
 def data_text(data: bytes | None) -> str:
-    """A znode's data as a line."""
+    """Print a znode's data."""
     return "null" if data is None else data.decode(errors="backslashreplace")
 
 

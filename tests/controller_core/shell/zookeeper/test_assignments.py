@@ -1,4 +1,4 @@
-"""Assignments of known topics are looked at in turn: what somebody else wrote is seen, and our own work is no news."""
+"""Polling of known topics' assignments: changes by other processes are found, the controller's own writes are not events."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -8,7 +8,7 @@ import pytest
 from controller_core.model.cluster import Deletion
 from controller_core.model.events import CreatePartitions, NewPartitions
 from controller_core.shell.zookeeper import assignments as assignments_module
-from controller_core.shell.zookeeper.assignments import Assignments
+from controller_core.shell.zookeeper.assignments import AssignmentPoller
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.topics import TopicAssignment, encode_topic
 from tests.controller_core.shell.terms import Term, settled
@@ -16,10 +16,12 @@ from tests.controller_core.shell.terms import Term, settled
 
 @pytest.fixture
 async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
-    """A tenure over brokers 1, 2 and 3 that looks without a pause."""
+    """An active term with brokers 1, 2 and 3 that polls without a pause."""
     monkeypatch.setattr(assignments_module, "PAUSE_S", 0.0)
     term = Term(monkeypatch, 1, 2, 3)
-    term.controller.spawn(Assignments(term.controller, term.session, term.store.unreadable).follow(), "assignments")
+    term.controller.spawn(
+        AssignmentPoller(term.controller, term.session, term.store.unreadable).follow(), "assignments"
+    )
     await settled()
     yield term
     assert not term.controller.has_ended, await term.controller.ended()
@@ -27,14 +29,14 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
 
 
 def write(term: Term, topic: str, **partitions: str) -> None:
-    """Somebody writes a topic's assignment by hand: `p1="2,3"`. The topic's id is kept."""
+    """Another process writes a topic's assignment: `p1="2,3"`. The topic's id is kept."""
     replicas = {int(name[1:]): tuple(map(int, ids.split(","))) for name, ids in partitions.items()}
     topic_id = term.cluster.topics[topic].topic_id
     term.server.put(paths.topic(topic), encode_topic(TopicAssignment(replicas, topic_id=topic_id)))
 
 
-async def test_a_partition_that_somebody_adds_by_hand_gets_a_leader(term: Term) -> None:
-    """KafkaController.processPartitionModifications; no request tells of it, and no write of ours is refused."""
+async def test_a_partition_added_in_zookeeper_gets_a_leader(term: Term) -> None:
+    """KafkaController.processPartitionModifications; neither a request nor a refused write reports it."""
     await term.create("orders", (1, 2))
     write(term, "orders", p0="1,2", p1="3,1")
     await settled()
@@ -42,8 +44,8 @@ async def test_a_partition_that_somebody_adds_by_hand_gets_a_leader(term: Term) 
     assert term.state("orders-1") == (3, 0, (3, 1))
 
 
-async def test_what_is_added_to_a_topic_that_waits_for_its_deletion_is_undone(term: Term) -> None:
-    """restorePartitionReplicaAssignment: nothing is left behind by a deletion that has counted its replicas."""
+async def test_partitions_added_to_a_topic_under_deletion_are_removed_again(term: Term) -> None:
+    """restorePartitionReplicaAssignment: the deletion has counted its replicas already and would leave the new ones behind."""
     await term.create("orders", (1, 2))
     before = term.server.at(paths.topic("orders")).data
     term.server.put(paths.delete_topic("orders"))
@@ -51,13 +53,13 @@ async def test_what_is_added_to_a_topic_that_waits_for_its_deletion_is_undone(te
     write(term, "orders", p0="1,2", p1="3,1")
     await settled()
 
-    assert before == term.server.at(paths.topic("orders")).data
+    assert term.server.at(paths.topic("orders")).data == before
     assert term.server.at(paths.topic("orders")).version == term.cluster.topics["orders"].version
     assert term.cluster.row_of("orders", 1) is None
 
 
-async def test_our_own_work_is_no_news(term: Term) -> None:
-    """A look may fall between a write and its application; it is only a suspicion then."""
+async def test_writes_of_the_controller_are_no_event(term: Term) -> None:
+    """A poll may run between a write and its application; the second read then finds no change."""
     await term.create("orders", (1, 2))
     for count in range(2, 12):
         await term.controller.submit(CreatePartitions((NewPartitions("orders", count),)))
@@ -67,10 +69,10 @@ async def test_our_own_work_is_no_news(term: Term) -> None:
     assert term.server.at(paths.topic("orders")).version == term.cluster.topics["orders"].version
 
 
-async def test_an_assignment_that_cannot_be_read_is_named_once_and_changes_nothing(
+async def test_an_assignment_that_cannot_be_decoded_is_logged_once_and_changes_nothing(
     term: Term, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Bad input: the topic goes on as it was known, and is taken in when somebody has put it right."""
+    """The topic keeps its known state until an administrator corrects the znode."""
     await term.create("orders", (1, 2))
     good = term.server.at(paths.topic("orders")).data
     term.server.put(paths.topic("orders"), b"garbage")
@@ -84,9 +86,9 @@ async def test_an_assignment_that_cannot_be_read_is_named_once_and_changes_nothi
     assert term.cluster.topics["orders"].version == 2
 
 
-async def test_topics_are_looked_at_a_share_at_a_time(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit on everything: however many there are, a lap has LAP_S shares at most."""
-    monkeypatch.setattr(assignments_module, "MIN_SHARE", 2)
+async def test_topics_are_polled_in_shares(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many topics there are, a polling cycle has at most POLLING_CYCLE_S shares."""
+    monkeypatch.setattr(assignments_module, "MIN_TOPICS_PER_POLL", 2)
     for number in range(11):
         await term.create(f"t{number}", (1, 2))
     await settled(300)

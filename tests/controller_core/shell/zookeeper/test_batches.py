@@ -1,4 +1,4 @@
-"""Many groups in few transactions: exactly what is stale is left out, however much of it there is."""
+"""Writes of many groups in few transactions: exactly the stale groups are not written, however many there are."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import batches as batches_module
 from controller_core.shell.zookeeper import removal as removal_module
-from controller_core.shell.zookeeper.batches import MAX_LOOKS_PER_BATCH, may_be_there
+from controller_core.shell.zookeeper.batches import MAX_RETRIES_PER_BATCH, may_be_there
 from controller_core.shell.zookeeper.store import MAX_BATCHES_IN_FLIGHT, Store
 from kafka_zookeeper import paths
 from kafka_zookeeper.writes import MAX_BATCH_OPERATIONS, MultiResult, Operation, Refused, RefusedReason
@@ -22,7 +22,7 @@ from tests.controller_core.shell.zookeeper.world import World
 
 
 async def topic_of(partitions: int) -> World:
-    """A topic whose partitions all have a state."""
+    """A world with a topic whose partitions all have a state."""
     world = World()
     await world.do("written new t " + " ".join(f"{number}=1,2" for number in range(partitions)))
     await world.do("written states " + " ".join(f"t-{number}=1/0/1,2" for number in range(partitions)))
@@ -30,7 +30,7 @@ async def topic_of(partitions: int) -> World:
 
 
 async def elect(world: World, partitions: int) -> Outcome:
-    """Let broker 2 lead all of them."""
+    """Elect broker 2 as the leader of all partitions."""
     change = read_change(world.cluster, "states " + " ".join(f"t-{number}=2/1/2" for number in range(partitions)))
     return await world.store.commit(world.cluster, [change])
 
@@ -40,53 +40,53 @@ def versions(world: World, partitions: int) -> list[int]:
     return [world.server.at(paths.partition_state("t", number)).version for number in range(partitions)]
 
 
-def spied_on(world: World) -> list[Sequence[Operation]]:
-    """Note every transaction, and how many are under way at once."""
+def recorded(world: World) -> list[Sequence[Operation]]:
+    """Record every transaction, and check how many are in flight at once."""
     seen: list[Sequence[Operation]] = []
-    multi, under_way = world.session.multi, 0
+    multi, in_flight = world.session.multi, 0
 
-    async def noted(operations: Sequence[Operation]) -> MultiResult:
-        nonlocal under_way
+    async def record(operations: Sequence[Operation]) -> MultiResult:
+        nonlocal in_flight
         seen.append(operations)
-        under_way += 1
-        assert under_way <= MAX_BATCHES_IN_FLIGHT
+        in_flight += 1
+        assert in_flight <= MAX_BATCHES_IN_FLIGHT
         try:
             return await multi(operations)
         finally:
-            under_way -= 1
+            in_flight -= 1
 
-    world.session.multi = noted  # type: ignore[method-assign]
+    world.session.multi = record  # type: ignore[method-assign]
     return seen
 
 
 @pytest.mark.shows("C4")
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.booleans(), min_size=1, max_size=12), st.integers(2, 6))
-def test_exactly_what_is_stale_is_left_out(stale: list[bool], operations: int) -> None:
-    """C4: nobody's write is written over; everybody else's state is written, whatever travels with it."""
+def test_exactly_the_stale_groups_are_not_written(stale: list[bool], operations: int) -> None:
+    """C4: no other process's write is overwritten; all other states are written, whatever else is in their transaction."""
 
     async def live() -> None:
         world = await topic_of(len(stale))
         for number, is_stale in enumerate(stale):
             if is_stale:
-                world.happens(f"again {paths.partition_state('t', number)}")
+                world.happens(f"rewrite {paths.partition_state('t', number)}")
         outcome = await elect(world, len(stale))
 
         expected = [number for number, is_stale in enumerate(stale) if is_stale]
         assert sorted(outcome.stale_rows) == expected
         assert versions(world, len(stale)) == [1] * len(stale)
         committed = [row for change in outcome.committed for row in change.rows.tolist()]  # type: ignore[union-attr]
-        assert [number for number, is_stale in enumerate(stale) if not is_stale] == committed
+        assert committed == [number for number, is_stale in enumerate(stale) if not is_stale]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches_module.writes, "MAX_BATCH_OPERATIONS", operations)
         asyncio.run(live())
 
 
-async def test_a_thousand_states_travel_in_few_transactions() -> None:
-    """Kafka_zookeeper.writes: 500 operations in one, the fence included; eight under way at most."""
+async def test_a_thousand_states_are_written_in_few_transactions() -> None:
+    """`kafka_zookeeper.writes`: 500 operations each, including the fence; at most eight in flight."""
     world = await topic_of(1_100)
-    seen = spied_on(world)
+    seen = recorded(world)
     outcome = await elect(world, 1_100)
 
     assert outcome.is_whole
@@ -95,51 +95,51 @@ async def test_a_thousand_states_travel_in_few_transactions() -> None:
     assert {operations[0].path for operations in seen} == {paths.CONTROLLER_EPOCH}
 
 
-async def test_where_all_of_five_hundred_are_stale_one_look_tells() -> None:
-    """Not a round for each of them."""
+async def test_one_read_finds_that_all_states_are_stale() -> None:
+    """There is no attempt for each of them."""
     world = await topic_of(499)
     for number in range(499):
-        world.happens(f"again {paths.partition_state('t', number)}")
-    seen = spied_on(world)
+        world.happens(f"rewrite {paths.partition_state('t', number)}")
+    seen = recorded(world)
     outcome = await elect(world, 499)
 
     assert len(outcome.stale_rows) == 499
     assert len(seen) == 1
 
 
-async def test_somebody_who_goes_on_writing_is_given_way_to_after_some_looks() -> None:
-    """A limit on everything: the rest is read again and decided anew."""
+async def test_retries_are_limited_while_another_process_keeps_writing() -> None:
+    """The remaining states are read again and the event is decided again."""
     world = await topic_of(10)
     for number in range(10):
-        world.happens(f"meanwhile again {paths.partition_state('t', number)}")
-    seen = spied_on(world)
+        world.happens(f"before write rewrite {paths.partition_state('t', number)}")
+    seen = recorded(world)
     outcome = await elect(world, 10)
 
-    assert len(seen) == 1 + MAX_LOOKS_PER_BATCH
-    assert list(range(10)) == sorted(outcome.stale_rows)
+    assert len(seen) == 1 + MAX_RETRIES_PER_BATCH
+    assert sorted(outcome.stale_rows) == list(range(10))
 
 
-async def test_of_two_transactions_the_one_that_is_not_heard_of_is_unknown() -> None:
-    """The other one is written."""
+async def test_only_the_transaction_without_an_answer_is_unknown() -> None:
+    """The other one is committed."""
     world = await topic_of(600)
     world.server.faults += [Fault.DONE]
     outcome = await elect(world, 600)
 
     assert outcome.unknown
-    assert list(range(499)) == sorted(outcome.stale_rows)
+    assert sorted(outcome.stale_rows) == list(range(499))
     assert versions(world, 600) == [1] * 600
 
 
-async def test_a_refusal_that_no_look_explains_is_not_repeated_for_ever(caplog: pytest.LogCaptureFixture) -> None:
-    """An ACL, say: the culprit is left out, the others go through, and somebody is told."""
+async def test_a_refusal_that_a_read_does_not_explain_is_not_repeated_forever(caplog: pytest.LogCaptureFixture) -> None:
+    """For example an ACL: the culprit is removed and logged, the others are committed."""
     world = await topic_of(3)
     world.server.faults += [Refused(2, RefusedReason.NO_AUTH, "NoAuthError")]
     outcome = await elect(world, 3)
 
     assert outcome.stale_rows == [1]
     assert versions(world, 3) == [1, 0, 1]
-    (record,) = [record for record in caplog.records if "no retry" in record.getMessage()]
-    assert (paths.partition_state("t", 1), "no auth") == (record.path, record.reason)
+    (record,) = [record for record in caplog.records if "non-retriable" in record.getMessage()]
+    assert (record.path, record.reason) == (paths.partition_state("t", 1), "no auth")
 
 
 @pytest.mark.parametrize(
@@ -154,16 +154,16 @@ async def test_a_refusal_that_no_look_explains_is_not_repeated_for_ever(caplog: 
         (paths.PRODUCER_ID_BLOCK, False),
     ],
 )
-def test_only_what_says_nothing_may_be_there_already(path: str, expected: bool) -> None:
-    """A topic may be called like any other znode."""
+def test_only_znodes_without_significant_data_may_exist_already(path: str, expected: bool) -> None:
+    """A topic may have the name of any other znode."""
     assert may_be_there(path) == expected
 
 
-async def test_a_topic_of_hundreds_of_partitions_is_removed_in_several_transactions_and_its_name_last() -> None:
-    """Protocol notes, Z80: whoever finds the name in the queue goes on."""
+async def test_a_large_topic_is_removed_in_several_transactions_and_its_queued_name_last() -> None:
+    """Protocol notes, Z80: a controller that finds the name in the queue continues the deletion."""
     world = await topic_of(300)
     await world.do("commit queue t")
-    seen = spied_on(world)
+    seen = recorded(world)
     outcome = await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")])
 
     assert outcome.is_whole
@@ -172,12 +172,12 @@ async def test_a_topic_of_hundreds_of_partitions_is_removed_in_several_transacti
     assert world.server.children(paths.TOPICS) == []
 
 
-async def test_a_removal_that_another_controller_cuts_short_is_taken_up_by_it() -> None:
-    """C5: we are deposed half-way; the next controller finds the name in the queue, and what is left."""
+async def test_an_interrupted_removal_is_continued_by_the_next_controller() -> None:
+    """C5: the controller is deposed during the removal; the next one finds the name in the queue, and the remaining znodes."""
     world = await topic_of(300)
     await world.do("commit queue t")
-    world.happens("quietly")
-    world.happens("meanwhile another controller")
+    world.happens("before write nothing")
+    world.happens("before write another controller")
     with pytest.raises(TermEndedError):
         await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")])
     assert world.server.children(paths.DELETE_TOPICS) == ["t"]
@@ -190,10 +190,10 @@ async def test_a_removal_that_another_controller_cuts_short_is_taken_up_by_it() 
     assert [*world.server.children(paths.TOPICS), *world.server.children(paths.DELETE_TOPICS)] == []
 
 
-async def test_what_is_deeper_below_a_topic_than_anybody_writes_keeps_it_queued(
+async def test_a_topic_with_too_many_levels_below_it_stays_queued(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A limit on everything; somebody has to look at it."""
+    """The depth is limited; an administrator has to check such a topic."""
     monkeypatch.setattr(removal_module, "MAX_TRIES", 2)
     world = await topic_of(1)
     apply(world.cluster, read_change(world.cluster, "queued t"))

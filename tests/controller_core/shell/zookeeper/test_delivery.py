@@ -62,7 +62,7 @@ async def test_a_refused_change_is_not_delivered() -> None:
     assert [change.name for change in changes if isinstance(change, TopicAdded)] == ["second"]
 
 
-async def test_what_a_reread_finds_changed_is_delivered() -> None:
+async def test_changes_found_by_a_reread_are_delivered() -> None:
     """Another process created the topic's states: they are applied the same way."""
     world = World()
     await world.do("written new orders 0=1,2")

@@ -1,4 +1,4 @@
-"""The beginning of a tenure: everything is read once, in bulk, and becomes the cluster's state."""
+"""Loading of the cluster's state when an active term begins."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Move
 from controller_core.shell.active import TermEndedError
-from controller_core.shell.zookeeper.controller_election import Place
-from controller_core.shell.zookeeper.loading import load_cluster, make_features, make_parents, read_cluster_id
+from controller_core.shell.zookeeper.controller_election import Controllership
+from controller_core.shell.zookeeper.loading import create_features, create_parents, load_cluster, read_cluster_id
 from controller_core.shell.zookeeper.store import Store
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import SessionLostError
@@ -19,15 +19,15 @@ from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeZooKeeper
 from tests.controller_core.shell.zookeeper.vocabulary import joined
 from tests.twins.unclean_election import allows_unclean
 
-SCRIPTS = sorted((Path(__file__).parent / "golden" / "tenure").glob("*.txt"))
-PLACE = Place(epoch=9, epoch_version=0, taken_from=-1)
+SCRIPTS = sorted((Path(__file__).parent / "golden" / "loading").glob("*.txt"))
+CONTROLLERSHIP = Controllership(epoch=9, epoch_version=0, taken_from=-1)
 
 
 class World:
-    """A ZooKeeper to begin a tenure on.
+    """A ZooKeeper to load from.
 
-    znode PATH [DATA]     somebody writes a znode           broker N       a broker registers
-    parents               make what is watched              load           read everything, and tell what is known
+    znode PATH [DATA]     another process writes a znode    broker N       a broker registers
+    parents               create the watched znodes         load           load the cluster and print its state
     """
 
     def __init__(self) -> None:
@@ -50,10 +50,10 @@ class World:
                 self.server.put(paths.broker(int(rest)), f'{{{endpoint},"jmx_port":-1,"version":5}}'.encode(), owner=5)
                 return []
             case "parents":
-                await make_parents(Store(self.session, PLACE.epoch_version))
+                await create_parents(Store(self.session, CONTROLLERSHIP.epoch_version))
                 return self._told()
             case "load":
-                cluster = await load_cluster(self.session, 1000, PLACE, "INTERNAL")
+                cluster = await load_cluster(self.session, 1000, CONTROLLERSHIP, "INTERNAL")
                 return [*self._told(), *known(cluster)]
         raise ValueError(f"no such command: {command}")
 
@@ -63,70 +63,70 @@ class World:
 
 
 def known(cluster: Cluster) -> list[str]:
-    """Tell what a cluster is thought to be."""
+    """Print a cluster's state."""
     lines = [broker_text(broker) for broker in cluster.brokers.values()]
     columns = cluster.columns
     for topic in cluster.topics.values():
         lines.append(f"topic {topic.name} id {topic.topic_id} version {topic.version}")
         for row in topic.rows.tolist():
             state = f"{columns.leader[row]}/{columns.leader_epoch[row]}/{joined(columns.isr_of(row))} version {columns.partition_epoch[row]}"
-            told = "no state" if columns.partition_epoch[row] == NO_EPOCH else state
+            text = "no state" if columns.partition_epoch[row] == NO_EPOCH else state
             move = move_text(cluster.moves[row]) if row in cluster.moves else ""
-            lines.append(f"  {columns.partition[row]}={joined(columns.replicas_of(row))} {told}{move}")
+            lines.append(f"  {columns.partition[row]}={joined(columns.replicas_of(row))} {text}{move}")
     lines += [f"to be deleted: {name}" for name in cluster.deletions]
     lines += [f"unclean leaders allowed: {name}" for name in sorted(cluster.topics) if allows_unclean(cluster, name)]
     return [*lines, f"producer ids to {cluster.producer_ids.block_end} version {cluster.producer_ids.version}"]
 
 
 def broker_text(broker: Broker) -> str:
-    """Tell a broker."""
+    """Print a broker."""
     (endpoint,) = broker.endpoints
     where = f"{endpoint.listener} {endpoint.security_protocol} {endpoint.host}:{endpoint.port}"
     return f"broker {broker.id} epoch {broker.epoch} {where}"
 
 
 def move_text(move: Move) -> str:
-    """Tell a move."""
+    """Print a move."""
     return f", {move.stage.value}: to {joined(move.target)}, adding {joined(move.adding)}, removing {joined(move.removing)}"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-async def test_a_tenure_begins_as_the_script_says(script: Path) -> None:
+async def test_loading_follows_the_script(script: Path) -> None:
     """CONTRIBUTING: conversations are golden scripts."""
     await check_script(script, World().do)
 
 
-async def test_a_broker_without_the_inter_broker_listener_counts_as_down_from_the_first_read(
+async def test_a_broker_without_the_inter_broker_listener_is_unreachable_from_the_first_read(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """ControllerChannelManager.addNewBroker needs the inter-broker endpoint; the take-over elects without the broker."""
+    """ControllerChannelManager.addNewBroker needs the inter-broker endpoint; the first elections exclude the broker."""
     world = World()
     await world.do("broker 1")
     await world.do("broker 2")
 
-    cluster = await load_cluster(world.session, 1000, PLACE, "CLIENTS")
+    cluster = await load_cluster(world.session, 1000, CONTROLLERSHIP, "CLIENTS")
 
     assert cluster.may_lead() == set()
     assert sorted(cluster.unreachable) == [1, 2]
     assert [record.__dict__["broker"] for record in caplog.records if record.levelname == "ERROR"] == [1, 2]
 
 
-async def test_a_session_that_ends_while_everything_is_read_ends_the_reading() -> None:
-    """What is half read is nobody's state."""
+async def test_a_session_that_is_lost_during_loading_ends_it() -> None:
+    """A partially read state is not used."""
     world = World()
     await world.do('znode /brokers/topics/a {"partitions":{"0":[1]}}')
     world.server.before_reads.append((paths.topic("a"), world.session.expire))
 
     with pytest.raises(SessionLostError):
-        await load_cluster(world.session, 1000, PLACE, "INTERNAL")
+        await load_cluster(world.session, 1000, CONTROLLERSHIP, "INTERNAL")
 
 
 @pytest.mark.parametrize(
     ("data", "expected"),
     [(b'{"version":"1","id":"abc"}', "abc"), (b"garbage", ""), (None, "")],
 )
-async def test_the_clusters_id_is_read_or_empty(data: bytes | None, expected: str) -> None:
-    """/cluster/id is made by the first broker; a controller may be there before it."""
+async def test_the_cluster_id_is_read_or_empty(data: bytes | None, expected: str) -> None:
+    """The first broker creates /cluster/id; a controller may start before it."""
     world = World()
     assert await read_cluster_id(world.session) == ""
     world.server.put(paths.CLUSTER_ID, data)
@@ -134,30 +134,30 @@ async def test_the_clusters_id_is_read_or_empty(data: bytes | None, expected: st
     assert await read_cluster_id(world.session) == expected
 
 
-async def test_features_are_created_where_there_are_none() -> None:
+async def test_missing_features_are_created() -> None:
     """KafkaController.enableFeatureVersioning: enabled and empty, in the JSON of inter.broker.protocol.version 3.9."""
     world = World()
-    await make_features(Store(world.session, PLACE.epoch_version))
+    await create_features(Store(world.session, CONTROLLERSHIP.epoch_version))
 
     assert world.server.at(paths.FEATURE).data == b'{"features":{},"version":2,"status":1}'
     assert world.server.at(paths.FEATURE).version == 0
 
 
-async def test_features_that_exist_are_left_alone() -> None:
-    """Also disabled ones: a controller does not know the brokers' inter.broker.protocol.version."""
+async def test_existing_features_are_not_changed() -> None:
+    """Not even disabled ones: a controller does not know the brokers' inter.broker.protocol.version."""
     world = World()
     disabled = b'{"features":{},"version":1,"status":0}'
     world.server.put(paths.FEATURE, disabled)
-    await make_features(Store(world.session, PLACE.epoch_version))
+    await create_features(Store(world.session, CONTROLLERSHIP.epoch_version))
 
     assert (world.server.at(paths.FEATURE).data, world.server.at(paths.FEATURE).version) == (disabled, 0)
 
 
 async def test_features_are_not_created_under_a_newer_controller() -> None:
-    """C5: fenced by /controller_epoch, as every write of a term."""
+    """C5: fenced by /controller_epoch, like every write of a term."""
     world = World()
     world.server.put(paths.CONTROLLER_EPOCH, b"10")
     with pytest.raises(TermEndedError):
-        await make_features(Store(world.session, PLACE.epoch_version))
+        await create_features(Store(world.session, CONTROLLERSHIP.epoch_version))
 
     assert paths.FEATURE not in world.server.znodes

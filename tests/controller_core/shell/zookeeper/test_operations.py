@@ -1,4 +1,4 @@
-"""What is written for each change, byte by byte: the scripts are the specification.
+"""Operations of each change, byte by byte: the scripts are the specification.
 
 Sources: kafka.zk.ZkData, AdminZkClient.createTopic, KafkaZkClient.updateLeaderAndIsr.
 """
@@ -22,9 +22,9 @@ CONTROLLER_EPOCH = 9
 class World:
     """A cluster in memory.
 
-    given CHANGE               make it true
-    write CHANGE               tell what would be written
-    found PATH; write CHANGE   tell what would be written with a znode found present
+    given CHANGE               apply a change
+    write CHANGE               print its operations
+    found PATH; write CHANGE   print its operations if a znode exists already
     """
 
     def __init__(self) -> None:
@@ -49,6 +49,6 @@ class World:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-async def test_changes_are_written_as_the_script_says(script: Path) -> None:
+async def test_operations_follow_the_script(script: Path) -> None:
     """CONTRIBUTING: conversations are golden scripts."""
     await check_script(script, World().do)

@@ -12,7 +12,7 @@ FINAL = Refused(0, RefusedReason.NO_AUTH)
 
 
 class Session:
-    """Ends transactions as a test says; the last ending from then on."""
+    """Ends transactions as configured; the last ending is repeated."""
 
     def __init__(self, *endings: MultiResult) -> None:
         self.endings = list(endings)
@@ -43,14 +43,14 @@ WRITE = Delete("/a", 0)
 
 
 async def test_an_update_that_conflicts_is_computed_again() -> None:
-    """On what the other process wrote."""
+    """From the data that the other process wrote."""
     session = Session(CONFLICT, CONFLICT, Committed((None,)))
     assert await update(session, WRITE) == (3, Committed((None,)))
 
 
 @pytest.mark.parametrize("ending", [FINAL, Unknown()])
 async def test_an_ending_that_is_not_retried_is_returned(ending: MultiResult) -> None:
-    """The caller turns it into an answer."""
+    """The caller converts it to an answer."""
     session = Session(ending)
     assert await update(session, WRITE) == (1, ending)
     assert session.transactions == 1

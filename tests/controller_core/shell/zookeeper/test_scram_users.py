@@ -1,4 +1,4 @@
-"""SCRAM credentials are looked up in ZooKeeper, where Kafka's own tools keep them."""
+"""SCRAM credentials in ZooKeeper, as Kafka's tools write them."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -12,20 +12,20 @@ from kafka_wire.sasl.scram_keys import SCRAM_SHA_256, encode_credential, make_cr
 from kafka_zookeeper.errors import ConnectionLostError
 from kafka_zookeeper.formats.configs import encode_config
 
-KEPT = make_credential(SCRAM_SHA_256, b"salted", b"salt", 4096)
+CREDENTIAL = make_credential(SCRAM_SHA_256, b"salted", b"salt", 4096)
 
 
 class Session:
-    """ZooKeeper's part of it."""
+    """A session that counts its reads."""
 
     def __init__(self, data: dict[str, bytes | None], error: Exception | None = None) -> None:
         self.data = data
         self.error = error
-        self.asked: list[str] = []
+        self.reads: list[str] = []
 
     async def children(self, path: str) -> list[str] | None:
         """List znodes."""
-        self.asked.append(path)
+        self.reads.append(path)
         if self.error is not None:
             raise self.error
         return [found.removeprefix(f"{path}/") for found in self.data]
@@ -36,22 +36,22 @@ class Session:
 
     async def get(self, path: str) -> Any:
         """Read a znode."""
-        self.asked.append(path)
+        self.reads.append(path)
         if self.error is not None:
             raise self.error
         return SimpleNamespace(data=self.data[path]) if path in self.data else None
 
 
 def over(session: Session | None) -> ScramUsers:
-    """Look up in it."""
+    """Credentials in this session."""
     return ScramUsers(lambda: session)  # type: ignore[arg-type,return-value]
 
 
 async def test_a_credential_is_found_under_the_sanitized_name() -> None:
     """ConfigCommand and AlterUserScramCredentials write /config/users/NAME."""
-    session = Session({"/config/users/CN%3Da": encode_config({SCRAM_SHA_256.name: encode_credential(KEPT)})})
+    session = Session({"/config/users/CN%3Da": encode_config({SCRAM_SHA_256.name: encode_credential(CREDENTIAL)})})
 
-    assert await over(session).credential("SCRAM-SHA-256", "CN=a") == KEPT
+    assert await over(session).credential("SCRAM-SHA-256", "CN=a") == CREDENTIAL
     assert await over(session).credential("SCRAM-SHA-512", "CN=a") is None
     assert await over(session).credential("SCRAM-SHA-256", "b") is None
 
@@ -60,13 +60,13 @@ async def test_a_credential_is_found_under_the_sanitized_name() -> None:
     "data", [None, b"", b"garbage", encode_config({SCRAM_SHA_256.name: "hunter2"}), b'{"config":{"SCRAM-SHA-256":1}}']
 )
 async def test_garbage_is_no_credential_and_is_not_logged(data: bytes | None, caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever wrote it may have written a password."""
+    """The data may contain a password."""
     assert await over(Session({"/config/users/a": data})).credential("SCRAM-SHA-256", "a") is None
     assert "hunter2" not in caplog.text
 
 
-async def test_no_one_is_let_in_or_refused_without_zookeeper() -> None:
-    """The client tries again, or elsewhere."""
+async def test_without_zookeeper_the_connection_is_closed() -> None:
+    """The client retries, here or at another broker."""
     lost = Session({}, ConnectionLostError("the connection is lost"))
     for credentials in (over(None), over(lost)):
         with pytest.raises(CloseConnection):
@@ -80,7 +80,7 @@ class Clock:
         self.now_s = 100.0
 
     def __call__(self) -> float:
-        """Tell the time."""
+        """Return the time in s."""
         return self.now_s
 
 
@@ -90,8 +90,8 @@ def user(iterations: int, salt: bytes = b"1lzsu0bfo9v2e5tqyr8ld3axk7") -> bytes:
     return encode_config({SCRAM_SHA_256.name: encode_credential(credential)})
 
 
-async def test_a_flood_of_attempts_is_a_few_reads() -> None:
-    """Peers that are not authenticated must not use up the session that the controller writes with."""
+async def test_a_flood_of_attempts_causes_few_reads() -> None:
+    """Unauthenticated peers must not exhaust the session that the controller writes with."""
     session, clock = Session({"/config/users/a": user(4096)}), Clock()
     credentials = ScramUsers(lambda: session, clock)  # type: ignore[arg-type,return-value]
 
@@ -99,24 +99,24 @@ async def test_a_flood_of_attempts_is_a_few_reads() -> None:
         assert await credentials.credential("SCRAM-SHA-256", f"unknown{number}") is None
         assert await credentials.credential("SCRAM-SHA-256", "a") is not None
 
-    assert len(session.asked) <= 2 + UNKNOWN_SLOTS
+    assert len(session.reads) <= 2 + UNKNOWN_SLOTS
 
 
-async def test_an_unknown_user_costs_as_many_reads_as_a_known_one() -> None:
-    """The time that an answer takes must not tell whether a user exists."""
+async def test_an_unknown_user_causes_as_many_reads_as_a_known_one() -> None:
+    """The latency of an answer must not reveal whether a user exists."""
     session, clock = Session({"/config/users/a": user(4096)}), Clock()
     credentials = ScramUsers(lambda: session, clock)  # type: ignore[arg-type,return-value]
-    reads = []
+    counts = []
     for name in ("a", "unknown", "a", "unknown"):
         clock.now_s += 1
-        session.asked.clear()
+        session.reads.clear()
         await credentials.credential("SCRAM-SHA-256", name)
-        reads.append(len(session.asked))
-    assert reads == [2, 2, 2, 2]
+        counts.append(len(session.reads))
+    assert counts == [2, 2, 2, 2]
 
 
-async def test_users_that_come_change_and_go_are_seen() -> None:
-    """What was read counts for a fraction of a second."""
+async def test_created_changed_and_deleted_users_take_effect() -> None:
+    """Cached reads expire after a fraction of a second."""
     session, clock = Session({}), Clock()
     credentials = ScramUsers(lambda: session, clock)  # type: ignore[arg-type,return-value]
     seen = []
@@ -128,8 +128,8 @@ async def test_users_that_come_change_and_go_are_seen() -> None:
     assert seen == [None, 4096, 8192, None]
 
 
-async def test_what_credentials_look_like_is_counted_by_mechanism() -> None:
-    """What cannot be decoded does not count; users of another mechanism do not, either."""
+async def test_shapes_of_credentials_are_counted_by_mechanism() -> None:
+    """Credentials that cannot be decoded and users of another mechanism are not counted."""
     session = Session(
         {
             "/config/users/a": user(8192),

@@ -1,6 +1,6 @@
-"""Sessions and tenures of a process, one after the other: lost, taken by others, failed.
+"""Sessions and active terms of a process: lost sessions, lost controllership, failed terms.
 
-Sources: ADR 5; ARCHITECTURE.md (how a tenure lives).
+Sources: ADR 5; ARCHITECTURE.md.
 """
 
 import logging
@@ -18,22 +18,22 @@ from kafka_zookeeper.errors import ConnectFailedError
 from tests.controller_core.shell.running_process import OWN_ID, RunningProcess, fails
 
 
-async def test_it_stops_while_it_pauses_after_a_failure(
+async def test_a_process_can_be_stopped_during_a_pause_after_a_failure(
     running: RunningProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pause of half a minute is nobody's reason to wait for so long."""
-    monkeypatch.setattr(sessions, "PAUSES", Backoff(initial_ms=60_000, cap_ms=60_000))
+    """Stopping must not wait for the end of a pause, which can last half a minute."""
+    monkeypatch.setattr(sessions, "SESSION_PAUSES", Backoff(initial_ms=60_000, cap_ms=60_000))
     running.start()
-    for lives in (1, 2):
-        await running.until(lambda lives=lives: len(running.sessions) == lives)  # type: ignore[misc]
+    for count in (1, 2):
+        await running.until(lambda count=count: len(running.sessions) == count)  # type: ignore[misc]
         running.sessions[-1].expire()
     await running.until(lambda: running.sessions[-1].closed)
     await running.end()
     assert len(running.sessions) == 2
 
 
-async def test_without_a_first_session_it_says_so_and_ends(running: RunningProcess) -> None:
-    """A wrong address is told at once, not tried for ever."""
+async def test_a_process_ends_if_the_first_connection_fails(running: RunningProcess) -> None:
+    """A wrong address is reported at once instead of being retried forever."""
     running.connecting.append(fails)
     running.start()
     assert running.run is not None
@@ -41,10 +41,10 @@ async def test_without_a_first_session_it_says_so_and_ends(running: RunningProce
         await running.run
 
 
-async def test_a_session_that_is_lost_is_followed_by_another(
+async def test_a_lost_session_is_followed_by_another_one(
     running: RunningProcess, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """However long ZooKeeper is away; the epoch grows (C5)."""
+    """However long ZooKeeper is unavailable; the epoch grows (C5)."""
     running.start()
     await running.until_active()
     running.connecting += [fails, fails]
@@ -54,11 +54,11 @@ async def test_a_session_that_is_lost_is_followed_by_another(
         await running.until_active()
 
     assert running.server.at(paths.CONTROLLER_EPOCH).data == b"9"
-    assert [record.getMessage() for record in caplog.records].count("no session with ZooKeeper") == 2
+    assert [record.getMessage() for record in caplog.records].count("Failed to connect to ZooKeeper; retrying") == 2
 
 
-async def test_a_session_that_is_lost_while_everything_is_read_is_followed_by_another(running: RunningProcess) -> None:
-    """The place was taken and never filled."""
+async def test_a_session_lost_during_loading_is_followed_by_another_one(running: RunningProcess) -> None:
+    """Controllership was acquired, and the term never became active."""
     running.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
     running.server.before_reads.append((paths.topic("orders"), running.lose_session))
     running.start()
@@ -67,8 +67,8 @@ async def test_a_session_that_is_lost_while_everything_is_read_is_followed_by_an
     assert running.sessions[1].session_id == running.server.at(paths.CONTROLLER).owner
 
 
-async def test_a_place_that_is_lost_while_everything_is_read_is_stood_by_for(running: RunningProcess) -> None:
-    """Our fence does not hold: nothing is to be undone, and the process lives on."""
+async def test_after_losing_controllership_during_loading_the_process_is_a_standby(running: RunningProcess) -> None:
+    """The fence does not hold: there is nothing to undo, and the session continues."""
     running.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
     running.broker(1)
     running.server.before_reads.append((paths.topic("orders"), lambda: running.elect(1001)))
@@ -78,8 +78,8 @@ async def test_a_place_that_is_lost_while_everything_is_read_is_stood_by_for(run
     assert len(running.sessions) == 1
 
 
-async def test_a_place_that_is_lost_is_taken_again_when_it_is_free(running: RunningProcess) -> None:
-    """Within the same session."""
+async def test_lost_controllership_is_acquired_again_when_it_is_available(running: RunningProcess) -> None:
+    """In the same session."""
     running.start()
     await running.until_active()
     rival = running.elect(1001)
@@ -91,10 +91,10 @@ async def test_a_place_that_is_lost_is_taken_again_when_it_is_free(running: Runn
     assert running.active_controller() == OWN_ID
 
 
-async def test_a_failed_tenure_gives_the_place_up_and_is_followed_by_another(
+async def test_a_failed_term_releases_controllership_and_is_followed_by_another_one(
     running: RunningProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A defect ends a tenure and nothing else: for as long as we pause, a broker can stand in."""
+    """A defect only ends the term: during the pause a broker can act as controller."""
     failures = 3
 
     def decide_or_fail(cluster: Any, event: Any) -> Any:

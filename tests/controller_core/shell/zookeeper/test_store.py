@@ -1,4 +1,4 @@
-"""What is asked of ZooKeeper when changes are committed, what its answers mean, and what is read again: golden scripts.
+"""Golden scripts of the store: transactions of committed changes, their outcomes, and re-reading.
 
 Sources: C4, C5, C6; protocol notes, Z11 (every write checks the epoch's version) and Z103.
 """
@@ -14,6 +14,6 @@ SCRIPTS = sorted((Path(__file__).parent / "golden" / "store").glob("*.txt"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-async def test_changes_are_committed_as_the_script_says(script: Path) -> None:
+async def test_the_store_follows_the_script(script: Path) -> None:
     """CONTRIBUTING: conversations are golden scripts."""
     await check_script(script, World().do)

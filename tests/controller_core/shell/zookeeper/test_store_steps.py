@@ -1,4 +1,4 @@
-"""Writes of many partition states are prepared in steps; what comes of them is the same as in one go."""
+"""Writes of many partition states in steps: the result is the same as in one step."""
 
 import asyncio
 from uuid import UUID
@@ -19,7 +19,7 @@ STALE = (4, 5, 11)
 
 
 async def world() -> World:
-    """A topic whose states are written."""
+    """A world with a topic whose states are written."""
     made = World()
     numbers, replicas = np.arange(PARTITIONS, dtype=np.int32), np.full((PARTITIONS, 1), 1, np.int32)
     await commit(made, TopicAdded("orders", UUID(int=7), numbers, replicas, Origin.REQUESTED))
@@ -47,7 +47,7 @@ def states(made: World) -> PartitionStates:
 
 
 async def committed(made: World, *, stale: tuple[int, ...] = ()) -> Outcome:
-    """Commit the next states after somebody else wrote some of the znodes."""
+    """Commit the next states after another process wrote some of the znodes."""
     for partition in stale:
         path = paths.partition_state("orders", partition)
         made.server.put(path, made.server.at(path).data)
@@ -61,8 +61,8 @@ def written(outcome: Outcome) -> list[list[int]]:
 
 @pytest.mark.parametrize("stale", [(), STALE, tuple(range(PARTITIONS))])
 @pytest.mark.parametrize("step", [1, 3, PARTITIONS - 1])
-async def test_steps_come_to_the_same_end(stale: tuple[int, ...], step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was written, what is stale, and what ZooKeeper holds."""
+async def test_steps_have_the_same_result(stale: tuple[int, ...], step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Committed changes, stale rows and znodes."""
     whole, in_steps = await world(), await world()
     expected = await committed(whole, stale=stale)
     monkeypatch.setattr(store_module, "STATES_PER_STEP", step)
@@ -73,23 +73,23 @@ async def test_steps_come_to_the_same_end(stale: tuple[int, ...], step: int, mon
     assert in_steps.tree(paths.TOPICS) == whole.tree(paths.TOPICS)
 
 
-async def test_no_step_prepares_more_than_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the loop runs between two of them: 60,000 states took a third of a second in one go."""
+async def test_the_size_of_a_step_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop runs between two steps: 60,000 states took a third of a second in one step."""
     made = await world()
     sizes: list[int] = []
-    turns_at: list[int] = []
-    turns = 0
+    iterations_at: list[int] = []
+    iterations = 0
     groups_of = store_module.groups_of
 
     def noted(cluster, change, present):  # type: ignore[no-untyped-def]
         sizes.append(len(change.rows))
-        turns_at.append(turns)
+        iterations_at.append(iterations)
         return groups_of(cluster, change, present)
 
     async def count() -> None:
-        nonlocal turns
+        nonlocal iterations
         while True:
-            turns += 1
+            iterations += 1
             await asyncio.sleep(0)
 
     monkeypatch.setattr(store_module, "STATES_PER_STEP", 3)
@@ -100,11 +100,11 @@ async def test_no_step_prepares_more_than_its_share(monkeypatch: pytest.MonkeyPa
     assert outcome.is_whole
     assert sum(sizes) == PARTITIONS
     assert max(sizes) <= 3
-    assert len(set(turns_at)) == len(turns_at)
+    assert len(set(iterations_at)) == len(iterations_at)
 
 
 async def test_a_fence_that_does_not_hold_ends_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """C5: another controller has raised the epoch; nothing of the change is written, and no task is left."""
+    """C5: another controller has raised the epoch; no part of the change is written, and no task is left."""
     monkeypatch.setattr(store_module, "STATES_PER_STEP", 3)
     made = await world()
     before = made.tree(paths.TOPICS)

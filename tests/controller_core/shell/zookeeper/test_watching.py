@@ -1,4 +1,4 @@
-"""Watching brokers, topics and the queue of deletions: a watch only says "look again"."""
+"""Watches of brokers, topics and the queue of deletions: a watch only causes a read."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from controller_core.model.events import ControlledShutdown, CreateTopics, NewTo
 from controller_core.model.sends import SendMetadata
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.zookeeper import watching as watching_module
-from controller_core.shell.zookeeper.watching import Watching
+from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from tests.controller_core.shell.terms import Term, isr_request, settled
@@ -20,24 +20,24 @@ TOPIC = b'{"partitions":{"0":[1,2]},"version":3}'
 
 
 async def refused(_event: object) -> None:
-    """As an event whose writes are refused each time."""
-    raise OverloadedError("others write the same znodes")
+    """Like an event whose writes are refused every time."""
+    raise OverloadedError("other processes write the same znodes")
 
 
 @pytest.fixture
 async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
-    """A tenure over brokers 1, 2 and 3 that has had its first looks."""
-    monkeypatch.setattr(watching_module, "LOOK_AGAIN_S", 0.0)
+    """An active term with brokers 1, 2 and 3, after the first reads."""
+    monkeypatch.setattr(watching_module, "OVERLOAD_PAUSE_S", 0.0)
     term = Term(monkeypatch, 1, 2, 3)
-    Watching(term.controller, term.session, term.store.unreadable).start()
+    ClusterWatcher(term.controller, term.session, term.store.unreadable).start()
     await settled()
     yield term
     assert not term.controller.has_ended, await term.controller.ended()
     await term.controller.close()
 
 
-async def test_a_broker_that_comes_or_goes_is_seen(term: Term) -> None:
-    """Its registration is an ephemeral znode."""
+async def test_registered_and_unregistered_brokers_are_found(term: Term) -> None:
+    """A registration is an ephemeral znode."""
     term.register(4)
     await settled()
     assert sorted(term.cluster.brokers) == [1, 2, 3, 4]
@@ -46,38 +46,38 @@ async def test_a_broker_that_comes_or_goes_is_seen(term: Term) -> None:
     assert sorted(term.cluster.brokers) == [1, 3, 4]
 
 
-async def test_a_broker_that_bounced_between_two_looks_is_another(term: Term) -> None:
-    """KIP-380: the registration's czxid is the broker epoch; what it had not written is gone."""
+async def test_a_broker_that_restarted_between_two_reads_is_a_new_incarnation(term: Term) -> None:
+    """KIP-380: the registration's czxid is the broker epoch; records that were not flushed may be lost."""
     await term.create("orders", (1, 2))
     before = term.cluster.brokers[1].epoch
     term.server.drop(paths.broker(1))
     term.register(1)
     await settled()
 
-    assert before < term.cluster.brokers[1].epoch
+    assert term.cluster.brokers[1].epoch > before
     assert term.state("orders-0") == (2, 1, (2,))
 
 
-async def test_endpoints_that_change_in_place_are_seen(term: Term) -> None:
-    """A broker rewrites its registration when its listeners are configured anew (KafkaZkClient.updateBrokerInfo)."""
+async def test_endpoints_changed_in_place_are_found(term: Term) -> None:
+    """A broker rewrites its registration when its listeners are reconfigured (KafkaZkClient.updateBrokerInfo)."""
     epoch = term.cluster.brokers[2].epoch
     term.register(2, port=9999)
     await settled()
 
     assert term.cluster.brokers[2].endpoints[0].port == 9999
-    assert epoch == term.cluster.brokers[2].epoch
+    assert term.cluster.brokers[2].epoch == epoch
 
 
-async def test_a_topic_that_a_broker_wrote_becomes_online(term: Term) -> None:
-    """Protocol notes, Z70: auto-creation; no request tells of it."""
+async def test_a_topic_created_by_a_broker_becomes_online(term: Term) -> None:
+    """Protocol notes, Z70: auto-creation, without a request to the controller."""
     term.server.put(paths.topic("auto"), TOPIC)
     await settled()
 
     assert term.state("auto-0") == (1, 0, (1, 2))
 
 
-async def test_a_topic_that_vanished_is_forgotten(term: Term) -> None:
-    """Somebody deleted it by hand."""
+async def test_a_topic_whose_znode_was_deleted_is_removed(term: Term) -> None:
+    """An administrator deleted it in ZooKeeper."""
     await term.create("orders", (1, 2))
     term.server.drop(paths.topic("orders"))
     await settled()
@@ -85,8 +85,8 @@ async def test_a_topic_that_vanished_is_forgotten(term: Term) -> None:
     assert term.cluster.topics == {}
 
 
-async def test_a_deletion_that_somebody_else_queued_is_carried_out(term: Term) -> None:
-    """/admin/delete_topics is the wish, whoever wrote it."""
+async def test_a_deletion_queued_by_another_process_is_executed(term: Term) -> None:
+    """/admin/delete_topics is the request, whichever process wrote it."""
     await term.create("orders", (1, 2))
     term.server.put(paths.delete_topic("orders"))
     await settled()
@@ -97,7 +97,7 @@ async def test_a_deletion_that_somebody_else_queued_is_carried_out(term: Term) -
     assert term.server.children(paths.TOPICS) == []
 
 
-async def test_a_name_that_no_topic_has_is_taken_out_of_the_queue(term: Term) -> None:
+async def test_an_unknown_topic_is_removed_from_the_queue_of_deletions(term: Term) -> None:
     """As Kafka does (KafkaController.processTopicDeletion)."""
     term.server.put(paths.delete_topic("never"))
     await settled()
@@ -105,8 +105,8 @@ async def test_a_name_that_no_topic_has_is_taken_out_of_the_queue(term: Term) ->
     assert term.server.children(paths.DELETE_TOPICS) == []
 
 
-async def test_topics_of_our_own_are_no_news(term: Term) -> None:
-    """The look waits for the turn in which the topic is written, and finds it known."""
+async def test_topics_created_by_the_controller_are_no_event(term: Term) -> None:
+    """The read waits for the event that writes the topic, and then finds it known."""
     await term.create("orders", (1, 2))
     await settled()
 
@@ -114,8 +114,8 @@ async def test_topics_of_our_own_are_no_news(term: Term) -> None:
     assert list(term.cluster.topics) == ["orders"]
 
 
-async def test_what_changed_while_the_connection_was_away_is_seen(term: Term) -> None:
-    """Watches end with the connection; a connection that broke counts as a change."""
+async def test_changes_during_a_lost_connection_are_found(term: Term) -> None:
+    """Watches end with the connection; a lost connection counts as a change."""
     term.session.blink()
     term.server.put(paths.topic("auto"), TOPIC)
     term.server.drop(paths.broker(3))
@@ -125,8 +125,8 @@ async def test_what_changed_while_the_connection_was_away_is_seen(term: Term) ->
     assert sorted(term.cluster.brokers) == [1, 2]
 
 
-async def test_what_changes_between_a_read_and_the_end_of_its_turn_is_seen(term: Term) -> None:
-    """The watch is armed with the read, so nothing falls between two looks."""
+async def test_changes_between_a_read_and_the_end_of_its_event_are_found(term: Term) -> None:
+    """The read sets the watch, so no change is missed between two reads."""
     term.server.before_writes.append(lambda: term.server.put(paths.topic("second"), TOPIC))
     term.server.put(paths.topic("first"), TOPIC)
     await settled(200)
@@ -134,33 +134,33 @@ async def test_what_changes_between_a_read_and_the_end_of_its_turn_is_seen(term:
     assert list(term.cluster.topics) == ["first", "second"]
 
 
-async def test_watches_do_not_gather(term: Term) -> None:
-    """A limit on everything: one for each list and one for each broker that was ever seen, however long."""
+async def test_watches_do_not_accumulate(term: Term) -> None:
+    """There is one for each list and one for each registered broker, however long the term lasts."""
     before = term.server.watches
     for port in range(50):
         term.register(1, port)
         await settled()
 
-    assert 8 + 3 == before == term.server.watches
+    assert term.server.watches == before == 8 + 3
 
 
-async def test_a_look_that_leads_to_nothing_is_taken_again(
+async def test_a_read_that_cannot_be_processed_is_repeated(
     term: Term, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Others write the same znodes again and again: the change is seen later, and the watch lives on."""
+    """Other processes keep writing the same znodes: the change is processed later, and the watch continues."""
     with monkeypatch.context() as refusing:
         refusing.setattr(term.controller, "_process", refused)
         term.server.put(paths.topic("auto"), TOPIC)
         await settled()
     assert term.cluster.topics == {}
-    assert {record.at for record in caplog.records if record.levelno == logging.WARNING} == {"topics"}
+    assert {record.watch for record in caplog.records if record.levelno == logging.WARNING} == {"topics"}
     await settled()
 
     assert list(term.cluster.topics) == ["auto"]
 
 
-async def test_a_topic_that_cannot_be_read_keeps_no_other_from_being_seen(term: Term) -> None:
-    """Bad input never stops a loop; put right, it is taken in with the next look."""
+async def test_a_topic_that_cannot_be_decoded_affects_no_other(term: Term) -> None:
+    """Bad input never stops a loop; once corrected, the topic is found by the next read."""
     term.server.put(paths.topic("bad"), b"garbage")
     await settled()
     term.server.put(paths.topic("good"), TOPIC)
@@ -203,7 +203,7 @@ async def test_a_broker_without_the_inter_broker_listener_is_not_elected(
     assert placed["logs"].failure.code == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-async def test_a_broker_whose_inter_broker_listener_is_back_counts_again(term: Term) -> None:
+async def test_a_broker_is_reachable_again_once_it_has_the_inter_broker_listener(term: Term) -> None:
     """The same registration, rewritten in place: the broker is sent the full state and leads what only it can lead."""
     await term.create("orders", (2,))
     term.register(2, listener="OTHER")

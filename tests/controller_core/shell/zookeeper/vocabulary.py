@@ -1,4 +1,4 @@
-"""The words of the scripts: changes as one line each, and values as text again.
+"""Changes as lines of the golden scripts: parsing and printing.
 
 topic orders 0=1,2,3 1=2,3,1 id=7 version=3 retention.ms=5     TopicAdded (observed; `new` requested, `repaired`)
 partitions orders 2=3,1                                        PartitionsAdded
@@ -82,7 +82,7 @@ def ids(text: str) -> Replicas:
 
 
 def replicas(words: list[str]) -> dict[int, Replicas]:
-    """Read `0=1,2 1=2,1`, and leave all other words alone."""
+    """Read `0=1,2 1=2,1`, ignoring all other words."""
     return {int(name): ids(value) for name, _, value in (word.partition("=") for word in words) if name.isdigit()}
 
 
@@ -118,10 +118,10 @@ def _topic(origin: Origin, words: list[str]) -> TopicAdded:
 def _state(cluster: Cluster, word: str) -> NewState:
     """Read `orders-0=leader/epoch/isr[/replicas]`; `!` behind it: the leader was not in sync."""
     name, _, value = word.removesuffix("!").partition("=")
-    leader, epoch, isr, *told = value.split("/")
-    told_replicas = ids(told[0]) if told else None
+    leader, epoch, isr, *given = value.split("/")
+    new_replicas = ids(given[0]) if given else None
     row, unclean = row_of(cluster, name), word.endswith("!")
-    return NewState(row, int(leader), int(epoch), ids(isr), replicas=told_replicas, unclean=unclean)
+    return NewState(row, int(leader), int(epoch), ids(isr), replicas=new_replicas, unclean=unclean)
 
 
 def _known(cluster: Cluster, words: list[str]) -> StatesObserved:

@@ -1,16 +1,17 @@
-"""One controller's store over a ZooKeeper in memory: the world of the scripts.
+"""A store of one active term over an in-memory ZooKeeper: commands of the golden scripts.
 
-znode PATH [DATA]        somebody writes a znode, with all above it      gone PATH      deletes one and all below
-again PATH               somebody writes the same data once more
-another controller       somebody else takes the place
-given CHANGE             is true in memory (see `vocabulary`)
-written CHANGE           is true in memory and written
-commit CHANGE | CHANGE   write it; tell what was asked for, what came of it, and apply what was written
-catch up                 read again what was refused; tell what was found and apply it
-meanwhile COMMAND        happens just before the next transaction; several follow each other    quietly    nothing does
-reading PATH: COMMAND    happens just before the next read of that path
-next done / not done     the next transaction's answer is lost          next too large  it is not sent
-tree PATH                what is written there and below
+znode PATH [DATA]          another process writes a znode, with its parents
+delete PATH                another process deletes a znode and its descendants
+rewrite PATH               another process writes the same data again
+another controller         another process is elected
+given CHANGE               apply a change in memory (see `vocabulary`)
+written CHANGE             apply a change in memory and write it
+commit CHANGE | CHANGE     commit changes; print requests and outcome, and apply what was committed
+reread                     read again what was refused; print and apply what is found
+before write COMMAND       runs just before the next transaction; several are used one after the other; `nothing` skips one
+before read PATH: COMMAND  runs just before the next read of that path
+next done / not done       the answer to the next transaction is lost      next too large    it is not sent
+tree PATH                  print a znode and its descendants
 """
 
 from controller_core.decisions.transition import apply
@@ -36,7 +37,7 @@ FAULTS = {
 
 
 class World:
-    """A controller of epoch 9 that has just taken its place."""
+    """An active term of controller epoch 9."""
 
     def __init__(self) -> None:
         self.server = FakeZooKeeper()
@@ -62,8 +63,8 @@ class World:
                 self.server.lines.clear()
             case "commit":
                 return await self._commit([read_change(self.cluster, text) for text in rest.split(" | ")])
-            case "catch":
-                return await self._catch_up()
+            case "reread":
+                return await self._reread()
             case "tree":
                 return self.tree(rest)
             case _:
@@ -71,38 +72,41 @@ class World:
         return []
 
     def happens(self, command: str) -> None:
-        """Let something happen that others do, now or later."""
+        """Do something as another process, now or later."""
         verb, _, rest = command.partition(" ")
         match verb:
             case "znode":
                 path, _, data = rest.partition(" ")
                 self.server.put(path, data.encode() if data else None)
-            case "gone":
+            case "delete":
                 self.server.drop(rest)
-            case "again":
+            case "rewrite":
                 self.server.put(rest, self.server.at(rest).data)
             case "another":
                 raised = int(self.server.at(paths.CONTROLLER_EPOCH).data or b"0") + 1
                 self.server.put(paths.CONTROLLER_EPOCH, str(raised).encode())
-            case "meanwhile":
-                self.server.before_writes.append(lambda: self.happens(rest))
-            case "quietly":
-                self.server.before_writes.append(lambda: None)
-            case "reading":
-                path, _, doing = rest.partition(": ")
-                self.server.before_reads.append((path, lambda: self.happens(doing)))
+            case "before":
+                self._happens_before(*rest.split(" ", 1))
             case "next":
                 self.server.faults.append(FAULTS[rest])
             case _:
                 raise ValueError(f"no such command: {command}")
 
-    def told(self) -> list[str]:
-        """What was asked for since this was last called."""
+    def _happens_before(self, kind: str, rest: str) -> None:
+        """Do something just before the next write, or the next read of a path."""
+        if kind == "read":
+            path, _, command = rest.partition(": ")
+            self.server.before_reads.append((path, lambda: self.happens(command)))
+        else:
+            self.server.before_writes.append(lambda: None if rest == "nothing" else self.happens(rest))
+
+    def requests(self) -> list[str]:
+        """Requests to ZooKeeper since the last call."""
         lines, self.server.lines = self.server.lines, []
         return lines
 
     def tree(self, path: str) -> list[str]:
-        """What is written at a path and below."""
+        """Print a znode and its descendants."""
         found = sorted(each for each in self.server.znodes if each == path or each.startswith(f"{path}/"))
         return [f"{each} {data_text(self.server.at(each).data)}" for each in found] or [f"{path} is not there"]
 
@@ -110,7 +114,7 @@ class World:
         try:
             self.outcome = await self.store.commit(self.cluster, changes)
         except (TermEndedError, StoreError) as error:
-            return [*self.told(), f"{type(error.__cause__ or error).__name__}: {error}"]
+            return [*self.requests(), f"{type(error.__cause__ or error).__name__}: {error}"]
         lines = [f"committed: {change_text(self.cluster, change)}" for change in self.outcome.committed]
         if self.outcome.stale_rows:
             names = (self.cluster.name_of(row) for row in self.outcome.stale_rows)
@@ -120,12 +124,12 @@ class World:
         lines += ["unknown"] if self.outcome.unknown else []
         for change in self.outcome.committed:
             apply(self.cluster, change)
-        return [*self.told(), *lines]
+        return [*self.requests(), *lines]
 
-    async def _catch_up(self) -> list[str]:
+    async def _reread(self) -> list[str]:
         found = await refresh(self.session, self.cluster, self.outcome, UnreadableTopics())
         lines = [f"found: {change_text(self.cluster, change)}" for change in found.changes]
-        lines += [f"stranger: {record.name} version {record.version}" for record in found.unknown_topics]
+        lines += [f"unknown topic: {record.name} version {record.version}" for record in found.unknown_topics]
         for change in found.changes:
             apply(self.cluster, change)
-        return [*self.told(), *(lines or ["found: nothing new"])]
+        return [*self.requests(), *(lines or ["found: nothing new"])]

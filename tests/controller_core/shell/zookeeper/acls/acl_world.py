@@ -1,4 +1,4 @@
-"""A ZooKeeper in memory that numbers sequential znodes, a keeper of ACLs on it, and short ways to say an ACL."""
+"""An in-memory ZooKeeper that numbers sequential znodes, ACLs followed in it, and helpers that build ACLs."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
 from controller_core.shell.store import AclCache
-from controller_core.shell.zookeeper.acls import AclKeeper
+from controller_core.shell.zookeeper.acls import ZooKeeperAcls
 from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_zookeeper.writes import Create
 from kafka_zookeeper.writes import Operation as Write
@@ -16,7 +16,7 @@ from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeSession, Fa
 
 
 class AclZooKeeper(FakeZooKeeper):
-    """The server, with sequence numbers."""
+    """The server, with sequential znodes."""
 
     sequence = 0
 
@@ -26,7 +26,7 @@ class AclZooKeeper(FakeZooKeeper):
         return AclSession(self, 0x1000 + self._sessions)
 
     def apply(self, operations, owner):  # type: ignore[no-untyped-def]
-        """Number what is to be numbered, then do all or nothing."""
+        """Number sequential znodes, then commit all operations or none."""
         return super().apply([self._numbered(each) for each in operations], owner)
 
     def _numbered(self, operation: Write) -> Write:
@@ -37,10 +37,10 @@ class AclZooKeeper(FakeZooKeeper):
 
 
 class AclSession(FakeSession):
-    """A session that makes znodes with all above them."""
+    """A session that also creates parents."""
 
     async def ensure_path(self, path: str) -> None:
-        """Make what is missing."""
+        """Create a missing znode with its parents."""
         await asyncio.sleep(0)
         if path not in self.server.znodes:
             self.server.put(path)
@@ -49,27 +49,27 @@ class AclSession(FakeSession):
 @asynccontextmanager
 async def following(
     server: AclZooKeeper, known: AclCache | None = None, clock: Callable[[], float] = time.monotonic
-) -> AsyncIterator[AclKeeper]:
-    """Let a keeper follow what the server has, until it is left."""
-    keeper = AclKeeper(AclSession(server, 7), known or AclCache(), clock)  # type: ignore[arg-type]
-    task = asyncio.create_task(keeper.follow())
-    await keeper.known.loaded.wait()
+) -> AsyncIterator[ZooKeeperAcls]:
+    """Follow the server's ACLs within the context."""
+    acls = ZooKeeperAcls(AclSession(server, 7), known or AclCache(), clock)  # type: ignore[arg-type]
+    task = asyncio.create_task(acls.follow())
+    await acls.known.loaded.wait()
     await settled()
     try:
-        yield keeper
+        yield acls
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-Following = AbstractAsyncContextManager[AclKeeper]
+Following = AbstractAsyncContextManager[ZooKeeperAcls]
 
 
 def topic(name: str, pattern_type: PatternType = PatternType.LITERAL) -> Pattern:
-    """A pattern of topics."""
+    """A pattern for topics."""
     return Pattern(ResourceType.TOPIC, name, pattern_type)
 
 
 def allow(operation: Operation, principal: str = "User:alice") -> Entry:
-    """An entry that allows from everywhere."""
+    """An entry that allows an operation from every host."""
     return Entry(principal, "*", operation, Permission.ALLOW)

@@ -1,0 +1,266 @@
+"""Transitions of brokers, partition states, assignments and moves.
+
+Changes of this kind change leaders, ISRs, replica lists, or the replicas that brokers still have. `transition.apply` calls these functions.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from controller_core.model import changes
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import IntArray, any_of, keep_ids, pad
+from controller_core.model.ids import NO_BROKER, NO_EPOCH, NO_LEADER
+from controller_core.model.move import Move, MoveStage, Replicas, current_replicas, plan_move, without
+from controller_core.rules.partition_change import check_states, contained_in, next_partition_epoch
+
+
+def observe_brokers(change: changes.BrokersObserved, cluster: Cluster) -> None:
+    """Replace the registered brokers."""
+    before = cluster.brokers
+    cluster.columns.record_ids(np.array([broker.id for broker in change.brokers], dtype=np.int32))
+    cluster.brokers = {broker.id: broker for broker in change.brokers}
+    cluster.unreachable = {broker.id: broker for broker in change.unreachable}
+    # A broker that left, or registered with another epoch, is no longer shutting down.
+    cluster.shutting_down = {
+        broker_id
+        for broker_id in cluster.shutting_down
+        if broker_id in cluster.brokers and cluster.brokers[broker_id].epoch == before[broker_id].epoch
+    }
+    # Its log directories may work again; if not, its responses will report that.
+    answered = (*cluster.offline_replicas.values(), *cluster.refused_replicas.values())
+    for broker_id in {broker for brokers in answered for broker in brokers}:
+        if broker_id not in cluster.brokers or cluster.brokers[broker_id].epoch != before[broker_id].epoch:
+            for row in {*cluster.offline_replicas, *cluster.refused_replicas}:
+                _clear_offline_replica(cluster, row, broker_id)
+
+
+def start_controlled_shutdown(change: changes.ControlledShutdownStarted, cluster: Cluster) -> None:
+    """Exclude a broker from elections."""
+    cluster.shutting_down.add(change.broker)
+
+
+def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
+    """Set the new states, and advance moves whose replicas brokers now know."""
+    check_states(cluster, change)
+    columns = cluster.columns
+    partition_epoch = next_partition_epoch(columns.partition_epoch[change.rows])
+    recovering = change.recovering_after(columns.recovering[change.rows])
+    if change.replicas is not None:
+        columns.set_replicas(change.rows, change.replicas)
+    columns.set_states(
+        change.rows,
+        change.leader,
+        change.leader_epoch,
+        change.isr,
+        partition_epoch,
+        cluster.controller_epoch,
+        recovering,
+    )
+    if cluster.corrected_rows:
+        cluster.corrected_rows.difference_update(change.rows.tolist())
+    for row in _moving_rows(cluster, change.rows):
+        move = cluster.moves[row]
+        leader_epoch = int(columns.leader_epoch[row])
+        if change.replicas is not None:
+            # Offline brokers may never return, so they are not waited for; if they do, they get the requests then.
+            waiting = tuple(replica for replica in move.removing if replica in cluster.unfenced())
+            _record_stray_replicas(cluster, row, without(move.removing, waiting))
+            cluster.moves[row] = replace(move, stage=MoveStage.REMOVING, waiting=waiting, removal_epoch=leader_epoch)
+        elif move.stage is MoveStage.PLANNED and change.requests is changes.RequestsToBrokers.LEADER_AND_ISR:
+            cluster.moves[row] = replace(move, stage=MoveStage.UNION)
+
+
+def observe_states(change: changes.StatesObserved, cluster: Cluster) -> None:
+    """Set states as found written."""
+    cluster.columns.set_states(
+        change.rows,
+        change.leader,
+        change.leader_epoch,
+        change.isr,
+        change.partition_epoch,
+        change.controller_epoch,
+        change.recovering,
+    )
+    if cluster.corrected_rows:
+        cluster.corrected_rows.difference_update(change.rows.tolist())
+    _drop_non_replicas_from_isr(cluster, change.rows)
+
+
+def observe_offline_replicas(change: changes.OfflineReplicasObserved, cluster: Cluster) -> None:
+    """Update the offline and refused replicas of a broker."""
+    for name in change.offline:
+        row = cluster.row_of(*name)
+        assert row is not None, f"{name} is offline and does not exist"
+        cluster.offline_replicas.setdefault(row, set()).add(change.broker)
+    for name, error in change.refused.items():
+        row = cluster.row_of(*name)
+        assert row is not None, f"{name} is refused and does not exist"
+        cluster.refused_replicas.setdefault(row, {})[change.broker] = error
+    for name in change.online:
+        if (row := cluster.row_of(*name)) is not None:
+            _clear_offline_replica(cluster, row, change.broker)
+
+
+def observe_assignment(change: changes.TopicObserved, cluster: Cluster) -> None:
+    """Update a topic's assignment and moves as found written."""
+    topic = cluster.topics[change.name]
+    topic.version = change.version
+    if topic.topic_id is None and change.topic_id is not None:
+        cluster.set_topic_id(topic, change.topic_id)
+    if cluster.is_pending_deletion(change.name):
+        return  # Its deletion continues as started, whatever the assignment is now (C10).
+    added = [partition for partition in sorted(change.replicas) if cluster.row_of(change.name, partition) is None]
+    if added:
+        replicas = pad([change.replicas[partition] for partition in added])
+        rows = cluster.columns.add(topic.index, np.array(added, dtype=np.int32), replicas)
+        topic.rows = np.concatenate([topic.rows, rows])
+    for partition, replicas_found in change.replicas.items():
+        row = cluster.row_of(change.name, partition)
+        assert row is not None, f"{change.name}-{partition} was just added and does not exist"
+        found = Move(replicas_found, change.adding.get(partition, ()), change.removing.get(partition, ()))
+        known = cluster.moves.get(row)
+        if known is not None and (known.replicas, known.adding, known.removing) == (
+            found.replicas,
+            found.adding,
+            found.removing,
+        ):
+            continue  # The known move; its stage is not written.
+        if _has_state(cluster, row) and set(cluster.columns.isr_of(row)).isdisjoint(replicas_found):
+            _start_move_from_isr(cluster, row, cluster.columns.replicas_of(row), found.target)
+            continue
+        is_to_be_sent = cluster.columns.replicas_of(row) != replicas_found and _has_state(cluster, row)
+        cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([replicas_found]))
+        if found.adding or found.removing or is_to_be_sent:
+            # With neither, the move waits for nothing, and finishing it sends the replicas to brokers.
+            cluster.moves[row] = found
+        else:
+            cluster.moves.pop(row, None)
+        _clear_stray_replicas(cluster, row, replicas_found)
+        _drop_non_replicas_from_isr(cluster, np.array([row], dtype=np.int32))
+
+
+def start_moves(change: changes.MovesStarted, cluster: Cluster) -> None:
+    """Record moves, and set their unions as replicas."""
+    topic = cluster.topics[change.topic]
+    topic.version += 1
+    for partition, move in change.moves.items():
+        row = cluster.row_of(change.topic, partition)
+        assert row is not None, f"{change.topic}-{partition} is to move and does not exist"
+        cluster.moves[row] = move
+        cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([move.replicas]))
+        _clear_stray_replicas(cluster, row, move.replicas)
+
+
+def finish_moves(change: changes.MovesFinished, cluster: Cluster) -> None:
+    """Remove finished moves."""
+    topic = cluster.topics[change.topic]
+    topic.version += 1
+    for partition, replicas in change.replicas.items():
+        row = cluster.row_of(change.topic, partition)
+        assert row is not None, f"{change.topic}-{partition} moved and does not exist"
+        assert cluster.columns.replicas_of(row) == replicas, (
+            f"the move of {change.topic}-{partition} does not end at its target"
+        )
+        _record_stray_replicas(cluster, row, cluster.moves.pop(row).waiting)
+        for broker in {*cluster.offline_at(row), *cluster.refused_at(row)} - set(replicas):
+            _clear_offline_replica(cluster, row, broker)
+
+
+def confirm_replica_removal(change: changes.ReplicaRemovalAnswered, cluster: Cluster) -> None:
+    """Stop waiting for a removed replica."""
+    row = cluster.row_of(change.topic, change.partition)
+    if row is None:
+        return
+    _clear_stray_replicas(cluster, row, (change.broker,))
+    if row in cluster.moves:
+        move = cluster.moves[row]
+        cluster.moves[row] = replace(move, waiting=without(move.waiting, (change.broker,)))
+
+
+def observe_stray_replicas(change: changes.StrayReplicasObserved, cluster: Cluster) -> None:
+    """Record stray replicas of a broker."""
+    for name in change.partitions:
+        if (row := cluster.row_of(*name)) is not None:
+            _record_stray_replicas(cluster, row, (change.broker,))
+
+
+def unregister_broker(change: changes.BrokerUnregistered, cluster: Cluster) -> None:
+    """Stop waiting for the stray replicas of a broker."""
+    for row in list(cluster.stray_replicas):
+        _clear_stray_replicas(cluster, row, (change.broker,))
+
+
+def _clear_offline_replica(cluster: Cluster, row: int, broker: int) -> None:
+    """Record that a replica of an unfenced broker is neither offline nor refused."""
+    if row in cluster.refused_replicas:
+        cluster.refused_replicas[row].pop(broker, None)
+        if not cluster.refused_replicas[row]:
+            del cluster.refused_replicas[row]
+    if row in cluster.offline_replicas:
+        cluster.offline_replicas[row].discard(broker)
+        if not cluster.offline_replicas[row]:
+            del cluster.offline_replicas[row]
+
+
+def _record_stray_replicas(cluster: Cluster, row: int, brokers: Replicas) -> None:
+    """Record brokers that may still have a stray replica of a row; the controller's id has no replicas."""
+    if left := set(brokers) - {cluster.controller_id}:
+        cluster.stray_replicas.setdefault(row, set()).update(left)
+
+
+def _clear_stray_replicas(cluster: Cluster, row: int, brokers: Replicas) -> None:
+    """Clear stray replicas of a row: the brokers have deleted them, or are replicas again."""
+    if row in cluster.stray_replicas:
+        cluster.stray_replicas[row] -= set(brokers)
+        if not cluster.stray_replicas[row]:
+            del cluster.stray_replicas[row]
+
+
+def _has_state(cluster: Cluster, row: int) -> bool:
+    return bool(cluster.columns.partition_epoch[row] != NO_EPOCH)
+
+
+def _start_move_from_isr(cluster: Cluster, row: int, replicas: Replicas, target: Replicas) -> None:
+    """Start a move from replicas that contain the ISR to a target that is disjoint from it (C2, C9).
+
+    Such an assignment was written manually. Applied as it is, it would leave the partition without a replica that has its
+    records. A target without brokers changes nothing.
+    """
+    target = without(target, (cluster.controller_id,))
+    if not target:
+        return
+    move = plan_move(*current_replicas(replicas, cluster.moves.get(row)), target)
+    cluster.moves[row] = move
+    cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([move.replicas]))
+    _clear_stray_replicas(cluster, row, move.replicas)
+
+
+def _drop_non_replicas_from_isr(cluster: Cluster, rows: IntArray) -> None:
+    """Drop brokers that are not replicas from ISRs and as leaders (C1, C2).
+
+    The znode was edited manually, or a native controller lost controllership between its writes of the assignment and of the
+    ISR (KafkaController.updateCurrentReassignment). `RepairPartitions` writes the corrected state. If no member of the ISR is a
+    replica, the partition moves from the ISR to its replicas.
+    """
+    columns = cluster.columns
+    isr = columns.isr[rows]
+    members = contained_in(isr, columns.replicas[rows])
+    for row in rows[~any_of(members) & any_of(isr != NO_BROKER)].tolist():
+        known = cluster.moves.pop(row, None)
+        _start_move_from_isr(
+            cluster, row, columns.isr_of(row), columns.replicas_of(row) if known is None else known.target
+        )
+    mixed = any_of(members) & any_of(~members & (isr != NO_BROKER))
+    if not mixed.any():
+        return
+    rows = rows[mixed]
+    cluster.corrected_rows.update(rows.tolist())
+    columns.isr[rows] = keep_ids(isr[mixed], members[mixed])
+    led = any_of(columns.isr[rows] == columns.leader[rows][:, None])
+    columns.leader[rows] = np.where(led, columns.leader[rows], NO_LEADER)
+
+
+def _moving_rows(cluster: Cluster, rows: IntArray) -> list[int]:
+    """Return the rows that have a running move; no row is read while there are no moves."""
+    return [row for row in rows.tolist() if row in cluster.moves] if cluster.moves else []

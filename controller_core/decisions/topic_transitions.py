@@ -1,0 +1,133 @@
+"""Transitions of topics, deletions, settings and producer ids.
+
+`transition.apply` calls these functions.
+"""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import numpy as np
+
+from controller_core.model import changes
+from controller_core.model.cluster import Cluster, Deletion
+from controller_core.model.ids import NO_EPOCH
+from controller_core.rules.topic_configs import config_value
+
+Key = TypeVar("Key")
+
+UNCLEAN_ELECTION = "unclean.leader.election.enable"
+"""Topic configuration that allows a replica from outside the ISR to lead if the ISR has no live member."""
+
+
+def observe_unclean_election(change: changes.UncleanElectionObserved, cluster: Cluster) -> None:
+    """Update `unclean.leader.election.enable`."""
+    _update_settings(cluster.unclean_topics, change.topics)
+    _update_settings(cluster.unclean_defaults, change.defaults)
+
+
+def observe_topic_deletion_setting(change: changes.TopicDeletionObserved, cluster: Cluster) -> None:
+    """Update `delete.topic.enable`."""
+    cluster.topic_deletion = change.setting
+
+
+def add_topic(change: changes.TopicAdded, cluster: Cluster) -> None:
+    """Add a topic, its partitions and its running moves."""
+    assert change.name not in cluster.topics, f"topic {change.name} exists already"
+    is_rewritten = change.origin is changes.Origin.REPAIRED
+    topic = cluster.add_topic(change.name, change.topic_id, change.version + is_rewritten)
+    topic.rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
+    for position, partition in enumerate(change.partitions.tolist()):
+        if (move := change.moves.get(partition)) is not None:
+            cluster.moves[int(topic.rows[position])] = move
+    # Kafka parses a boolean regardless of case and of surrounding whitespace (ConfigDef.parseType).
+    if UNCLEAN_ELECTION in change.configs:
+        cluster.unclean_topics[change.name] = config_value(UNCLEAN_ELECTION, change.configs) is True
+
+
+def add_partitions(change: changes.PartitionsAdded, cluster: Cluster) -> None:
+    """Add partitions to a topic."""
+    topic = cluster.topics[change.topic]
+    rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
+    topic.rows = np.concatenate([topic.rows, rows])
+    topic.version = change.version if change.origin is changes.Origin.OBSERVED else topic.version + 1
+
+
+def assign_topic_id(change: changes.TopicIdAssigned, cluster: Cluster) -> None:
+    """Set a topic's id."""
+    topic = cluster.topics[change.topic]
+    cluster.set_topic_id(topic, change.topic_id)
+    topic.version += 1
+
+
+def restore_assignment(change: changes.AssignmentRestored, cluster: Cluster) -> None:
+    """Update the znode version; the known assignment stays."""
+    cluster.topics[change.topic].version = change.version + 1
+
+
+def set_reassignment_requests(change: changes.PendingReassignmentRequestsChanged, cluster: Cluster) -> None:
+    """Replace the list of running requested reassignments."""
+    cluster.reassignment_requests = dict(change.targets)
+    is_written = change.origin is changes.Origin.REQUESTED
+    # The znode is deleted with the last request.
+    cluster.reassignment_requests_version = change.version + is_written if change.targets else NO_EPOCH
+
+
+def queue_deletions(change: changes.DeletionQueued, cluster: Cluster) -> None:
+    """Queue topics for deletion."""
+    for name in change.topics:
+        cluster.deletions.setdefault(name, Deletion())
+
+
+def dequeue_deletions(change: changes.DeletionDequeued, cluster: Cluster) -> None:
+    """Remove names from the deletion queue."""
+    for name in change.names:
+        cluster.deletions.pop(name, None)
+
+
+def start_deletion(change: changes.DeletionStarted, cluster: Cluster) -> None:
+    """Record the replicas whose deletion is not confirmed."""
+    waiting = {broker: set(partitions) for broker, partitions in change.waiting.items()}
+    cluster.deletions[change.topic] = Deletion(waiting, started=True)
+
+
+def block_deletion(change: changes.DeletionBlocked, cluster: Cluster) -> None:
+    """Record why a deletion cannot continue."""
+    cluster.deletions[change.topic] = Deletion(blocked=change.reason, refused=change.refused)
+
+
+def confirm_deleted_replicas(change: changes.ReplicasDeleted, cluster: Cluster) -> None:
+    """Stop waiting for deleted replicas."""
+    deletion = cluster.deletions.get(change.topic)
+    if deletion is None or change.broker not in deletion.waiting:
+        return
+    deletion.waiting[change.broker] -= set(change.partitions)
+    if not deletion.waiting[change.broker]:
+        del deletion.waiting[change.broker]
+
+
+def remove_topic(change: changes.TopicRemoved, cluster: Cluster) -> None:
+    """Remove a deleted topic."""
+    cluster.remove_topic(change.topic)
+    if change.origin is changes.Origin.REQUESTED:
+        cluster.record_deleted_topic(change.topic)
+
+
+def allocate_producer_ids(change: changes.ProducerIdsAllocated, cluster: Cluster) -> None:
+    """Advance the end of allocated producer ids."""
+    cluster.producer_ids.block_end = change.last
+    cluster.producer_ids.version += 1
+
+
+def observe_producer_ids(change: changes.ProducerIdsObserved, cluster: Cluster) -> None:
+    """Set the end of allocated producer ids as found written."""
+    cluster.producer_ids.block_end = change.block_end
+    cluster.producer_ids.version = change.version
+
+
+def _update_settings(known: dict[Key, bool], reported: Mapping[Key, bool | None]) -> None:
+    """Set the reported values, and remove those that are None."""
+    for key, value in reported.items():
+        if value is None:
+            known.pop(key, None)
+        else:
+            known[key] = value
