@@ -24,7 +24,7 @@ def test_acks_is_found_in_every_version(version: int, acks: int, transactional_i
 
 @pytest.mark.parametrize("version", [_LOWEST, 3, 9, _HIGHEST])
 def test_a_request_that_ends_before_its_acks_is_malformed(version: int) -> None:
-    """Nothing is read past the end, whatever length it declares."""
+    """Nothing is read past the end, whatever length it claims."""
     frame = codec.encode_request(ApiKey.PRODUCE, version, 1, None, {"acks": 0})
     header = codec.peek_header(frame)
     for end in range(header.body_offset, header.body_offset + 2):

@@ -1,4 +1,4 @@
-"""Docstring examples of kafka_node."""
+"""The examples in docstrings of kafka_node are true."""
 
 import doctest
 import importlib
@@ -12,6 +12,6 @@ MODULES = sorted(found.name for found in pkgutil.walk_packages(kafka_node.__path
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_are_correct(name: str) -> None:
+def test_examples_are_true(name: str) -> None:
     """CONTRIBUTING: examples are run."""
     assert doctest.testmod(importlib.import_module(name)).failed == 0

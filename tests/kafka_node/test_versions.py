@@ -1,4 +1,4 @@
-"""ApiVersions: a process's own versions, and for other APIs those of every live broker."""
+"""ApiVersions: our own versions, and for all else what every live broker serves."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ _ranges = st.dictionaries(st.integers(0, 5), st.tuples(st.integers(0, 9), st.int
 
 @given(st.lists(_ranges, min_size=1, max_size=4))
 def test_a_version_is_shared_exactly_when_every_broker_serves_it(every: list[dict[int, tuple[int, int]]]) -> None:
-    """The plain twin compares every version of every key."""
+    """The dumb twin: look at every version of every key."""
     found = shared([BrokerVersions(ranges) for ranges in every]).ranges
     for key in range(6):
         for version in range(10):
@@ -32,7 +32,7 @@ def test_a_version_is_shared_exactly_when_every_broker_serves_it(every: list[dic
 
 
 def test_finalized_features_are_those_of_the_newest_epoch() -> None:
-    """They belong to the cluster; a broker may only receive them late. Supported features belong to each broker."""
+    """They are the cluster's own; a broker may only be late to hear of them. Supported ones are each broker's."""
     old = BrokerVersions({}, {"metadata.version": (1, 20), "old": (1, 1)}, 3, {"metadata.version": (1, 20)})
     new = BrokerVersions({}, {"metadata.version": (7, 25)}, 4, {"metadata.version": (1, 21)})
 
@@ -44,8 +44,8 @@ def test_without_brokers_there_is_nothing_to_share() -> None:
     assert shared([]) == NO_BROKER
 
 
-def test_own_versions_replace_those_of_brokers() -> None:
-    """For APIs that are served here; keys that only newer brokers know are offered too."""
+def test_our_own_versions_stand_before_the_brokers() -> None:
+    """What we answer ourselves is ours to say; keys that only newer brokers know are offered too."""
     brokers = BrokerVersions({ApiKey.FETCH: (4, 17), ApiKey.CREATE_TOPICS: (2, 7), 1_234: (0, 1)})
     body = api_versions_body({ApiKey.API_VERSIONS: (0, 4), ApiKey.CREATE_TOPICS: (0, 5)}, brokers, 4)
 
@@ -53,8 +53,8 @@ def test_own_versions_replace_those_of_brokers() -> None:
     assert read_versions({**body, "finalized_features_epoch": -1}).ranges == {**expected, 1_234: (0, 1)}
 
 
-def test_requests_between_servers_are_offered_only_if_they_are_served_here() -> None:
-    """LeaderAndIsr, for example: a broker serves it, and it is never relayed."""
+def test_requests_between_servers_are_not_offered_unless_they_are_ours() -> None:
+    """LeaderAndIsr, say: a broker serves it, and we would never relay it."""
     brokers = BrokerVersions(dict.fromkeys(BETWEEN_SERVERS, (0, 1)))
     body = api_versions_body({ApiKey.ALTER_PARTITION: (0, 3)}, brokers, 4)
 
@@ -62,8 +62,8 @@ def test_requests_between_servers_are_offered_only_if_they_are_served_here() -> 
 
 
 @pytest.mark.parametrize(("version", "names"), [(3, ["metadata.version"]), (4, ["kraft.version", "metadata.version"])])
-def test_a_feature_that_starts_at_zero_is_listed_from_version_4(version: int, names: list[str]) -> None:
-    """KAFKA-17011: older readers refuse the whole answer because of a 0."""
+def test_a_feature_that_starts_at_zero_is_told_from_version_4(version: int, names: list[str]) -> None:
+    """KAFKA-17011: older readers refuse the whole answer over a 0."""
     brokers = BrokerVersions({}, {"kraft.version": (0, 1), "metadata.version": (1, 21)})
     body = api_versions_body({}, brokers, version)
 
@@ -103,6 +103,6 @@ def test_an_unknown_version_is_answered_with_the_versions_of_api_versions() -> N
         ("", 2, True),
     ],
 )
-def test_the_name_of_client_software_is_validated(name: str, version: int, fine: bool) -> None:
-    """KIP-511; before version 3 clients send none."""
+def test_client_software_has_a_name_by_the_rule(name: str, version: int, fine: bool) -> None:
+    """KIP-511; before version 3 clients tell none."""
     assert fine == names_its_software_well({"client_software_name": name, "client_software_version": "3.9.2"}, version)

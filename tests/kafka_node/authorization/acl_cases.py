@@ -1,4 +1,4 @@
-"""Random ACLs and requests, dense enough that denials, prefixes and wildcards overlap."""
+"""Random ACLs and questions about them, dense enough that denials, prefixes and wildcards meet."""
 
 import random
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ Question = tuple[str, str, Operation, ResourceType, str]
 
 @dataclass(frozen=True)
 class Case:
-    """A cluster's ACLs, its settings, and a request."""
+    """A cluster's ACLs, what is set beside them, and what is asked."""
 
     acls: tuple[tuple[Pattern, Entry], ...]
     rules: Rules
@@ -36,7 +36,7 @@ class Case:
     filters: tuple[tuple[PatternFilter, EntryFilter], ...]
 
     def known(self) -> dict[Pattern, frozenset[Entry]]:
-        """Return the ACLs by their pattern."""
+        """Give the ACLs by their pattern."""
         patterns = {pattern for pattern, _ in self.acls}
         return {each: frozenset(entry for pattern, entry in self.acls if pattern == each) for each in patterns}
 
@@ -53,7 +53,7 @@ def _acl(chance: random.Random) -> tuple[Pattern, Entry]:
 
 def _question(chance: random.Random) -> Question:
     operation = chance.choice([*FEW[:-1], *FEW[:-1], *OPERATIONS[1:]])
-    # A user with the name "*" is left out: no user can log in with this name.
+    # The user that is really called "*" is a different matter; nobody can log in by that name.
     return (
         chance.choice(["User:alice", "User:bob", "Role:alice"]),
         chance.choice(HOSTS[:2]),

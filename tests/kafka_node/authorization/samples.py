@@ -1,4 +1,4 @@
-"""A request of any API and version with one element in each array, and clients with few permissions."""
+"""A request of any API and version with one element in each array, and callers with few rights."""
 
 import asyncio
 from collections.abc import Sequence
@@ -66,12 +66,12 @@ def by_name(key: ApiKey) -> str:
 
 
 def context(version: int = 0, principal: str = ALICE, host: str = "10.0.0.1") -> RequestContext:
-    """Context of a client."""
+    """Who asks."""
     return RequestContext("CLIENT", None, host, 1, version, principal)
 
 
 def guard_of(*rights: Right, denied: Sequence[Right] = (), name: str | None = "x", everyone: bool = False) -> Guard:
-    """A guard that allows alice these operations and denies those; `name` is the topic of every topic id. Its table is that of ZooKeeper mode."""
+    """A guard by which alice has these rights and lacks those; `name` is what every topic id means. Its table is that of ZooKeeper mode."""
     known = Known()
     known.loaded.set()
     entries: dict[Pattern, set[Entry]] = {}

@@ -1,4 +1,4 @@
-"""Kafka's ACL model (KIP-11, KIP-290, KIP-679); comparisons with Kafka itself are in judged/test_acl_judged.py."""
+"""Kafka's ACL model (KIP-11, KIP-290, KIP-679); Kafka's own answers are in judged/test_acl_judged.py."""
 
 import random
 
@@ -34,13 +34,13 @@ def topic(name: str, pattern_type: PatternType = PatternType.LITERAL) -> Pattern
 def ask(
     acls: dict[Pattern, set[Entry]], operation: Operation, name: str = "orders", rules: Rules = NOTHING_SET
 ) -> Verdict:
-    """Authorize alice."""
+    """Ask for alice."""
     return authorize(Acls(acls), rules, ALICE, HERE, operation, ResourceType.TOPIC, name)
 
 
 @given(st.integers(0, 2**32))
-def test_the_index_and_the_plain_search_agree(seed: int) -> None:
-    """The index gives the same result as a check of every ACL."""
+def test_the_fast_way_and_the_plain_one_agree(seed: int) -> None:
+    """The index answers what a look at every ACL answers."""
     case = random_case(random.Random(seed), questions=20)
     acls = Acls(case.known())
 
@@ -49,8 +49,8 @@ def test_the_index_and_the_plain_search_agree(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-def test_replaced_acls_have_no_effect(seed: int) -> None:
-    """Only the last entries of each pattern count."""
+def test_acls_that_came_and_went_leave_nothing(seed: int) -> None:
+    """Whatever was put before, the last entries of each pattern count."""
     before, after = random_case(random.Random(seed)), random_case(random.Random(seed + 1))
     acls = Acls(before.known())
     for pattern in before.known():
@@ -66,7 +66,7 @@ def test_replaced_acls_have_no_effect(seed: int) -> None:
 
 @given(st.integers(0, 2**32))
 def test_what_is_allowed_on_all_is_allowed_on_each(seed: int) -> None:
-    """`authorize_all` is never more generous than a check of any one name."""
+    """`authorize_all` is never more generous than a question about any name."""
     case = random_case(random.Random(seed), questions=20)
     acls = Acls(case.known())
 
@@ -75,8 +75,8 @@ def test_what_is_allowed_on_all_is_allowed_on_each(seed: int) -> None:
             assert authorize(acls, case.rules, principal, host, operation, resource_type, name)
 
 
-def test_a_denial_precedes_any_permission() -> None:
-    """KIP-11: and the verdict names the ACL."""
+def test_a_denial_counts_more_than_any_permission() -> None:
+    """KIP-11: and the verdict says by which ACL."""
     acls = {topic("orders"): {allow(Operation.ALL)}, topic("ord", PatternType.PREFIXED): {deny(Operation.READ)}}
 
     assert ask(acls, Operation.READ) == Denied("an ACL denies READ to User:alice from *")
@@ -93,7 +93,7 @@ def test_reading_implies_describing_and_a_denial_implies_nothing() -> None:
 
 
 def test_a_resource_without_an_acl_is_closed_unless_set_otherwise() -> None:
-    """allow.everyone.if.no.acl.found: it depends on ACLs of the resource, not of the principal."""
+    """allow.everyone.if.no.acl.found: of the resource itself, not of the principal."""
     everyone = Rules(allow_everyone_if_no_acl=True)
     others = {topic("orders"): {allow(Operation.READ, "User:bob")}}
 
@@ -104,5 +104,5 @@ def test_a_resource_without_an_acl_is_closed_unless_set_otherwise() -> None:
 
 
 def test_a_super_user_may_do_everything() -> None:
-    """super.users: including operations that an ACL denies."""
+    """super.users: also what an ACL denies."""
     assert ask({topic("*"): {deny(Operation.ALL)}}, Operation.READ, rules=Rules(frozenset({ALICE})))

@@ -1,4 +1,4 @@
-"""Authorization of requests (KafkaApis), with Kafka's error codes."""
+"""What callers are refused (KafkaApis), with the codes that Kafka has for it."""
 
 import asyncio
 from typing import Any
@@ -33,18 +33,18 @@ JUDGED = [key for key, row in NEEDS.items() if row != OPEN]
 
 
 def cluster(operation: Operation) -> Right:
-    """A permission on the cluster."""
+    """A right on the cluster."""
     return (operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
 async def refused(guard: Guard, key: ApiKey, version: int, principal: str = ALICE, **changed: Any) -> set[int] | None:
-    """Return the error codes of a refusal; None: the request is allowed."""
+    """Tell by which codes a request is refused; None: it may go on."""
     answer = await guard.refuse(key, context(version, principal), {**sample(key, version), **changed})
     return None if answer is None else set(codes(answer)) - {0}
 
 
 @pytest.mark.parametrize("key", JUDGED, ids=by_name)
-async def test_a_user_without_permissions_is_refused_and_a_super_user_is_not(key: ApiKey) -> None:
+async def test_who_has_no_right_is_refused_and_a_super_user_is_not(key: ApiKey) -> None:
     """Every API that is not open or screened, in every version."""
     for version in versions_of(key):
         with case(key.message, version):
@@ -82,10 +82,10 @@ RIGHTS: list[tuple[ApiKey, int, tuple[Right, ...], ErrorCode]] = [
 
 
 @pytest.mark.parametrize(("key", "version", "rights", "code"), RIGHTS)
-async def test_a_request_needs_exactly_its_required_permissions(
+async def test_all_that_a_request_needs_lets_it_through_and_less_does_not(
     key: ApiKey, version: int, rights: tuple[Right, ...], code: ErrorCode
 ) -> None:
-    """Without the first permission the code is that of its resource."""
+    """Exactly these rights; the first of them alone missing, the code is that of its resource."""
     assert await refused(guard_of(*rights), key, version) is None
     assert await refused(guard_of(*rights[1:]), key, version) == {int(code)}
     for missing in range(len(rights)):
@@ -93,7 +93,7 @@ async def test_a_request_needs_exactly_its_required_permissions(
 
 
 async def test_one_resource_that_is_denied_refuses_the_whole() -> None:
-    """If it were relayed, a broker would answer with the controller's permissions."""
+    """Passed on, a broker would answer for our own rights."""
     topics = [{**sample(ApiKey.LIST_OFFSETS, 7)["topics"][0], "name": name} for name in ("a", "b")]
     right_to_one = guard_of((Operation.DESCRIBE, TOPIC, "a"))
     right_to_both = guard_of((Operation.READ, TOPIC, "a"), (Operation.WRITE, TOPIC, "b"))
@@ -102,8 +102,8 @@ async def test_one_resource_that_is_denied_refuses_the_whole() -> None:
     assert await refused(right_to_both, ApiKey.LIST_OFFSETS, 7, topics=topics) is None
 
 
-async def test_configs_are_authorized_by_their_resource() -> None:
-    """Those of brokers by the cluster, those of a topic by the topic."""
+async def test_configs_are_judged_by_their_resource() -> None:
+    """Brokers' by the cluster, a topic's by the topic."""
     topic, broker = ({"resource_type": kind, "resource_name": "x"} for kind in (2, 4))
     of_topic = guard_of((Operation.ALTER_CONFIGS, TOPIC, "x"))
     of_cluster = guard_of(cluster(Operation.ALTER_CONFIGS))
@@ -119,7 +119,7 @@ async def test_configs_are_authorized_by_their_resource() -> None:
 
 
 async def test_a_fetch_is_a_consumers_or_a_replicas() -> None:
-    """The topics of a fetch session cannot be checked: the client is sent back to a full fetch."""
+    """Its session's topics cannot be judged: the client is sent back to a full fetch."""
     read = guard_of((Operation.READ, TOPIC, "x"))
     replica = guard_of(cluster(Operation.CLUSTER_ACTION))
     anew: dict[str, Any] = {"session_id": 0}
@@ -136,8 +136,8 @@ async def test_a_fetch_is_a_consumers_or_a_replicas() -> None:
     assert await refused(unknown, ApiKey.FETCH, 15, replica_state=state, **anew) == {ErrorCode.UNKNOWN_TOPIC_ID}
 
 
-async def test_a_request_for_everything_needs_a_permission_on_everything() -> None:
-    """Brokers leave out resources that their client may not describe; for the controller they would leave out nothing."""
+async def test_an_answer_about_everything_needs_a_right_to_everything() -> None:
+    """Brokers leave out what their caller may not see; for us they would leave out nothing."""
     some = guard_of(
         (Operation.DESCRIBE, GROUP, "x"), (Operation.DESCRIBE, TOPIC, "x"), (Operation.DESCRIBE, TRANSACTION, "x")
     )
@@ -160,8 +160,8 @@ async def test_a_request_for_everything_needs_a_permission_on_everything() -> No
     assert await refused(but_one, ApiKey.OFFSET_FETCH, 7, topics=None) == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
 
 
-async def test_an_empty_list_needs_no_permission() -> None:
-    """ListGroups, ListTransactions: Kafka allows them to all, and the controller's answer has nothing to leave out."""
+async def test_an_empty_list_needs_no_right() -> None:
+    """ListGroups, ListTransactions: Kafka refuses nobody, and the controller's own answer has nothing to leave out."""
     nobody = guard_of()
 
     assert await refused(nobody, ApiKey.LIST_GROUPS, 4) is None
@@ -178,8 +178,8 @@ async def test_an_idempotent_producer_needs_any_topic_to_write_to() -> None:
     assert await refused(guard_of((Operation.WRITE, TOPIC, "y")), ApiKey.INIT_PRODUCER_ID, 4) == {53}
 
 
-async def test_a_coordinator_request_needs_describe_on_its_key() -> None:
-    """A group's or a transactional id's; brokers handle other keys."""
+async def test_a_coordinator_is_found_by_who_may_describe_the_key() -> None:
+    """A group's, a transactional id's; any other is brokers' business."""
     group, transaction = guard_of((Operation.DESCRIBE, GROUP, "x")), guard_of((Operation.DESCRIBE, TRANSACTION, "x"))
 
     assert await refused(group, ApiKey.FIND_COORDINATOR, 4, key_type=0) is None
@@ -188,15 +188,15 @@ async def test_a_coordinator_request_needs_describe_on_its_key() -> None:
     assert await refused(transaction, ApiKey.FIND_COORDINATOR, 6, key_type=2) == {31}
 
 
-async def test_a_delegation_token_request_is_never_relayed() -> None:
-    """The token would be the controller's; also with all permissions."""
+async def test_a_token_is_never_asked_for_in_our_name() -> None:
+    """It would be the controller's own; with every right there is."""
     everything = guard_of(everyone=True)
     for key in (ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN):
         assert await refused(everything, key, 2) == {ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED}
 
 
-async def test_until_the_acls_are_loaded_only_super_users_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refusal would be final for most clients: they have to retry."""
+async def test_until_the_acls_are_known_only_super_users_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal would be final to most clients: they are made to ask again."""
     monkeypatch.setattr(guard_module, "MAX_WAIT_S", 0.01)
     known = Known()
     guard = Guard(known, Rules(frozenset({ADMIN}), allow_everyone_if_no_acl=True), lambda _: None, NEEDS)

@@ -1,4 +1,4 @@
-"""Refusals in every version of every API: a client of Kafka reads them as those of a broker."""
+"""Refusals in every version of every API: a client of Kafka reads them as its broker's."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.kafka_node.authorization.samples import by_name, sample, versions_of
 
 NO = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "no")
 SILENT = {(ApiKey.DESCRIBE_LOG_DIRS, version) for version in range(3)}
-"""APIs where an empty list of directories is the refusal."""
+"""Where no directory at all stands for a refusal."""
 JUDGED = [key for key, row in NEEDS.items() if row != OPEN]
 
 
@@ -29,7 +29,7 @@ def codes(value: Any) -> list[int]:
 
 
 def refused(key: ApiKey, version: int, body: Body | None = None) -> Body:
-    """Refuse a request, and decode the encoded response."""
+    """Refuse a request, through Kafka's bytes."""
     answer = refusal(key, version, sample(key, version) if body is None else body, NO)
     name = key.message + "Response"
     return codec.decode(name, version, codec.encode(name, version, answer))
@@ -37,7 +37,7 @@ def refused(key: ApiKey, version: int, body: Body | None = None) -> Body:
 
 @pytest.mark.parametrize("key", JUDGED, ids=by_name)
 def test_every_version_has_a_place_for_a_refusal(key: ApiKey) -> None:
-    """It can be encoded, and contains an error."""
+    """It can be written, and it says no."""
     for version in versions_of(key):
         with case(key.message, version):
             answer = refused(key, version)
@@ -68,7 +68,7 @@ def test_elements_are_refused_by_their_names() -> None:
 
 
 def test_a_refused_election_names_its_partitions() -> None:
-    """Version 0 has no error at the top; without a list of partitions there is no answer either."""
+    """Version 0 has no place at the top; no list of partitions has no answer either."""
     result = refused(ApiKey.ELECT_LEADERS, 0)["replica_election_results"][0]
     assert (result["topic"], result["partition_result"][0]["partition_id"]) == ("x", 1)
     everything = {**sample(ApiKey.ELECT_LEADERS, 0), "topic_partitions": None}

@@ -1,4 +1,4 @@
-"""Refusals compared with those of Kafka 3.9.2 (AbstractRequest.getErrorResponse), in every version that it knows."""
+"""Refusals beside those of Kafka 3.9.2 (AbstractRequest.getErrorResponse), in every version that it knows."""
 
 import base64
 import subprocess
@@ -25,15 +25,15 @@ IDENTITIES = {
 }  # fmt: skip
 
 
-def _seen_by_client(value: Any) -> list[Any]:
-    """List the parts of a refusal that a client uses: refused elements, codes, order and depth."""
+def _told(value: Any) -> list[Any]:
+    """List what a client goes by: who or what is refused, by which code, in which order and depth."""
     if isinstance(value, dict):
         return [
-            (key, _seen_by_client(each) if isinstance(each, dict | list) else each)
+            (key, _told(each) if isinstance(each, dict | list) else each)
             for key, each in sorted(value.items())
             if (key in IDENTITIES or key.endswith("error_code") or (isinstance(each, dict | list) and codes(each)))
         ]
-    return [_seen_by_client(each) for each in value]
+    return [_told(each) for each in value]
 
 
 def _cases() -> dict[ApiKey, list[int]]:
@@ -41,14 +41,14 @@ def _cases() -> dict[ApiKey, list[int]]:
     return {
         key: [version for version in versions_of(key) if version in known[key.message + "Request"].versions]
         for key in JUDGED
-        # Kafka parses records before it refuses them; the sample has none.
+        # Kafka reads records before it refuses them; the sample has none.
         if key is not ApiKey.PRODUCE and key.message + "Request" in known
     }
 
 
 @pytest.fixture(scope="module")
 def judged() -> dict[tuple[ApiKey, int], Body | None]:
-    """Kafka's refusals, from one run of a JVM."""
+    """Kafka's refusals; one JVM is asked once."""
     cases = [(key, version) for key, versions in _cases().items() for version in versions]
     lines = ""
     for key, version in cases:
@@ -65,8 +65,8 @@ def judged() -> dict[tuple[ApiKey, int], Body | None]:
 
 
 @pytest.mark.parametrize("key", _cases(), ids=by_name)
-def test_refusals_are_those_of_kafka(key: ApiKey, judged: dict[tuple[ApiKey, int], Body | None]) -> None:
-    """The same elements are refused with the same codes; a code at the top applies to all, which Kafka sometimes repeats below."""
+def test_a_client_is_told_what_kafka_tells_it(key: ApiKey, judged: dict[tuple[ApiKey, int], Body | None]) -> None:
+    """The same elements are refused by the same codes; a code at the top says it for all, which Kafka sometimes repeats below."""
     for version in _cases()[key]:
         with case(key.message, version):
             _refused_alike(key, version, judged[key, version])
@@ -79,4 +79,4 @@ def _refused_alike(key: ApiKey, version: int, theirs: Body | None) -> None:
     if ours.get("error_code"):
         assert theirs["error_code"] == ours["error_code"]
     else:
-        assert _seen_by_client(theirs) == _seen_by_client(ours)
+        assert _told(theirs) == _told(ours)

@@ -10,7 +10,7 @@ from tests.kafka_wire_net.authority import Authority
 
 
 class NoScramUsers:
-    """Implements CredentialSource. `asked` lists the requested users."""
+    """Implements CredentialSource. `asked` has the users that were asked for."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -1,10 +1,10 @@
-"""Credentials of listeners: users of PLAIN in a file, users of SCRAM from a source."""
+"""Credentials of listeners: PLAIN's users in a file, SCRAM's from a source."""
 
 from kafka_node.security.credentials import MAX_USER_CHARS, ListenerCredentials
 from tests.kafka_node.security.samples import NoScramUsers
 
 
-async def test_a_name_of_invalid_length_is_not_searched() -> None:
+async def test_a_name_of_no_sane_length_is_not_looked_for() -> None:
     """The source is not asked for a name that no tool can have written."""
     users = NoScramUsers()
     credentials = ListenerCredentials(None, users)

@@ -1,4 +1,4 @@
-"""Security settings: validated at the start, and enforced by listeners and connections."""
+"""Security settings: refused where they cannot be used, and kept by listeners and connections."""
 
 import asyncio
 import ssl
@@ -23,13 +23,13 @@ from tests.kafka_wire_net.authority import Authority
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """One certificate authority for all tests."""
+    """One for all."""
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture
 def files(authority: Authority, tmp_path: Path) -> SecuritySettings:
-    """All settings in files, for the listeners and for connections to brokers."""
+    """Everything in files, for the listeners and for the way to brokers."""
     return security_files(authority, tmp_path)
 
 
@@ -49,8 +49,8 @@ def test_brokers_are_verified_by_the_given_authorities(files: SecuritySettings) 
     assert "ours" not in repr(security)
 
 
-def test_a_missing_login_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Brokers demand SASL, and no login is configured."""
+def test_a_missing_login_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Brokers ask for SASL, and there is nothing to say."""
     security = broker_security(SecuritySettings())
     assert [security.of("SASL_PLAINTEXT") for _ in range(2)] == [(None, None)] * 2
     assert len(caplog.records) == 1
@@ -67,14 +67,14 @@ def test_a_missing_login_is_logged_once(caplog: pytest.LogCaptureFixture) -> Non
         ({"tls_client_auth": ClientAuth.REQUIRED}, "need the authorities"),
     ],
 )
-def test_invalid_settings_are_refused(given: dict[str, Any], why: str) -> None:
+def test_settings_that_cannot_be_are_refused(given: dict[str, Any], why: str) -> None:
     """Before anything is opened."""
     with pytest.raises(ValueError, match=why):
         SecuritySettings(**given)
 
 
-def test_invalid_certificate_files_are_named(tmp_path: Path, authority: Authority) -> None:
-    """Also a key with a passphrase, which the process cannot ask for."""
+def test_files_that_are_no_certificates_are_told_by_name(tmp_path: Path, authority: Authority) -> None:
+    """Also a key with a passphrase: nobody is there to be asked for it."""
     broken = tmp_path / "broken.pem"
     broken.write_text("nothing")
     certificate, _ = authority.sign("one", "/CN=one")
@@ -86,10 +86,10 @@ def test_invalid_certificate_files_are_named(tmp_path: Path, authority: Authorit
         client_context(TlsFiles(ca=broken))
 
 
-async def test_a_renewed_certificate_is_presented_to_new_connections(
+async def test_a_renewed_certificate_is_shown_to_new_connections(
     files: SecuritySettings, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without a restart; an invalid one changes nothing."""
+    """Without a restart; a broken one changes nothing."""
     certificate, key = tmp_path / "current.pem", tmp_path / "current.key"
 
     def renew(name: str) -> None:
