@@ -123,29 +123,29 @@ async def test_each_enforces_the_acls_that_the_other_writes(
 ) -> None:
     """KIP-290: literal and prefixed ACLs, created here, deleted there."""
     cluster, steward = guarded
-    ours, broker = await connect(steward.address()), await connect(cluster.broker(1).address())
+    controller, broker = await connect(steward.address()), await connect(cluster.broker(1).address())
     both = [acl("secret", PatternType.LITERAL), acl("hidden-", PatternType.PREFIXED)]
     patterns = {("secret", int(PatternType.LITERAL)), ("hidden-", int(PatternType.PREFIXED))}
     guarded_by_them = ("secret", "hidden-orders")
-    await create(ours, "open", *guarded_by_them)
+    await create(controller, "open", *guarded_by_them)
 
-    made = await ours.call(ApiKey.CREATE_ACLS, {"creations": both})
+    made = await controller.call(ApiKey.CREATE_ACLS, {"creations": both})
     assert [each["error_code"] for each in made["results"]] == [0, 0]
     await until_known(broker, patterns)
-    assert await shown(ours) == {"open"}
+    assert await shown(controller) == {"open"}
     for name in guarded_by_them:
-        assert await deleted(ours, name) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        assert await deleted(controller, name) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
     deleted_acls = await broker.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
     assert [len(each["matching_acls"]) for each in deleted_acls["filter_results"]] == [2]
-    await until_known(ours, set())
-    assert await shown(ours) == {"open", *guarded_by_them}
+    await until_known(controller, set())
+    assert await shown(controller) == {"open", *guarded_by_them}
 
     again = await broker.call(ApiKey.CREATE_ACLS, {"creations": both})
     assert [each["error_code"] for each in again["results"]] == [0, 0]
-    await until_known(ours, patterns)
-    assert await shown(ours) == {"open"}
-    cleared = await ours.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
+    await until_known(controller, patterns)
+    assert await shown(controller) == {"open"}
+    cleared = await controller.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
     assert [len(each["matching_acls"]) for each in cleared["filter_results"]] == [2]
     await until_known(broker, set())
-    assert await deleted(ours, "secret") == ErrorCode.NONE
+    assert await deleted(controller, "secret") == ErrorCode.NONE

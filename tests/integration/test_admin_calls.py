@@ -123,20 +123,20 @@ def test_kafka_configs_is_refused_with_kafkas_message(without_broker: Held) -> N
 async def test_broker_and_controller_read_the_quotas_that_the_other_writes(held: Held) -> None:
     """Both describe the same quotas, from the same znodes, whichever of them altered a quota."""
     cluster, controller = held
-    ours, broker = controller.address(), cluster.broker(1).address()
+    own, broker = controller.address(), cluster.broker(1).address()
     alice, anybody, here = ("user", "CN=alice"), ("client-id", None), ("ip", "127.0.0.1")
-    await alter(ours, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", 2048.0)
+    await alter(own, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", 2048.0)
     await alter(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", 1000.0)
     expected = {
         (alice,): {"producer_byte_rate": 1024.0, "request_percentage": 12.5},
         (anybody, alice): {"consumer_byte_rate": 2048.0},
         (here,): {"connection_creation_rate": 1000.0},
     }
-    assert await quotas(ours) == await quotas(broker) == expected
+    assert await quotas(own) == await quotas(broker) == expected
 
-    await alter(ours, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", None)
+    await alter(own, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", None)
     await alter(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", None)
-    assert {(alice,): expected[alice,]} == await quotas(ours) == await quotas(broker)
+    assert {(alice,): expected[alice,]} == await quotas(own) == await quotas(broker)
     assert cluster.zookeeper.client.get_children(f"{CHROOT}/config/users/CN%3Dalice") == []
 
 
