@@ -9,7 +9,7 @@ not hold, the active term ends.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from controller_core.model import changes, events
@@ -334,7 +334,7 @@ class Controller:
                 sends = self._apply(change)
             await self._channels.send(sends)
 
-    def _apply(self, change: changes.Change) -> Iterable[Send]:
+    def _apply(self, change: changes.Change) -> tuple[Send, ...]:
         log_change(self.cluster, change)
         self._metrics.count_elections(self.cluster, change)
         before = self.cluster.brokers

@@ -22,7 +22,7 @@ class Mode:
 
     decide: Callable[[Cluster, Event], Decision[Any]]
     """Decides on an event. Changes nothing."""
-    apply: Callable[[Cluster, Change], Iterable[Send]]
+    apply: Callable[[Cluster, Change], tuple[Send, ...]]
     """Applies a committed change, and returns the requests that notify brokers of it."""
     full_metadata_request: Callable[[Cluster, tuple[int, ...]], SendMetadata]
     """Returns an UpdateMetadata with every live broker and partition, for these brokers."""

@@ -7,7 +7,7 @@ from bench import soak
 
 
 def test_all_benchmarks_run_when_none_is_named() -> None:
-    """`make bench` alone measures everything."""
+    """`make bench` measures everything."""
     options = bench_main.parse([])
 
     assert options.names == []
@@ -32,7 +32,7 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
     }
 
 
-def test_an_unknown_benchmark_is_refused_with_the_names_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_benchmark_is_refused_with_the_known_names(capsys: pytest.CaptureFixture[str]) -> None:
     """The error lists the known names."""
     with pytest.raises(SystemExit):
         bench_main.parse(["placment"])
@@ -42,7 +42,7 @@ def test_an_unknown_benchmark_is_refused_with_the_names_that_there_are(capsys: p
     assert "placement" in output
 
 
-def test_every_benchmark_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_benchmark_has_a_description(capsys: pytest.CaptureFixture[str]) -> None:
     """--list measures nothing."""
     assert bench_main.main(["--list"]) == 0
 
@@ -57,7 +57,7 @@ def test_rounds_are_a_number_from_one(arguments: list[str]) -> None:
         bench_main.parse(arguments)
 
 
-def test_a_soak_draws_a_seed_of_its_own_unless_it_is_given_one() -> None:
+def test_a_soak_draws_a_seed_unless_one_is_given() -> None:
     """The seed repeats a failure."""
     assert soak.parse(["--seed", "7"]).seed == 7
     assert soak.parse([]).seed >= 0

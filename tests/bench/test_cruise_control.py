@@ -10,7 +10,7 @@ from bench.measured_plan import uneven
 from lab.missing import LabError
 
 
-def test_there_is_no_such_peer_where_no_source_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_source_the_peer_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is in no package registry, and a benchmark goes on without it."""
     monkeypatch.delenv(SOURCE_VARIABLE, raising=False)
     with compiled_cruise_control() as peer:
@@ -24,8 +24,8 @@ def test_a_folder_that_is_no_checkout_is_named(monkeypatch: pytest.MonkeyPatch, 
         pass
 
 
-def test_a_partition_is_its_brokers_and_its_loads_as_java_reads_them() -> None:
-    """Big-endian; MB, and KB/s in and out (Cruise Control, Resource)."""
+def test_a_partition_is_encoded_as_java_reads_it() -> None:
+    """Big-endian brokers and loads; MB, and KB/s in and out (Cruise Control, Resource)."""
     question = uneven(brokers=5, partitions=10)
     disk, into, out, _ = question.resources
     # A leader uses as much disk as a follower, and only leaders send to clients: the peer gets only these figures.
@@ -36,7 +36,7 @@ def test_a_partition_is_its_brokers_and_its_loads_as_java_reads_them() -> None:
     assert len(encoded(question)) == 10 * (3 * 4 + 3 * 8)
 
 
-def test_its_answer_has_what_it_did_not_reach() -> None:
+def test_its_answer_names_unreached_goals() -> None:
     """An unreached goal is no failure; the row names it."""
     output = "nanoseconds 1500000000\nmegabytes 2.5\ndisk 0.04\nleaders 0.1\nunreached LeaderReplicaDistributionGoal\n"
     assert answer_of(output) == Answer(1.5, 2.5e6, {"disk": 0.04, "leaders": 0.1}, ("LeaderReplicaDistributionGoal",))

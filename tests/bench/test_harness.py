@@ -3,13 +3,13 @@
 from bench.harness import Better, Effort, Row, Side, alternate, duration, promised, side_of, throughput
 
 
-def test_the_median_stands_for_a_side_with_its_lowest_and_highest() -> None:
+def test_a_side_has_a_median_a_minimum_and_a_maximum() -> None:
     """One slow run does not move the figure."""
     assert side_of([50.0, 1.0, 2.0]) == Side(2.0, 1.0, 50.0)
 
 
-def test_a_ratio_over_one_speaks_for_ours_whichever_way_is_better() -> None:
-    """A reader need not know the unit."""
+def test_a_ratio_over_one_means_that_steward_is_better() -> None:
+    """Whether higher or lower figures are better."""
     faster = throughput("a.b", "", "", "things/s", 100, ([1.0], [4.0]))
     sooner = duration("a.c", "", "", ([0.1], [0.4]))
 
@@ -17,7 +17,7 @@ def test_a_ratio_over_one_speaks_for_ours_whichever_way_is_better() -> None:
     assert (sooner.ratio, sooner.better) == (4.0, Better.LOWER)
 
 
-def test_a_promise_is_kept_by_the_ratio_that_was_promised_or_a_greater_one() -> None:
+def test_a_promise_is_kept_by_the_promised_ratio_or_a_greater_one() -> None:
     """Without a promise, every ratio is enough."""
     row = throughput("a.b", "", "", "things/s", 100, ([1.0], [4.0]))
 
@@ -38,7 +38,7 @@ def test_the_spread_is_a_part_of_the_median() -> None:
     assert Side(100.0, 50.0, 200.0).spread == 1.5
 
 
-def test_ours_and_the_peer_run_in_turn() -> None:
+def test_steward_and_the_peer_alternate() -> None:
     """A machine that is busy for a while slows both."""
     order: list[str] = []
 
@@ -59,7 +59,7 @@ def test_a_quick_run_is_short_and_given_rounds_win() -> None:
     assert Effort(quick=True, rounds=2).runs() == 2
 
 
-def test_no_peer_time_at_all_is_no_division_by_zero() -> None:
+def test_a_peer_time_of_zero_is_no_division_by_zero() -> None:
     """A clock of milliseconds may measure zero."""
     nothing = Side(0.0, 0.0, 0.0)
 

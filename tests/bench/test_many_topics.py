@@ -26,7 +26,7 @@ def test_every_change_but_the_creations_counts() -> None:
     assert writes(api, "topics", {"POST"}) == 100
 
 
-def test_a_topic_is_done_with_when_it_is_ready() -> None:
+def test_a_topic_is_finished_when_it_is_ready() -> None:
     """Not before it has a status."""
     assert not is_ready({})
     assert not is_ready({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})

@@ -1,4 +1,4 @@
-"""What the plan of the bench of plans is, and what its rows say."""
+"""The plan in the benchmark of plans, and the rows of its results."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Admin:
         return SimpleNamespace(topics=topics)
 
 
-def test_every_partition_goes_to_the_next_broker_from_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a plan can be made again after a round of which some moves arrived; both sides are given the same."""
+def test_every_partition_moves_to_the_next_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a plan can be built again after a round of which some moves completed; both sides get the same plan."""
     monkeypatch.setattr(planned_moves, "AdminClient", Admin)
 
     document = json.loads(PlannedMoves(AT, 2, 2).document())
@@ -43,8 +43,8 @@ def test_every_partition_goes_to_the_next_broker_from_where_it_is(monkeypatch: p
 
 
 @pytest.mark.shows("E12")
-def test_the_limit_is_for_creation_which_has_the_check_in_it() -> None:
-    """Validated and started: an approval alone would leave out the first."""
+def test_the_limit_applies_to_the_creation_with_its_validation() -> None:
+    """Validated and started: an approval alone would leave out the validation."""
     at_once, after_approval = Begun(8.0, 5, 2, 200 * 10**6), Begun(1.0, 2, 0, 210 * 10**6)
 
     found = {row.name: row for row in rows("a plan", [at_once], [after_approval], (6.0, 250 * 10**6))}

@@ -1,4 +1,4 @@
-"""The results file: its fields, what a new run replaces, and what may not be in it."""
+"""The results file: its fields, the rows that a new run replaces, and content that it must not have."""
 
 import datetime as dt
 import json
@@ -27,7 +27,7 @@ def test_a_row_is_one_object() -> None:
     assert document["date"] == "2025-01-02T12:00:00Z"
 
 
-def test_a_new_run_takes_the_place_of_its_own_rows_alone() -> None:
+def test_a_new_run_replaces_its_own_rows_only() -> None:
     """Benchmarks can be run one by one."""
     old = [{"name": "a.b", "ratio": 1}, {"name": "c.d", "ratio": 2}]
 
@@ -37,7 +37,7 @@ def test_a_new_run_takes_the_place_of_its_own_rows_alone() -> None:
     ]
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_written_results_are_read_back(tmp_path: Path) -> None:
     """A missing file has no rows."""
     path = tmp_path / "results" / "latest.json"
 
@@ -47,7 +47,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["machine"] == {"cores": 2}
 
 
-def test_the_results_that_are_kept_are_whole_and_name_no_host_and_no_path() -> None:
+def test_the_committed_results_are_complete_and_name_no_host_and_no_path() -> None:
     """They are public."""
     kept = json.loads(results.LATEST.read_text(encoding="utf-8"))
 
@@ -59,8 +59,8 @@ def test_the_results_that_are_kept_are_whole_and_name_no_host_and_no_path() -> N
     assert not any(path in words for path in ("/home", "/root", "/tmp", "/work", "/usr"))
 
 
-def test_stamps_of_a_brokers_log_are_found_by_what_the_line_says() -> None:
-    """Log4j's pattern of the lab; lines without a stamp belong to the one before."""
+def test_timestamps_of_a_brokers_log_are_found_by_the_text_of_a_line() -> None:
+    """Log4j's pattern of the lab; lines without a timestamp belong to the one before."""
     text = "[2025-01-02 03:04:05,250] INFO one thing (x)\nat somewhere: one thing\n[2025-01-02 03:04:05,750] INFO one thing (x)"
 
     first, second = stamps(text, "one th.ng")

@@ -14,6 +14,6 @@ def test_a_bug_can_be_seeded(bug: SeededBug) -> None:
     assert all((ROOT / path).exists() for path in bug.tests)
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_enough_seeded_bugs() -> None:
     """20 seeded protocol bugs at least."""
     assert len({bug.name for bug in SEEDED_BUGS}) == len(SEEDED_BUGS) >= 20

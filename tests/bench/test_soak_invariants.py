@@ -28,7 +28,7 @@ def test_a_quiet_cluster_breaks_nothing() -> None:
     assert list(once_quiet(QUIET, Wanted(present={"a"}), OURS)) == []
 
 
-def test_an_assignment_that_names_the_controller_is_broken_at_any_time() -> None:
+def test_an_assignment_with_the_controller_is_a_violation_at_any_time() -> None:
     """Protocol notes, Z22: no assignment ever names the controller's id."""
     assert [
         "assignment" in wrong for wrong in always(with_topic(replace(TOPIC, replicas={0: (1, OURS)})), QUIET, OURS)
@@ -54,14 +54,14 @@ def test_a_new_leader_has_a_new_epoch() -> None:
     assert list(always(with_state(replace(STATE, leader=2, leader_epoch=5, version=10)), QUIET, OURS)) == []
 
 
-def test_a_topic_made_anew_begins_anew() -> None:
+def test_a_recreated_topic_starts_with_new_epochs() -> None:
     """Epochs of an earlier topic of the same name do not count."""
     anew = replace(with_topic(replace(TOPIC, born=50)), states={("a", 0): State(1, 0, (1, 2, 3), 0)})
 
     assert list(always(anew, QUIET, OURS)) == []
 
 
-def test_what_is_not_at_its_end_is_told() -> None:
+def test_unfinished_work_is_reported() -> None:
     """Each of the things that a round waits for."""
     unlike = (
         replace(QUIET, controller=2),
@@ -85,6 +85,6 @@ def test_promises_are_kept() -> None:
 
 
 def test_a_cancelled_move_ends_on_its_origin_in_the_order_of_the_union() -> None:
-    """KafkaController, ReplicaAssignment.originReplicas: the union less what was added; the old order is not kept."""
+    """KafkaController, ReplicaAssignment.originReplicas: the union without the added replicas; the old order is not kept."""
     assert cancelled_to(origin=(3, 4, 2), target=(1, 3, 2)) == (3, 2, 4)
     assert cancelled_to(origin=(1, 2, 3), target=(1, 2, 3)) == (1, 2, 3)

@@ -1,4 +1,4 @@
-"""The table of figures: its width, its numbers and what is said of them."""
+"""The table of figures: its width, numbers and descriptions."""
 
 import datetime as dt
 import io
@@ -75,7 +75,7 @@ def test_the_stored_figures_are_shown_without_measuring(capsys: pytest.CaptureFi
     assert "P2 election" not in shown
 
 
-def test_a_stored_figure_is_read_as_the_row_that_it_was_made_of() -> None:
+def test_a_stored_figure_is_read_as_the_original_row() -> None:
     """Up to the digits that are stored."""
     document = results.document(ROW, 0.5, dt.datetime(2025, 1, 2, tzinfo=dt.UTC))
 

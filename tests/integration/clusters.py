@@ -1,4 +1,4 @@
-"""Clusters of a test module's own, for brokers that the shared ones are not like: under our controller, or under two of ours."""
+"""Clusters for one test module whose brokers differ from those of the shared cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.integration.faults import metadata_of, wait_until_converged
 
 @contextmanager
 def held_cluster(brokers: Sequence[int], *, arguments: Sequence[str] = (), **how: Any) -> Iterator[Held]:
-    """Yield a cluster that our controller holds; `arguments` are the controller's, `how` is as for `kafka_cluster`."""
+    """Yield a cluster under a Steward controller; `arguments` are those of the controller, `how` is as for `kafka_cluster`."""
     with lab_folder() as folder, kafka_cluster(brokers, start=False, chroot=CHROOT, folder=folder, **how) as cluster:
         controller = StewardController(cluster.zookeeper_connect, folder, arguments=arguments)
         try:
@@ -28,25 +28,25 @@ def held_cluster(brokers: Sequence[int], *, arguments: Sequence[str] = (), **how
             held = Held(cluster, controller)
             wait_until_converged(held, "the start")
             yield held
-            vars(held).pop("admin", None)  # it would look for the cluster for as long as the test session lasts
+            vars(held).pop("admin", None)  # it would try to reach the cluster until the end of the test session
         finally:
             controller.close()
 
 
 def on(topic: str, *assignment: list[int], **config: str) -> NewTopic:
-    """A topic in a known place."""
+    """A topic with this assignment."""
     named = {name.replace("_", "."): value for name, value in config.items()}
     return NewTopic(topic, num_partitions=len(assignment), replica_assignment=list(assignment), config=named)
 
 
 def create_on(held: Held, topic: str, *assignment: list[int], **config: str) -> None:
-    """Create a topic in a known place, and wait until all replicas are in sync."""
+    """Create a topic with this assignment, and wait until all replicas are in sync."""
     held.admin.create_topics([on(topic, *assignment, **config)])[topic].result(PATIENCE_S)
     held.cluster.wait_until_in_sync(topic)
 
 
-def told_by(held: Held, broker_id: int, topic: str) -> list[dict[str, Any]]:
-    """Ask one broker, and nobody else, for the partitions of a topic, in order: as Metadata has them."""
+def metadata_by(held: Held, broker_id: int, topic: str) -> list[dict[str, Any]]:
+    """Ask one broker for the partitions of a topic, in order, by Metadata."""
     answer = asyncio.run(metadata_of(held.cluster.broker(broker_id).ports[INTERNAL]))
     assert answer is not None, f"broker {broker_id} does not answer"
     (found,) = [one for one in answer["topics"] if one["name"] == topic]

@@ -1,4 +1,4 @@
-"""A cluster that Steward holds: four real brokers under our controller, in a chroot of ZooKeeper, and our operator before it."""
+"""A cluster under Steward: four real brokers, a controller in a chroot of ZooKeeper, and an operator."""
 
 import zlib
 from collections.abc import Iterator
@@ -28,19 +28,19 @@ from tests.integration.kubernetes import User, cluster_text, install
 BROKERS = (1, 2, 3, 4)
 CHROOT = "/kafka/steward"
 PATIENCE_S = 30.0
-"""A generous bound for what takes a second or two: tests are about order and outcome."""
+"""A generous limit for operations of a second or two: tests check order and outcome."""
 
 
 @dataclass
 class Held:
-    """A cluster and the controller that holds it."""
+    """A cluster and its controller."""
 
     cluster: KafkaCluster
     controller: StewardController
 
     @cached_property
     def admin(self) -> AdminClient:
-        """An Admin client that knows the brokers' client listener alone; kept, since its futures end with it."""
+        """An Admin client that connects to the brokers' client listener only; kept, since its futures end with it."""
         return AdminClient({"bootstrap.servers": self.cluster.bootstrap()})
 
     def create(self, topic: str, partitions: int = 3, replication_factor: int = 3, **config: str) -> None:
@@ -52,29 +52,29 @@ class Held:
         self.cluster.wait_until_in_sync(topic)
 
     def _created(self, new: NewTopic) -> bool:
-        """Create a topic, unless the client still asks a former controller: then it has to ask again."""
+        """Create a topic; False if the client still asks a former controller and has to ask again."""
         try:
             self.admin.create_topics([new])[new.topic].result(PATIENCE_S)
         except KafkaException as error:
             if error.args[0].code() == KafkaError.NOT_CONTROLLER:
-                self.admin.list_topics(timeout=PATIENCE_S)  # librdkafka learns of another controller by this alone
+                self.admin.list_topics(timeout=PATIENCE_S)  # only this makes librdkafka find a new controller
                 return False
             raise
         return True
 
     def topics(self) -> set[str]:
-        """Name the topics in ZooKeeper."""
+        """List the topics in ZooKeeper."""
         return set(self.cluster.zookeeper.client.get_children(f"{CHROOT}/brokers/topics"))
 
     def config_of(self, topic: str) -> dict[str, str]:
-        """Ask a broker for what is set on a topic itself."""
+        """Read a topic's own configuration from a broker."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
         entries = self.admin.describe_configs([resource])[resource].result(PATIENCE_S)
         on_topic = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
         return {name: entry.value for name, entry in entries.items() if entry.source == on_topic}
 
     def set_config(self, kind: ResourceType, name: str, **values: str | None) -> None:
-        """Set or reset (None) settings as a tool does."""
+        """Set or reset (None) configurations as a tool does."""
         changes = [
             ConfigEntry(
                 key.replace("_", "."),
@@ -97,15 +97,15 @@ class Held:
         return state
 
     def wait_until_held(self) -> None:
-        """Wait until our controller holds the cluster."""
+        """Wait until the controller is active."""
         wait_until(
             lambda: self.cluster.controller_id() == self.controller.controller_id,
             timeout_s=PATIENCE_S,
-            what="our controller in its place",
+            what="Steward as the active controller",
         )
 
     def wait_until_known(self) -> None:
-        """Wait until every broker has heard of every other one and of the controller."""
+        """Wait until every broker knows all brokers and the controller."""
         self.cluster.wait_until_known(self.controller.controller_id)
 
     def wait_until_all_are_back(self, topic: str) -> None:
@@ -115,7 +115,7 @@ class Held:
 
 @pytest.fixture(scope="session")
 def held() -> Iterator[Held]:
-    """Four brokers under our controller; use topics of your own, and leave every broker running."""
+    """Four brokers under the controller; use topics with names of your own, and leave every broker running."""
     with (
         lab_folder() as folder,
         start_kafka_cluster(BROKERS, start=False, chroot=CHROOT, folder=folder) as cluster,
@@ -133,7 +133,7 @@ def held() -> Iterator[Held]:
 
 @pytest.fixture(scope="session")
 def operator(kubernetes_api: KubernetesApi) -> Iterator[StewardOperator]:
-    """Our operator on a Kubernetes API, with the rights that it needs and no others; leave it running."""
+    """An operator on a Kubernetes API, with exactly the permissions that it needs; leave it running."""
     install(kubernetes_api)
     with lab_folder() as folder:
         running = StewardOperator(kubernetes_api.kubeconfig_for(OPERATOR), folder)
@@ -148,11 +148,11 @@ def operator(kubernetes_api: KubernetesApi) -> Iterator[StewardOperator]:
 def user(
     held: Held, kubernetes_api: KubernetesApi, operator: StewardOperator, request: pytest.FixtureRequest
 ) -> Iterator[User]:
-    """A namespace of the test's own with the Cluster `main`, which is the one that Steward holds; emptied in the end."""
+    """A namespace for one test, with the Cluster `main` of Steward's cluster; emptied at the end."""
     held.wait_until_held()
-    assert operator.ready, "a former test left no operator behind"
+    assert operator.ready, "an earlier test has stopped the operator"
     user = User(kubernetes_api, f"test-{zlib.crc32(request.node.nodeid.encode()):08x}")
     user.apply(cluster_text(held.cluster.bootstrap().split(",")))
     user.wait_until_ready("main", kind="clusters")
     yield user
-    user.leave()
+    user.clean_up()

@@ -1,7 +1,7 @@
-"""What must hold of a cluster after a fault: asked of ZooKeeper, of its whole history, and of every broker.
+"""Invariants of a cluster after a fault, checked in ZooKeeper, in its whole history, and on every broker.
 
-`wait_until_converged` is the end of a fault: every partition in sync under its leader, no move and no deletion left, and each
-broker tells by Metadata what ZooKeeper has (C12). `judge_history` goes through all that was ever written (C1 to C6, C9).
+`wait_until_converged` waits for the end of a fault: every partition in sync under its leader, no move and no deletion left, and
+Metadata of each broker equal to ZooKeeper (C12). `judge_history` checks all that was ever written (C1 to C6, C9).
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from lab.zookeeper_history import read_history
 from tests.integration.conftest import Held
 
 AIM_S = 10.0
-"""What the project aims at, from the end of a fault to convergence; measured and told, not asserted."""
+"""Target from the end of a fault to convergence; measured and printed, not asserted."""
 CONVERGED_S = 30.0
-"""What is asserted: generous, for machines that are busy."""
+"""Asserted limit: generous, for busy machines."""
 CALL_TIMEOUT_MS = 5_000
 
 Known = dict[tuple[str, int], tuple[int, int, tuple[int, ...], frozenset[int]]]
@@ -29,30 +29,30 @@ Known = dict[tuple[str, int], tuple[int, int, tuple[int, ...], frozenset[int]]]
 
 
 def wait_until_converged(held: Held, what: str, *, timeout_s: float = CONVERGED_S) -> float:
-    """Return the seconds until all was as it must be in the end, under our controller; print them with `what`."""
+    """Return the seconds until convergence under the Steward controller; print them with `what`."""
     left: list[str] = []
 
     def converged() -> bool:
-        left[:] = troubles(held)
+        left[:] = problems(held)
         return not left
 
     took_s = wait_until(converged, timeout_s=timeout_s, what=f"converged after {what}", context=lambda: "\n".join(left))
-    # The test's output is where the time is told.
+    # The test's output shows the time.
     print(f"\nconverged {took_s:.1f} s after {what} (aim: {AIM_S:g} s)")  # noqa: T201
     return took_s
 
 
-def troubles(held: Held) -> list[str]:
-    """Tell what is not (yet) as it must be once all is quiet; brokers are asked when ZooKeeper is in order."""
+def problems(held: Held) -> list[str]:
+    """List differences from the converged state; brokers are asked once ZooKeeper is in order."""
     now = take(held.cluster)
-    return list(once_quiet(now, Wanted(), held.controller.controller_id)) or unlike_zookeeper(held, now)
+    return list(once_quiet(now, Wanted(), held.controller.controller_id)) or metadata_differences(held, now)
 
 
-def unlike_zookeeper(held: Held, now: Snapshot | None = None) -> list[str]:
-    """C12: tell where what a registered broker says by Metadata is not what ZooKeeper has."""
+def metadata_differences(held: Held, now: Snapshot | None = None) -> list[str]:
+    """C12: list differences between a registered broker's Metadata and ZooKeeper."""
     now = now or take(held.cluster)
     registered = registered_brokers(held)
-    everybody = registered | ({now.controller} if now.controller is not None else set())
+    expected = registered | ({now.controller} if now.controller is not None else set())
     partitions = _written(now)
     answers = asyncio.run(_ask(held, sorted(registered)))
     found = []
@@ -62,8 +62,8 @@ def unlike_zookeeper(held: Held, now: Snapshot | None = None) -> list[str]:
             continue
         if answer["controller_id"] != now.controller:
             found.append(f"broker {broker} takes {answer['controller_id']} for the controller, not {now.controller}")
-        if (told := {node["node_id"] for node in answer["brokers"]}) != everybody:
-            found.append(f"broker {broker} knows the brokers {sorted(told)}, not {sorted(everybody)}")
+        if (broker_ids := {node["node_id"] for node in answer["brokers"]}) != expected:
+            found.append(f"broker {broker} knows the brokers {sorted(broker_ids)}, not {sorted(expected)}")
         known = _known(answer)
         found += [
             f"broker {broker} knows {name} as {known.get(name)}, ZooKeeper as {partitions.get(name)}"
@@ -74,13 +74,13 @@ def unlike_zookeeper(held: Held, now: Snapshot | None = None) -> list[str]:
 
 
 def registered_brokers(held: Held) -> set[int]:
-    """Read the ids of the brokers that are registered."""
+    """Read the ids of the registered brokers."""
     client = held.cluster.zookeeper.client
     return {int(name) for name in client.retry(client.get_children, f"{held.cluster.chroot}/brokers/ids")}
 
 
 def judge_history(held: Held) -> Judge:
-    """C1 to C6 and C9 over all that was ever written to this ZooKeeper; asserts that nothing was wrong."""
+    """Assert C1 to C6 and C9 over all that was ever written to this ZooKeeper."""
     zookeeper = held.cluster.zookeeper
     judge = Judge(held.cluster.chroot)
     judge.judge(read_history(zookeeper.process.folder / "zookeeper-data"))
@@ -94,18 +94,18 @@ def controller_epoch(held: Held) -> int:
 
 
 def controller_session(held: Held) -> int:
-    """Read the session that holds the controller's place; 0 when nobody does."""
+    """Read the session that owns /controller; 0 if there is none."""
     found = held.cluster.zookeeper.client.exists(f"{held.cluster.chroot}/controller")
     return 0 if found is None else int(found.ephemeralOwner)
 
 
 def is_queued_for_deletion(held: Held, topic: str) -> bool:
-    """Whether a topic waits for its deletion."""
+    """Whether a topic is queued for deletion."""
     return held.cluster.zookeeper.read(f"{held.cluster.chroot}/admin/delete_topics/{topic}") is not None
 
 
 def moving(held: Held, topic: str) -> set[int]:
-    """Read which partitions of a topic move."""
+    """Read the partitions of a topic that are being moved."""
     data = held.cluster.zookeeper.read(f"{held.cluster.chroot}/brokers/topics/{topic}")
     document = json.loads(data or b"{}")
     return {*map(int, document.get("adding_replicas", {})), *map(int, document.get("removing_replicas", {}))}
@@ -139,7 +139,7 @@ async def _ask(held: Held, brokers: list[int]) -> dict[int, dict[str, Any] | Non
 
 
 async def metadata_of(port: int) -> dict[str, Any] | None:
-    """Ask one broker, by a connection of its own, for all that it knows."""
+    """Ask one broker for its full Metadata, over a new connection."""
     try:
         connection = await Connection.open(
             "127.0.0.1",

@@ -1,4 +1,4 @@
-"""A cluster whose controller reaches ZooKeeper through a proxy, and words for the transactions at which that breaks."""
+"""A cluster whose controller reaches ZooKeeper through a proxy, and matchers for the transactions at which the proxy breaks the connection."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -21,20 +21,20 @@ from tests.integration.faults import controller_epoch, moving
 from tests.integration.moves import RECORD_BYTES, RECORDS, throttled
 
 SESSION_TIMEOUT_MS = 3_000
-"""Of the controller, as of the lab's brokers: faults that last longer than a session are then short."""
+"""Session timeout of the controller, as of the lab's brokers: it keeps faults short that outlast a session."""
 
 WITNESS = "witness"
-"""The topic that is written to throughout; every broker hosts all of its partitions."""
+"""The topic that is written to all the time; every broker hosts all of its partitions."""
 
 
 @dataclass
 class Stage(Held):
-    """A cluster held by our controller, and what stands between that and ZooKeeper."""
+    """A cluster under the controller, and the proxy between the controller and ZooKeeper."""
 
     proxy: ZooKeeperProxy
 
     def move(self, topic: str, targets: dict[int, list[int]]) -> None:
-        """Ask for moves."""
+        """Request moves."""
         admin = KafkaAdminClient(bootstrap_servers=self.cluster.bootstrap())
         try:
             admin.alter_partition_reassignments({TopicPartition(topic, part): to for part, to in targets.items()})
@@ -42,17 +42,17 @@ class Stage(Held):
             admin.close()
 
     def targets(self, topic: str) -> dict[int, list[int]]:
-        """Name where each partition may move to: its last replica to the broker that has none."""
+        """Return the target of each partition's move: its last replica moves to the broker that has none."""
         return {
             partition: [*replicas[:-1], next(broker for broker in BROKERS if broker not in replicas)]
             for partition, replicas in self.cluster.assignment(topic).items()
         }
 
     @contextmanager
-    def under_way(self, *topics: str) -> Iterator[dict[int, list[int]]]:
-        """Keep moves of these new topics under way while the block lasts, and yield where each topic's partitions go to.
+    def with_running_moves(self, *topics: str) -> Iterator[dict[int, list[int]]]:
+        """Keep moves of these new topics running while the block lasts, and yield each topic's target assignment.
 
-        They go from brokers 1, 2, 3 to broker 4, which takes a byte a second of them meanwhile.
+        They go from brokers 1, 2, 3 to broker 4, which is throttled to a byte a second in the meantime.
         """
         targets = {0: [1, 2, 4], 1: [4, 2, 3]}
         for topic in topics:
@@ -77,7 +77,7 @@ class Stage(Held):
         assert producer.flush(PATIENCE_S) == 0
 
     def wait_until_native(self) -> int:
-        """Wait until a broker holds the cluster, under an epoch of its own, and return it."""
+        """Wait until a broker is the controller, under an epoch of its own, and return it."""
         before, holder = controller_epoch(self), self.cluster.controller_id()
         if holder not in BROKERS:
             wait_until(
@@ -90,7 +90,7 @@ class Stage(Held):
 
 @contextmanager
 def stage() -> Iterator[Stage]:
-    """Yield four brokers under our controller behind a proxy, and the topic `WITNESS`."""
+    """Yield four brokers under the controller behind a proxy, and the topic `WITNESS`."""
     with (
         lab_folder() as folder,
         kafka_cluster(BROKERS, start=False, chroot=CHROOT, folder=folder) as cluster,
@@ -111,17 +111,17 @@ def stage() -> Iterator[Stage]:
 
 
 def topic_path(topic: str) -> str:
-    """Name a topic's znode."""
+    """Path of a topic's znode."""
     return f"{CHROOT}/brokers/topics/{topic}"
 
 
 def state_path(topic: str, partition: int = 0) -> str:
-    """Name the znode of a partition's state."""
+    """Path of the znode of a partition's state."""
     return f"{topic_path(topic)}/partitions/{partition}/state"
 
 
 def queue_path(topic: str) -> str:
-    """Name a topic's place in the queue of deletions."""
+    """Path of a topic in the queue of deletions."""
     return f"{CHROOT}/admin/delete_topics/{topic}"
 
 
@@ -140,8 +140,8 @@ def deletes(path: str) -> Matches:
     return lambda operation: (operation.kind, operation.path) == (DELETE, path)
 
 
-def tells_of_a_move(data: bytes) -> bool:
-    """Whether a topic's document has a partition on the move."""
+def contains_a_move(data: bytes) -> bool:
+    """Whether a topic's document contains a running move."""
     document = json.loads(data)
     return bool(document.get("adding_replicas") or document.get("removing_replicas"))
 

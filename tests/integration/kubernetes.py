@@ -1,7 +1,7 @@
-"""A user with kubectl: texts are applied, and what becomes of them is read.
+"""A user with kubectl: applies manifests and reads the resources.
 
-Writes and tables go through kubectl, as a person's do. What is waited for is read over one HTTP request each, since a kubectl every
-few milliseconds would be most of what this machine does.
+Writes and tables go through kubectl, as a user's do. Polling sends one HTTP request each, since a kubectl every few milliseconds
+would take most of this machine's time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ API_VERSION = "steward.dev/v1alpha1"
 KINDS = ("topics", "reassignments", "elections", "clusters")
 CLUSTER = "main"
 PATIENCE_S = 60.0
-"""A generous bound: what is waited for takes a second or two, and after a fault a session time-out more."""
+"""A generous limit: operations take a second or two, and after a fault a session timeout more."""
 
 OPERATOR_ROLE = f"""
 apiVersion: rbac.authorization.k8s.io/v1
@@ -44,11 +44,11 @@ roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: steward
 subjects:
   - {{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}
 """
-"""All that the operator may do; what it tries beyond that fails here as it would on a careful person's cluster."""
+"""All permissions of the operator; anything else fails here as on a cluster with least privileges."""
 
 
 def install(api: KubernetesApi) -> None:
-    """Apply the custom resources and the operator's rights, and wait until the API serves the former."""
+    """Apply the custom resource definitions and the operator's permissions, and wait until the API serves the resources."""
     api.kubectl("apply", "--server-side", f"--filename={ROOT / 'crds'}", check=True)
     api.kubectl("apply", "--filename=-", stdin=OPERATOR_ROLE, check=True)
     names = [f"customresourcedefinition/{kind}.steward.dev" for kind in KINDS]
@@ -82,7 +82,7 @@ def cluster_text(bootstrap_servers: Sequence[str], name: str = CLUSTER) -> str:
 
 
 def topic_text(name: str, partitions: int = 1, replication_factor: int = 3, **spec: Any) -> str:
-    """Return a Topic's text; `spec` holds what else it says, such as `config` and `topicName`."""
+    """Return a Topic's text; `spec` holds further fields, such as `config` and `topicName`."""
     reference = {"name": spec.pop("cluster", CLUSTER)}
     return manifest(
         "Topic", name, clusterRef=reference, partitions=partitions, replicationFactor=replication_factor, **spec
@@ -99,7 +99,7 @@ def plan_text(name: str, plan: Mapping[tuple[str, int], Sequence[int]], **spec: 
 
 
 class User:
-    """Somebody with kubectl and a namespace."""
+    """A user with kubectl and a namespace."""
 
     def __init__(self, api: KubernetesApi, namespace: str) -> None:
         self.api = api
@@ -107,7 +107,7 @@ class User:
         self.kubectl("create", "namespace", namespace)
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
-        """Return what kubectl says; `LabError` with its words where it fails."""
+        """Return the output of kubectl; LabError with its message if it fails."""
         return self.api.kubectl(f"--namespace={self.namespace}", *arguments, stdin=stdin, check=True).stdout
 
     def apply(self, *texts: str) -> None:
@@ -115,14 +115,14 @@ class User:
         self.kubectl("apply", "--filename=-", stdin="---\n".join(texts))
 
     def refusal(self, *texts: str) -> str:
-        """Apply texts each of which must be refused, and return the words."""
+        """Apply manifests each of which must be refused, and return the messages."""
         done = self.api.kubectl(f"--namespace={self.namespace}", "apply", "--filename=-", stdin="---\n".join(texts))
         assert done.returncode, f"applied: {texts}"
         assert not done.stdout, f"applied: {done.stdout}"
         return done.stderr
 
     def delete(self, kind: str, name: str) -> None:
-        """Delete a resource and return when it is gone."""
+        """Delete a resource and wait until it is removed."""
         self.kubectl("delete", kind, name, f"--timeout={PATIENCE_S:.0f}s")
 
     def read(self, kind: str, name: str) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class User:
         ]
 
     def row(self, kind: str, name: str) -> dict[str, str]:
-        """Return what `kubectl get --output=wide` shows of a resource, by the columns' titles."""
+        """Return the row of a resource in `kubectl get --output=wide`, by the columns' titles."""
         head, line = self.kubectl("get", kind, name, "--output=wide").splitlines()
         titles = [title.strip() for title in head.split("   ") if title.strip()]
         starts = [head.index(title) for title in titles]
@@ -157,7 +157,7 @@ class User:
         return {title: line[start:end].strip() for title, start, end in zip(titles, starts, ends, strict=True)}
 
     def ready(self, kind: str, name: str) -> Ready | None:
-        """Return the Ready condition that was written for the present generation, None while there is none."""
+        """Return the Ready condition of the current generation; None while there is none."""
         resource = self.read(kind, name)
         for condition in resource.get("status", {}).get("conditions", []):
             if condition["type"] == "Ready" and condition["observedGeneration"] == resource["metadata"]["generation"]:
@@ -189,18 +189,18 @@ class User:
             holds, timeout_s=PATIENCE_S, what=f"{kind} Ready", context=lambda: self._context(kind, missing)
         )
 
-    def wait_until_gone(self) -> None:
-        """Wait until none of our resources is left in the namespace."""
+    def wait_until_removed(self) -> None:
+        """Wait until none of Steward's resources is left in the namespace."""
         wait_until(
             lambda: not any(self.listed(kind) for kind in KINDS),
             timeout_s=PATIENCE_S,
             what=f"namespace {self.namespace} empty",
         )
 
-    def leave(self) -> None:
-        """Delete everything, so that no later test meets it; a move that goes on is cancelled."""
+    def clean_up(self) -> None:
+        """Delete everything for the next test; a running move is cancelled."""
         self.kubectl("delete", ",".join(KINDS), "--all", "--wait=false")
-        self.wait_until_gone()
+        self.wait_until_removed()
 
     def _is_ready(self, kind: str, name: str) -> bool:
         ready = self.ready(kind, name)

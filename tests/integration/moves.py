@@ -1,4 +1,4 @@
-"""Moves that last as long as a test wants: a topic in a known place, so full that a throttled copy of it takes minutes."""
+"""Moves of any duration: a topic with a known assignment and so much data that a throttled copy takes minutes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.integration.kubernetes import User, plan_text, topic_text
 
 RECORD_BYTES = 1 << 18
 RECORDS = 12
-"""Three fetches of replica.fetch.max.bytes: a throttled follower is then stopped on its way and not after its end."""
+"""Three fetches of replica.fetch.max.bytes: the throttle stops a follower before it has copied everything."""
 
 CLOCKWISE = ([1, 2, 3], [2, 3, 1], [3, 1, 2])
 
 
 def on_1_2_3(held: Held, user: User, name: str, partitions: int) -> dict[int, list[int]]:
-    """Declare a topic, move it to brokers 1, 2, 3 wherever the controller put it, fill it, and return its assignment."""
+    """Declare a topic, move it to brokers 1, 2, 3 from its first assignment, fill it, and return its assignment."""
     user.apply(topic_text(name, partitions, config={"min.insync.replicas": "2"}))
     user.wait_until_ready(name)
     user.apply(plan_text(f"{name}-first", {(name, index): CLOCKWISE[index % 3] for index in range(partitions)}))
@@ -30,7 +30,7 @@ def on_1_2_3(held: Held, user: User, name: str, partitions: int) -> dict[int, li
 
 @contextmanager
 def throttled(held: Held, topic: str, broker: int, copies: str = "*") -> Iterator[None]:
-    """Let some copies (such as "0:4,1:4") reach a broker at one byte a second while the block lasts (KIP-73)."""
+    """Throttle some copies (such as "0:4,1:4") to one byte a second while the block lasts (KIP-73)."""
     held.set_config(ResourceType.TOPIC, topic, follower_replication_throttled_replicas=copies)
     held.set_config(ResourceType.BROKER, str(broker), follower_replication_throttled_rate="1")
     try:

@@ -1,8 +1,8 @@
-"""A StatefulSet of brokers on an API server that runs no pods: its controller and the kubelet are played here.
+"""A StatefulSet of brokers on an API server that runs no pods: this module simulates its controller and the kubelet.
 
-A pod of ordinal n stands for broker n + 1 of a lab's cluster. Deleted, its broker gets SIGTERM, and only then is the pod gone; made
-anew, of the StatefulSet's present revision, it is Ready when its broker is registered and serves. Nothing else of Kubernetes is
-needed to see whom the operator deletes, and when.
+A pod of ordinal n represents broker n + 1 of a lab's cluster. When it is deleted, its broker gets SIGTERM, and the pod is removed
+afterwards. Its successor, of the StatefulSet's current revision, is Ready when its broker is registered and serves. That is enough of
+Kubernetes to see which pods the operator deletes, and when.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ POLL_S = 0.1
 STOP_TIMEOUT_S = 60.0
 
 MAX_PODS = 20
-"""Pods that are made, each on a node of its own: more than the tests replace, and one call to make them."""
+"""Nodes, one for each pod: more than the tests replace, created by one call."""
 
 Raw = dict[str, Any]
 
 
 class PodStandIn:
-    """The StatefulSet, its pods, their nodes; as a context manager it plays its part until the block ends."""
+    """The StatefulSet, its pods and nodes; as a context manager it simulates their controllers until the block ends."""
 
     def __init__(self, api: KubernetesApi, namespace: str, cluster: KafkaCluster) -> None:
         self.namespace = namespace
@@ -59,23 +59,23 @@ class PodStandIn:
         self._thread.join(STOP_TIMEOUT_S)
 
     def roll(self) -> None:
-        """Have another revision, as after a change of the template."""
+        """Set another revision, as after a change of the template."""
         self._revision += 1
         self._write_status()
 
     def node_of(self, ordinal: int) -> str:
-        """Return the node that a pod runs on."""
+        """Return the node of a pod."""
         return str(self.pods()[ordinal]["spec"]["nodeName"])
 
     def revisions(self) -> list[str]:
-        """Return the Ready pods' revisions, by ordinal; empty for one that is not Ready."""
+        """Return the Ready pods' revisions, by ordinal; empty for a pod that is not Ready."""
         return [
             pod["metadata"]["labels"]["controller-revision-hash"] if pod.get("status", {}).get("conditions") else ""
             for _, pod in sorted(self.pods().items())
         ]
 
     def replicas(self) -> int:
-        """Return how many pods the StatefulSet is to have."""
+        """Return the number of pods in the StatefulSet's spec."""
         return int(self._set()["spec"]["replicas"])
 
     def pods(self) -> dict[int, Raw]:
@@ -111,7 +111,7 @@ class PodStandIn:
         self._say_ready(ordinal)
 
     def _pod(self, ordinal: int) -> Raw:
-        """Return a new pod, on a node that none has been on."""
+        """Return a new pod, on an unused node."""
         owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": NAME, "controller": True}
         return {
             "apiVersion": "v1",
@@ -157,7 +157,7 @@ class PodStandIn:
         self._write_status()
 
     def _write_status(self) -> None:
-        """Say which revision is the present one, and that this form of the StatefulSet was seen."""
+        """Write the current revision and the observed generation."""
         status = {
             "replicas": self.replicas(),
             "updateRevision": self._revision_name,

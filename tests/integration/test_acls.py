@@ -1,4 +1,4 @@
-"""ACLs between our controller and a real broker with Kafka's AclAuthorizer: each hears of what the other writes, and goes by it."""
+"""ACLs of a Steward controller and of a real broker with Kafka's AclAuthorizer: each enforces those that the other writes."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
@@ -23,13 +23,13 @@ BROKER = {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "super.users": "User:ANONYMOUS",
 }
-"""The broker's own opinion of us is of no interest here: all clients are anonymous, and its super user."""
+"""The broker's own authorization does not matter here: all clients are anonymous, and its super user."""
 Address = str
 
 
 @pytest.fixture(scope="module")
 def guarded(zookeeper: ZooKeeperServer) -> Iterator[tuple[KafkaCluster, StewardController]]:
-    """A broker with ACLs under our controller with ACLs, where what has no ACL is open."""
+    """A broker with ACLs under a controller with ACLs; resources without an ACL are open."""
     zookeeper.make_chroot(CHROOT)
     with (
         lab_folder() as folder,
@@ -87,14 +87,14 @@ def every_acl() -> Body:
 
 
 async def known(connection: Connection) -> set[tuple[str, int]]:
-    """The patterns that a node knows ACLs of."""
+    """The patterns of the ACLs that a node knows."""
     answer = await connection.call(ApiKey.DESCRIBE_ACLS, every_acl())
     assert answer["error_code"] == 0, answer
     return {(each["resource_name"], each["pattern_type"]) for each in answer["resources"]}
 
 
 async def until_known(connection: Connection, expected: set[tuple[str, int]]) -> None:
-    """Ask until a node has heard; the test's own time-out ends a wait in vain."""
+    """Ask until a node knows the pattern; the test's timeout ends a wait without success."""
     while await known(connection) != expected:
         pass
 
@@ -114,38 +114,38 @@ async def deleted(connection: Connection, topic: str) -> int:
 
 
 async def shown(connection: Connection) -> set[str]:
-    """The topics that are shown to us, who are not alice."""
+    """The topics that the node lists for this test's user, who is not alice."""
     return {each["name"] for each in (await connection.call(ApiKey.METADATA, {"topics": None}))["topics"]}
 
 
-async def test_each_hears_of_the_others_acls_and_goes_by_them(
+async def test_each_enforces_the_acls_that_the_other_writes(
     guarded: tuple[KafkaCluster, StewardController], connect: Callable[[Address], Awaitable[Connection]]
 ) -> None:
-    """KIP-290: literal and prefixed ones, created here, deleted there."""
+    """KIP-290: literal and prefixed ACLs, created here, deleted there."""
     cluster, steward = guarded
-    ours, broker = await connect(steward.address()), await connect(cluster.broker(1).address())
+    controller, broker = await connect(steward.address()), await connect(cluster.broker(1).address())
     both = [acl("secret", PatternType.LITERAL), acl("hidden-", PatternType.PREFIXED)]
     patterns = {("secret", int(PatternType.LITERAL)), ("hidden-", int(PatternType.PREFIXED))}
     guarded_by_them = ("secret", "hidden-orders")
-    await create(ours, "open", *guarded_by_them)
+    await create(controller, "open", *guarded_by_them)
 
-    made = await ours.call(ApiKey.CREATE_ACLS, {"creations": both})
+    made = await controller.call(ApiKey.CREATE_ACLS, {"creations": both})
     assert [each["error_code"] for each in made["results"]] == [0, 0]
     await until_known(broker, patterns)
-    assert await shown(ours) == {"open"}
+    assert await shown(controller) == {"open"}
     for name in guarded_by_them:
-        assert await deleted(ours, name) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        assert await deleted(controller, name) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
-    gone = await broker.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
-    assert [len(each["matching_acls"]) for each in gone["filter_results"]] == [2]
-    await until_known(ours, set())
-    assert await shown(ours) == {"open", *guarded_by_them}
+    deleted_acls = await broker.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
+    assert [len(each["matching_acls"]) for each in deleted_acls["filter_results"]] == [2]
+    await until_known(controller, set())
+    assert await shown(controller) == {"open", *guarded_by_them}
 
     again = await broker.call(ApiKey.CREATE_ACLS, {"creations": both})
     assert [each["error_code"] for each in again["results"]] == [0, 0]
-    await until_known(ours, patterns)
-    assert await shown(ours) == {"open"}
-    cleared = await ours.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
+    await until_known(controller, patterns)
+    assert await shown(controller) == {"open"}
+    cleared = await controller.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
     assert [len(each["matching_acls"]) for each in cleared["filter_results"]] == [2]
     await until_known(broker, set())
-    assert await deleted(ours, "secret") == ErrorCode.NONE
+    assert await deleted(controller, "secret") == ErrorCode.NONE

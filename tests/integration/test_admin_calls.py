@@ -1,6 +1,6 @@
 """Quotas, SCRAM users, features and older AlterConfigs through the controller, by Kafka's own tools and a real broker.
 
-At first there is no broker at all: what a tool is answered then, our controller answers.
+At first there is no broker, so that the answers come from the controller.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,8 @@ Held = tuple[KafkaCluster, StewardController]
 
 
 @pytest.fixture(scope="module")
-def alone(zookeeper: ZooKeeperServer) -> Iterator[Held]:
-    """Our controller of a cluster whose one broker has not been started yet."""
+def without_broker(zookeeper: ZooKeeperServer) -> Iterator[Held]:
+    """A controller of a cluster whose one broker has not been started yet."""
     zookeeper.make_chroot(CHROOT)
     with (
         lab_folder() as folder,
@@ -46,9 +46,9 @@ def alone(zookeeper: ZooKeeperServer) -> Iterator[Held]:
 
 
 @pytest.fixture(scope="module")
-def held(alone: Held) -> Held:
+def held(without_broker: Held) -> Held:
     """The same with its broker, after the tests without it."""
-    cluster, controller = alone
+    cluster, controller = without_broker
     cluster.start_brokers()
     admin = AdminClient({"bootstrap.servers": controller.address()})
     wait_until(
@@ -56,17 +56,17 @@ def held(alone: Held) -> Held:
     )
     admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(PATIENCE_S)
     cluster.wait_until_in_sync(TOPIC)
-    return alone
+    return without_broker
 
 
 def kafka_configs(held: Held, *arguments: str) -> str:
-    """Run kafka-configs against our controller, and give what it says."""
+    """Run kafka-configs against the controller, and return its output."""
     done = tools.kafka_configs("--bootstrap-server", held[1].address(), *arguments)
     return done.stdout + done.stderr
 
 
 async def call(address: str, key: ApiKey, body: Body) -> Body:
-    """Ask one node."""
+    """Send a request to one node."""
     host, _, port = address.rpartition(":")
     connection = await Connection.open(host, int(port), client_id="tests")
     try:
@@ -76,7 +76,7 @@ async def call(address: str, key: ApiKey, body: Body) -> Body:
 
 
 async def quotas(address: str) -> dict[tuple[tuple[str, str | None], ...], dict[str, float]]:
-    """All quotas that a node tells of."""
+    """All quotas that a node describes."""
     answer = await call(address, ApiKey.DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False})
     assert answer["error_code"] == 0, answer
     return {
@@ -96,52 +96,52 @@ async def alter(address: str, entity: dict[str, str | None], key: str, value: fl
     assert [each["error_code"] for each in answer["entries"]] == [0], answer
 
 
-def test_kafka_configs_sets_quotas_and_credentials(alone: Held) -> None:
-    """KIP-546, KIP-554: ConfigCommand, with nobody but our controller to answer it."""
+def test_kafka_configs_sets_quotas_and_credentials(without_broker: Held) -> None:
+    """KIP-546, KIP-554: ConfigCommand, answered by the controller only."""
     alice = ("--entity-type", "users", "--entity-name", "CN=alice")
     for wanted in (
         "producer_byte_rate=1024,request_percentage=12.5",
         "SCRAM-SHA-256=[iterations=4096,password=secret]",
     ):
-        made = kafka_configs(alone, "--alter", *alice, "--add-config", wanted)
+        made = kafka_configs(without_broker, "--alter", *alice, "--add-config", wanted)
         assert "Completed updating config for user CN=alice." in made
 
-    described = kafka_configs(alone, "--describe", "--entity-type", "users")
+    described = kafka_configs(without_broker, "--describe", "--entity-type", "users")
     assert "Quota configs for user-principal 'CN=alice' are " in described
     assert "producer_byte_rate=1024.0" in described
     assert "request_percentage=12.5" in described
     assert "SCRAM credential configs for user-principal 'CN=alice' are SCRAM-SHA-256=iterations=4096" in described
 
 
-def test_kafka_configs_is_refused_in_kafkas_words(alone: Held) -> None:
+def test_kafka_configs_is_refused_with_kafkas_message(without_broker: Held) -> None:
     """ZkAdminManager.alterClientQuotas."""
     asked = ("--entity-type", "clients", "--entity-name", "c", "--add-config", "consumer_byte_rate=1.5")
-    refused = kafka_configs(alone, "--alter", *asked)
+    refused = kafka_configs(without_broker, "--alter", *asked)
     assert "InvalidRequestException: Configuration consumer_byte_rate must be a LONG value" in refused
 
 
-async def test_a_broker_reads_what_the_controller_wrote(held: Held) -> None:
-    """Both describe the same, from the same znodes; what the broker alters we describe, and the other way round."""
+async def test_broker_and_controller_read_the_quotas_that_the_other_writes(held: Held) -> None:
+    """Both describe the same quotas, from the same znodes, whichever of them altered a quota."""
     cluster, controller = held
-    ours, broker = controller.address(), cluster.broker(1).address()
+    own, broker = controller.address(), cluster.broker(1).address()
     alice, anybody, here = ("user", "CN=alice"), ("client-id", None), ("ip", "127.0.0.1")
-    await alter(ours, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", 2048.0)
+    await alter(own, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", 2048.0)
     await alter(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", 1000.0)
     expected = {
         (alice,): {"producer_byte_rate": 1024.0, "request_percentage": 12.5},
         (anybody, alice): {"consumer_byte_rate": 2048.0},
         (here,): {"connection_creation_rate": 1000.0},
     }
-    assert await quotas(ours) == await quotas(broker) == expected
+    assert await quotas(own) == await quotas(broker) == expected
 
-    await alter(ours, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", None)
+    await alter(own, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", None)
     await alter(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", None)
-    assert {(alice,): expected[alice,]} == await quotas(ours) == await quotas(broker)
+    assert {(alice,): expected[alice,]} == await quotas(own) == await quotas(broker)
     assert cluster.zookeeper.client.get_children(f"{CHROOT}/config/users/CN%3Dalice") == []
 
 
-async def test_a_broker_slows_a_client_down_by_a_quota_set_here(held: Held) -> None:
-    """ClientQuotaManager: the notice in /config/changes reaches a running broker."""
+async def test_a_broker_enforces_a_quota_set_by_the_controller(held: Held) -> None:
+    """ClientQuotaManager: the notification in /config/changes reaches a running broker."""
     cluster, controller = held
     await alter(controller.address(), {"client-id": "slow"}, "producer_byte_rate", 1.0)
 
@@ -154,15 +154,15 @@ async def test_a_broker_slows_a_client_down_by_a_quota_set_here(held: Held) -> N
         }
     )
 
-    def slowed_down() -> bool:
+    def is_throttled() -> bool:
         producer.produce(TOPIC, b"x" * 1000)
         producer.flush(PATIENCE_S)
         return bool(throttled)
 
-    wait_until(slowed_down, timeout_s=PATIENCE_S, what="the broker slows the client down")
+    wait_until(is_throttled, timeout_s=PATIENCE_S, what="throttling by the broker")
 
 
-def test_kafka_features_is_told_that_there_is_no_such_feature(held: Held) -> None:
+def test_kafka_features_reports_an_unknown_feature(held: Held) -> None:
     """KIP-584: brokers of ZooKeeper mode support none."""
     done = tools.kafka_features("--bootstrap-server", held[1].address(), "upgrade", "--feature", "flavour=1")
 
@@ -173,7 +173,7 @@ def test_kafka_features_is_told_that_there_is_no_such_feature(held: Held) -> Non
 
 @pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
 def test_a_topic_is_altered_through_the_controller_by_the_older_request(held: Held) -> None:
-    """AlterConfigs goes to the controller, which passes it on to a broker: what is not named falls back to its default."""
+    """The controller relays AlterConfigs to a broker: configurations that the request does not name fall back to their defaults."""
     admin = AdminClient({"bootstrap.servers": held[1].address()})
     for config in ({"retention.ms": "7200000", "segment.bytes": "1048576"}, {"retention.ms": "3600000"}):
         resource = ConfigResource(ResourceType.TOPIC, TOPIC, set_config=config)

@@ -42,7 +42,7 @@ def two() -> Iterator[Held]:
 
 
 def unreachable(held: Held) -> list[int]:
-    """Brokers that the controller counts as down for want of a listener."""
+    """Brokers that count as down because they lack a listener."""
     answer = http_get(held.controller.metrics_port, "/state")
     assert answer is not None
     found: list[int] = json.loads(answer.body)["unreachable_brokers"]
@@ -52,7 +52,7 @@ def unreachable(held: Held) -> list[int]:
 def test_a_real_broker_without_the_inter_broker_listener_leads_nothing(two: Held) -> None:
     """ControllerChannelManager.addNewBroker: no controller can send it requests, so it must not be elected.
 
-    It is a member of an assignment that was made before it lost the listener.
+    It is a replica of a partition that was assigned before it lost the listener.
     """
     third = two.cluster.add_broker(3)
     third.start()
@@ -77,7 +77,7 @@ def test_a_real_broker_without_the_inter_broker_listener_leads_nothing(two: Held
 
 
 def compile_policy(folder: Path) -> None:
-    """Compile the policy with the compiler that comes with the brokers' Java."""
+    """Compile the policy with the compiler of the brokers' Java."""
     source = folder / "TestPolicy.java"
     source.write_text(POLICY, encoding="utf-8")
     compiler = [java(), "-m", "jdk.compiler/com.sun.tools.javac.Main"]
@@ -85,7 +85,7 @@ def compile_policy(folder: Path) -> None:
     subprocess.run([*compiler, "-cp", jars, "-d", str(folder), str(source)], check=True, capture_output=True)
 
 
-def test_a_policy_of_real_brokers_ends_the_controller_unless_it_is_told_to_ignore_it(tmp_path: Path) -> None:
+def test_a_policy_of_real_brokers_ends_the_controller_unless_it_is_ignored(tmp_path: Path) -> None:
     """ZkAdminManager.validateTopicCreatePolicy runs a Java class; the process ends with the setting's and the class's name."""
     compile_policy(tmp_path)
     settings = {"create.topic.policy.class.name": "TestPolicy"}

@@ -1,4 +1,4 @@
-"""Clients of every kind work through the controller itself: it is listed as a broker, and relays what is not its own."""
+"""Clients of every kind work through the controller: it is listed as a broker, and relays requests that it does not serve."""
 
 import asyncio
 import socket
@@ -20,12 +20,12 @@ CONTROLLER = 1000
 
 
 def assigned_brokers(held: Held, topic: str) -> set[int]:
-    """Every broker named in a topic's assignment."""
+    """Brokers in a topic's assignment."""
     return {replica for replicas in held.cluster.assignment(topic).values() for replica in replicas}
 
 
 def test_the_controller_is_listed_on_the_clients_listener(held: Held) -> None:
-    """Protocol notes, Z24: an AdminClient of the client listener finds the controller there."""
+    """Protocol notes, Z24: an AdminClient of the client listener finds the controller."""
     held.wait_until_held()
 
     metadata = held.admin.list_topics(timeout=PATIENCE_S)
@@ -64,7 +64,7 @@ def test_a_transaction_and_a_group_work(held: Held, through: str) -> None:
 
 
 def test_aiokafka_works_through_the_controller(held: Held) -> None:
-    """Protocol notes, Z25: aiokafka sends InitProducerId to whichever node it likes, the controller among them."""
+    """Protocol notes, Z25: aiokafka sends InitProducerId to any node, including the controller."""
     held.create("aio", partitions=1)
 
     async def round_trip() -> bytes:
@@ -78,8 +78,8 @@ def test_aiokafka_works_through_the_controller(held: Held) -> None:
     assert asyncio.run(asyncio.wait_for(round_trip(), PATIENCE_S)) == b"here"
 
 
-def test_no_assignment_ever_names_the_controller(held: Held) -> None:
-    """Protocol notes, Z22: brokers place auto-created topics over every broker they know, the controller too; we put that right."""
+def test_an_assignment_to_the_controller_is_corrected(held: Held) -> None:
+    """Protocol notes, Z22: brokers place auto-created topics on every known broker, including the controller; it corrects that."""
     producer = Producer({"bootstrap.servers": held.cluster.bootstrap(), "acks": "all"})
     names = [f"auto-{number}" for number in range(12)]
     for name in names:
@@ -90,8 +90,8 @@ def test_no_assignment_ever_names_the_controller(held: Held) -> None:
         assert assigned_brokers(held, name) <= {1, 2, 3, 4}, name
 
 
-def test_configs_of_topics_and_brokers_reach_their_owners(held: Held) -> None:
-    """DescribeConfigs and IncrementalAlterConfigs: a topic's are a broker's to know, the controller's own are its own."""
+def test_config_requests_are_answered_by_the_right_node(held: Held) -> None:
+    """DescribeConfigs and IncrementalAlterConfigs: brokers answer for topics, the controller for its own configuration."""
     held.create("configured", partitions=1, retention_ms="123456")
     resources = [
         ConfigResource("topic", "configured"),
@@ -99,28 +99,28 @@ def test_configs_of_topics_and_brokers_reach_their_owners(held: Held) -> None:
         ConfigResource("broker", str(CONTROLLER)),
     ]
 
-    told = {one: held.admin.describe_configs([one])[one].result(PATIENCE_S) for one in resources}
+    described = {one: held.admin.describe_configs([one])[one].result(PATIENCE_S) for one in resources}
 
-    assert told[resources[0]]["retention.ms"].value == "123456"
-    assert told[resources[1]]["broker.id"].value == "2"
-    assert told[resources[2]] is not None
+    assert described[resources[0]]["retention.ms"].value == "123456"
+    assert described[resources[1]]["broker.id"].value == "2"
+    assert described[resources[2]] is not None
 
 
 def test_log_directories_are_counted_once(held: Held) -> None:
-    """DescribeLogDirs asks every broker listed: the controller has none, and must not answer with another's."""
+    """DescribeLogDirs asks every listed broker: the controller has no directories, and must not answer with those of a broker."""
     held.create("weighed", partitions=1)
 
-    told = tools.run_tool(
+    described = tools.run_tool(
         "org.apache.kafka.tools.LogDirsCommand",
         *("--bootstrap-server", held.cluster.bootstrap(), "--describe", "--topic-list", "weighed"),
     )
 
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.count('"weighed-0"') == 3
+    assert described.returncode == 0, described.stderr
+    assert described.stdout.count('"weighed-0"') == 3
 
 
-def test_garbage_on_a_listener_closes_that_connection_alone(held: Held) -> None:
-    """Limits before parsing: oversized, negative and malformed frames; an Admin client goes on meanwhile."""
+def test_garbage_on_a_listener_closes_only_that_connection(held: Held) -> None:
+    """Limits before parsing: oversized, negative and malformed frames; an Admin client continues in the meantime."""
     admin = AdminClient({"bootstrap.servers": held.controller.address(CLIENT)})
     host, port = held.controller.address(CLIENT).split(":")
     frames = [

@@ -1,4 +1,4 @@
-"""The controller as one listed node of the cluster, for Kafka's own tools and beside what real brokers answer."""
+"""The controller as a listed node of the cluster, for Kafka's own tools and compared with the answers of real brokers."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 TOPIC = "listed-once"
 NAMES = tuple(f"listed-once-{number}" for number in range(9))
-"""Enough names that every broker coordinates some of them: the brokers share 50 partitions of groups and of transactions."""
+"""So many names that every broker coordinates some of them: the brokers share 50 partitions of groups and of transactions."""
 LOGGER = "kafka.server.KafkaServer"
 
 
@@ -58,7 +58,7 @@ def names_in(output: str) -> Counter[str]:
 
 
 def test_kafka_transactions_lists_each_transaction_once(used: Held) -> None:
-    """ListTransactions goes to every listed node (AllBrokersStrategy): the controller adds none of a broker's own."""
+    """ListTransactions goes to every listed node (AllBrokersStrategy): the controller adds none of a broker."""
     done = tools.kafka_transactions("--bootstrap-server", used.cluster.bootstrap(), "list")
 
     assert done.returncode == 0, done.stderr
@@ -66,7 +66,7 @@ def test_kafka_transactions_lists_each_transaction_once(used: Held) -> None:
 
 
 async def test_groups_and_transactions_are_listed_by_their_coordinators_only(used: Held) -> None:
-    """KIP-518, KIP-664: the controller's own lists are empty, and all nodes' lists together name each entry once."""
+    """KIP-518, KIP-664: the controller's lists are empty, and the lists of all nodes together name each entry once."""
     nodes = [used.controller.address(), *(broker.address() for broker in used.cluster.brokers.values())]
     groups = [await call(node, ApiKey.LIST_GROUPS, {}) for node in nodes]
     transactions = [await call(node, ApiKey.LIST_TRANSACTIONS, {"state_filters": []}) for node in nodes]
@@ -79,17 +79,17 @@ async def test_groups_and_transactions_are_listed_by_their_coordinators_only(use
     assert {name: found[name] for name in NAMES} == dict.fromkeys(NAMES, 1)
 
 
-async def test_unknown_states_are_named_as_a_broker_names_them(used: Held) -> None:
+async def test_unknown_states_are_returned_as_by_a_broker(used: Held) -> None:
     """TransactionStateManager.listTransactionStates."""
     states = {"state_filters": ["Ongoing", "ongoing", "PrepareEpochFence", "Dead", "No such state"]}
-    ours = await call(used.controller.address(), ApiKey.LIST_TRANSACTIONS, states)
+    own = await call(used.controller.address(), ApiKey.LIST_TRANSACTIONS, states)
     brokers = await call(used.cluster.broker(1).address(), ApiKey.LIST_TRANSACTIONS, states)
 
-    assert set(ours["unknown_state_filters"]) == set(brokers["unknown_state_filters"]) == {"ongoing", "No such state"}
+    assert set(own["unknown_state_filters"]) == set(brokers["unknown_state_filters"]) == {"ongoing", "No such state"}
 
 
 def test_kafka_consumer_groups_lists_each_group_once(used: Held) -> None:
-    """ConsumerGroupCommand --list through the controller's own address, with and without filters."""
+    """ConsumerGroupCommand --list through the controller's address, with and without filters."""
     server = ("--bootstrap-server", used.controller.address(), "--list")
     done = tools.kafka_consumer_groups(*server)
     filtered = tools.kafka_consumer_groups(*server, "--state", "Empty", "--type", "classic")
@@ -99,17 +99,17 @@ def test_kafka_consumer_groups_lists_each_group_once(used: Held) -> None:
     assert names_in(filtered.stdout) == Counter(NAMES)
 
 
-async def test_requests_to_a_node_without_the_replica_are_answered_as_a_broker_does(used: Held) -> None:
-    """AlterReplicaLogDirs, DescribeProducers: no broker acts in the controller's place."""
+async def test_requests_to_a_node_without_the_replica_are_answered_as_by_a_broker(used: Held) -> None:
+    """AlterReplicaLogDirs, DescribeProducers: they are not relayed."""
     placed = set(used.cluster.assignment(TOPIC)[0])
     without = next(broker for broker_id, broker in used.cluster.brokers.items() if broker_id not in placed)
     topics = [{"name": TOPIC, "partition_indexes": [0, 7]}, {"name": "absent", "partition_indexes": [0]}]
     dirs = [{"path": "/no/such/directory", "topics": [{"name": TOPIC, "partitions": [0]}]}]
 
     for key, body in ((ApiKey.DESCRIBE_PRODUCERS, {"topics": topics}), (ApiKey.ALTER_REPLICA_LOG_DIRS, {"dirs": dirs})):
-        ours = await call(used.controller.address(), key, body)
+        own = await call(used.controller.address(), key, body)
         brokers = await call(without.address(), key, body)
-        assert ours == brokers, key
+        assert own == brokers, key
 
 
 async def test_a_brokers_directory_is_not_taken_for_the_controllers(used: Held) -> None:
@@ -125,7 +125,7 @@ async def test_a_brokers_directory_is_not_taken_for_the_controllers(used: Held) 
 
 
 def test_kafka_transactions_finds_no_producers_on_the_controller(used: Held) -> None:
-    """`describe-producers --broker-id`: the tool is told that this node has no replica."""
+    """`describe-producers --broker-id`: the tool gets the error of a node without the replica."""
     own = str(used.controller.controller_id)
     server = ("--bootstrap-server", used.cluster.bootstrap())
     asked = ("describe-producers", "--topic", TOPIC, "--partition", "0", "--broker-id", own)
@@ -141,8 +141,8 @@ def test_kafka_configs_finds_no_loggers_on_the_controller_and_changes_no_brokers
     own = str(used.controller.controller_id)
 
     def levels() -> list[str]:
-        told = [tools.kafka_configs(*server, str(broker), "--describe").stdout for broker in used.cluster.brokers]
-        return [line for lines in told for line in lines.splitlines() if line.strip().startswith(f"{LOGGER}=")]
+        outputs = [tools.kafka_configs(*server, str(broker), "--describe").stdout for broker in used.cluster.brokers]
+        return [line for lines in outputs for line in lines.splitlines() if line.strip().startswith(f"{LOGGER}=")]
 
     before = levels()
     described = tools.kafka_configs(*server, own, "--describe")
@@ -155,8 +155,8 @@ def test_kafka_configs_finds_no_loggers_on_the_controller_and_changes_no_brokers
     assert levels() == before
 
 
-async def test_another_nodes_id_is_refused_as_a_broker_refuses_it(used: Held) -> None:
-    """ConfigHelper.describeConfigs, ConfigAdminManager: whatever broker a relay would have reached, it is not this node."""
+async def test_another_nodes_id_is_refused_as_by_a_broker(used: Held) -> None:
+    """ConfigHelper.describeConfigs, ConfigAdminManager: whichever broker a relay would have reached, it is not this node."""
     broker = used.cluster.broker(1).address()
     for resource_type in (4, 8):
         configs = [{"name": LOGGER, "config_operation": 0, "value": "INFO"}]
@@ -189,15 +189,15 @@ async def test_every_live_broker_knows_a_topic_when_its_creation_is_answered(use
         answer = await call(used.controller.address(), ApiKey.CREATE_TOPICS, body)
         assert answer["topics"][0]["error_code"] == ErrorCode.NONE
         if time.monotonic() - began >= MAX_SILENCE_MS / 1000:
-            continue  # on so busy a machine a broker may have counted as silent
+            continue  # on a very busy machine a broker may count as silent
         errors = [await topic_error(used, broker_id, name) for broker_id in used.cluster.brokers]
         assert errors == [ErrorCode.NONE] * len(used.cluster.brokers)
 
 
 def test_a_frozen_broker_does_not_fail_the_creation_of_a_topic(used: Held) -> None:
-    """The others know the topic when the answer comes, and the frozen broker learns it when it goes on."""
+    """The others know the topic when the answer is sent, and the frozen broker gets it when it continues."""
     assignment = {"partition_index": 0, "broker_ids": [1, 2]}
-    name = "made-beside-a-frozen-broker"
+    name = "created-with-a-frozen-broker"
     topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "assignments": [assignment]}
     frozen = used.cluster.broker(4)
     frozen.pause()

@@ -15,25 +15,25 @@ from tests.integration.test_controller_node import call
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
 
-def owner(held: Held) -> int:
-    """Return the session that owns `/controller`; 0 where there is none."""
+def controller_owner(held: Held) -> int:
+    """Return the session that owns `/controller`; 0 if there is none."""
     stat = held.cluster.zookeeper.client.exists(f"{CHROOT}/controller")
     return 0 if stat is None else int(stat.ephemeralOwner)
 
 
 def test_a_restarted_controller_never_lists_fewer_brokers_than_live(held: Held) -> None:
-    """C5: until the predecessor's session ends the new process is not the controller, and live brokers answer in its place.
+    """C5: until the predecessor's session ends the new process is a standby, and live brokers answer in its place.
 
-    Every answer from the moment of readiness on lists all live brokers, for librdkafka as for a plain connection. On a machine so busy
-    that the former session ends first, only the last part is tested.
+    Every answer from readiness on lists all live brokers, for librdkafka as for a plain connection. On a machine so busy that the
+    former session ends first, only the last part is tested.
     """
     held.wait_until_held()
     held.create("listed-by-brokers", partitions=1)
     live = set(held.cluster.brokers)
-    former = owner(held)
+    former = controller_owner(held)
     held.controller.kill()
     held.controller.start()  # returns when /readyz answers 200
-    while owner(held) == former:
+    while controller_owner(held) == former:
         answer = asyncio.run(call(held.controller.address(), ApiKey.METADATA, {"topics": None}))
         assert live <= {node["node_id"] for node in answer["brokers"]}
         assert "listed-by-brokers" in {topic["name"] for topic in answer["topics"]}
@@ -54,10 +54,10 @@ def _lists_itself(held: Held) -> bool:
 
 
 def test_every_answer_of_a_restarting_controller_lists_all_live_brokers(held: Held) -> None:
-    """From the first connection that it accepts on: a complete answer, or the connection ends and the client asks another node."""
+    """From its first connection on: a complete answer, or the connection is closed and the client asks another node."""
     held.wait_until_held()
     live = set(held.cluster.brokers)
-    former = owner(held)
+    former = controller_owner(held)
     held.controller.kill()
     held.controller.launch()
 
@@ -67,7 +67,7 @@ def test_every_answer_of_a_restarting_controller_lists_all_live_brokers(held: He
         except ConnectionFailed:
             return False
         assert live <= {node["node_id"] for node in answer["brokers"]}
-        return owner(held) not in (former, 0)
+        return controller_owner(held) not in (former, 0)
 
     wait_until(answered_as_controller, timeout_s=PATIENCE_S, what="an answer under the new session")
     held.controller.wait_until_ready()

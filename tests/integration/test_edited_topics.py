@@ -1,4 +1,4 @@
-"""Topics' znodes edited by hand under our controller: real ZooKeeper, real brokers."""
+"""Topics' znodes edited by hand under a Steward controller: real ZooKeeper, real brokers."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ ACTIVE = "kafka_controller_kafkacontroller_activecontrollercount"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Held]:
-    """Four brokers under our controller."""
+    """Four brokers under a Steward controller."""
     with held_cluster((1, 2, 3, 4)) as held:
         yield held
 
@@ -33,7 +33,7 @@ def edit(held: Held, topic: str, old: bytes, new: bytes) -> None:
 
 @pytest.mark.shows("C2")
 def test_an_assignment_outside_the_isr_becomes_a_move_that_loses_nothing(cluster: Held) -> None:
-    """C2, C9: the partition's records are on 1 and 2; somebody writes 3 and 4. The term goes on."""
+    """C2, C9: the partition's records are on 1 and 2; a user writes 3 and 4. The term goes on."""
     create_on(cluster, "edited", [1, 2])
     epoch = cluster.cluster.zookeeper.read(f"{CHROOT}/controller_epoch")
 
@@ -43,7 +43,7 @@ def test_an_assignment_outside_the_isr_becomes_a_move_that_loses_nothing(cluster
         wait_until(
             lambda: sorted(map(int, cluster.state("edited", 0)["isr"])) == [3, 4],  # type: ignore[call-overload]
             timeout_s=PATIENCE_S,
-            what="the new replicas in sync and the old ones gone",
+            what="the new replicas in sync and the old ones removed",
         )
         traffic.wait_for_acks(100)
         report = traffic.stop()
@@ -52,8 +52,8 @@ def test_an_assignment_outside_the_isr_becomes_a_move_that_loses_nothing(cluster
     assert cluster.cluster.zookeeper.read(f"{CHROOT}/controller_epoch") == epoch
 
 
-def test_a_topic_that_cannot_be_decoded_is_shown_and_fails_over(cluster: Held) -> None:
-    """Its state is a znode of its own: leaders are elected as before, and no other topic notices."""
+def test_an_undecodable_topic_is_reported_and_fails_over(cluster: Held) -> None:
+    """Its state has a znode of its own: leaders are elected as before, and no other topic is affected."""
     create_on(cluster, "spoilt", [1, 2, 3])
     edit(cluster, "spoilt", b"[1,2,3]", b"[1,2,2]")
     wait_until(lambda: cluster.controller.metric(UNREADABLE) == 1, timeout_s=PATIENCE_S, what="the metric")

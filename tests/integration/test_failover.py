@@ -1,4 +1,4 @@
-"""Leaders that die, leave or freeze, under a load that counts every acknowledged record."""
+"""Leaders that fail, leave or freeze, under a load that counts every acknowledged record."""
 
 import pytest
 
@@ -36,8 +36,8 @@ def test_a_killed_leader_is_replaced_and_nothing_acknowledged_is_lost(held: Held
 
 
 @pytest.mark.shows("C8")
-def test_a_broker_that_leaves_hands_its_leaders_over_before_it_exits(held: Held) -> None:
-    """C8: SIGTERM, ControlledShutdown; the broker's log says that it succeeded, and no leader was offline in between."""
+def test_a_controlled_shutdown_moves_leaders_before_the_broker_exits(held: Held) -> None:
+    """C8: SIGTERM, ControlledShutdown; the broker's log reports success, and no leader was offline in between."""
     held.create("leaving", min_insync_replicas="2")
     leaving = held.leaders("leaving")[0]
     broker = held.cluster.broker(leaving)
@@ -57,7 +57,7 @@ def test_a_broker_that_leaves_hands_its_leaders_over_before_it_exits(held: Held)
 
 
 def test_a_frozen_follower_leaves_the_isr_and_comes_back(held: Held) -> None:
-    """AlterPartition through the controller (KIP-497): the leader shrinks the ISR, and grows it when the follower thaws."""
+    """AlterPartition through the controller (KIP-497): the leader shrinks the ISR, and expands it when the follower continues."""
     held.create("frozen", partitions=1)
     state = held.state("frozen", 0)
     follower = next(replica for replica in state["isr"] if replica != state["leader"])

@@ -1,4 +1,4 @@
-"""Brokers that die before they hear from us, and that are back before their death is known: what goes in at their doors tells."""
+"""Brokers that fail before their first request, and brokers that are back before their failure is detected; doors record their requests."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 THREE = (1, 2, 3)
 SPREAD = ([1, 2, 3], [2, 3, 1], [3, 1, 2])
 LONG_SESSION = ("--session-timeout-ms=20000",)
-"""The controller keeps its place while it is frozen: a take-over would tell the brokers everything anew."""
+"""The controller stays active while it is frozen: a take-over would send the full state to the brokers."""
 BOUNCING, DYING = 1, 3
 PATIENT = {BOUNCING: {"zookeeper.session.timeout.ms": "60000"}}
-"""Its sessions last for longer than it takes to start, on any machine."""
+"""Its sessions outlast its start, on any machine."""
 ABOUT_TO_REGISTER = "Cluster ID = "
-"""What a broker logs between its first word with ZooKeeper and its registration."""
+"""Line that a broker logs between its first contact with ZooKeeper and its registration."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Guarded:
         return int(found.czxid)
 
     def queued(self, broker_id: int) -> float:
-        """Ask our controller how many requests wait for a broker."""
+        """Read from the controller how many requests wait for a broker."""
         name = f'kafka_controller_controllerchannelmanager_queuesize{{broker_id="{broker_id}"}}'
         return self.held.controller.metric(name) or 0.0
 
     def requests(self, broker_id: int, since: int) -> list[Seen]:
-        """What went in at a broker's door after its first `since` requests."""
+        """Requests that passed a broker's door after the first `since` ones."""
         return self.doors[broker_id].seen[since:]
 
 
@@ -57,21 +57,21 @@ def guarded() -> Iterator[Guarded]:
         yield Guarded(held, doors)
 
 
-def never_back(requests: list[Seen]) -> bool:
-    """C13: no request of a broker's former life goes in behind one of its present life."""
+def no_stale_requests(requests: list[Seen]) -> bool:
+    """C13: no request for a broker's former registration follows one for its current registration."""
     epochs = [request.broker_epoch for request in requests]
     return epochs == sorted(epochs)
 
 
 def test_a_broker_killed_between_its_registration_and_its_first_request(guarded: Guarded) -> None:
-    """C1, C2, C4, C12, C13, B1: the controller counts on a broker that has heard nothing and never will in this life.
+    """C1, C2, C4, C12, C13, B1: the controller expects a broker to be live that has received nothing and never will.
 
-    What has all replicas on it is led by it for as long as it is registered, by nobody then, and by its next life.
+    Partitions with all replicas on it are led by it while it is registered, are offline afterwards, and are led by it after its restart.
     """
     held = guarded.held
     create_on(held, "early", *SPREAD, min_insync_replicas="2")
-    create_on(held, "alone", [DYING])
-    broker, door, before = held.cluster.broker(DYING), guarded.doors[DYING], held.state("alone", 0)
+    create_on(held, "unreplicated", [DYING])
+    broker, door, before = held.cluster.broker(DYING), guarded.doors[DYING], held.state("unreplicated", 0)
 
     with Traffic(held.cluster.bootstrap(), "early", consume=False) as traffic:
         broker.stop()
@@ -79,12 +79,18 @@ def test_a_broker_killed_between_its_registration_and_its_first_request(guarded:
         since = len(door.seen)
         broker.launch()
         door.wait_until_held()
-        wait_until(lambda: held.state("alone", 0)["leader"] == DYING, timeout_s=PATIENCE_S, what="a leader unheard of")
+        wait_until(
+            lambda: held.state("unreplicated", 0)["leader"] == DYING,
+            timeout_s=PATIENCE_S,
+            what="the dead broker as leader",
+        )
         first_life = guarded.epoch(DYING)
         broker.kill()
         door.open()
         broker.wait_until_deregistered()
-        wait_until(lambda: held.state("alone", 0)["leader"] == -1, timeout_s=PATIENCE_S, what="its end known")
+        wait_until(
+            lambda: held.state("unreplicated", 0)["leader"] == -1, timeout_s=PATIENCE_S, what="its failure detected"
+        )
         broker.start()
         wait_until_converged(held, "a broker's start after a life without a request")
         traffic.wait_for_acks(100)
@@ -95,15 +101,15 @@ def test_a_broker_killed_between_its_registration_and_its_first_request(guarded:
     assert first_life not in {request.broker_epoch for request in requests}
     assert {request.broker_epoch for request in requests} == {guarded.epoch(DYING)}
     assert {request.error_code for request in requests} == {ErrorCode.NONE}
-    assert held.state("alone", 0)["leader_epoch"] >= before["leader_epoch"] + 3
+    assert held.state("unreplicated", 0)["leader_epoch"] >= before["leader_epoch"] + 3
     judge_history(held)
 
 
 @pytest.mark.parametrize("unseen", [True, False], ids=["seen as one change", "seen going and coming"])
 def test_a_broker_that_bounces_faster_than_its_session(guarded: Guarded, *, unseen: bool) -> None:
-    """C13 (KIP-380), C1, C2, C4, C12, B1: what waits for the old life is dropped, and the new one is told everything.
+    """C13 (KIP-380), C1, C2, C4, C12, B1: requests for the old registration are dropped, and the new one gets the full state.
 
-    The registration of the dead process stands in the way of its successor, as Kafka has it; so it is removed by hand.
+    The registration of the dead process would block its successor, as in Kafka; so the test removes it.
     """
     held, topic = guarded.held, f"bounced-{unseen:d}"
     create_on(held, topic, *SPREAD, min_insync_replicas="2")
@@ -114,8 +120,8 @@ def test_a_broker_that_bounces_faster_than_its_session(guarded: Guarded, *, unse
         broker.kill()
         since = len(door.seen)
         broker.process.launch()
-        # Nobody knows of its death yet: requests for it are made, and wait.
-        new = [on(f"{topic}-meanwhile-{number}", [1, 2, 3]) for number in range(3)]
+        # Its failure is not detected yet: requests for it are queued.
+        new = [on(f"{topic}-new-{number}", [1, 2, 3]) for number in range(3)]
         created = held.admin.create_topics(new)
         wait_until(lambda: guarded.queued(BOUNCING) > 1, timeout_s=PATIENCE_S, what="requests that wait for the dead")
         wait_until(
@@ -138,8 +144,8 @@ def test_a_broker_that_bounces_faster_than_its_session(guarded: Guarded, *, unse
 
     requests = guarded.requests(BOUNCING, since)
     assert report.ok, report.summary()
-    assert never_back(requests)
-    # What was sent before the controller could know, the broker refuses.
+    assert no_stale_requests(requests)
+    # The broker refuses requests that were sent before the controller detected its restart.
     assert {ErrorCode.STALE_BROKER_EPOCH} >= {one.error_code for one in requests if one.broker_epoch == old_life}
     assert {one.error_code for one in requests if one.broker_epoch == guarded.epoch(BOUNCING)} == {ErrorCode.NONE}
     judge_history(held)

@@ -1,4 +1,4 @@
-"""What administrators set for all brokers while a cluster runs counts for the controller too, which is no broker."""
+"""Defaults that administrators set for all brokers of a running cluster apply to the controller, which is not a broker."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ DYNAMIC_DEFAULT_BROKER_CONFIG = 3
 
 
 def alter_default(held: Held, *change: str) -> None:
-    """Change the default of all brokers by Kafka's own tool."""
+    """Change the default of all brokers with Kafka's own tool."""
     where = ("--bootstrap-server", held.cluster.bootstrap(), "--entity-type", "brokers", "--entity-default")
     done = run_tool("kafka.admin.ConfigCommand", *where, "--alter", *change)
     assert done.returncode == 0, done.stderr
@@ -38,8 +38,8 @@ def default_of_all_brokers(held: Held, name: str, value: str) -> Iterator[None]:
         alter_default(held, "--delete-config", name)
 
 
-def told_of_a_new_topic(held: Held) -> dict[str, tuple[str, int]]:
-    """Ask our controller which settings a topic would have that has none of its own, with their sources (KIP-525)."""
+def configs_of_a_new_topic(held: Held) -> dict[str, tuple[str, int]]:
+    """Ask the controller for the configuration of a topic without its own settings, with the sources (KIP-525)."""
     topic = {"name": "never-made", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
     body = {"topics": [topic], "timeout_ms": int(PATIENCE_S * 1000), "validate_only": True}
 
@@ -56,8 +56,8 @@ def told_of_a_new_topic(held: Held) -> dict[str, tuple[str, int]]:
     return asyncio.run(ask())
 
 
-def test_leaders_from_outside_the_isr_are_allowed_for_all_topics_at_once(held: Held) -> None:
-    """C7: nobody leads while the last in-sync replica is away; kafka-configs --entity-default allows it, and somebody does."""
+def test_unclean_elections_are_enabled_for_all_topics_at_once(held: Held) -> None:
+    """C7: the partition has no leader while the last in-sync replica is down; kafka-configs --entity-default enables the election."""
     held.wait_until_held()
     create_on(held, "last-resort", [3, 4])
     last, behind = held.cluster.broker(3), held.cluster.broker(4)
@@ -65,7 +65,7 @@ def test_leaders_from_outside_the_isr_are_allowed_for_all_topics_at_once(held: H
     behind.kill()
     wait_until(lambda: held.state("last-resort", 0)["isr"] == [3], timeout_s=PATIENCE_S, what="one left in the ISR")
     last.kill()
-    wait_until(lambda: held.state("last-resort", 0)["leader"] == -1, timeout_s=PATIENCE_S, what="nobody to lead")
+    wait_until(lambda: held.state("last-resort", 0)["leader"] == -1, timeout_s=PATIENCE_S, what="no leader")
     behind.start()
     offline = held.state("last-resort", 0)
 
@@ -79,20 +79,20 @@ def test_leaders_from_outside_the_isr_are_allowed_for_all_topics_at_once(held: H
     assert unclean - before == 1
 
 
-def test_defaults_of_new_topics_are_those_that_brokers_have_now(held: Held) -> None:
-    """DynamicBrokerConfig: what CreateTopics tells of a new topic is what a broker tells of one that is there.
+def test_defaults_of_new_topics_are_the_current_defaults_of_brokers(held: Held) -> None:
+    """DynamicBrokerConfig: CreateTopics returns the configuration that brokers return for existing topics.
 
-    Kafka lets nobody change default.replication.factor, num.partitions or delete.topic.enable while a broker runs.
+    In Kafka default.replication.factor, num.partitions and delete.topic.enable cannot be changed while a broker runs.
     """
     held.wait_until_held()
-    before = told_of_a_new_topic(held)
+    before = configs_of_a_new_topic(held)
     with default_of_all_brokers(held, "log.retention.ms", "86400007"):
         wait_until(
             lambda: (
-                {**before, "retention.ms": ("86400007", DYNAMIC_DEFAULT_BROKER_CONFIG)} == told_of_a_new_topic(held)
+                {**before, "retention.ms": ("86400007", DYNAMIC_DEFAULT_BROKER_CONFIG)} == configs_of_a_new_topic(held)
             ),
             timeout_s=PATIENCE_S,
-            what="the new default told",
+            what="the new default",
         )
-    wait_until(lambda: before == told_of_a_new_topic(held), timeout_s=PATIENCE_S, what="the old default told again")
+    wait_until(lambda: before == configs_of_a_new_topic(held), timeout_s=PATIENCE_S, what="the old default")
     assert DYNAMIC_DEFAULT_BROKER_CONFIG not in {source for _, source in before.values()}

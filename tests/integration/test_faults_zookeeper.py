@@ -1,7 +1,7 @@
-"""The connection to ZooKeeper breaks at one transaction: it is done and nobody was told, or it is not done.
+"""The connection to ZooKeeper breaks at one transaction: it is done without an answer, or it is not done.
 
-Each step of the controller's work is cut once. The work ends as if nothing had been, a client is told the truth, and what was
-acknowledged is there. The place in it that loses a session is in test_faults_zookeeper_sessions.
+Each step of the controller's work is cut once. The work ends as without the fault, clients get the true result, and acknowledged
+records are kept. Cuts that cost the session are in test_faults_zookeeper_sessions.
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from tests.integration.faults import controller_epoch, controller_session, judge
 from tests.integration.faults_zookeeper import (
     WITNESS,
     Stage,
+    contains_a_move,
     creates,
     deletes,
     isr_is,
@@ -25,7 +26,6 @@ from tests.integration.faults_zookeeper import (
     sets,
     stage,
     state_path,
-    tells_of_a_move,
     topic_path,
 )
 
@@ -42,13 +42,13 @@ def held() -> Iterator[Stage]:
 
 
 def logs(held: Stage, topic: str) -> set[str]:
-    """Name a topic's logs on all brokers; what is deleted has another name until it is gone."""
+    """List a topic's logs on all brokers; a deleted log is renamed at once."""
     return {str(log) for broker in held.cluster.brokers.values() for log in broker.data_folder.glob(f"{topic}-?")}
 
 
 @either_end
-def test_a_topic_is_created_once_and_its_client_is_told_so(held: Stage, end: End) -> None:
-    """C5, C6, C12: cut at the topic's znode and at its first states; the answer is success, as the topic is the caller's own."""
+def test_a_topic_is_created_once_and_its_client_gets_success(held: Stage, end: End) -> None:
+    """C5, C6, C12: cut at the topic's znode and at its first states; the answer is success, as the topic is the caller's."""
     topic = f"created-{end.name.lower()}"
     session = controller_session(held)
     held.admin.list_topics(timeout=PATIENCE_S)  # the client knows its controller
@@ -63,21 +63,21 @@ def test_a_topic_is_created_once_and_its_client_is_told_so(held: Stage, end: End
 
     assert report.ok, report.summary()
     assert sorted(held.cluster.assignment(topic)) == [0, 1, 2]
-    assert session == controller_session(held), "a broken connection alone costs nobody the place"
+    assert session == controller_session(held), "a broken connection must not cost controllership"
     judge_history(held)
 
 
 @either_end
 def test_a_move_ends_exactly_at_its_target(held: Stage, end: End) -> None:
-    """C9, C4: cut at its beginning, at the state that tells brokers of it, at the old replica's end and at its own end."""
+    """C9, C4: cut at its start, at the state for the brokers, at the removal of the old replica and at its end."""
     topic = f"moved-{end.name.lower()}"
     held.create(topic, partitions=2, min_insync_replicas="2")
     targets = held.targets(topic)
     steps = [
-        sets(topic_path(topic), tells_of_a_move),
+        sets(topic_path(topic), contains_a_move),
         sets(state_path(topic)),
         sets(state_path(topic), isr_is(*targets[0])),
-        sets(topic_path(topic), lambda data: not tells_of_a_move(data)),
+        sets(topic_path(topic), lambda data: not contains_a_move(data)),
     ]
 
     with Traffic(held.cluster.bootstrap(), topic, consume=False) as traffic:
@@ -96,7 +96,7 @@ def test_a_move_ends_exactly_at_its_target(held: Stage, end: End) -> None:
 
 @either_end
 def test_a_deletion_leaves_nothing_behind(held: Stage, end: End) -> None:
-    """C10: cut when it is queued, at the states below the topic, and at the topic itself; its logs and its name are gone."""
+    """C10: cut when it is queued, at the states below the topic, and at the topic itself; its logs and its name are removed."""
     topic = f"deleted-{end.name.lower()}"
     held.create(topic)
     steps = [creates(queue_path(topic)), deletes(state_path(topic)), deletes(topic_path(topic))]
@@ -118,7 +118,7 @@ def test_a_deletion_leaves_nothing_behind(held: Stage, end: End) -> None:
 
 @either_end
 def test_a_dead_brokers_partitions_get_their_leaders(held: Stage, end: End) -> None:
-    """C1, C4, B1: kill -9 under load, and the elections' transaction is cut: every partition is led by somebody alive."""
+    """C1, C4, B1: kill -9 under load, and the elections' transaction is cut: every partition gets a live leader."""
     victim = held.leaders(WITNESS)[0]
     broker = held.cluster.broker(victim)
     fault = held.proxy.arm(sets(state_path(WITNESS), led_by_other_than(victim)), end)
@@ -140,8 +140,8 @@ def test_a_dead_brokers_partitions_get_their_leaders(held: Stage, end: End) -> N
 
 
 @either_end
-def test_the_place_that_was_taken_unheard_is_taken_once_more(held: Stage, end: End) -> None:
-    """C5: the claim itself is cut: done, the place is ours without our knowing and costs one more epoch; only one acts (C6)."""
+def test_a_controller_election_with_a_lost_answer_is_repeated(held: Stage, end: End) -> None:
+    """C5: the election itself is cut: the process has won without knowing, which costs one more epoch; only one controller acts (C6)."""
     before = controller_epoch(held)
     fault = held.proxy.arm(creates(f"{CHROOT}/controller"), end)
 

@@ -1,7 +1,7 @@
-"""The controller loses its session, or its place to a rival, or ZooKeeper goes and comes back, in the middle of work.
+"""The controller loses its session or its controllership, or ZooKeeper restarts, in the middle of work.
 
-Brokers stand in and go on with what ours began; ours notices, writes nothing more under its old epoch, and takes the place back
-under a new one. That holds of every write there was: the history of ZooKeeper is judged after each test.
+A broker takes over and continues the work; the former controller detects that, writes nothing more under its old epoch, and takes over
+under a new one. The history of ZooKeeper is checked after each test for every write.
 """
 
 from collections.abc import Iterator
@@ -45,8 +45,8 @@ def broker_sessions(held: Stage) -> dict[int, int]:
     return {broker: stat.ephemeralOwner for broker, stat in found.items() if stat is not None}
 
 
-def anew(held: Stage, before: dict[int, int]) -> bool:
-    """Whether every broker is registered under another session than before; the test's own session may have ended with theirs."""
+def have_new_sessions(held: Stage, before: dict[int, int]) -> bool:
+    """Whether every broker is registered under another session than before; the test's session may have ended with theirs."""
     try:
         now = broker_sessions(held)
     except (ConnectionLoss, SessionExpiredError):
@@ -55,7 +55,7 @@ def anew(held: Stage, before: dict[int, int]) -> bool:
 
 
 def test_a_session_that_ends_at_rest_is_followed_by_another(held: Stage) -> None:
-    """C5, C6: the process goes on living, and takes the place under a new session and a greater epoch."""
+    """C5, C6: the process goes on, and wins the election under a new session and a greater epoch."""
     before, session, pid = controller_epoch(held), controller_session(held), held.controller.process.pid
 
     with Traffic(held.cluster.bootstrap(), WITNESS, consume=False) as traffic:
@@ -72,11 +72,11 @@ def test_a_session_that_ends_at_rest_is_followed_by_another(held: Stage) -> None
 
 
 def test_a_session_that_expires_in_a_black_hole_leaves_moves_to_a_broker(held: Stage) -> None:
-    """C5, C6, C9: nothing comes through until a native controller has the place; then ours takes it back, and the moves end."""
+    """C5, C6, C9: nothing passes until a native controller is active; then Steward takes over again, and the moves end."""
     before = controller_epoch(held)
 
     with Traffic(held.cluster.bootstrap(), WITNESS, consume=False) as traffic:
-        with held.under_way("halfway") as targets:
+        with held.with_running_moves("halfway") as targets:
             with held.proxy.holding():
                 native = held.wait_until_native()
                 native_epoch = controller_epoch(held)
@@ -94,45 +94,45 @@ def test_a_session_that_expires_in_a_black_hole_leaves_moves_to_a_broker(held: S
 
 @pytest.mark.shows("C6")
 def test_a_deposed_controllers_late_transaction_is_refused(held: Stage) -> None:
-    """C5, C6, C10: its session lives, a rival has the place, and what it sent before arrives: the fence alone keeps it out.
+    """C5, C6, C10: its session lasts, a rival is the controller, and an earlier transaction arrives: only the fence refuses it.
 
-    Moves and a deletion that waits for one are under way; the rival and ours after it go on with both.
+    Moves are running and a deletion waits for one; the rival and the next Steward controller continue both.
     """
     before = controller_epoch(held)
     session = controller_session(held)
 
     with Traffic(held.cluster.bootstrap(), WITNESS, consume=False) as traffic:
-        with held.under_way("moving", "doomed") as targets:
-            held.admin.delete_topics(["doomed"], operation_timeout=1)
-            wait_until(lambda: is_queued_for_deletion(held, "doomed"), timeout_s=PATIENCE_S, what="a deletion")
+        with held.with_running_moves("moving", "deleted") as targets:
+            held.admin.delete_topics(["deleted"], operation_timeout=1)
+            wait_until(lambda: is_queued_for_deletion(held, "deleted"), timeout_s=PATIENCE_S, what="a deletion")
             late = held.proxy.arm(creates(topic_path("late")), End.HELD)
             asked = held.admin.create_topics([NewTopic("late", 1, 3)])["late"]
             late.wait()
             held.cluster.zookeeper.client.delete(f"{CHROOT}/controller")
             held.wait_until_native()
-            lived = session in {int(line, 16) for line in alive(held)}
+            lived = session in {int(line, 16) for line in open_sessions(held)}
             held.proxy.release()
             held.wait_until_held()
-            assert is_queued_for_deletion(held, "doomed"), "deleted while it moved"
+            assert is_queued_for_deletion(held, "deleted"), "deleted while it moved"
         wait_until_converged(held, "a rival in the place and the end of a throttle")
         report = traffic.stop()
         with suppress(KafkaException):
-            asked.result(PATIENCE_S)  # whoever answered: that it was not the controller, or that it is done
+            asked.result(PATIENCE_S)  # the answer of either controller: not the controller, or done
 
     assert report.ok, report.summary()
-    assert lived, "the session was to live, or ZooKeeper itself would refuse what is late"
+    assert lived, "the session must last, or ZooKeeper itself would refuse the late transaction"
     assert controller_epoch(held) >= before + 2
     assert targets == held.cluster.assignment("moving")
-    assert "doomed" not in held.topics()
+    assert "deleted" not in held.topics()
     judge_history(held)
 
 
-def test_a_frozen_controller_finds_its_place_taken(held: Stage) -> None:
-    """C5, C6, C9: SIGSTOP past its session with a transaction on the way; a broker ends its moves; thawed, it begins anew."""
+def test_a_frozen_controller_finds_another_controller(held: Stage) -> None:
+    """C5, C6, C9: SIGSTOP past its session with a transaction in flight; a broker ends its moves; after SIGCONT it starts again as a standby."""
     before, pid = controller_epoch(held), held.controller.process.pid
 
     with Traffic(held.cluster.bootstrap(), WITNESS, consume=False) as traffic:
-        with held.under_way("frozen") as targets:
+        with held.with_running_moves("frozen") as targets:
             stale = held.proxy.arm(creates(topic_path("stale")), End.HELD)
             held.admin.create_topics([NewTopic("stale", 1, 3)])
             stale.wait()
@@ -156,12 +156,12 @@ def test_a_frozen_controller_finds_its_place_taken(held: Stage) -> None:
     judge_history(held)
 
 
-def test_a_restart_of_zookeeper_that_keeps_sessions_keeps_the_tenure(held: Stage) -> None:
+def test_a_restart_of_zookeeper_that_keeps_sessions_keeps_the_term(held: Stage) -> None:
     """C5: stop and start with the same data, in the middle of moves: the same sessions, the same epoch, and the moves end."""
     before, session = controller_epoch(held), controller_session(held)
 
     with Traffic(held.cluster.bootstrap(), WITNESS, consume=False) as traffic:
-        with held.under_way("kept") as targets:
+        with held.with_running_moves("kept") as targets:
             held.cluster.zookeeper.restart()
         wait_until_converged(held, "a restart of ZooKeeper that kept sessions")
         report = traffic.stop()
@@ -172,16 +172,20 @@ def test_a_restart_of_zookeeper_that_keeps_sessions_keeps_the_tenure(held: Stage
     judge_history(held)
 
 
-def test_a_restart_of_zookeeper_that_loses_every_session_costs_nothing_but_time(held: Stage) -> None:
-    """C1, C5, C12, B1: brokers and controller are all gone for ZooKeeper at once, and all come back to what was written."""
+def test_a_restart_of_zookeeper_that_loses_every_session_loses_nothing(held: Stage) -> None:
+    """C1, C5, C12, B1: ZooKeeper drops brokers and controller at once, and all come back to the written state."""
     before, session, others = controller_epoch(held), controller_session(held), broker_sessions(held)
 
     with Traffic(held.cluster.bootstrap(), WITNESS) as traffic:
-        with held.under_way("lost") as targets:
+        with held.with_running_moves("lost") as targets:
             held.cluster.zookeeper.restart()
             for one in (session, *others.values()):
                 end_session(held.cluster.zookeeper.port, one)
-            wait_until(lambda: anew(held, others), timeout_s=2 * PATIENCE_S, what="every broker under a new session")
+            wait_until(
+                lambda: have_new_sessions(held, others),
+                timeout_s=2 * PATIENCE_S,
+                what="every broker under a new session",
+            )
             held.wait_until_held()
         wait_until_converged(held, "a restart of ZooKeeper that lost every session")
         traffic.wait_for_acks(100)
@@ -194,7 +198,7 @@ def test_a_restart_of_zookeeper_that_loses_every_session_costs_nothing_but_time(
     judge_history(held)
 
 
-def alive(held: Stage) -> list[str]:
+def open_sessions(held: Stage) -> list[str]:
     """List the sessions that ZooKeeper has, in hexadecimal."""
     lines = held.cluster.zookeeper.four_letters("dump").splitlines()
     return [line.strip().rstrip(":") for line in lines if line.strip().startswith("0x")]

@@ -1,4 +1,4 @@
-"""Kafka's own command line tools, from its jars, against the brokers' client listener while Steward holds the cluster."""
+"""Kafka's own command line tools, from its jars, against the brokers' client listener under a Steward controller."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
 
 def test_kafka_topics_creates_describes_grows_and_deletes(held: Held) -> None:
-    """The life of a topic as people know it (TopicCommand)."""
+    """TopicCommand, from the creation of a topic to its deletion."""
     server = ("--bootstrap-server", held.cluster.bootstrap())
 
     made = tools.kafka_topics(*server, "--create", "--topic", "tools", "--partitions", "4", "--replication-factor", "3")
@@ -27,15 +27,15 @@ def test_kafka_topics_creates_describes_grows_and_deletes(held: Held) -> None:
     assert "tools" in listed.stdout.split()
     assert set(range(6)) == set(held.cluster.assignment("tools"))
 
-    gone = tools.kafka_topics(*server, "--delete", "--topic", "tools")
+    deleted = tools.kafka_topics(*server, "--delete", "--topic", "tools")
 
-    assert gone.returncode == 0, gone.stderr
+    assert deleted.returncode == 0, deleted.stderr
     assert "tools" not in tools.kafka_topics(*server, "--list").stdout.split()
     assert held.cluster.zookeeper.read("/kafka/steward/brokers/topics/tools") is None
 
 
-def test_kafka_topics_shows_the_brokers_own_words_for_too_many_replicas(held: Held) -> None:
-    """Kafka's message for a replication factor over the brokers alive (AdminUtils.assignReplicasToBrokers)."""
+def test_kafka_topics_shows_kafkas_message_for_too_many_replicas(held: Held) -> None:
+    """Kafka's message for a replication factor over the number of live brokers (AdminUtils.assignReplicasToBrokers)."""
     refused = tools.kafka_topics(
         "--bootstrap-server", held.cluster.bootstrap(), "--create", "--topic", "wide", "--replication-factor", "5"
     )

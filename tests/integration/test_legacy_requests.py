@@ -1,4 +1,4 @@
-"""What old tools and people ask for in ZooKeeper itself, and leaders that come back by themselves, on real brokers."""
+"""Requests of old tools and users in ZooKeeper itself, and the balance of leaders, on real brokers."""
 
 import json
 from contextlib import closing
@@ -21,18 +21,18 @@ def request(held: Held, path: str, *partitions: dict[str, object]) -> None:
     held.cluster.zookeeper.client.create(path, document.encode())
 
 
-def wait_until_gone(held: Held, path: str) -> None:
-    """Wait until the list was taken away."""
-    wait_until(lambda: held.cluster.zookeeper.read(path) is None, timeout_s=PATIENCE_S, what=f"{path} gone")
+def wait_until_removed(held: Held, path: str) -> None:
+    """Wait until the list is removed."""
+    wait_until(lambda: held.cluster.zookeeper.read(path) is None, timeout_s=PATIENCE_S, what=f"{path} removed")
 
 
 def preferred(held: Held, topic: str) -> dict[int, int]:
-    """Tell who should lead: the first of each partition's replicas."""
+    """Return the preferred leaders: the first of each partition's replicas."""
     return {partition: replicas[0] for partition, replicas in held.cluster.assignment(topic).items()}
 
 
 def make_others_lead(held: Held, topic: str) -> None:
-    """Let a broker leave and come back: it is in sync, and others lead what prefers it."""
+    """Stop and start a broker: it is in sync, and others lead the partitions that prefer it."""
     away = preferred(held, topic)[0]
     held.cluster.broker(away).stop()
     held.cluster.broker(away).start()
@@ -40,8 +40,8 @@ def make_others_lead(held: Held, topic: str) -> None:
     assert away != held.leaders(topic)[0]
 
 
-def test_a_move_asked_for_in_zookeeper_is_made_and_its_znode_goes(held: Held) -> None:
-    """KafkaController.processZkPartitionReassignment; the unknown partition beside it is taken out at once."""
+def test_a_move_requested_in_zookeeper_runs_and_its_znode_is_removed(held: Held) -> None:
+    """KafkaController.processZkPartitionReassignment; an unknown partition in the request is removed at once."""
     held.create("legacy", partitions=1)
     replicas = held.cluster.assignment("legacy")[0]
     newcomer = ({1, 2, 3, 4} - set(replicas)).pop()
@@ -49,31 +49,31 @@ def test_a_move_asked_for_in_zookeeper_is_made_and_its_znode_goes(held: Held) ->
 
     move = {"topic": "legacy", "partition": 0, "replicas": target}
     request(held, MOVES, move, {"topic": "ghost", "partition": 7, "replicas": [1]})
-    wait_until_gone(held, MOVES)
+    wait_until_removed(held, MOVES)
 
     assert held.cluster.assignment("legacy") == {0: target}
     held.wait_until_all_are_back("legacy")
     assert held.state("legacy", 0)["leader"] in target
 
 
-def test_preferred_leaders_asked_for_in_zookeeper_lead_and_the_znode_goes(held: Held) -> None:
+def test_preferred_leaders_requested_in_zookeeper_are_elected_and_the_znode_is_removed(held: Held) -> None:
     """KafkaController.onReplicaElection, triggered by ZooKeeper."""
     held.create("electing")
     make_others_lead(held, "electing")
 
     request(held, ELECTIONS, *({"topic": "electing", "partition": partition} for partition in range(3)))
-    wait_until_gone(held, ELECTIONS)
+    wait_until_removed(held, ELECTIONS)
 
     assert preferred(held, "electing") == held.leaders("electing")
 
 
 @pytest.mark.parametrize("path", [MOVES, ELECTIONS])
-def test_garbage_is_removed_and_disturbs_nothing(held: Held, path: str) -> None:
-    """Bad input: said once with its path; the controller stays where it is."""
+def test_an_invalid_request_is_removed(held: Held, path: str) -> None:
+    """Bad input: logged once with its path; the term goes on."""
     held.wait_until_held()
     epoch = held.cluster.zookeeper.read(f"{CHROOT}/controller_epoch")
     held.cluster.zookeeper.client.create(path, b'{"version":1,"partitions":"all of them"}')
-    wait_until_gone(held, path)
+    wait_until_removed(held, path)
 
     lines = [
         line for line in held.controller.process.log_path.read_text().splitlines() if "Failed to decode request" in line
@@ -84,8 +84,8 @@ def test_garbage_is_removed_and_disturbs_nothing(held: Held, path: str) -> None:
 
 
 @pytest.mark.shows("C14")
-def test_leaders_come_back_by_themselves(held: Held) -> None:
-    """C14: leader.imbalance.per.broker.percentage and leader.imbalance.check.interval.seconds, as Kafka's users know them."""
+def test_leaders_are_balanced_periodically(held: Held) -> None:
+    """C14: leader.imbalance.per.broker.percentage and leader.imbalance.check.interval.seconds, with Kafka's meaning."""
     held.create("balanced")
     make_others_lead(held, "balanced")
     often = ("--leader-imbalance-check-interval-seconds=1", "--leader-imbalance-per-broker-percentage=0")

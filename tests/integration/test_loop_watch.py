@@ -1,6 +1,6 @@
-"""A controller whose event loop hangs gives `/controller` up, on a real ZooKeeper; another one takes over.
+"""A controller whose event loop hangs gives `/controller` up, on a real ZooKeeper; another process takes over.
 
-kazoo goes on to ping from a thread of its own, so that the session alone would never end.
+kazoo keeps pinging from its own thread, so that the session would never end by itself.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ SESSION_TIMEOUT_MS = 4_000
 PATIENCE_S = 60.0
 BLOCKED, OTHER = 1000, 999
 TASKS: set["asyncio.Task[None]"] = set()
-"""Keeps what runs from being collected."""
+"""References to running tasks, which would be collected otherwise."""
 
 
 def controller(connect: str, controller_id: int) -> ControllerProcess:
-    """Make a controller, in the running loop."""
+    """Create a controller in the running loop."""
     listener = Listener("INTERNAL", "127.0.0.1", 0, "127.0.0.1", 0)
     settings = ControllerSettings(
         connect, controller_id, (listener,), "INTERNAL", session_timeout_ms=SESSION_TIMEOUT_MS, metrics_port=0
@@ -52,13 +52,13 @@ async def running(process: ControllerProcess) -> AsyncIterator[ControllerProcess
 async def until(condition: Callable[[], bool]) -> None:
     """Wait in this loop."""
     async with asyncio.timeout(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110 - nothing tells of it
+        while not condition():  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(0.02)
 
 
 @pytest.mark.shows("C6")
 async def test_a_controller_that_hangs_is_followed_by_another(zookeeper: ZooKeeperServer, chroot: str) -> None:
-    """C6: it holds the cluster, hangs until the other one holds it, and is a standby when it runs again."""
+    """C6: it is active, hangs until the other one is active, and is a standby when it runs again."""
     connect = zookeeper.connect(chroot)
     others = LoopThread("the other controller")
     others.start()
@@ -66,7 +66,7 @@ async def test_a_controller_that_hangs_is_followed_by_another(zookeeper: ZooKeep
         async with running(controller(connect, BLOCKED)) as blocked:
             await until(lambda: blocked.active is not None)
             other = others.wait(_started(connect, OTHER))
-            # This holds the loop of the first controller, as a handler would that never ends.
+            # This blocks the loop of the first controller, like a handler that never ends.
             wait_until(lambda: other.active is not None, timeout_s=PATIENCE_S, what="the other controller active")
             time.sleep(1)  # noqa: ASYNC251 - still blocked
             assert blocked.active is not None, "the blocked loop has not run yet"
@@ -75,7 +75,7 @@ async def test_a_controller_that_hangs_is_followed_by_another(zookeeper: ZooKeep
             assert other.active is not None
             assert blocked.active is None
             assert blocked._loop_watch.given_up == 1
-            assert await holder(connect) == OTHER
+            assert await active_controller(connect) == OTHER
             others.call(other.stop)
             await until(lambda: blocked.active is not None)
     finally:
@@ -89,8 +89,8 @@ async def _started(connect: str, controller_id: int) -> ControllerProcess:
     return process
 
 
-async def holder(connect: str) -> int:
-    """Who holds the cluster, by ZooKeeper."""
+async def active_controller(connect: str) -> int:
+    """Id of the active controller, from ZooKeeper."""
     session = await ZooKeeperSession.connect(ZooKeeperSettings(connect, 10_000))
     try:
         node = await session.get("/controller")
@@ -102,12 +102,12 @@ async def holder(connect: str) -> int:
 
 
 @pytest.mark.parametrize("hold", [0.0, 3.0])
-async def test_an_abandoned_session_is_over_for_good(zookeeper: ZooKeeperServer, chroot: str, hold: float) -> None:
-    """From another thread, with the loop blocked or not: its znodes go at once, its requests fail, it is closed as ever."""
+async def test_an_abandoned_session_is_closed(zookeeper: ZooKeeperServer, chroot: str, hold: float) -> None:
+    """From another thread, with the loop blocked or not: its znodes are deleted at once, its requests fail, and closing it works."""
     session = await ZooKeeperSession.connect(ZooKeeperSettings(zookeeper.connect(chroot), 60_000))
     await session.ensure_path("/here")
     abandoning = asyncio.get_running_loop().run_in_executor(None, session.abandon)
-    time.sleep(hold)  # noqa: ASYNC251 - the loop is to be blocked
+    time.sleep(hold)  # noqa: ASYNC251 - the test blocks the loop
     await abandoning
     await until(lambda: session.state is SessionState.LOST)
     with pytest.raises(SessionLostError):

@@ -1,6 +1,6 @@
-"""The main job: what is declared with kubectl becomes so on real Kafka, and data flows meanwhile.
+"""The main job: resources declared with kubectl take effect on real Kafka, with data flowing at the same time.
 
-Real Kubernetes API, ZooKeeper and brokers; our controller and our operator as processes. Faults and bad input have files of their own.
+Real Kubernetes API, ZooKeeper and brokers; controller and operator are processes. Faults and bad input have test modules of their own.
 """
 
 import pytest
@@ -51,15 +51,15 @@ def test_the_example_is_ready_and_carries_data(held: Held, user: User) -> None:
 
 
 def test_the_controller_is_shown_and_not_counted_as_a_broker(held: Held, user: User) -> None:
-    """It is listed so that clients reach it, and holds no replica: a plan or a replication factor must not count on it."""
+    """It is listed so that clients reach it, and holds no replica: neither a plan nor a replication factor counts on it."""
     assert {"BROKERS": "4", "CONTROLLER": str(held.controller.controller_id), "READY": "True"}.items() <= user.row(
         "clusters", "main"
     ).items()
     assert user.read("clusters", "main")["status"]["brokerIds"] == [1, 2, 3, 4]
 
 
-def test_a_topic_follows_what_is_declared(held: Held, user: User) -> None:
-    """Partitions grow, settings change and return to the default; observedGeneration says so after the effect (O6)."""
+def test_a_topic_follows_its_declaration(held: Held, user: User) -> None:
+    """Partitions grow, settings change and return to the default; observedGeneration changes after the effect (O6)."""
     user.apply(topic_text("followed", 2, config={"retention.ms": "3600000", "cleanup.policy": "compact"}))
     user.wait_until_ready("followed")
     before = held.cluster.assignment("followed")
@@ -76,24 +76,24 @@ def test_a_topic_follows_what_is_declared(held: Held, user: User) -> None:
     assert topic["status"]["partitions"] == 5
 
 
-def test_a_topic_goes_with_its_resource_unless_it_is_to_stay(held: Held, user: User) -> None:
-    """DeletionPolicy Delete and Retain (O4); the resource is gone only after the Kafka topic, so its name is free again."""
-    user.apply(topic_text("gone", 3), topic_text("kept", deletionPolicy="Retain"))
-    user.wait_until_ready("gone", "kept")
-    first = user.read("topics", "gone")["status"]["topicId"]
+def test_a_topic_is_deleted_with_its_resource_unless_it_is_retained(held: Held, user: User) -> None:
+    """DeletionPolicy Delete and Retain (O4); the resource is removed only after the Kafka topic, so its name is free again."""
+    user.apply(topic_text("deleted", 3), topic_text("kept", deletionPolicy="Retain"))
+    user.wait_until_ready("deleted", "kept")
+    first = user.read("topics", "deleted")["status"]["topicId"]
 
-    user.delete("topics", "gone")
+    user.delete("topics", "deleted")
     user.delete("topics", "kept")
-    assert held.topics() & {"gone", "kept"} == {"kept"}
-    user.apply(topic_text("gone"))
-    user.wait_until_ready("gone")
+    assert held.topics() & {"deleted", "kept"} == {"kept"}
+    user.apply(topic_text("deleted"))
+    user.wait_until_ready("deleted")
 
-    assert first != user.read("topics", "gone")["status"]["topicId"]
-    assert len(held.cluster.assignment("gone")) == 1
+    assert first != user.read("topics", "deleted")["status"]["topicId"]
+    assert len(held.cluster.assignment("deleted")) == 1
 
 
 def test_a_move_under_load_shows_its_progress_and_ends_at_its_target(held: Held, user: User) -> None:
-    """C9 and examples/reassignment.yaml, as a user sees it: half of it waits behind a throttle, which is then taken off."""
+    """C9 and examples/reassignment.yaml, as a user sees it: half of it waits behind a throttle, which is then removed."""
     on_1_2_3(held, user, "orders", 6)
     text = example("reassignment.yaml")
     plan = {item["partition"]: item["replicas"] for item in yaml.safe_load(text)["spec"]["plan"]}
@@ -128,8 +128,8 @@ def test_a_move_under_load_shows_its_progress_and_ends_at_its_target(held: Held,
 
 
 @pytest.mark.parametrize("by", ["deletion", "cancel"])
-def test_a_cancelled_move_returns_to_what_was(held: Held, user: User, by: str) -> None:
-    """C9, O9: what has not arrived goes back to its old replicas; Kafka does not keep their order (ReplicaAssignment.originReplicas)."""
+def test_a_cancelled_move_returns_to_the_old_assignment(held: Held, user: User, by: str) -> None:
+    """C9, O9: partitions that have not completed return to their old replicas; Kafka does not keep their order (ReplicaAssignment.originReplicas)."""
     name = f"moved-{by}"
     on_1_2_3(held, user, name, 2)
     plan = {(name, 0): [4, 2, 3], (name, 1): [4, 3, 1]}
@@ -142,7 +142,7 @@ def test_a_cancelled_move_returns_to_what_was(held: Held, user: User, by: str) -
         else:
             user.apply(plan_text("away", plan, action="Cancel"))
             user.wait_for("reassignments", "away", "False", "Cancelled")
-        # A cancel is accepted before the brokers that are left have dropped what they had got (ADR 4).
+        # A cancellation is accepted before the added brokers have deleted their copies (ADR 4).
         wait_until(
             lambda: [sorted(replicas) for replicas in held.cluster.assignment(name).values()] == [[1, 2, 3]] * 2,
             timeout_s=PATIENCE_S,
@@ -153,8 +153,8 @@ def test_a_cancelled_move_returns_to_what_was(held: Held, user: User, by: str) -
     held.wait_until_all_are_back(name)
 
 
-def test_brokers_named_for_a_topic_make_the_plan(held: Held, user: User) -> None:
-    """The short form: what is on one of the brokers stays there, and the plan that follows is written down."""
+def test_a_plan_follows_from_the_brokers_named_for_a_topic(held: Held, user: User) -> None:
+    """The short form: replicas on one of the brokers stay there, and the resulting plan is written into the resource."""
     before = on_1_2_3(held, user, "spread", 3)
     user.apply(
         yaml.safe_dump(
@@ -176,8 +176,8 @@ def test_brokers_named_for_a_topic_make_the_plan(held: Held, user: User) -> None
     assert after == {item["partition"]: item["replicas"] for item in written}
 
 
-def test_what_is_taken_down_leaves_nothing_behind(held: Held, user: User) -> None:
-    """Uninstalling: everything of a namespace is deleted at once, a move among it; no finalizer stays, nor a topic."""
+def test_an_uninstallation_leaves_nothing_behind(held: Held, user: User) -> None:
+    """Everything of a namespace is deleted at once, including a running move; no finalizer stays, nor a topic."""
     on_1_2_3(held, user, "last", 2)
     user.apply(cluster_text(["127.0.0.1:1"], "never-there"), topic_text("nowhere", cluster="never-there"))
     with throttled(held, "last", 4):
@@ -185,7 +185,7 @@ def test_what_is_taken_down_leaves_nothing_behind(held: Held, user: User) -> Non
         user.wait_for("reassignments", "last-move", "False", "Running")
 
         user.kubectl("delete", ",".join(KINDS), "--all", "--wait=false")
-        user.wait_until_gone()
+        user.wait_until_removed()
 
     assert "last" not in held.topics()
     assert ("Warning", "TopicKept") not in user.events()

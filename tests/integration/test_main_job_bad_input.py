@@ -1,4 +1,4 @@
-"""Bad input: each gets its reason and its words, nothing is lost and nothing moves, and what becomes possible is then done."""
+"""Bad input: each case gets a reason and a message, nothing is lost or moved, and corrected input takes effect."""
 
 import time
 from datetime import datetime
@@ -29,7 +29,7 @@ REFUSED = {
     "The topic's name is empty.": topic_text("empty", topicName=""),
     "longer than the 249 characters that Kafka allows": topic_text("long", topicName="a" * 250),
     "A broker is named twice": plan_text("twice", {("t", 0): [1, 2, 1]}),
-    "spec.plan[0].replicas in body should have at least 1 items": plan_text("nobody", {("t", 0): []}),
+    "spec.plan[0].replicas in body should have at least 1 items": plan_text("no-replicas", {("t", 0): []}),
     "A reassignment says either plan": manifest("Reassignment", "nothing", clusterRef={"name": CLUSTER}),
     "should be greater than or equal to 0": plan_text("negative", {("t", 0): [-1]}),
 }
@@ -64,8 +64,8 @@ BAD_CONFIGS = {
 }
 
 
-def test_what_can_be_judged_without_the_cluster_is_refused_at_apply(user: User) -> None:
-    """CEL and structural schema, in words; a refused change leaves the resource as it was."""
+def test_input_that_is_invalid_for_any_cluster_is_refused_at_apply(user: User) -> None:
+    """CEL and structural schema, with messages; a refused change leaves the resource unchanged."""
     user.apply(topic_text("t", 3))
     user.wait_until_ready("t")
     before = user.read("topics", "t")
@@ -89,7 +89,7 @@ def test_a_plan_cannot_be_edited(user: User) -> None:
 
 
 def test_more_replicas_than_brokers_wait_for_the_brokers(held: Held, user: User) -> None:
-    """NotEnoughBrokers in Kafka's words, the controller not counted; the topic is made once the fourth broker is back."""
+    """NotEnoughBrokers with Kafka's message, which does not count the controller; the topic is created once the fourth broker is back."""
     broker = held.cluster.broker(4)
     broker.stop()
     broker.wait_until_deregistered()
@@ -108,8 +108,8 @@ def test_more_replicas_than_brokers_wait_for_the_brokers(held: Held, user: User)
 
 
 @pytest.mark.parametrize("case", BAD_CONFIGS)
-def test_a_bad_setting_is_told_in_the_brokers_words(held: Held, user: User, case: str) -> None:
-    """InvalidConfig at creation and at a change; the topic is not made, or keeps what it had; a right setting mends it."""
+def test_an_invalid_setting_is_reported_with_the_brokers_message(held: Held, user: User, case: str) -> None:
+    """InvalidConfig at creation and at a change; the topic is not created, or keeps its settings; a valid setting ends it."""
     config, words = BAD_CONFIGS[case]
     user.apply(topic_text("settled", config={"retention.ms": "3600000"}), topic_text("unborn", config=config))
     user.wait_until_ready("settled")
@@ -126,8 +126,8 @@ def test_a_bad_setting_is_told_in_the_brokers_words(held: Held, user: User, case
     assert held.config_of("unborn") == {}
 
 
-def test_a_plan_that_names_what_is_not_there_moves_nothing(held: Held, user: User) -> None:
-    """A reason each: topic, partition, broker; the controller is no broker. All of a plan is done or none of it."""
+def test_a_plan_with_unknown_objects_moves_nothing(held: Held, user: User) -> None:
+    """A reason each: topic, partition, broker; the controller is no broker. A plan is applied completely or not at all."""
     user.apply(topic_text("here"))
     user.wait_until_ready("here")
     before = held.cluster.assignment("here")
@@ -141,7 +141,7 @@ def test_a_plan_that_names_what_is_not_there_moves_nothing(held: Held, user: Use
 
 
 def test_a_plan_that_overlaps_a_running_one_moves_nothing(held: Held, user: User) -> None:
-    """Overlap: neither the partition that both name nor the other one moves, and the running one goes on."""
+    """Overlap: neither the shared partition nor the other one moves, and the running plan goes on."""
     before = on_1_2_3(held, user, "contested", 2)
     with throttled(held, "contested", 4):
         user.apply(plan_text("runs", {("contested", 0): [4, 2, 3]}))
@@ -160,7 +160,7 @@ def test_a_plan_that_overlaps_a_running_one_moves_nothing(held: Held, user: User
 
 
 def test_a_plan_that_overlaps_a_tools_move_moves_nothing(held: Held, user: User) -> None:
-    """A move that kafka-reassign-partitions or another client has begun is respected like one of our own."""
+    """A move of kafka-reassign-partitions or of another client is respected like one of Steward."""
     on_1_2_3(held, user, "tooled", 2)
     with throttled(held, "tooled", 4):
         admin = KafkaAdminClient(bootstrap_servers=held.cluster.bootstrap())
@@ -178,10 +178,10 @@ def test_a_plan_that_overlaps_a_tools_move_moves_nothing(held: Held, user: User)
     assert set(held.cluster.assignment("tooled")[1]) == {2, 3, 1}
 
 
-def test_a_cluster_that_does_not_answer_is_told_once_and_tried_again(
+def test_a_cluster_that_does_not_answer_is_reported_once_and_retried(
     held: Held, user: User, operator: StewardOperator
 ) -> None:
-    """Ready=Unknown with one event for each resource, however often it is tried; with the right address all is Ready."""
+    """Ready=Unknown with one event for each resource, however often it is retried; with the right address all are Ready."""
     port = free_port()
     user.apply(cluster_text([f"127.0.0.1:{port}"], "dark"), topic_text("waits", cluster="dark"))
     words = f"No broker of Cluster dark answers at 127.0.0.1:{port}."
@@ -201,7 +201,7 @@ def test_a_cluster_that_does_not_answer_is_told_once_and_tried_again(
 
 
 def test_of_two_topics_for_one_kafka_topic_the_oldest_wins(held: Held, user: User) -> None:
-    """O5: the other says Conflict and changes nothing; when the oldest goes and leaves the Kafka topic, it takes over, by consent."""
+    """O5: the other one reports Conflict and changes nothing; when the oldest is deleted and retains the Kafka topic, the other adopts it, if allowed."""
     user.apply(topic_text("elder", 2, topicName="shared", deletionPolicy="Retain"))
     user.wait_until_ready("elder")
     created = datetime.fromisoformat(user.read("topics", "elder")["metadata"]["creationTimestamp"]).timestamp()

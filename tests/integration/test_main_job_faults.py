@@ -1,4 +1,4 @@
-"""The main job while things die: a leader, our controller, our operator at every stage of its work."""
+"""The main job under failures: of a leader, of the controller, and of the operator at every stage of its work."""
 
 import random
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ KILLS = 4
 
 
 @contextmanager
-def dead(peer: KafkaBroker | StewardProcess) -> Iterator[None]:
-    """Kill -9, and start it again when the block ends, however it ends: other tests need it."""
+def killed(peer: KafkaBroker | StewardProcess) -> Iterator[None]:
+    """Kill -9, and restart at the end of the block in any case: other tests need the process."""
     peer.kill()
     try:
         yield
@@ -32,26 +32,26 @@ def dead(peer: KafkaBroker | StewardProcess) -> Iterator[None]:
 
 
 def settled(user: User, *names: str) -> list[object]:
-    """What the operator has written to some Topics: it stays the same as long as it notices nothing."""
+    """Resource versions of some Topics: they stay the same as long as the operator writes nothing."""
     return [user.read("topics", name) for name in names]
 
 
 def wait_until_native(held: Held) -> None:
-    """Wait until a broker stands in for our controller."""
+    """Wait until a broker has replaced the controller."""
     wait_until(
         lambda: held.cluster.controller_id() in held.cluster.brokers, timeout_s=PATIENCE_S, what="a native controller"
     )
 
 
-def test_a_killed_leader_changes_nothing_that_is_declared(held: Held, user: User) -> None:
-    """B1: kill -9 under load; other leaders, nothing acknowledged is lost; the Topic stays Ready, the Cluster tells the truth."""
+def test_a_killed_leader_does_not_affect_declared_resources(held: Held, user: User) -> None:
+    """B1: kill -9 under load; other leaders, no acknowledged record is lost; the Topic stays Ready, the Cluster's status is correct."""
     user.apply(topic_text("steady", 3, config={"min.insync.replicas": "2"}))
     user.wait_until_ready("steady")
     victim = held.leaders("steady")[0]
     before = settled(user, "steady")
 
     with Traffic(held.cluster.bootstrap(), "steady") as traffic:
-        with dead(held.cluster.broker(victim)):
+        with killed(held.cluster.broker(victim)):
             wait_until(
                 lambda: victim not in held.leaders("steady").values(),
                 timeout_s=PATIENCE_S,
@@ -63,9 +63,9 @@ def test_a_killed_leader_changes_nothing_that_is_declared(held: Held, user: User
                 timeout_s=PATIENCE_S,
                 what="three brokers in the Cluster's status",
             )
-            user.apply(topic_text("meanwhile", 3))
-            user.wait_until_ready("meanwhile")
-            without = held.cluster.assignment("meanwhile")
+            user.apply(topic_text("new", 3))
+            user.wait_until_ready("new")
+            without = held.cluster.assignment("new")
             traffic.wait_for_acks(100)
         held.wait_until_all_are_back("steady")
         report = traffic.stop()
@@ -75,14 +75,14 @@ def test_a_killed_leader_changes_nothing_that_is_declared(held: Held, user: User
     assert before == settled(user, "steady")
 
 
-def test_the_operator_notices_no_change_of_controllers(held: Held, user: User) -> None:
-    """Kill -9 of ours, a native broker stands in, ours comes back: Topics become Ready under each, and no trouble is told."""
+def test_the_operator_is_not_affected_by_a_change_of_controllers(held: Held, user: User) -> None:
+    """Kill -9 of Steward's controller, a native broker takes over, Steward's comes back: Topics become Ready under each, without an error."""
     user.apply(topic_text("before", 2))
     user.wait_until_ready("before")
     before = settled(user, "before")
 
-    with dead(held.controller):
-        user.apply(topic_text("orphan", 2))  # with nobody in the place
+    with killed(held.controller):
+        user.apply(topic_text("orphan", 2))  # without a controller
         wait_until_native(held)
         user.wait_until_ready("orphan")
         user.apply(topic_text("native", 2), topic_text("orphan", 3))
@@ -108,7 +108,7 @@ def test_the_operator_notices_no_change_of_controllers(held: Held, user: User) -
 def test_an_operator_killed_while_it_creates_topics_ends_with_all_of_them(
     held: Held, user: User, operator: StewardOperator
 ) -> None:
-    """O2, O3: kill -9 whenever some more topics are there; in the end all are, each once and as declared, and rest (O1)."""
+    """O2, O3: kill -9 whenever some more topics exist; in the end all exist, each once and as declared, and nothing more is written (O1)."""
     names = [f"many-{number:02}" for number in range(MANY)]
     draw = random.Random(3)
     user.apply(*(topic_text(name, 2, config={"retention.ms": "3600000"}) for name in names))
@@ -117,7 +117,7 @@ def test_an_operator_killed_while_it_creates_topics_ends_with_all_of_them(
         wait_until(
             lambda more=more: len(held.topics() & set(names)) >= more, timeout_s=PATIENCE_S, what=f"{more} topics"
         )
-        with dead(operator):
+        with killed(operator):
             made = held.topics() & set(names)
             assert {2} >= {len(held.cluster.assignment(name)) for name in made}
     user.wait_until_ready(*names)
@@ -132,16 +132,16 @@ def test_an_operator_killed_while_it_creates_topics_ends_with_all_of_them(
 def test_an_operator_killed_while_it_deletes_topics_leaves_none(
     held: Held, user: User, operator: StewardOperator
 ) -> None:
-    """O3, O4: what was deleted while nobody looked is deleted by the next process."""
+    """O3, O4: resources that are deleted while no operator runs are handled by the next process."""
     names = [f"few-{number}" for number in range(6)]
     last = "deleted-unseen"
     user.apply(*(topic_text(name) for name in (*names, last)))
     user.wait_until_ready(*names, last)
     user.kubectl("delete", "topics", *names, "--wait=false")
-    wait_until(lambda: not held.topics() >= set(names), timeout_s=PATIENCE_S, what="the first topic gone")
-    with dead(operator):
+    wait_until(lambda: not held.topics() >= set(names), timeout_s=PATIENCE_S, what="the first topic deleted")
+    with killed(operator):
         user.kubectl("delete", "topics", last, "--wait=false")
-    wait_until(lambda: not user.listed("topics"), timeout_s=PATIENCE_S, what="all Topics gone")
+    wait_until(lambda: not user.listed("topics"), timeout_s=PATIENCE_S, what="all Topics deleted")
 
     assert held.topics() & {*names, last} == set()
 
@@ -150,16 +150,16 @@ def test_an_operator_killed_while_it_deletes_topics_leaves_none(
 def test_an_operator_killed_during_a_move_follows_it_to_its_end_and_moves_once(
     held: Held, user: User, operator: StewardOperator
 ) -> None:
-    """O9: killed right after apply and again while it runs; the move ends meanwhile; a finished one is never applied again."""
+    """O9: killed right after apply and again while it runs; the move ends in the meantime; a finished plan is never applied again."""
     on_1_2_3(held, user, "followed", 2)
     plan = {("followed", 0): [4, 2, 3], ("followed", 1): [2, 3, 4]}
     with throttled(held, "followed", 4):
         user.apply(plan_text("once", plan))
-        with dead(operator):
-            pass  # at whatever it was just doing
+        with killed(operator):
+            pass  # at any point of its work
         user.wait_for("reassignments", "once", "False", "Running")
         operator.kill()
-    with dead(operator):
+    with killed(operator):
         wait_until(
             lambda: held.cluster.assignment("followed") == {0: [4, 2, 3], 1: [2, 3, 4]},
             timeout_s=PATIENCE_S,
@@ -169,8 +169,8 @@ def test_an_operator_killed_during_a_move_follows_it_to_its_end_and_moves_once(
 
     elsewhere = {TopicPartition("followed", 0): [1, 2, 3]}
     KafkaAdminClient(bootstrap_servers=held.cluster.bootstrap()).alter_partition_reassignments(elsewhere)
-    with dead(operator):
-        pass  # it begins with a look at everything
+    with killed(operator):
+        pass  # it starts with a full resync
     user.apply(topic_text("probe"))
     user.wait_until_ready("probe")
     wait_until(lambda: held.cluster.assignment("followed")[0] == [1, 2, 3], timeout_s=PATIENCE_S, what="elsewhere")
@@ -178,13 +178,13 @@ def test_an_operator_killed_during_a_move_follows_it_to_its_end_and_moves_once(
     assert user.events("once").count(("Normal", "Completed")) == 1
 
 
-def test_a_move_goes_on_under_whoever_is_the_controller(held: Held, user: User) -> None:
-    """C9 over a change of controllers and back: begun by ours, kept by a native broker, ended by ours; no trouble is told."""
+def test_a_move_goes_on_under_every_controller(held: Held, user: User) -> None:
+    """C9 over a change of controllers and back: started by Steward's, continued by a native broker, ended by Steward's; no error is reported."""
     on_1_2_3(held, user, "passed-on", 2)
     with throttled(held, "passed-on", 4):
         user.apply(plan_text("passed-on", {("passed-on", 0): [4, 2, 3], ("passed-on", 1): [4, 3, 1]}))
         user.wait_for("reassignments", "passed-on", "False", "Running")
-        with dead(held.controller):
+        with killed(held.controller):
             wait_until_native(held)
         held.wait_until_held()
         during = held.cluster.assignment("passed-on")
@@ -196,8 +196,8 @@ def test_a_move_goes_on_under_whoever_is_the_controller(held: Held, user: User) 
 
 
 @pytest.mark.shows("O1", "O7")
-def test_a_topic_rests_once_it_is_ready(user: User, operator: StewardOperator) -> None:
-    """O1, O7: after the effects no write follows, whatever is looked at, a restart of the operator included."""
+def test_nothing_is_written_for_a_ready_topic(user: User, operator: StewardOperator) -> None:
+    """O1, O7: after the effects no write follows, whatever is polled, including a restart of the operator."""
     user.apply(topic_text("resting", config={"retention.ms": "3600000"}))
     user.wait_until_ready("resting")
     before = settled(user, "resting")

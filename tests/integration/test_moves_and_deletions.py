@@ -1,4 +1,4 @@
-"""Replicas that move and topics that go, watched in ZooKeeper while it happens."""
+"""Moves of replicas and deletions of topics, observed in ZooKeeper while they run."""
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 @pytest.mark.shows("C9")
 def test_a_move_under_load_ends_exactly_at_its_target(held: Held) -> None:
-    """C9: never fewer than the old replicas until the new ones are in sync, then exactly the target; clients see nothing."""
+    """C9: never fewer than the old replicas until the new ones are in sync, then exactly the target; clients are not affected."""
     held.create("moved", partitions=4, min_insync_replicas="2")
     target = {partition: [2, 3, 4] for partition in range(4)}
 
@@ -31,24 +31,24 @@ def test_a_move_under_load_ends_exactly_at_its_target(held: Held) -> None:
 
 @pytest.mark.shows("C10")
 def test_a_deletion_waits_for_a_dead_replica_and_goes_on_when_it_is_back(held: Held) -> None:
-    """C10; protocol notes, Z80: the znode stays until every replica's broker answered; the logs are gone then."""
-    held.create("doomed", partitions=2, replication_factor=4)
+    """C10; protocol notes, Z80: the znode stays until every replica's broker has answered; the logs are deleted then."""
+    held.create("deleted", partitions=2, replication_factor=4)
     broker = held.cluster.broker(4)
     broker.kill()
     broker.wait_until_deregistered()
 
-    held.admin.delete_topics(["doomed"], operation_timeout=1)
+    held.admin.delete_topics(["deleted"], operation_timeout=1)
     wait_until(
-        lambda: held.cluster.zookeeper.read(f"{CHROOT}/admin/delete_topics/doomed") is not None,
+        lambda: held.cluster.zookeeper.read(f"{CHROOT}/admin/delete_topics/deleted") is not None,
         timeout_s=PATIENCE_S,
         what="the deletion in the queue",
     )
-    assert held.cluster.assignment("doomed"), "the topic went before all of its replicas"
+    assert held.cluster.assignment("deleted"), "the topic was removed before all of its replicas"
 
     broker.restart()
     wait_until(
-        lambda: held.cluster.zookeeper.read(f"{CHROOT}/brokers/topics/doomed") is None,
+        lambda: held.cluster.zookeeper.read(f"{CHROOT}/brokers/topics/deleted") is None,
         timeout_s=PATIENCE_S,
-        what="the topic gone",
+        what="the removal of the topic",
     )
-    assert list(broker.data_folder.glob("doomed-?")) == []
+    assert list(broker.data_folder.glob("deleted-?")) == []

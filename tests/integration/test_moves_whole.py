@@ -1,4 +1,4 @@
-"""Reassignments under our own controller with all that they can do: a goal, its approval, a throttle, the way back."""
+"""Reassignments under Steward's controller with all of their features: a goal, its approval, a throttle, the rollback."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ GOAL = {"removeBrokers": [1], "topics": ["drained"]}
 THROTTLE = {"adaptive": {"minBytesPerSecond": 1_000_000, "maxBytesPerSecond": 500_000_000}}
 
 
-def test_a_goal_is_approved_reached_under_a_throttle_and_taken_back(held: Held, user: User) -> None:
-    """Features (e) 1, 2, 4, 10: proposed with its bound, executed as approved, rolled back; no throttle stays behind."""
+def test_a_goal_is_approved_reached_under_a_throttle_and_rolled_back(held: Held, user: User) -> None:
+    """Features (e) 1, 2, 4, 10: proposed with its limit, executed as approved, rolled back; no throttle stays behind."""
     before = on_1_2_3(held, user, "drained", 3)
 
     def apply(**spec: object) -> None:

@@ -1,4 +1,4 @@
-"""controller_mutation_rate with Kafka's own tools, answered by Steward and by a native controller alike (KIP-599)."""
+"""controller_mutation_rate with Kafka's own tools, answered alike by Steward and by a native controller (KIP-599)."""
 
 from collections.abc import Iterator
 
@@ -12,9 +12,9 @@ from tests.integration.conftest import PATIENCE_S, Held
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
 TOOLS_CLIENT_ID = "adminclient-1"
-"""What Kafka's tools call themselves when nothing else is set."""
+"""Default client id of Kafka's tools."""
 RATE, PARTITIONS = "1", 60
-"""After the creation requests are refused for 49 s: longer than the other tools need on a busy machine."""
+"""After the creation, requests are refused for 49 s: longer than the other tools take on a busy machine."""
 ALL_COMMANDS, NATIVE_COMMANDS = 4, 2
 """A broker mutes the connection of a refused tool for that time, and now and then the tool waits for it at its end. By then the quota
 is there again, so that only one refusal is certain."""
@@ -53,14 +53,14 @@ def conversation(held: Held, topic: str, commands: int) -> list[tuple[int, str]]
 
 
 def test_kafkas_tools_are_refused_over_the_quota_as_by_a_native_controller(one: Held) -> None:
-    """ControllerMutationQuotaManager, ZkAdminManager: the same exit codes and words from both controllers."""
-    ours = conversation(one, "ours", ALL_COMMANDS)
+    """ControllerMutationQuotaManager, ZkAdminManager: the same exit codes and messages from both controllers."""
+    answers = conversation(one, "ours", ALL_COMMANDS)
     assert sorted(one.cluster.zookeeper.client.get_children("/kafka/steward/brokers/topics")) == ["ours"]
     one.controller.stop()
     wait_until(lambda: one.cluster.controller_id() == 1, timeout_s=PATIENCE_S, what="a native controller")
     theirs = conversation(one, "theirs", NATIVE_COMMANDS)
 
-    assert theirs == ours[:NATIVE_COMMANDS]
-    assert [code for code, _ in ours] == [0, 1, 1, 1]
-    assert ours[0][1] == "Created topic TOPIC."
-    assert all("The throttling quota has been exceeded." in words for _, words in ours[1:])
+    assert theirs == answers[:NATIVE_COMMANDS]
+    assert [code for code, _ in answers] == [0, 1, 1, 1]
+    assert answers[0][1] == "Created topic TOPIC."
+    assert all("The throttling quota has been exceeded." in words for _, words in answers[1:])

@@ -1,4 +1,4 @@
-"""What a native controller of Kafka 3.9 answers, and what ours answers to the same requests: two small clusters side by side."""
+"""Answers of a native controller of Kafka 3.9 and of Steward to the same requests, from two small clusters."""
 
 import asyncio
 import json
@@ -25,14 +25,14 @@ from tests.integration.test_controller_node import call
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
 BROKERS = (1, 2)
-OURS_CHROOT, NATIVE_CHROOT = "/kafka/answers", "/kafka/native-answers"
+STEWARD_CHROOT, NATIVE_CHROOT = "/kafka/answers", "/kafka/native-answers"
 
 
 @dataclass
 class Pair:
-    """A cluster under our controller and one under a native one; broker 2 of both is down, and broker 1 controls the second."""
+    """A cluster under Steward and one under a native controller; broker 2 of both is down, and broker 1 controls the second."""
 
-    ours: KafkaCluster
+    steward: KafkaCluster
     native: KafkaCluster
     controller: StewardController
 
@@ -40,41 +40,41 @@ class Pair:
         """Send one request to both controllers, at the same time."""
         addresses = (self.controller.address(), self.native.broker(1).address())
         with ThreadPoolExecutor(len(addresses)) as pool:
-            ours, native = pool.map(lambda address: asyncio.run(call(address, key, body)), addresses)
-        return ours, native
+            steward, native = pool.map(lambda address: asyncio.run(call(address, key, body)), addresses)
+        return steward, native
 
 
 @pytest.fixture(scope="module")
 def pair(zookeeper: ZooKeeperServer) -> Iterator[Pair]:
     """Both clusters, each with the topic `old` on brokers 1 and 2."""
-    for chroot in (OURS_CHROOT, NATIVE_CHROOT):
+    for chroot in (STEWARD_CHROOT, NATIVE_CHROOT):
         zookeeper.make_chroot(chroot)
     with (
         lab_folder() as folder,
         lab_folder() as other,
-        kafka_cluster(BROKERS, start=False, zookeeper=zookeeper, chroot=OURS_CHROOT, folder=folder) as ours,
+        kafka_cluster(BROKERS, start=False, zookeeper=zookeeper, chroot=STEWARD_CHROOT, folder=folder) as steward,
         kafka_cluster(BROKERS, start=False, zookeeper=zookeeper, chroot=NATIVE_CHROOT, folder=other) as native,
     ):
-        controller = StewardController(ours.zookeeper_connect, folder)
+        controller = StewardController(steward.zookeeper_connect, folder)
         try:
             controller.start()
-            ours.wait_for_controller(controller.controller_id)
+            steward.wait_for_controller(controller.controller_id)
             native.start_brokers([1])
             native.wait_for_controller(1)
             native.start_brokers([2])
-            ours.start_brokers()
-            ours.wait_until_known(controller.controller_id)
+            steward.start_brokers()
+            steward.wait_until_known(controller.controller_id)
             native.wait_until_known()
-            pair = Pair(ours, native, controller)
+            pair = Pair(steward, native, controller)
             for answer in pair.both(ApiKey.CREATE_TOPICS, creating({"old": [[1, 2]]})):
                 assert answer["topics"][0]["error_code"] == ErrorCode.NONE
-            for cluster in (ours, native):
+            for cluster in (steward, native):
                 cluster.wait_until_in_sync("old")
                 cluster.broker(2).kill()
             wait_until(
-                lambda: all(2 not in alive(cluster.broker(1).address()) for cluster in (ours, native)),
+                lambda: all(2 not in alive(cluster.broker(1).address()) for cluster in (steward, native)),
                 timeout_s=PATIENCE_S,
-                what="broker 2 of both clusters gone",
+                what="broker 2 of both clusters down",
             )
             yield pair
         finally:
@@ -82,7 +82,7 @@ def pair(zookeeper: ZooKeeperServer) -> Iterator[Pair]:
 
 
 def creating(topics: dict[str, list[list[int]]], timeout_ms: int = 30_000) -> Body:
-    """A request to create topics on chosen brokers."""
+    """A request to create topics on given brokers."""
     return {
         "topics": [
             {
@@ -109,7 +109,7 @@ def test_a_topic_on_a_broker_that_is_down_is_created(pair: Pair) -> None:
 
     assert [codes(answer, "topics") for answer in half] == [{"half": ErrorCode.NONE}] * 2
     assert [codes(answer, "topics") for answer in dark] == [{"dark": ErrorCode.REQUEST_TIMED_OUT}] * 2
-    for cluster in (pair.ours, pair.native):
+    for cluster in (pair.steward, pair.native):
         states = [cluster.partition_state("half", partition) for partition in (0, 1)]
         assert [(state["leader"], state["isr"]) for state in states if state is not None] == [(1, [1]), (1, [1])]
         assert cluster.assignment("dark") == {0: [2]}
@@ -155,40 +155,40 @@ def test_moves_are_refused_and_cancelled_with_the_same_codes(pair: Pair) -> None
 
 
 def test_features_are_finalized_under_the_same_epoch(pair: Pair) -> None:
-    """KIP-584: `/feature` is created by the first controller; brokers and our controller report its version as the epoch."""
+    """KIP-584: `/feature` is created by the first controller; brokers and Steward report its version as the epoch."""
     body = {"client_software_name": "tests", "client_software_version": "1"}
-    ours, native = pair.both(ApiKey.API_VERSIONS, body)
-    broker = asyncio.run(call(pair.ours.broker(1).address(), ApiKey.API_VERSIONS, body))
+    steward, native = pair.both(ApiKey.API_VERSIONS, body)
+    broker = asyncio.run(call(pair.steward.broker(1).address(), ApiKey.API_VERSIONS, body))
 
-    assert [one["finalized_features_epoch"] for one in (ours, native, broker)] == [0, 0, 0]
-    znodes = [cluster.zookeeper.read(f"{cluster.chroot}/feature") for cluster in (pair.ours, pair.native)]
+    assert [one["finalized_features_epoch"] for one in (steward, native, broker)] == [0, 0, 0]
+    znodes = [cluster.zookeeper.read(f"{cluster.chroot}/feature") for cluster in (pair.steward, pair.native)]
     assert json.loads(znodes[0] or "") == json.loads(znodes[1] or "")
 
 
-def test_kafka_topics_describes_as_before_a_native_controller(pair: Pair) -> None:
+def test_kafka_topics_describes_as_with_a_native_controller(pair: Pair) -> None:
     """TopicCommand: without eligible leader replicas it prints N/A in both clusters.
 
-    Java's client describes by DescribeTopicPartitions where the node that it asks offers this, and else by Metadata (KIP-966).
+    Java's client uses DescribeTopicPartitions if the node that it asks offers this, and Metadata otherwise (KIP-966).
     """
     software = {"client_software_name": "tests", "client_software_version": "1"}
     offered = [{one["api_key"] for one in answer["api_keys"]} for answer in pair.both(ApiKey.API_VERSIONS, software)]
     assert [ApiKey.DESCRIBE_TOPIC_PARTITIONS in keys for keys in offered] == [False, False]
-    told = [
+    outputs = [
         tools.kafka_topics("--bootstrap-server", address, "--describe", "--topic", "old").stdout
         for address in (pair.controller.address(), pair.native.broker(1).address())
     ]
-    lines = [[line for line in text.splitlines() if "Partition: 0" in line] for text in told]
+    lines = [[line for line in text.splitlines() if "Partition: 0" in line] for text in outputs]
 
     assert lines[0] == lines[1]
     assert "Elr: N/A\tLastKnownElr: N/A" in lines[0][0]
 
 
 def test_a_plan_with_the_controllers_id_is_refused(pair: Pair, tmp_path: Path) -> None:
-    """kafka-reassign-partitions: --generate plans by itself with every listed node; --execute of such a plan is refused as a whole."""
+    """kafka-reassign-partitions: --generate plans with every listed node; --execute of such a plan is refused as a whole."""
     own = pair.controller.controller_id
     topics, plan = tmp_path / "topics.json", tmp_path / "plan.json"
     topics.write_text(json.dumps({"version": 1, "topics": [{"topic": "old"}]}))
-    server = ("--bootstrap-server", pair.ours.broker(1).address())
+    server = ("--bootstrap-server", pair.steward.broker(1).address())
     generated = tools.kafka_reassign_partitions(
         *server, "--topics-to-move-json-file", str(topics), "--broker-list", f"1,{own}", "--generate"
     )
@@ -198,4 +198,4 @@ def test_a_plan_with_the_controllers_id_is_refused(pair: Pair, tmp_path: Path) -
 
     assert executed.returncode != 0
     assert f"Node {own} is the controller and holds no data" in executed.stdout + executed.stderr
-    assert pair.ours.assignment("old") == {0: [1, 2]}
+    assert pair.steward.assignment("old") == {0: [1, 2]}

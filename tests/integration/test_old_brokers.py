@@ -1,4 +1,4 @@
-"""Brokers of inter.broker.protocol.version 2.6: leaders write their ISR by themselves, and tell of it through ZooKeeper."""
+"""Brokers of inter.broker.protocol.version 2.6: leaders write their ISR themselves, and notify the controller through ZooKeeper."""
 
 import json
 from collections.abc import Iterator
@@ -11,16 +11,16 @@ from lab.http_get import http_get
 from lab.traffic import Traffic
 from lab.waiting import wait_until
 from lab.zookeeper_history import DELETED, Write, read_history
-from tests.integration.clusters import create_on, held_cluster, told_by
+from tests.integration.clusters import create_on, held_cluster, metadata_by
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.faults import controller_session, judge_history, wait_until_converged
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 FREEZES = 3
-"""The broker that is frozen for longer than the others' sessions: its own lasts."""
+"""The broker that is frozen for longer than the sessions of the others: its own session lasts."""
 SETTINGS = {"replica.lag.time.max.ms": "1500"}
-NOTICES = f"{CHROOT}/isr_change_notification"
+NOTIFICATIONS = f"{CHROOT}/isr_change_notification"
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +32,14 @@ def old() -> Iterator[Held]:
 
 
 def isr_known_to_the_controller(held: Held, topic: str) -> list[set[int]]:
-    """Ask our controller for the ISR of each partition, as it has it in memory."""
+    """Ask the controller for the ISR of each partition, as it has it in memory."""
     answer = http_get(held.controller.metrics_port, f"/state?topic={topic}")
     assert answer is not None
     return [set(one["isr"]) for one in json.loads(answer.body)["partitions"]]
 
 
-def asked_to_move(held: Held, topic: str, replicas: list[int]) -> bool:
-    """Ask for a move of partition 0; False where the client chose the dead broker to ask for the controller."""
+def is_move_requested(held: Held, topic: str, replicas: list[int]) -> bool:
+    """Request a move of partition 0; False if the client asked the dead broker for the controller."""
     admin = KafkaAdminClient(bootstrap_servers=held.cluster.broker(2).address())
     try:
         admin.alter_partition_reassignments({TopicPartition(topic, 0): replicas})
@@ -56,10 +56,10 @@ def history(held: Held) -> list[Write]:
 
 
 @pytest.mark.shows("C2")
-def test_isrs_that_brokers_write_are_taken_up_and_told(old: Held) -> None:
-    """C2, C4, C12, B1 (KafkaController.processIsrChangeNotification): one shrinks, and grows; the notices go.
+def test_isrs_that_brokers_write_are_read_and_sent_to_brokers(old: Held) -> None:
+    """C2, C4, C12, B1 (KafkaController.processIsrChangeNotification): one shrinks, and expands; the notifications are removed.
 
-    That brokers wait some seconds with a notice, for more of its kind, is theirs (IsrChangePropagationConfig: 5 s and 2.5 s).
+    Brokers collect notifications for some seconds (IsrChangePropagationConfig: 5 s and 2.5 s).
     """
     create_on(old, "shrunk", [1, 2, 3], [2, 1, 3])
     epochs = [old.state("shrunk", partition)["leader_epoch"] for partition in (0, 1)]
@@ -81,7 +81,8 @@ def test_isrs_that_brokers_write_are_taken_up_and_told(old: Held) -> None:
             )
             wait_until(
                 lambda: all(
-                    without == [set(one["isr_nodes"]) for one in told_by(old, broker, "shrunk")] for broker in (1, 2)
+                    without == [set(one["isr_nodes"]) for one in metadata_by(old, broker, "shrunk")]
+                    for broker in (1, 2)
                 ),
                 timeout_s=PATIENCE_S,
                 what="shrunk ISRs known to the brokers",
@@ -95,7 +96,7 @@ def test_isrs_that_brokers_write_are_taken_up_and_told(old: Held) -> None:
 
     assert report.ok, report.summary()
     assert epochs == [old.state("shrunk", partition)["leader_epoch"] for partition in (0, 1)]
-    assert old.cluster.zookeeper.client.get_children(NOTICES) == []
+    assert old.cluster.zookeeper.client.get_children(NOTIFICATIONS) == []
     judge_history(old)
 
 
@@ -108,7 +109,7 @@ def test_a_failover_and_a_move_among_old_brokers(old: Held) -> None:
 
     with Traffic(old.cluster.bootstrap(), "failing", consume=False) as traffic:
         broker.kill()
-        wait_until(lambda: asked_to_move(old, "moving", target[0]), timeout_s=PATIENCE_S, what="a move asked for")
+        wait_until(lambda: is_move_requested(old, "moving", target[0]), timeout_s=PATIENCE_S, what="a move asked for")
         wait_until(
             lambda: 1 not in old.leaders("failing").values(),
             timeout_s=PATIENCE_S,
@@ -125,14 +126,16 @@ def test_a_failover_and_a_move_among_old_brokers(old: Held) -> None:
     judge_history(old)
 
 
-def test_all_of_it_was_of_the_old_kind(old: Held) -> None:
-    """C6: leaders wrote ISRs, and nobody else did; brokers left notices, and the controller alone took them away."""
+def test_only_leaders_wrote_isrs(old: Held) -> None:
+    """C6: leaders wrote ISRs, and no other process did; brokers left notifications, and only the controller removed them."""
     states = f"{CHROOT}/brokers/topics/"
-    writes, ours = history(old), controller_session(old)
+    writes, own_session = history(old), controller_session(old)
     isrs = [one for one in writes if one.path.startswith(states) and one.path.endswith("/state") and not one.is_new]
-    notices = [one for one in writes if one.path.startswith(f"{NOTICES}/")]
+    notifications = [one for one in writes if one.path.startswith(f"{NOTIFICATIONS}/")]
 
-    assert any(one.session_id != ours for one in isrs)
-    assert any(one.is_new for one in notices)
-    assert {one.session_id for one in notices if one.data is DELETED} == {ours}
-    assert [one.path for one in notices if one.is_new] == [one.path for one in notices if one.data is DELETED]
+    assert any(one.session_id != own_session for one in isrs)
+    assert any(one.is_new for one in notifications)
+    assert {one.session_id for one in notifications if one.data is DELETED} == {own_session}
+    assert [one.path for one in notifications if one.is_new] == [
+        one.path for one in notifications if one.data is DELETED
+    ]

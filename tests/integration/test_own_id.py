@@ -49,8 +49,8 @@ def run_with_id(held: Held, controller_id: int) -> tuple[int, str]:
         other.close()
 
 
-def test_a_controller_with_the_id_of_a_broker_that_is_away_ends_and_writes_nothing() -> None:
-    """Broker 3 is down; it alone has the records of `single`. Ours would take it apart, and lose them."""
+def test_a_controller_with_the_id_of_a_broker_that_is_down_ends_and_writes_nothing() -> None:
+    """Broker 3 is down; only it has the records of `single`. The controller would remove its replica, and lose them."""
     with held_cluster((1, 2, 3)) as held:
         create_on(held, "orders", [1, 2, 3])
         create_on(held, "single", [3])

@@ -1,6 +1,6 @@
 """Pods of real brokers rolled, drained and scaled in by the operator, on a real API server and under load.
 
-No pod runs here: `pod_stand_in` plays the StatefulSet's controller and the kubelet. What the operator may do is what its rules say.
+No pod runs here: `pod_stand_in` simulates the StatefulSet's controller and the kubelet. The operator has the permissions of its rules.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes, pytest.mark.timeout(600
 BROKERS = (1, 2, 3)
 MIN_ISR = 2
 PATIENCE_S = 240.0
-"""Three brokers, one after the other; half a minute each while other tests compute beside."""
+"""Three brokers, one after the other; half a minute each while other tests run on the same machine."""
 
 ROLE = f"""
 apiVersion: rbac.authorization.k8s.io/v1
@@ -46,17 +46,17 @@ metadata: {{name: steward-operator-pods}}
 roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: steward-operator-pods}}
 subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]
 """
-"""What `--pods --drain --own-namespace` needs beside the operator's other rights."""
+"""Permissions that `--pods --drain --own-namespace` needs in addition."""
 
 
 @dataclass
 class Lowest:
-    """The smallest ISR that any partition of a topic had meanwhile, as ZooKeeper shows it."""
+    """The smallest ISR of any partition of a topic over a period, from ZooKeeper."""
 
     held: Held
     topic: str
     size: int = len(BROKERS)
-    looks: int = 0
+    polls: int = 0
     _stopping: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Self:
@@ -74,12 +74,12 @@ class Lowest:
                 isr = self.held.state(self.topic, partition)["isr"]
                 assert isinstance(isr, list)
                 self.size = min(self.size, len(isr))
-            self.looks += 1
+            self.polls += 1
 
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Held]:
-    """Three brokers under our controller, of this module's own: a topic that others leave with one copy may hold up a roll."""
+    """Three brokers under a controller, for this module only: a topic that other tests leave with one replica may delay a roll."""
     with lab_folder() as folder, kafka_cluster(BROKERS, start=False, chroot=CHROOT, folder=folder) as cluster:
         controller = StewardController(cluster.zookeeper_connect, folder)
         try:
@@ -92,7 +92,7 @@ def place() -> Iterator[Held]:
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[KubernetesApi]:
-    """An API server of this module's own: an operator that looks after no pods would meet the same Clusters."""
+    """An API server for this module only: an operator without pods would handle the same Clusters."""
     with kubernetes_api() as running:
         install(running)
         yield running
@@ -100,7 +100,7 @@ def api() -> Iterator[KubernetesApi]:
 
 @dataclass(frozen=True)
 class Site:
-    """A user, the pods of the user's brokers, and the operator that looks after them."""
+    """A user, the pods of the user's brokers, and the operator of these pods."""
 
     user: User
     pods: PodStandIn
@@ -109,7 +109,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(place: Held, api: KubernetesApi) -> Iterator[Site]:
-    """A namespace with Cluster `main`, whose brokers are pods, and an operator that looks after them."""
+    """A namespace with Cluster `main`, whose brokers are pods, and an operator for them."""
     api.kubectl("apply", "--filename=-", stdin=ROLE, check=True)
     user = User(api, "kafka")
     with lab_folder() as folder:
@@ -132,7 +132,7 @@ def declared(place: Held, replicas: int = len(BROKERS)) -> str:
 
 
 def wait_for(user: User, condition_type: str, status: str, reason: str) -> str:
-    """Wait for a condition of `main`, of its present generation; return its message."""
+    """Wait for a condition of `main`, of its current generation; return its message."""
     found: list[dict[str, Any]] = []
 
     def holds() -> bool:
@@ -150,7 +150,7 @@ def wait_for(user: User, condition_type: str, status: str, reason: str) -> str:
 
 @pytest.mark.shows("F33", "E9")
 def test_pods_are_drained_and_rolled_one_at_a_time_and_nothing_is_lost(place: Held, site: Site) -> None:
-    """A rolling restart of all brokers under load loses nothing acked and never drops a partition under min ISR."""
+    """A rolling restart of all brokers under load loses no acknowledged record and never drops a partition under min ISR."""
     user, pods = site.user, site.pods
     place.create("rolled", partitions=6, min_insync_replicas=str(MIN_ISR))
     began_s = time.monotonic()
@@ -171,16 +171,16 @@ def test_pods_are_drained_and_rolled_one_at_a_time_and_nothing_is_lost(place: He
     assert pods.deleted == ["main-broker-1", "main-broker-0", "main-broker-2"]
     assert report.ok, report.summary()
     assert report.duplicates == 0, report.summary()
-    assert (lowest.size, lowest.looks > 10) == (MIN_ISR, True)
+    assert (lowest.size, lowest.polls > 10) == (MIN_ISR, True)
     reasons = [reason for _, reason in user.events("main")]
     assert sorted(item for item in reasons if item in {"Draining", "Rolling"}) == ["Draining", "Rolling", "Rolling"]
     print(f"three brokers in {time.monotonic() - began_s:.1f} s; {report.summary()}")  # noqa: T201
 
 
-def test_a_topic_that_cannot_spare_a_copy_holds_up_its_broker(place: Held, site: Site) -> None:
-    """The condition and an event name the partitions; the pod stays; the drain goes on when the topic is gone."""
+def test_a_topic_that_cannot_spare_a_replica_delays_the_drain_of_its_broker(place: Held, site: Site) -> None:
+    """The condition and an event name the partitions; the pod stays; the drain continues when the topic is deleted."""
     user, pods = site.user, site.pods
-    pods.replaces = False  # the broker itself need not stop for this
+    pods.replaces = False  # the broker itself need not stop
     place.create("single", partitions=3, replication_factor=1)
     before = list(pods.deleted)
     user.kubectl("cordon", pods.node_of(0))
@@ -197,13 +197,13 @@ def test_a_topic_that_cannot_spare_a_copy_holds_up_its_broker(place: Held, site:
 
 @pytest.mark.shows("F21")
 def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site: Site) -> None:
-    """Scaling in is refused while it holds replicas, and says which; then it goes by itself."""
+    """Scaling in is refused while the broker holds replicas, with their names; then it proceeds."""
     user, pods = site.user, site.pods
     pods.replaces = False
     for topic in place.topics() - {"held"}:
         place.admin.delete_topics([topic])[topic].result(PATIENCE_S)
     place.create("held", partitions=1, replication_factor=2)
-    wait_until(lambda: {"held"} == place.topics(), timeout_s=PATIENCE_S, what="the other topics are gone")
+    wait_until(lambda: {"held"} == place.topics(), timeout_s=PATIENCE_S, what="the removal of the other topics")
     user.apply(plan_text("onto-3", {("held", 0): [1, 3]}))
     user.wait_for("reassignments", "onto-3", "True", "Completed")
 
@@ -219,8 +219,8 @@ def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site:
     wait_until(lambda: pods.replicas() == 2, timeout_s=PATIENCE_S, what="what was done behind its back is undone")
 
 
-def test_a_missing_right_is_named_and_ends_the_operator(api: KubernetesApi, site: Site) -> None:
-    """Which verb on which resource."""
+def test_a_missing_permission_is_named_and_ends_the_operator(api: KubernetesApi, site: Site) -> None:
+    """Verb and resource are named."""
     api.kubectl("delete", "clusterrole", "steward-operator-pods", check=True)
     with lab_folder() as folder:
         options = ["--pods", "--drain", f"--namespace={site.user.namespace}"]
@@ -242,8 +242,8 @@ def test_a_missing_right_is_named_and_ends_the_operator(api: KubernetesApi, site
         assert right in log
 
 
-def test_an_operator_that_goes_with_its_namespace_lets_everything_go(api: KubernetesApi, site: Site) -> None:
-    """A deleted namespace is not wedged. Its pods go first, the operator's own among them; nobody empties it here."""
+def test_an_operator_that_is_deleted_with_its_namespace_releases_all_finalizers(api: KubernetesApi, site: Site) -> None:
+    """A deleted namespace does not hang. Its pods are deleted first, including the operator's; the test deletes nothing itself."""
     user = site.user
     user.apply(topic_text("kept", replication_factor=2))
     user.wait_until_ready("kept")

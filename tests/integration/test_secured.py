@@ -1,4 +1,4 @@
-"""A cluster where nobody speaks without TLS and SCRAM: brokers, our controller and clients, on every listener."""
+"""A cluster with TLS and SCRAM on every listener: brokers, controller and clients."""
 
 import asyncio
 import contextlib
@@ -52,7 +52,7 @@ LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 
 
 class Secured:
-    """The cluster, the controller, and where it listens."""
+    """The cluster, the controller, and its address."""
 
     def __init__(self, cluster: KafkaCluster, controller: StewardController, port: int, authority: Authority) -> None:
         self.cluster = cluster
@@ -61,7 +61,7 @@ class Secured:
         self.authority = authority
 
     def client(self, user: str, password: str, server: str | None = None) -> dict[str, str | int]:
-        """Settings of a client of the controller alone, or of another server."""
+        """Settings of a client that connects to the controller, or to another server."""
         return {
             "bootstrap.servers": server or self.address,
             "security.protocol": "SASL_SSL",
@@ -74,7 +74,7 @@ class Secured:
 
 
 def broker_settings(authority: Authority) -> dict[str, str]:
-    """Settings of brokers that speak SASL_SSL alone."""
+    """Settings of brokers with SASL_SSL only."""
     certificate, key = authority.sign("brokers", "/CN=broker")
     store = authority.folder / "broker-store.pem"
     store.write_text(key.read_text() + certificate.read_text())
@@ -97,7 +97,7 @@ def broker_settings(authority: Authority) -> dict[str, str]:
 
 
 def controller_options(authority: Authority, ports: dict[str, int]) -> list[str]:
-    """Options of a controller that speaks SASL_SSL alone, on both sides."""
+    """Options of a controller with SASL_SSL only, to clients and to brokers."""
     certificate, key = authority.sign("controller", "/CN=controller")
     password = authority.folder / "password"
     password.write_text(PASSWORDS["controller"])
@@ -125,7 +125,7 @@ def write_users(cluster: KafkaCluster) -> None:
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """Our controller first, then two brokers."""
+    """The controller first, then two brokers."""
     authority = Authority(tmp_path_factory.mktemp("authority"))
     ports = {INTERNAL: free_port(), CLIENT: free_port()}
     with contextlib.ExitStack() as stack:
@@ -145,8 +145,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield Secured(cluster, controller, ports[CLIENT], authority)
 
 
-def test_users_are_made_and_work_and_go_through_the_controller(secured: Secured) -> None:
-    """AlterUserScramCredentials, a topic, records there and back (relayed under our own login), and a leader's death."""
+def test_users_are_created_and_can_use_the_cluster_through_the_controller(secured: Secured) -> None:
+    """AlterUserScramCredentials, a topic, records produced and consumed (relayed under the controller's login), and a leader's failure."""
     admin = AdminClient(secured.client("controller", PASSWORDS["controller"]))
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 8192)
     made = admin.alter_user_scram_credentials([UserScramCredentialUpsertion("alice", info, b"hers")])
@@ -155,7 +155,7 @@ def test_users_are_made_and_work_and_go_through_the_controller(secured: Secured)
     assert [each.iterations for each in described.scram_credential_infos] == [8192]
 
     alice = secured.client("alice", "hers")
-    wait_until(lambda: is_let_in(alice), timeout_s=PATIENCE_S, what="alice is let in")
+    wait_until(lambda: can_connect(alice), timeout_s=PATIENCE_S, what="a connection of alice")
     admin_of_alice = AdminClient(alice)
     topic = NewTopic("secured", 2, 2)
     admin_of_alice.create_topics([topic])["secured"].result(PATIENCE_S)
@@ -175,26 +175,26 @@ def test_users_are_made_and_work_and_go_through_the_controller(secured: Secured)
 
     removed = admin.alter_user_scram_credentials([UserScramCredentialDeletion("alice", ScramMechanism.SCRAM_SHA_512)])
     removed["alice"].result(PATIENCE_S)
-    assert not is_let_in(alice)
+    assert not can_connect(alice)
 
 
-def test_nobody_else_is_let_in(secured: Secured) -> None:
-    """A wrong password, an unknown user, and no login at all; and no secret is in the controller's log."""
+def test_other_users_are_refused(secured: Secured) -> None:
+    """A wrong password, an unknown user, and no login at all; the controller's log contains no secret."""
     for user, password in (("controller", "guessed-secret"), ("nobody", "guessed-secret")):
-        assert not is_let_in(secured.client(user, password))
-    assert not is_let_in({"bootstrap.servers": secured.address, "log_level": 0})
-    assert not is_let_in(
+        assert not can_connect(secured.client(user, password))
+    assert not can_connect({"bootstrap.servers": secured.address, "log_level": 0})
+    assert not can_connect(
         {**secured.client("controller", PASSWORDS["controller"]), "security.protocol": "SASL_PLAINTEXT"}
     )
-    assert is_let_in(secured.client("controller", PASSWORDS["controller"]))
+    assert can_connect(secured.client("controller", PASSWORDS["controller"]))
 
     log = secured.controller.process.log_text()
     assert "Authentication failed" in log
     assert [secret for secret in ("guessed-secret", *PASSWORDS.values()) if secret in log] == []
 
 
-async def test_the_operator_comes_in_and_has_leaders_elected(secured: Secured) -> None:
-    """Our operator's client on our controller alone, by TLS and SCRAM: who is there, how it is, ElectLeaders, a wrong password."""
+async def test_the_operator_connects_and_elects_leaders(secured: Secured) -> None:
+    """The operator's client with only the controller as its address, by TLS and SCRAM: nodes, health, ElectLeaders, a wrong password."""
     ca = secured.authority.certificate.read_text(encoding="ascii")
     login = Login(MECHANISM, "controller", PASSWORDS["controller"])
     operator = KafkaAdmin([secured.address], Metrics(), Security(tls=True, ca=ca, login=login))
@@ -225,8 +225,8 @@ async def test_the_operator_comes_in_and_has_leaders_elected(secured: Secured) -
     await stranger.close()
 
 
-def test_its_topics_are_imported_by_the_file_of_kafkas_own_tools(secured: Secured, tmp_path: Path) -> None:
-    """`steward import --command-config`: the same file as kafka-topics takes; a wrong password is told, and not shown."""
+def test_topics_are_imported_with_the_file_of_kafkas_own_tools(secured: Secured, tmp_path: Path) -> None:
+    """`steward import --command-config`: the same file as for kafka-topics; a wrong password is reported, and not printed."""
     topic = NewTopic("to-import", 2, 2, config={"retention.ms": "12345"})
     admin = AdminClient(secured.client("controller", PASSWORDS["controller"]))
     admin.create_topics([topic])["to-import"].result(PATIENCE_S)
@@ -272,7 +272,7 @@ def run_import(secured: Secured, folder: Path, password: str) -> subprocess.Comp
     )
 
 
-def is_let_in(settings: dict[str, str | int]) -> bool:
+def can_connect(settings: dict[str, str | int]) -> bool:
     """Whether a client with these settings gets an answer."""
     try:
         AdminClient(settings).list_topics(timeout=3)
@@ -282,13 +282,13 @@ def is_let_in(settings: dict[str, str | int]) -> bool:
 
 
 def leaders(cluster: KafkaCluster, topic: str) -> set[int]:
-    """Who leads the topic's partitions."""
+    """Leaders of the topic's partitions."""
     states = [cluster.partition_state(topic, partition) for partition in cluster.assignment(topic)]
     return {-1 if state is None else state["leader"] for state in states}
 
 
 def send_and_read(settings: dict[str, str | int], topic: str, word: str) -> None:
-    """Send records in a group's sight, and read them all."""
+    """Produce records, and read them all in a group."""
     expected = {f"{word}-{number}".encode() for number in range(20)}
     producer = Producer({**settings, "acks": "all"})
     for value in expected:

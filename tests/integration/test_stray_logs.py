@@ -1,4 +1,4 @@
-"""Logs that brokers keep although nothing assigns them: real brokers, real ZooKeeper, a native controller in between."""
+"""Stray logs on brokers: real brokers, real ZooKeeper, a native controller in between."""
 
 import json
 import subprocess
@@ -20,12 +20,12 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 REFUSED = "steward_controller_refused_replicas"
 BLOCKED = "kafka_controller_kafkacontroller_topicsineligibletodeletecount"
 SURVEY_S = 180.0
-"""A generous bound for two lists of each broker's logs, 30 s apart."""
+"""A generous limit for two lists of each broker's logs, 30 s apart."""
 
 
 @pytest.fixture(autouse=True)
 def broker_2_is_back(held: Held) -> Iterator[None]:
-    """Leave every broker running, whatever becomes of a test."""
+    """Leave every broker running, whatever the result of a test."""
     held.wait_until_held()
     yield
     if not held.cluster.broker(2).registered:
@@ -36,17 +36,17 @@ def broker_2_is_back(held: Held) -> Iterator[None]:
 
 
 def logs_of(held: Held, broker: int, topic: str) -> list[str]:
-    """Name the folders of a topic's logs on a broker; a deleted one is renamed at once."""
+    """List the folders of a topic's logs on a broker; a deleted log is renamed at once."""
     return sorted(found.name for found in held.cluster.broker(broker).data_folder.glob(f"{topic}-?"))
 
 
 def leave_log_on_2(held: Held, topic: str) -> None:
-    """Move a partition from 1 and 2 to 1 and 3 while 2 is down, and ask to delete its topic."""
+    """Move a partition from 1 and 2 to 1 and 3 while 2 is down, and request the deletion of its topic."""
     create_on(held, topic, [1, 2])
     held.cluster.broker(2).kill()
     held.cluster.broker(2).wait_until_deregistered()
     wait_until(
-        lambda: has_asked_for(held, {TopicPartition(topic, 0): [1, 3]}), timeout_s=PATIENCE_S, what="a controller"
+        lambda: is_move_requested(held, {TopicPartition(topic, 0): [1, 3]}), timeout_s=PATIENCE_S, what="a controller"
     )
     wait_until(lambda: held.cluster.assignment(topic) == {0: [1, 3]}, timeout_s=PATIENCE_S, what="the move")
     held.admin.delete_topics([topic], operation_timeout=1)
@@ -54,8 +54,8 @@ def leave_log_on_2(held: Held, topic: str) -> None:
     assert topic in held.topics()
 
 
-def has_asked_for(held: Held, moves: dict[TopicPartition, list[int]]) -> bool:
-    """Ask for moves; False: the client was still told of the broker that is down, and has to begin again."""
+def is_move_requested(held: Held, moves: dict[TopicPartition, list[int]]) -> bool:
+    """Request moves; False if the client used the broker that is down, and has to retry."""
     try:
         admin = KafkaAdminClient(bootstrap_servers=held.cluster.broker(1).address())
     except KafkaError:
@@ -70,7 +70,7 @@ def has_asked_for(held: Held, moves: dict[TopicPartition, list[int]]) -> bool:
 
 
 def unregister(held: Held, broker: int) -> None:
-    """Run the command of an operator, who knows any broker."""
+    """Run the unregister command, with the address of any broker."""
     command = ["-m", "steward", "controller", "unregister-broker", str(broker)]
     bootstrap = ["--bootstrap-server", held.cluster.broker(1).address()]
     done = subprocess.run(
@@ -79,13 +79,13 @@ def unregister(held: Held, broker: int) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def wait_until_gone(held: Held, topic: str) -> None:
-    """Wait until a topic is no more."""
-    wait_until(lambda: topic not in held.topics(), timeout_s=PATIENCE_S, what=f"{topic} gone")
+def wait_until_removed(held: Held, topic: str) -> None:
+    """Wait until a topic is removed."""
+    wait_until(lambda: topic not in held.topics(), timeout_s=PATIENCE_S, what=f"{topic} removed")
 
 
 def assert_produces(held: Held, topic: str) -> None:
-    """A producer with acks=all gets on."""
+    """Assert that a producer with acks=all succeeds."""
     with Traffic(held.cluster.bootstrap(), topic) as traffic:
         traffic.wait_for_acks(100)
         report = traffic.stop()
@@ -103,12 +103,12 @@ def wait_until_isr(held: Held, topic: str, isr: Sequence[int], *, timeout_s: flo
 
 
 @pytest.mark.shows("C10")
-def test_a_new_topic_does_not_meet_the_log_of_the_one_before(held: Held) -> None:
-    """C10. The deletion waits for the broker that a partition left while it was down; then the name is free for good."""
+def test_a_new_topic_does_not_find_the_log_of_its_predecessor(held: Held) -> None:
+    """C10. The deletion waits for the broker that a partition left while it was down; afterwards the name is free."""
     leave_log_on_2(held, "strayed")
 
     held.cluster.broker(2).restart()
-    wait_until_gone(held, "strayed")
+    wait_until_removed(held, "strayed")
     assert logs_of(held, 2, "strayed") == []
 
     create_on(held, "strayed", [2, 3])
@@ -116,27 +116,27 @@ def test_a_new_topic_does_not_meet_the_log_of_the_one_before(held: Held) -> None
     assert_produces(held, "strayed")
 
 
-def test_a_log_of_a_topic_that_is_known_as_deleted_is_replaced(held: Held) -> None:
-    """ReplicaManager: INCONSISTENT_TOPIC_ID. The broker was given up, returns all the same, and gets a replica of the new topic."""
+def test_a_log_of_a_deleted_topic_is_replaced(held: Held) -> None:
+    """ReplicaManager: INCONSISTENT_TOPIC_ID. The broker was unregistered, returns nevertheless, and gets a replica of the new topic."""
     leave_log_on_2(held, "replaced")
     unregister(held, 2)
-    wait_until_gone(held, "replaced")
+    wait_until_removed(held, "replaced")
     held.cluster.broker(2).restart()
     held.wait_until_known()
 
     create_on(held, "replaced", [2, 3])
 
-    # Acknowledged by all in sync: either broker 2 has the new log, or it is out of the ISR until it has.
+    # Acknowledged by all in-sync replicas: either broker 2 has the new log, or it is out of the ISR until it has.
     assert_produces(held, "replaced")
     wait_until_isr(held, "replaced", [2, 3])
     wait_until(lambda: held.controller.metric(REFUSED) == 0, timeout_s=PATIENCE_S, what="no refused replica")
 
 
 def test_a_partition_that_a_broker_refuses_is_led_by_another_replica(held: Held) -> None:
-    """INCONSISTENT_TOPIC_ID, KIP-112. A controller that knows nothing of the old log keeps it; clients are served by the other replica."""
+    """INCONSISTENT_TOPIC_ID, KIP-112. A controller without a record of the old log keeps the log; the other replica serves clients."""
     leave_log_on_2(held, "refused")
     unregister(held, 2)
-    wait_until_gone(held, "refused")
+    wait_until_removed(held, "refused")
     held.controller.kill()
     held.controller.start()
     held.wait_until_held()
@@ -155,18 +155,18 @@ def test_a_partition_that_a_broker_refuses_is_led_by_another_replica(held: Held)
     assert_produces(held, "refused")
     assert logs_of(held, 2, "refused") == ["refused-0"]
 
-    # A deletion takes the old log with it, so that the name is free for good.
+    # A deletion deletes the old log as well, so that the name is free.
     held.admin.delete_topics(["refused"])["refused"].result(PATIENCE_S)
-    wait_until_gone(held, "refused")
+    wait_until_removed(held, "refused")
     create_on(held, "refused", [2, 3])
     assert_produces(held, "refused")
 
 
 @pytest.mark.shows("C2")
-def test_what_a_relieved_native_controller_left_undone_is_done(held: Held) -> None:
+def test_unfinished_work_of_a_relieved_native_controller_is_completed(held: Held) -> None:
     """C2. ADR 3: it wrote an assignment, and was relieved before it shrank the ISR and deleted the log outside it.
 
-    These are steps U1 and U3 of KafkaController.updateCurrentReassignment, which a changed or cancelled move takes.
+    These are steps U1 and U3 of KafkaController.updateCurrentReassignment, for a changed or cancelled move.
     """
     create_on(held, "half-done", [3, 1, 2], [1, 2, 3])
     create_on(held, "untouched", [3, 1])
@@ -190,7 +190,9 @@ def test_what_a_relieved_native_controller_left_undone_is_done(held: Held) -> No
         )
     assert held.state("half-done", 0)["leader"] in {1, 2}
     wait_until(
-        lambda: logs_of(held, 3, "half-done") == [], timeout_s=SURVEY_S, what="the logs outside the assignment gone"
+        lambda: logs_of(held, 3, "half-done") == [],
+        timeout_s=SURVEY_S,
+        what="the deletion of the logs outside the assignment",
     )
     assert logs_of(held, 3, "untouched") == ["untouched-0"]
     assert [logs_of(held, broker, "half-done") for broker in (1, 2)] == [["half-done-0", "half-done-1"]] * 2

@@ -1,4 +1,4 @@
-"""Our controller dies and comes back; brokers stand in. Strange things are found in /controller."""
+"""The controller fails and comes back; brokers take over in between. Also: foreign data in /controller."""
 
 import json
 
@@ -21,8 +21,8 @@ def epoch(held: Held) -> int:
 
 
 @pytest.mark.shows("C6")
-def test_a_broker_stands_in_for_a_killed_controller_and_is_relieved_in_one_step(held: Held) -> None:
-    """C5, C6: kill -9 of our process under load; a native broker takes over; ours comes back under exactly the next epoch."""
+def test_a_broker_takes_over_from_a_killed_controller_and_is_relieved_in_one_step(held: Held) -> None:
+    """C5, C6: kill -9 of the process under load; a native broker takes over; Steward comes back under exactly the next epoch."""
     held.wait_until_held()
     held.create("relieved")
     first = epoch(held)
@@ -47,7 +47,7 @@ def test_a_broker_stands_in_for_a_killed_controller_and_is_relieved_in_one_step(
 
 
 def assert_relieved_in_one_step(held: Held) -> None:
-    """One transaction takes the broker's znode away, makes ours and raises the epoch by one; nobody comes between."""
+    """Assert that one transaction deletes the broker's znode, creates Steward's and raises the epoch by one, with no write in between."""
     place, count = f"{CHROOT}/controller", f"{CHROOT}/controller_epoch"
     history = read_history(held.cluster.zookeeper.process.folder / "zookeeper-data")
     writes = [write for write in history if write.path in {place, count}]
@@ -66,8 +66,8 @@ def _holder(data: bytes | None) -> int | None:
 
 
 @pytest.mark.shows("C5")
-def test_a_thawed_controller_does_nothing_more_under_its_old_epoch(held: Held) -> None:
-    """C5: SIGSTOP past the session, a broker takes over, SIGCONT: ours notices, and takes the place back under a new epoch."""
+def test_a_continued_controller_writes_nothing_under_its_old_epoch(held: Held) -> None:
+    """C5: SIGSTOP past the session, a broker takes over, SIGCONT: the process detects it, and takes over under a new epoch."""
     held.wait_until_held()
     held.create("thawed", partitions=1)
     first = epoch(held)
@@ -91,17 +91,17 @@ def test_a_thawed_controller_does_nothing_more_under_its_old_epoch(held: Held) -
 @pytest.mark.parametrize(
     "strange",
     [b"garbage", b'{"version":1,"brokerid":-1,"timestamp":"0"}', b'{"version":1,"brokerid":77}'],
-    ids=["garbage", "nobody", "an older version"],
+    ids=["garbage", "no broker", "an older version"],
 )
-def test_a_strange_controller_znode_stops_nobody_once_it_is_gone(held: Held, strange: bytes) -> None:
-    """KafkaController.elect: such a znode is waited for, not trusted and not trampled; the process lives on."""
+def test_a_foreign_controller_znode_is_waited_for(held: Held, strange: bytes) -> None:
+    """KafkaController.elect: such a znode is neither trusted nor overwritten; the process goes on once it is deleted."""
     held.wait_until_held()
     client = held.cluster.zookeeper.client
     transaction = client.transaction()
     transaction.delete(f"{CHROOT}/controller")
     transaction.create(f"{CHROOT}/controller", strange)
     transaction.commit()
-    wait_until(lambda: held.controller.metric(ACTIVE) == 0, timeout_s=PATIENCE_S, what="our controller standing by")
+    wait_until(lambda: held.controller.metric(ACTIVE) == 0, timeout_s=PATIENCE_S, what="Steward as a standby")
     assert strange == held.cluster.zookeeper.read(f"{CHROOT}/controller")
     client.delete(f"{CHROOT}/controller")
     held.wait_until_held()
@@ -109,8 +109,8 @@ def test_a_strange_controller_znode_stops_nobody_once_it_is_gone(held: Held, str
     held.create(f"after-{strange[:1].hex()}-{len(strange)}", partitions=1)
 
 
-def test_a_restart_of_zookeeper_costs_nothing_but_time(held: Held) -> None:
-    """A connection that breaks leaves writes done or not done: the controller reads again, and brokers and clients go on."""
+def test_a_restart_of_zookeeper_loses_nothing(held: Held) -> None:
+    """A broken connection leaves writes done or not done: the controller reads again, and brokers and clients go on."""
     held.wait_until_held()
     held.create("weathered", min_insync_replicas="2")
 

@@ -1,4 +1,4 @@
-"""Topics that tools or brokers below 2.8 wrote get an id, and real brokers of 3.9 take it up (KIP-516)."""
+"""Topics written by tools or brokers below 2.8 get an id, which real brokers of 3.9 adopt (KIP-516)."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
 OLD = {"version": 2, "partitions": {"0": [1, 2], "1": [2, 1]}, "adding_replicas": {}, "removing_replicas": {}}
-"""As Kafka 2.7 writes a topic: without an id."""
+"""A topic as Kafka 2.7 writes it: without an id."""
 
 
 @pytest.fixture(scope="module")
@@ -56,26 +56,28 @@ def has_ids(held: Held, topic: str) -> bool:
 
 
 def test_a_topic_that_an_old_tool_creates_gets_an_id_that_brokers_write_to_disk(two: Held) -> None:
-    """KafkaController.processTopicChange with usesTopicId: znode, partition.metadata and clients' Metadata accord."""
+    """KafkaController.processTopicChange with usesTopicId: znode, partition.metadata and clients' Metadata agree."""
     write_as_kafka_2_7(two, "by-an-old-tool")
 
     wait_until(lambda: has_ids(two, "by-an-old-tool"), timeout_s=PATIENCE_S, what="an id in ZooKeeper and on disk")
 
     two.cluster.wait_until_in_sync("by-an-old-tool")
     described = two.admin.describe_topics(TopicCollection(["by-an-old-tool"]))["by-an-old-tool"].result(PATIENCE_S)
-    # This client shows ids in the other alphabet of base64.
+    # This client prints ids in the other base64 alphabet.
     assert id_in_zookeeper(two, "by-an-old-tool") == UUID(bytes=base64.b64decode(f"{described.topic_id}=="))
 
 
 def test_topics_without_an_id_get_one_at_a_take_over(two: Held) -> None:
-    """KafkaController.initializeControllerContext: the topic appeared, without an id, while no controller was active."""
+    """KafkaController.initializeControllerContext: the topic was created, without an id, while no controller was active."""
     two.cluster.broker(1).stop()
     two.cluster.broker(2).stop()
     two.controller.stop()
-    write_as_kafka_2_7(two, "while-nobody-ruled")
+    write_as_kafka_2_7(two, "without-a-controller")
     two.controller.start()
     two.cluster.start_brokers()
 
-    wait_until(lambda: has_ids(two, "while-nobody-ruled"), timeout_s=PATIENCE_S, what="an id in ZooKeeper and on disk")
+    wait_until(
+        lambda: has_ids(two, "without-a-controller"), timeout_s=PATIENCE_S, what="an id in ZooKeeper and on disk"
+    )
 
-    two.cluster.wait_until_in_sync("while-nobody-ruled")
+    two.cluster.wait_until_in_sync("without-a-controller")

@@ -14,12 +14,12 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
-def test_the_cache_lies_under_the_users_cache_folder(tmp_path: Path) -> None:
+def test_the_cache_is_in_the_users_cache_folder(tmp_path: Path) -> None:
     """XDG base directories: XDG_CACHE_HOME first."""
     assert cache_folder() == tmp_path / "kafka-steward"
 
 
-def test_an_entry_is_built_at_its_first_use_alone() -> None:
+def test_an_entry_is_built_at_its_first_use_only() -> None:
     """A second call returns what the first one built."""
     built: list[Path] = []
 

@@ -32,7 +32,7 @@ def state(session: int, leader: int, isr: Sequence[int], leader_epoch: int = 0, 
     return Write(1, session, STATE, json.dumps(document).encode())
 
 
-def gone(session: int, path: str) -> Write:
+def deletion(session: int, path: str) -> Write:
     """A deleted znode."""
     return Write(1, session, path, None)
 
@@ -42,19 +42,19 @@ MOVING = [*MADE, topic(FIRST, [4, 1, 2, 3], [4], [3]), state(FIRST, 1, [1, 2, 3]
 
 
 def violations(writes: Sequence[Write]) -> list[str]:
-    """The violations, without their places."""
+    """The violations, without their positions."""
     judge = Judge()
     judge.judge(writes)
     return [violation.split(" (zxid")[0] for violation in judge.violations]
 
 
-def test_what_two_controllers_do_one_after_the_other_is_right() -> None:
-    """An election, a move to its end, a leader's own change of its ISR, a deletion; the second goes on where the first ended."""
+def test_the_valid_history_of_two_controllers_has_no_violation() -> None:
+    """An election, a move to its end, a leader's change of its ISR, a deletion; the second controller continues the work of the first."""
     registered = Write(1, BROKER, "/brokers/ids/1", b"{}", is_new=True)
     ended = [state(FIRST, 1, [4, 1, 2], 2), topic(FIRST, [4, 1, 2])]
     second = [epoch(SECOND, 2), state(SECOND, 4, [4, 2], 3, 2), registered, state(SECOND, 1, [1], 4, 2)]
     own = [state(BROKER, 1, [1, 2], 4, 2)]
-    deleted = [gone(SECOND, STATE), gone(SECOND, TOPIC), gone(SECOND, "/admin/delete_topics/t")]
+    deleted = [deletion(SECOND, STATE), deletion(SECOND, TOPIC), deletion(SECOND, "/admin/delete_topics/t")]
 
     created = [topic(BROKER, [3])._replace(is_new=True)]
 
@@ -72,28 +72,28 @@ def test_what_two_controllers_do_one_after_the_other_is_right() -> None:
         ([state(FIRST, 2, [2])], "C4: the leader went from 1 to 2 under epoch 0"),
         ([epoch(SECOND, 1)], "C5: the controller epoch went from 1 to 1"),
         ([state(FIRST, 1, [1], 1, 0)], "C5: written under controller epoch 0, while it is 1"),
-        ([epoch(SECOND, 2), gone(FIRST, STATE)], "C6: written by session 0xa, while epoch 2 is of 0xb"),
+        ([epoch(SECOND, 2), deletion(FIRST, STATE)], "C6: written by session 0xa, while epoch 2 is of 0xb"),
         ([epoch(SECOND, 2), topic(FIRST, [1, 2, 3, 4])], "C6: written by session 0xa, while epoch 2 is of 0xb"),
         (
-            [epoch(SECOND, 2), gone(FIRST, TOPIC), topic(FIRST, [1, 2, 3])._replace(is_new=True)],
+            [epoch(SECOND, 2), deletion(FIRST, TOPIC), topic(FIRST, [1, 2, 3])._replace(is_new=True)],
             "C6: written by session 0xa, while epoch 2 is of 0xb",
         ),
         ([topic(FIRST, [1, 2])], "C2: the ISR [1, 2, 3] is not of the assignment [1, 2] of partition 0"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_invariant(writes: Sequence[Write], expected: str) -> None:
+def test_each_violation_is_reported_with_its_invariant(writes: Sequence[Write], expected: str) -> None:
     """C1 to C6, each broken once."""
     assert set(violations([*MADE, *writes])) == {expected}
 
 
-def test_a_move_that_ends_elsewhere_is_told() -> None:
+def test_a_move_with_another_result_is_reported() -> None:
     """C9: exactly at its target, or back."""
     (found,) = violations([*MOVING, topic(FIRST, [4, 1, 2, 3])])
 
     assert found.startswith("C9: the move of partition 0 ended at [4, 1, 2, 3], having been ")
 
 
-def test_another_chroot_is_none_of_its_business() -> None:
+def test_another_chroot_is_ignored() -> None:
     """Tests share a server."""
     judge = Judge("/here")
     judge.judge([state(FIRST, 1, [2, 3], 1)])

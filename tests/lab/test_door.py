@@ -31,15 +31,15 @@ def door(broker: FakeBroker) -> Door:
     return door
 
 
-async def come_to(door: Door, who: str = f"{OUR_CLIENT_ID}-1000") -> Connection:
+async def connect_to(door: Door, who: str = f"{OUR_CLIENT_ID}-1000") -> Connection:
     """Connect."""
     return await Connection.open("127.0.0.1", door.port, client_id=who)
 
 
-async def test_requests_of_a_controller_are_noted_with_their_answers(broker: FakeBroker, door: Door) -> None:
+async def test_requests_of_a_controller_are_recorded_with_their_answers(broker: FakeBroker, door: Door) -> None:
     """In their order; requests that all clients send are not recorded."""
     broker.react = refuse_once(ErrorCode.STALE_BROKER_EPOCH)
-    connection = await come_to(door)
+    connection = await connect_to(door)
     for broker_epoch in (7, 8):
         await connection.call(ApiKey.UPDATE_METADATA, {**METADATA, "broker_epoch": broker_epoch})
     await connection.close()
@@ -50,10 +50,10 @@ async def test_requests_of_a_controller_are_noted_with_their_answers(broker: Fak
     door.close()
 
 
-async def test_what_our_controller_sends_waits_while_the_door_is_held(broker: FakeBroker, door: Door) -> None:
+async def test_requests_of_the_controller_wait_while_the_door_is_held(broker: FakeBroker, door: Door) -> None:
     """None is lost, and requests of other clients pass."""
     door.hold()
-    connection, other = await come_to(door), await come_to(door, "somebody else")
+    connection, other = await connect_to(door), await connect_to(door, "somebody else")
     ours = asyncio.create_task(connection.call(ApiKey.UPDATE_METADATA, METADATA))
     await asyncio.to_thread(door.wait_until_held)
     await other.call(ApiKey.UPDATE_METADATA, METADATA)
@@ -67,18 +67,18 @@ async def test_what_our_controller_sends_waits_while_the_door_is_held(broker: Fa
     door.close()
 
 
-async def test_nobody_is_in(broker: FakeBroker, door: Door) -> None:
+async def test_a_stopped_broker_is_unreachable(broker: FakeBroker, door: Door) -> None:
     """A broker that does not run cannot be reached through its door."""
     await broker.close()
     with pytest.raises(ConnectionFailed):
-        await (await come_to(door)).call(ApiKey.UPDATE_METADATA, METADATA)
+        await (await connect_to(door)).call(ApiKey.UPDATE_METADATA, METADATA)
     assert door.seen == []
     door.close()
 
 
-async def test_a_closed_door_is_shut(broker: FakeBroker, door: Door) -> None:
-    """Its port is released, so no process may listen there; a second close does nothing."""
-    connection = await come_to(door)
+async def test_a_closed_door_releases_its_port(broker: FakeBroker, door: Door) -> None:
+    """No process may listen on it; a second close does nothing."""
+    connection = await connect_to(door)
     await connection.call(ApiKey.UPDATE_METADATA, METADATA)
     await connection.close()
     door.close()

@@ -14,10 +14,10 @@ from lab.waiting import wait_until
 ENDED = "ZX"
 
 HEAR_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-"""As in a terminal: what a shell starts in the background has Ctrl-C ignored, and so have its children."""
+"""As in a terminal: processes that a shell starts in the background ignore Ctrl-C, and so do their children."""
 
 
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     """Whether a process has ended; a zombie counts as ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -27,7 +27,7 @@ def gone(pid: int) -> bool:
 
 
 def run_until_it_names_its_processes(program: str) -> tuple[subprocess.Popen[str], list[int]]:
-    """Start a lab in a process of its own; it prints the ids of what it started."""
+    """Start a lab in another process; it prints the ids of the processes that it started."""
     command = [sys.executable, "-c", HEAR_CTRL_C + program]
     owner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
@@ -35,13 +35,13 @@ def run_until_it_names_its_processes(program: str) -> tuple[subprocess.Popen[str
 
 
 def assert_ends_with(owner: subprocess.Popen[str], number: signal.Signals, pids: list[int]) -> None:
-    """Send the owner a signal and wait until it and all that it started are gone."""
+    """Send the owner a signal and wait until it and all processes that it started have ended."""
     assert pids
-    assert not any(gone(pid) for pid in pids)
+    assert not any(has_ended(pid) for pid in pids)
     owner.send_signal(number)
     owner.communicate()
     for pid in pids:
-        wait_until(lambda pid=pid: gone(pid), timeout_s=30, what=f"process {pid} gone")
+        wait_until(lambda pid=pid: has_ended(pid), timeout_s=30, what=f"the end of process {pid}")
 
 
 SLEEPERS = """
@@ -68,7 +68,7 @@ def test_children_end_with_their_owner(number: signal.Signals) -> None:
     assert_ends_with(owner, number, pids)
 
 
-def test_a_child_does_not_start_when_its_owner_is_gone_already() -> None:
+def test_a_child_does_not_start_when_its_owner_has_ended() -> None:
     """The owner may die between the fork and the child's request to die with it."""
     reading, report = os.pipe()
     command = wrapped([sys.executable, "-c", "print('ran')"], os.getpid() + 1, report)
@@ -95,4 +95,4 @@ two.wait_until_ready(lambda: False)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
     assert "two ended with exit code 1 before it was ready" in done.stderr
-    wait_until(lambda: gone(int(done.stdout)), timeout_s=30, what="the first process gone")
+    wait_until(lambda: has_ended(int(done.stdout)), timeout_s=30, what="the end of the first process")

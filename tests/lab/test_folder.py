@@ -16,7 +16,7 @@ def _own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delenv("KAFKA_STEWARD_KEEP", raising=False)
 
 
-def test_a_folder_ends_with_its_block_also_after_an_exception(tmp_path: Path) -> None:
+def test_a_folder_is_deleted_with_its_block_also_after_an_exception(tmp_path: Path) -> None:
     """Everything that the lab starts ends with it, also after a failed test."""
 
     def fail() -> None:
@@ -38,7 +38,7 @@ def test_a_given_folder_stays(tmp_path: Path) -> None:
     assert (tmp_path / "given" / "log").read_text() == "x"
 
 
-def test_the_folder_of_a_killed_process_is_swept_and_that_of_a_living_one_stays(tmp_path: Path) -> None:
+def test_the_folder_of_a_killed_process_is_deleted_and_that_of_a_running_one_stays(tmp_path: Path) -> None:
     """A killed process cannot clean up; the next lab does."""
     program = "import os, lab.folder; print(lab.folder.LabFolder().path, flush=True); os.kill(os.getpid(), 9)"
     dead = Path(
@@ -56,7 +56,7 @@ def test_the_folder_of_a_killed_process_is_swept_and_that_of_a_living_one_stays(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folders_are_kept_for_a_look_when_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_are_kept_when_the_environment_demands_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """KAFKA_STEWARD_KEEP=1."""
     monkeypatch.setenv("KAFKA_STEWARD_KEEP", "1")
     with lab_folder() as folder:

@@ -50,10 +50,10 @@ def test_the_versions_are_those_of_the_module_file() -> None:
 def test_a_go_that_cannot_update_itself_fetches_a_newer_one_as_a_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Debian 12 ships Go 1.19, from before a module could name the Go that it needs."""
+    """Debian 12 has Go 1.19, which cannot read the required Go version from a module."""
     toolchain = tmp_path / "toolchain"
     newer = fake_go(toolchain / "bin", TOOLCHAIN_VERSION)
-    (toolchain / "bin" / "go").chmod(0o444)  # as it comes out of a module
+    (toolchain / "bin" / "go").chmod(0o444)  # as extracted from a module
     (toolchain / "pkg" / "tool").mkdir(parents=True)
     log = fake_go(tmp_path / "bin", "1.19.8", toolchain=toolchain)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
@@ -64,7 +64,7 @@ def test_a_go_that_cannot_update_itself_fetches_a_newer_one_as_a_module(
     assert len(PROGRAMS) == newer.read_text().count(" build ")
 
 
-def test_a_failed_build_shows_what_go_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_build_shows_the_output_of_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No network, a full disk: Go's output has the reason."""
     fake_go(tmp_path / "bin", "1.24.1", build="echo no space left on device >&2; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")

@@ -1,4 +1,4 @@
-"""The proxy of an API server, and the operator's client under its faults; the server here is a few lines."""
+"""The proxy of an API server, and the operator's client under its faults; the server is a fake."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def passing(certificate: Path) -> AsyncIterator[tuple[Server, KubernetesPr
     await runner.cleanup()
 
 
-async def test_nothing_is_spoilt_without_a_rule(passing: tuple[Server, KubernetesProxy, KubeClient]) -> None:
+async def test_nothing_is_changed_without_a_rule(passing: tuple[Server, KubernetesProxy, KubeClient]) -> None:
     """It adds and removes nothing."""
     server, proxy, kube = passing
 
@@ -104,7 +104,7 @@ async def test_nothing_is_spoilt_without_a_rule(passing: tuple[Server, Kubernete
         (Spoil.UNAVAILABLE, UnavailableError, 0),
     ],
 )
-async def test_each_fault_is_what_it_says(
+async def test_each_fault_has_its_effect(
     passing: tuple[Server, KubernetesProxy, KubeClient], spoil: Spoil, error: type[KubeError] | None, effects: int
 ) -> None:
     """Before or after the effect, once or twice; and with the errors of the operator's port."""
@@ -121,7 +121,7 @@ async def test_each_fault_is_what_it_says(
     assert proxy.spoilt == {spoil: 1}
 
 
-async def test_a_server_that_asks_for_patience_is_asked_again_when_it_said(
+async def test_a_retry_after_header_is_respected(
     passing: tuple[Server, KubernetesProxy, KubeClient],
 ) -> None:
     """429 with Retry-After: 1."""
@@ -145,7 +145,7 @@ async def test_a_server_that_asks_for_patience_is_asked_again_when_it_said(
         (OnWatch.GONE, ["a", "ERROR"]),
     ],
 )
-async def test_a_watch_loses_doubles_or_ends(
+async def test_a_watch_loses_or_repeats_events_or_ends(
     passing: tuple[Server, KubernetesProxy, KubeClient], what: OnWatch | None, seen: list[str]
 ) -> None:
     """At the second event."""

@@ -34,7 +34,9 @@ def bare_machine(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp
     return pytester
 
 
-def test_without_the_tools_the_rest_runs_and_the_end_names_what_installs_them(bare_machine: pytest.Pytester) -> None:
+def test_without_the_tools_the_rest_runs_and_the_report_names_the_installing_command(
+    bare_machine: pytest.Pytester,
+) -> None:
     """`make test` runs what it can and ends with the list of what it left out and the command that installs it."""
     result = bare_machine.runpytest_inprocess()
 
@@ -60,7 +62,7 @@ def test_with_ci_anything_left_out_is_a_failure(bare_machine: pytest.Pytester, m
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_what_nobody_asked_for_is_not_left_out(bare_machine: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unselected_tests_are_not_left_out(bare_machine: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run of only pure tests needs no tool, and prepares none."""
     monkeypatch.setenv("CI", "true")
     result = bare_machine.runpytest_inprocess("-k", "pure")

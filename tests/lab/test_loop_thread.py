@@ -1,4 +1,4 @@
-"""An event loop in a thread: it runs what it gets, and its end leaves no task for the garbage collector."""
+"""An event loop in a thread: it runs coroutines, and leaves no task for the garbage collector at its end."""
 
 import asyncio
 
@@ -7,18 +7,18 @@ import pytest
 from lab.loop_thread import LoopThread
 
 
-def test_a_task_that_waits_for_ever_is_ended_with_the_loop() -> None:
+def test_a_task_that_waits_forever_ends_with_the_loop() -> None:
     """CPython issue 106905: a pending coroutine that is collected later may end another test's report."""
     thread, ended = LoopThread("beside-a-test"), []
 
-    async def for_ever() -> None:
+    async def wait_forever() -> None:
         try:
             await asyncio.Event().wait()
         finally:
             ended.append("cancelled")
 
     async def begin() -> None:
-        begun.append(asyncio.create_task(for_ever()))
+        begun.append(asyncio.create_task(wait_forever()))
         await asyncio.sleep(0)
 
     begun: list[asyncio.Task[None]] = []
@@ -38,7 +38,7 @@ def test_a_loop_with_nothing_to_do_ends_as_well() -> None:
     assert thread.ended
 
 
-def test_what_a_coroutine_raises_reaches_the_test() -> None:
+def test_an_error_of_a_coroutine_reaches_the_test() -> None:
     """The caller sees the error itself, and the loop goes on."""
     thread = LoopThread("beside-a-test")
 

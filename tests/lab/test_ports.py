@@ -7,7 +7,7 @@ import sys
 from lab.ports import HIGHEST_PORT, LOWEST_PORT, free_port, release_port
 
 
-def test_ports_are_different_and_below_the_range_that_the_kernel_hands_out() -> None:
+def test_ports_are_different_and_below_the_kernels_ephemeral_range() -> None:
     """The kernel could use such a port for an outgoing connection before its process binds it."""
     ports = [free_port() for _ in range(50)]
 
@@ -18,7 +18,7 @@ def test_ports_are_different_and_below_the_range_that_the_kernel_hands_out() -> 
 
 
 def test_a_reserved_port_is_not_handed_out_to_another_process() -> None:
-    """Parallel runs share the machine: here the other one has no other port to choose from."""
+    """Parallel runs share the machine: here the other process can choose no other port."""
     port = free_port()
     program = f"""
 import lab.ports
@@ -34,7 +34,7 @@ except lab.ports.LabError as error:
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == f"{port}\n"
 
 
-def test_a_port_on_which_somebody_listens_is_not_handed_out(monkeypatch) -> None:
+def test_a_port_in_use_is_not_handed_out(monkeypatch) -> None:
     """Other programs do not know these reservations."""
     port = free_port()
     release_port(port)

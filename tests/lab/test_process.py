@@ -56,7 +56,7 @@ def test_a_process_that_is_not_ready_in_time_is_an_error_with_the_end_of_its_log
     process.kill()
 
 
-def test_terminate_asks_and_kill_does_not(tmp_path: Path) -> None:
+def test_terminate_sends_sigterm_and_kill_sends_sigkill(tmp_path: Path) -> None:
     """SIGTERM gives the exit code of the process's own end, SIGKILL minus nine; the log goes on over restarts."""
     program = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(7)); print('up'); time.sleep(600)"
     process = python("polite", tmp_path, program)
@@ -72,7 +72,7 @@ def test_terminate_asks_and_kill_does_not(tmp_path: Path) -> None:
     assert process.exit_code == -9
 
 
-def test_a_process_that_ignores_sigterm_is_killed_and_said_to_have(tmp_path: Path) -> None:
+def test_a_process_that_ignores_sigterm_is_killed_and_reported(tmp_path: Path) -> None:
     """A lab ends in any case."""
     stubborn = python(
         "stubborn", tmp_path, "import signal, time; signal.signal(15, signal.SIG_IGN); print('up'); time.sleep(600)"
@@ -101,7 +101,7 @@ def test_a_paused_process_is_stopped_until_it_is_resumed_and_can_be_killed(tmp_p
     assert process.exit_code == -9
 
 
-def test_a_process_outlives_the_thread_that_asked_for_it(tmp_path: Path) -> None:
+def test_a_process_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
     """Linux sends the parent's death signal when the *thread* that forked ends; brokers are started from pools of threads."""
     process = python("child", tmp_path, SLEEP)
     thread = threading.Thread(target=process.launch)

@@ -17,7 +17,7 @@ OK, FAILED, INTERRUPTED, NONE = (
 KILLED = -9
 
 
-def live(name: str = "tests/a.py::test_live") -> Failure:
+def of_processes(name: str = "tests/a.py::test_live") -> Failure:
     """Return a failure of a test that starts processes."""
     return Failure(name, starts_processes=True, report=f"first traceback of {name}")
 
@@ -46,22 +46,22 @@ class Runs:
 
 
 def test_a_live_test_that_passes_alone_is_listed_as_flaky_with_its_first_traceback() -> None:
-    """It does not turn the run red, and nobody can overlook it."""
-    runs = Runs({live().nodeid: OK})
+    """It does not turn the run red, and stays visible."""
+    runs = Runs({of_processes().nodeid: OK})
 
-    passed = runs.retry((OK, []), (FAILED, [live()]), (NONE, []))
+    passed = runs.retry((OK, []), (FAILED, [of_processes()]), (NONE, []))
 
     assert passed
-    assert runs.ran == [live().nodeid]
-    assert any(line.startswith("flaky: tests/a.py::test_live") and live().report in line for line in runs.shown)
+    assert runs.ran == [of_processes().nodeid]
+    assert any(line.startswith("flaky: tests/a.py::test_live") and of_processes().report in line for line in runs.shown)
     assert runs.shown[-1] == "1 flaky: tests/a.py::test_live"
 
 
 def test_a_second_failure_is_red() -> None:
-    """What fails twice is no accident; the tests behind it do not run again."""
+    """A test that fails twice is really broken; the tests behind it do not run again."""
     runs = Runs({"tests/a.py::test_1": FAILED, "tests/a.py::test_2": OK})
 
-    passed = runs.retry((FAILED, [live("tests/a.py::test_1"), live("tests/a.py::test_2")]))
+    passed = runs.retry((FAILED, [of_processes("tests/a.py::test_1"), of_processes("tests/a.py::test_2")]))
 
     assert not passed
     assert runs.ran == ["tests/a.py::test_1"]
@@ -70,22 +70,22 @@ def test_a_second_failure_is_red() -> None:
 
 def test_a_failure_in_set_up_and_in_the_test_is_one_second_run() -> None:
     """A test may be recorded twice, for its call and its tear-down."""
-    runs = Runs({live().nodeid: OK})
+    runs = Runs({of_processes().nodeid: OK})
 
-    assert runs.retry((FAILED, [live(), live()]))
-    assert runs.ran == [live().nodeid]
+    assert runs.retry((FAILED, [of_processes(), of_processes()]))
+    assert runs.ran == [of_processes().nodeid]
 
 
 @pytest.mark.parametrize(
     ("statuses", "failures", "reason"),
     [
-        ([FAILED], [live(), computing()], "tests/b.py::test_pure starts no process"),
-        ([INTERRUPTED], [live()], "a run did not reach its end"),
-        ([FAILED, KILLED], [live()], "a run did not reach its end"),
+        ([FAILED], [of_processes(), computing()], "tests/b.py::test_pure starts no process"),
+        ([INTERRUPTED], [of_processes()], "a run did not reach its end"),
+        ([FAILED, KILLED], [of_processes()], "a run did not reach its end"),
         ([FAILED], [], "no failed test is recorded"),
         (
             [FAILED],
-            [live(f"tests/a.py::test_{number}") for number in range(MAX_RETRIED + 1)],
+            [of_processes(f"tests/a.py::test_{number}") for number in range(MAX_RETRIED + 1)],
             f"{MAX_RETRIED + 1} tests failed, more than {MAX_RETRIED}",
         ),
     ],
@@ -94,7 +94,7 @@ def test_a_failure_in_set_up_and_in_the_test_is_one_second_run() -> None:
 def test_other_failures_stay_red_without_a_second_run(
     statuses: list[int], failures: list[Failure], reason: str
 ) -> None:
-    """A second run is for tests that the machine's load can make fail, and for no others."""
+    """A second run is only for tests that fail because of the machine's load."""
     choice = choose(statuses, failures)
 
     assert choice.nodeids == []
@@ -103,9 +103,9 @@ def test_other_failures_stay_red_without_a_second_run(
 
 def test_a_run_that_fails_without_a_failed_test_stays_red() -> None:
     """With CI=true a run fails where tests were left out, though another run has a flaky test."""
-    runs = Runs({live().nodeid: OK})
+    runs = Runs({of_processes().nodeid: OK})
 
-    assert not runs.retry((FAILED, []), (FAILED, [live()]))
+    assert not runs.retry((FAILED, []), (FAILED, [of_processes()]))
     assert runs.ran == []
 
 
@@ -146,7 +146,7 @@ def test_with_a_broken_fixture(broken):
 
 
 def test_failures_are_recorded_with_their_reports(pytester: pytest.Pytester, tmp_path: Path) -> None:
-    """Tests that start processes are told apart by their marks and by what they did."""
+    """Tests that start processes are recognised by their marks and by their behaviour."""
     pytester.makepyfile(test_inner=INNER_TESTS)
     pytester.makeini("[pytest]\nmarkers = kafka")
     recorded = tmp_path / "failures"

@@ -31,7 +31,7 @@ def stub(tmp_path: Path) -> StewardProcess:
     return StewardProcess(process, probe_port=port, probe_path="/readyz", metrics_port=port)
 
 
-def test_a_process_is_ready_when_its_probe_says_so(stub: StewardProcess, tmp_path: Path) -> None:
+def test_a_process_is_ready_when_its_probe_returns_200(stub: StewardProcess, tmp_path: Path) -> None:
     """It may answer long before that: 503 is not ready."""
     stub.launch()
     wait_until(lambda: stub.metrics() != "", timeout_s=30, what="the stub answers")
@@ -56,7 +56,7 @@ def test_a_metric_is_read_by_its_name_and_labels(stub: StewardProcess, tmp_path:
     stub.close()
 
 
-def test_the_controller_is_told_its_zookeeper_id_and_listeners(tmp_path: Path) -> None:
+def test_the_controller_gets_its_zookeeper_id_and_listeners(tmp_path: Path) -> None:
     """The command line that a user types."""
     controller = StewardController("127.0.0.1:2181/kafka", tmp_path, arguments=["--verbose"])
 
@@ -73,7 +73,7 @@ def test_the_controller_is_told_its_zookeeper_id_and_listeners(tmp_path: Path) -
     controller.close()
 
 
-def test_the_operator_is_told_its_kubeconfig_and_ports(tmp_path: Path) -> None:
+def test_the_operator_gets_its_kubeconfig_and_ports(tmp_path: Path) -> None:
     """Metrics and health are on ports of their own."""
     operator = StewardOperator(tmp_path / "kubeconfig", tmp_path)
 

@@ -1,4 +1,4 @@
-"""How the runs of all tests become one verdict."""
+"""The common verdict of all test runs."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ OK, FAILED, NONE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.Exit
     ids=["both pass", "one fails", "one fails alone", "one passes alone", "nothing chosen", "killed"],
 )
 def test_a_failure_of_either_run_is_a_failure(expected: int, statuses: list[int]) -> None:
-    """And a choice that leaves one run without a test is none."""
+    """A selection that leaves one run without a test is no failure."""
     assert verdict(statuses) == expected
 
 
@@ -41,7 +41,7 @@ def test_a_failure_of_either_run_is_a_failure(expected: int, statuses: list[int]
     ids=["all", "by a word", "a folder", "a test"],
 )
 def test_named_tests_are_one_plain_run(*, expected: bool, arguments: list[str]) -> None:
-    """Whoever names a file wants to see its output as pytest prints it."""
+    """For a named file the output is that of pytest."""
     assert names_tests(arguments) == expected
 
 
@@ -106,7 +106,7 @@ for _ in range(20):
 
 
 def test_a_traceback_out_of_the_garbage_collector_spoils_no_report(tmp_path: Path) -> None:
-    """CPython issue 106905: one test's failure was the end of all the tests behind it."""
+    """CPython issue 106905: the failure of one test ended all tests behind it."""
     program = tmp_path / "program.py"
     program.write_text(TRACEBACK_AMID_PARSING, "utf-8")
     done = subprocess.run(

@@ -15,7 +15,7 @@ def ledger_with(*acknowledged: tuple[int, int, float]) -> Ledger:
 
 
 def read(*records: tuple[int, bytes | None]) -> list[ReadRecord]:
-    """Records as (partition, value), each at a place of its own."""
+    """Records as (partition, value), each with an offset of its own."""
     return [ReadRecord(partition, offset, value) for offset, (partition, value) in enumerate(records)]
 
 
@@ -43,7 +43,7 @@ def test_a_record_read_twice_is_a_duplicate_and_not_out_of_order() -> None:
     assert report.twice == ("record 0 at 0@0, 0@2",)
 
 
-def test_a_record_that_is_read_twice_from_one_place_is_one() -> None:
+def test_a_record_that_is_read_twice_at_one_offset_counts_once() -> None:
     """A reader whose leader failed may read from its position again: no record was written twice."""
     again = [ReadRecord(0, 7, b"r-0"), ReadRecord(0, 8, b"r-1"), ReadRecord(0, 7, b"r-0")]
     report = ledger_with((0, 0, 0.0), (1, 0, 0.1)).report(again)
@@ -51,7 +51,7 @@ def test_a_record_that_is_read_twice_from_one_place_is_one() -> None:
     assert (report.read_back, report.duplicates, report.out_of_order) == (2, 0, 0)
 
 
-def test_order_is_kept_within_a_partition_alone() -> None:
+def test_order_is_checked_within_a_partition_only() -> None:
     """Kafka orders the records of a partition."""
     ledger = ledger_with((0, 0, 0.0), (1, 1, 0.1), (2, 0, 0.2), (4, 0, 0.3))
 
@@ -68,7 +68,7 @@ def test_the_longest_gap_is_found_overall_and_in_each_partition() -> None:
 
 
 def test_records_of_others_on_the_same_topic_do_not_count() -> None:
-    """Two loads may share a topic; other programs write what they want."""
+    """Two loads may share a topic; other programs write other records."""
     report = ledger_with((0, 0, 0.0)).report(read((0, b"r-0"), (0, b"other-0"), (0, None), (0, b"\xff"), (0, b"r")))
 
     assert (report.read_back, report.duplicates) == (1, 0)
@@ -82,7 +82,7 @@ def test_an_error_that_a_client_saw_is_not_ok() -> None:
     assert not ledger.report(read((0, b"r-0"))).ok
 
 
-def test_the_summary_is_one_line_for_a_person() -> None:
+def test_the_summary_is_one_line() -> None:
     """Printed by the demo."""
     report = ledger_with((0, 0, 0.0), (1, 0, 0.25)).report(read((0, b"r-0"), (0, b"r-1")))
 

@@ -1,4 +1,4 @@
-"""Reading of ZooKeeper's bytes without a server: a request's operations, and a log that ends anywhere."""
+"""Decoding of ZooKeeper's bytes without a server: operations of a request, and a truncated log."""
 
 import struct
 from pathlib import Path
@@ -62,7 +62,7 @@ def test_an_operation_that_the_proxy_does_not_know_is_an_error() -> None:
 @pytest.mark.parametrize(
     "end", [b"", bytes(64), record(9, b"/late", b"x")[:-1] + b"\0", record(9, b"/late", b"x")[:20]]
 )
-def test_a_log_is_read_up_to_what_is_written_of_it(tmp_path: Path, end: bytes) -> None:
+def test_a_log_is_read_up_to_its_last_complete_record(tmp_path: Path, end: bytes) -> None:
     """Files in the order of their transactions, zeros behind the last record, or a record that is just being written."""
     log(tmp_path, 0x10, record(16, b"/a", b"2") + end)
     log(tmp_path, 0x9, record(9, b"/a", b"1"))

@@ -34,7 +34,7 @@ async def session(proxy: ZooKeeperProxy, chroot: str) -> AsyncIterator[ZooKeeper
 
 
 @pytest.mark.parametrize("end", [End.DONE, End.NOT_DONE])
-async def test_a_cut_leaves_a_transaction_done_or_not_done_and_its_sender_in_the_dark(
+async def test_a_cut_leaves_a_transaction_done_or_not_done_without_an_answer(
     proxy: ZooKeeperProxy, session: ZooKeeperSession, end: End
 ) -> None:
     """What ConnectionLoss means; the session goes on, and the fault happens once."""
@@ -50,7 +50,7 @@ async def test_a_cut_leaves_a_transaction_done_or_not_done_and_its_sender_in_the
     assert isinstance(await session.multi([Create("/c", b"")]), Committed)
 
 
-async def test_what_is_held_arrives_when_it_is_released(
+async def test_held_packets_arrive_when_they_are_released(
     proxy: ZooKeeperProxy, session: ZooKeeperSession, zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     """A late packet: the state has changed before it arrives."""
@@ -65,7 +65,7 @@ async def test_what_is_held_arrives_when_it_is_released(
     assert zookeeper.read(f"{chroot}/late") == b"second"
 
 
-async def test_a_black_hole_past_the_session_costs_it(
+async def test_a_black_hole_past_the_timeout_ends_the_session(
     proxy: ZooKeeperProxy, zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     """No packet arrives during it; afterwards the server reports the expired session."""
@@ -80,7 +80,7 @@ async def test_a_black_hole_past_the_session_costs_it(
     await session.close()
 
 
-async def test_a_session_ends_by_its_number(session: ZooKeeperSession, zookeeper: ZooKeeperServer) -> None:
+async def test_a_session_can_be_ended_by_its_id(session: ZooKeeperSession, zookeeper: ZooKeeperServer) -> None:
     """Its ephemeral znodes are deleted, and its owner is notified."""
     over = asyncio.Event()
     session.on_state(lambda state: over.set() if state is SessionState.LOST else None)
@@ -90,10 +90,10 @@ async def test_a_session_ends_by_its_number(session: ZooKeeperSession, zookeeper
         await over.wait()
 
     assert not zookeeper.client.exists(f"{session.chroot}/held")
-    end_session(zookeeper.port, session.session_id)  # once more does no harm
+    end_session(zookeeper.port, session.session_id)  # a second time has no effect
 
 
-def test_a_fault_that_nothing_brings_about_is_an_error(proxy: ZooKeeperProxy) -> None:
+def test_a_fault_that_never_happens_is_an_error(proxy: ZooKeeperProxy) -> None:
     """A test without its fault proves nothing."""
     fault = proxy.arm(lambda _: True, End.DONE)
 
@@ -104,7 +104,7 @@ def test_a_fault_that_nothing_brings_about_is_an_error(proxy: ZooKeeperProxy) ->
 async def test_the_history_has_every_write_with_its_session(
     session: ZooKeeperSession, zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
-    """Creations, changes and deletions, also of what a session leaves; a refused transaction is none of it."""
+    """Creations, changes and deletions, also those at the end of a session; a refused transaction is not part of it."""
     await session.multi([Create("/kept", b"1"), SetData("/kept", b"2", 0)])
     await session.multi([Create("/kept", b"3")])
     await session.multi([Create("/held", b"", ephemeral=True)])

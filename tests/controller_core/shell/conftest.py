@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller_core.shell import broker_settings as learning_module
+from controller_core.shell import broker_settings as broker_settings_module
 from controller_core.shell.zookeeper import controller_election as presence_module
 from controller_core.shell.zookeeper import sessions as sessions_module
 from kafka_wire.net.backoff import Backoff
@@ -27,7 +27,7 @@ async def running(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningProce
     """A process that is not started yet and ends with its test, with all of its tasks and sessions."""
     running = RunningProcess()
     monkeypatch.setattr(sessions_module.ZooKeeperSession, "connect", running.connect)
-    monkeypatch.setattr(learning_module, "read_broker_settings", running.read_broker_settings)
+    monkeypatch.setattr(broker_settings_module, "read_broker_settings", running.read_broker_settings)
     monkeypatch.setattr(sessions_module, "SESSION_PAUSES", Backoff(initial_ms=1, cap_ms=2))
     monkeypatch.setattr(sessions_module, "RECONNECT_S", 0.001)
     monkeypatch.setattr(presence_module, "RETRY_S", 0.001)

@@ -8,7 +8,7 @@ import asyncio
 import pytest
 
 from controller_core.model.changes import TopicDeletion
-from controller_core.shell import broker_settings as learning_module
+from controller_core.shell import broker_settings as broker_settings_module
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError
 from controller_core.shell.startup_checks import IdentityError, PolicyError
@@ -102,7 +102,7 @@ def answer_in_turn(monkeypatch: pytest.MonkeyPatch, answers: list[BrokerSettings
     async def changing(_broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
-    monkeypatch.setattr(learning_module, "read_broker_settings", changing)
+    monkeypatch.setattr(broker_settings_module, "read_broker_settings", changing)
 
 
 @pytest.mark.parametrize("entity", ["brokers/<default>", "brokers/1", None])
@@ -110,8 +110,8 @@ async def test_a_registration_or_a_notification_makes_the_controller_poll_at_onc
     running: RunningProcess, monkeypatch: pytest.MonkeyPatch, entity: str | None
 ) -> None:
     """DynamicBrokerConfig, and a broker that restarts with another file: a controller that is a broker has its own settings."""
-    monkeypatch.setattr(learning_module, "NOTIFIED_POLL_DELAY_S", 0.0)
-    monkeypatch.setattr(learning_module, "POLL_INTERVAL_S", NEVER_S)
+    monkeypatch.setattr(broker_settings_module, "NOTIFIED_POLL_DELAY_S", 0.0)
+    monkeypatch.setattr(broker_settings_module, "POLL_INTERVAL_S", NEVER_S)
     first, then = (
         running.settings_reported,
         BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": TopicDefault("7", 3)}), 1000),
@@ -119,15 +119,15 @@ async def test_a_registration_or_a_notification_makes_the_controller_poll_at_onc
     broker = running.broker(1)
     running.start()
     await running.until_active()
-    learning = running.process._sessions.broker_settings
-    await running.until(lambda: learning.defaults == first.defaults)
+    settings_reader = running.process._sessions.broker_settings
+    await running.until(lambda: settings_reader.defaults == first.defaults)
     answer_in_turn(monkeypatch, [then])
     if entity is None:
         broker.expire()
         running.broker(1)
     else:
         running.server.put(f"{paths.CONFIG_CHANGE_PREFIX}0000000001", encode_config_change(entity))
-    await running.until(lambda: learning.defaults == then.defaults)
+    await running.until(lambda: settings_reader.defaults == then.defaults)
 
     assert running.process.active is not None
     assert await running.process.active.known_defaults(0) == then.defaults
@@ -137,8 +137,8 @@ async def test_a_change_is_found_however_late_a_broker_applies_it(
     running: RunningProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DynamicBrokerConfig: brokers apply a change some time after its notification, on a busy machine many polls later."""
-    monkeypatch.setattr(learning_module, "NOTIFIED_POLL_DELAY_S", 0.0)
-    monkeypatch.setattr(learning_module, "POLL_INTERVAL_S", 0.0)
+    monkeypatch.setattr(broker_settings_module, "NOTIFIED_POLL_DELAY_S", 0.0)
+    monkeypatch.setattr(broker_settings_module, "POLL_INTERVAL_S", 0.0)
     first, then = (
         running.settings_reported,
         BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": TopicDefault("7", 3)}), 1000),
@@ -146,11 +146,11 @@ async def test_a_change_is_found_however_late_a_broker_applies_it(
     running.broker(1)
     running.start()
     await running.until_active()
-    learning = running.process._sessions.broker_settings
-    await running.until(lambda: learning.defaults == first.defaults)
+    settings_reader = running.process._sessions.broker_settings
+    await running.until(lambda: settings_reader.defaults == first.defaults)
     answer_in_turn(monkeypatch, [*[first] * MANY_POLLS, then])
     running.server.put(f"{paths.CONFIG_CHANGE_PREFIX}0000000001", encode_config_change("brokers/<default>"))
-    await running.until(lambda: learning.defaults == then.defaults)
+    await running.until(lambda: settings_reader.defaults == then.defaults)
 
     assert running.process.active is not None
     assert await running.process.active.known_defaults(0) == then.defaults
@@ -160,13 +160,13 @@ async def test_a_poll_asks_the_broker_that_answered_last_and_others_only_if_it_f
     running: RunningProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Brokers apply a change one after the other: settings would flap if the broker alternated."""
-    monkeypatch.setattr(learning_module, "POLL_INTERVAL_S", 0.0)
+    monkeypatch.setattr(broker_settings_module, "POLL_INTERVAL_S", 0.0)
     for broker in (0, 1, 2):
         running.broker(broker)
     running.start()
     await running.until_active()
-    learning = running.process._sessions.broker_settings
-    await running.until(lambda: learning._deletion.keys() == {0, 1, 2})
+    settings_reader = running.process._sessions.broker_settings
+    await running.until(lambda: settings_reader._deletion.keys() == {0, 1, 2})
     asked: list[int] = []
     failing: set[int] = set()
 
@@ -177,19 +177,19 @@ async def test_a_poll_asks_the_broker_that_answered_last_and_others_only_if_it_f
             raise BrokerSettingsError("no answer")
         return running.settings_reported
 
-    monkeypatch.setattr(learning_module, "read_broker_settings", recording)
-    last = learning._answered_last
+    monkeypatch.setattr(broker_settings_module, "read_broker_settings", recording)
+    last = settings_reader._answered_last
     assert last is not None
     await running.until(lambda: len(asked) >= MANY_POLLS)
     asked_before = set(asked)
     failing.add(last)
-    await running.until(lambda: learning._answered_last != last)
+    await running.until(lambda: settings_reader._answered_last != last)
     failing.clear()
     asked.clear()
     await running.until(lambda: len(asked) >= MANY_POLLS)
 
     assert asked_before == {last}
-    assert set(asked) == {learning._answered_last}
+    assert set(asked) == {settings_reader._answered_last}
 
 
 async def test_callers_wait_while_the_cluster_is_loaded(running: RunningProcess) -> None:
@@ -224,7 +224,7 @@ async def test_one_broker_that_disables_topic_deletion_is_enough(
             await last_is_asked.wait()
         return BrokerSettings(Defaults(delete_topic_enable=broker == 1), 1000)
 
-    monkeypatch.setattr(learning_module, "read_broker_settings", differing)
+    monkeypatch.setattr(broker_settings_module, "read_broker_settings", differing)
     running.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
     running.server.put(paths.delete_topic("orders"))
     running.broker(1)

@@ -21,13 +21,13 @@ from controller_core.shell.event_source import CLIENT, OWN, Source, SourceKind, 
 from tests.controller_core.shell.terms import Term, isr_request, names, settled
 from tests.controller_core.shell.zookeeper.vocabulary import tp
 
-CLIENTS_ROOM = 20
+CLIENT_LIMIT = 20
 
 
 @pytest.fixture
 async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     """Three brokers and a topic; a low limit for events of clients."""
-    monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", CLIENTS_ROOM)
+    monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", CLIENT_LIMIT)
     term = Term(monkeypatch, 1, 2, 3)
     await term.create("orders", (1, 2, 3))
     yield term
@@ -46,7 +46,7 @@ async def flooded(term: Term) -> AsyncIterator[Callable[[], None]]:
     running = asyncio.create_task(run_long())
     await settled()
     callers: list[asyncio.Task[Any]] = [
-        asyncio.create_task(term.controller.submit(events.ElectLeaders(names("orders-0")))) for _ in range(CLIENTS_ROOM)
+        asyncio.create_task(term.controller.submit(events.ElectLeaders(names("orders-0")))) for _ in range(CLIENT_LIMIT)
     ]
     await settled()
     with pytest.raises(OverloadedError):
