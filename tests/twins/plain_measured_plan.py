@@ -1,8 +1,8 @@
-"""The plain twin: one best change after another, over lists, for reading and for tests.
+"""Plain twin of the planner for measured loads: one best change after another, over lists.
 
-Same ranges, same rule for what fits, same ban on making anything worse than its range allows. Where the planner moves thousands
-of replicas at once and lets one resource wait for another, this asks every broker for every replica and takes what helps most.
-Leaves out budgets, steps, words and few bytes.
+Ranges, the rule for possible changes, and the rule that no change worsens a resource beyond its range are the same. Where the planner
+moves thousands of replicas at once and lets one resource wait for another, this twin checks every broker for every replica and makes the
+best change. Budgets, steps, messages and the minimisation of moved bytes are omitted.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class PlainBooks:
         )
 
     def fits(self, row: int, slot: int, broker: int) -> bool:
-        """Tell whether a broker may take a slot over."""
+        """Whether a broker may take a slot."""
         replicas = self.replicas[row]
         if broker in replicas or broker not in self.takers or not self.free[row] or replicas[slot] in self.fixed:
             return False
@@ -124,7 +124,7 @@ def place(plain: PlainBooks, row: int, slot: int) -> None:
 
 
 def best_change(plain: PlainBooks) -> Change | None:
-    """Return the change that brings brokers nearest to their ranges and makes nothing worse; leaders alone are asked first."""
+    """Return the change that brings brokers nearest to their ranges and worsens none; changes of only leaders come first."""
     now = plain.apart()
     for candidates in (_leaders(plain), _moves(plain)):
         found = []

@@ -1,7 +1,7 @@
-"""The plain twin of the planner: one best move after another, over lists, for reading and for tests.
+"""Plain twin of the planner: one best move after another, over lists.
 
-Same phases, same ranges, same rule for what fits. Where the planner proposes one broker to each of thousands of replicas, this
-asks every broker for every replica. Leaves out budgets, steps, leaders and words.
+Phases, ranges and the rule for possible moves are the same. Where the planner proposes one broker to each of thousands of replicas, this
+twin checks every broker for every replica. Budgets, steps, leaders and messages are omitted.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class PlainTable:
         return sum(load for load, replicas in zip(self.load, self.replicas, strict=True) if broker in replicas)
 
     def fits(self, row: int, slot: int, broker: int) -> bool:
-        """Tell whether a broker may take a slot over."""
+        """Whether a broker may take a slot."""
         others = [other for place, other in enumerate(self.replicas[row]) if place != slot]
         taken = {self.rack[other] for other in others if other in self.staying}
         if broker in self.replicas[row] or broker not in self.staying:
@@ -40,7 +40,7 @@ class PlainTable:
         return not self.racks or self.rack[broker] not in taken or len(taken) == self.racks
 
     def outside(self, broker: int, added: int = 0) -> int:
-        """Tell how far a broker is outside its range, if some load were added."""
+        """Return how far a broker is outside its range after adding some load."""
         held = self.held(broker) + added
         return max(0, held - self.upper[broker]) + max(0, self.lower[broker] - held)
 
