@@ -1,6 +1,6 @@
 """Kafka 3.9.2's topic configs in the order in which Kafka validates them: generated, do not edit.
 
-Data alone; what a row means is in `config_rules`. Draw it again with `python tools/draw_topic_configs.py DIRECTORY_OF_JARS`.
+`config_rules` defines the rows. Generate the table again with `python tools/draw_topic_configs.py DIRECTORY_OF_JARS`.
 Source: LogConfig.configKeys, ServerTopicConfigSynonyms and MetadataVersion of Kafka 3.9.2.
 """
 
