@@ -1,1 +1,1 @@
-"""The controller: pure decisions over columns (model, cluster) and the shell that carries them out."""
+"""The controller: a pure core (model, rules, decisions, ZooKeeper mode, views) and the shell that runs it."""

@@ -1,1 +1,1 @@
-"""Decisions that every way to hold a cluster shares: an event and the cluster in, changes out; and `apply`, which makes changes true."""
+"""Decisions that ZooKeeper mode and KRaft share, from an event and the cluster to changes; and `apply`, which applies changes."""

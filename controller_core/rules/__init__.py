@@ -1,1 +1,1 @@
-"""Pure rules over the cluster's state, shared by every way to hold a cluster: elections, partition changes, placement, configs."""
+"""Pure rules that ZooKeeper mode and KRaft share: elections, partition changes, placement, configs, quotas."""

@@ -1,1 +1,1 @@
-"""What only ZooKeeper mode decides: requests to brokers about changes, deletion by StopReplica, and state that others write."""
+"""Decisions of ZooKeeper mode only: requests to brokers, deletion by StopReplica, and state that other processes write."""

@@ -1,4 +1,4 @@
-"""The plain twin of `authorizer.authorize`: it compares every ACL, by the words of KIP-11 and KIP-290."""
+"""Plain twin of `authorizer.authorize`: it compares every ACL by the definitions of KIP-11 and KIP-290."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -25,23 +25,23 @@ def may(
     resource_type: ResourceType,
     name: str,
 ) -> bool:
-    """Tell whether it is allowed."""
-    asked = PatternFilter(resource_type, name, PatternType.MATCH)
-    guarding = [entry for pattern, entries in acls.items() if asked.matches(pattern) for entry in entries]
+    """Whether an operation is allowed."""
+    resource = PatternFilter(resource_type, name, PatternType.MATCH)
+    matching = [entry for pattern, entries in acls.items() if resource.matches(pattern) for entry in entries]
 
-    def said(permission: Permission, operations: AbstractSet[Operation]) -> bool:
+    def has_entry(permission: Permission, operations: AbstractSet[Operation]) -> bool:
         return any(
             entry.permission is permission
             and entry.operation in operations
             and entry.principal in (principal, "User:*")
             and entry.host in (host, "*")
-            for entry in guarding
+            for entry in matching
         )
 
     if principal in rules.super_users:
         return True
-    if not guarding:
+    if not matching:
         return rules.allow_everyone_if_no_acl
-    if said(Permission.DENY, {operation, Operation.ALL}):
+    if has_entry(Permission.DENY, {operation, Operation.ALL}):
         return False
-    return said(Permission.ALLOW, {operation, Operation.ALL, *IMPLIED_BY.get(operation, ())})
+    return has_entry(Permission.ALLOW, {operation, Operation.ALL, *IMPLIED_BY.get(operation, ())})

@@ -1,7 +1,4 @@
-"""The plain twin of `controller_core.rules.placement`: Kafka's formula, one partition after another.
-
-Leaves out every check: `placement.check_placement` has them.
-"""
+"""Plain twin of `controller_core.rules.placement`: Kafka's formula without checks, one partition after another."""
 
 from controller_core.rules.placement import Racks, alternate_racks, has_racks
 
@@ -34,12 +31,12 @@ def place_replicas_plain(
 
 
 def follower(circle: list[int], first: int, shift: int, step: int) -> int:
-    """Return the broker that a walk from the first replica's place reaches at its step-th step."""
+    """Return the broker at a step from the first replica's position."""
     return circle[(first + 1 + (shift + step) % (len(circle) - 1)) % len(circle)]
 
 
 def one_rack_aware(brokers: Racks, circle: list[int], first: int, shift: int, replication_factor: int) -> list[int]:
-    """Place one partition with racks in mind: a replica in every rack before a second one in any."""
+    """Place one partition rack-aware: a replica in every rack before a second one in any."""
     racks = len(set(brokers.values()))
     chosen = [circle[first]]
     step = 0

@@ -1,10 +1,10 @@
-"""The plain twin of `controller_core.shell.scheduler`: two scopes, compared by what they name."""
+"""Plain twin of `controller_core.shell.scheduler`: overlap of two scopes."""
 
 from controller_core.model.scope import Scope
 
 
 def overlap(one: Scope, other: Scope) -> bool:
-    """Whether the two touch a common partition, so that one must wait for the other's writes."""
+    """Whether two scopes have a common partition, so that one event must wait for the other."""
     if one.everything or other.everything:
         return True
     return (

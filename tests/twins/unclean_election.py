@@ -1,10 +1,10 @@
-"""The plain twin of `Cluster.unclean_allowed`: one topic's own setting, else the brokers' default."""
+"""Plain twin of `Cluster.unclean_allowed`: a topic's setting, else the brokers' default."""
 
 from controller_core.model.changes import BrokerDefault
 from controller_core.model.cluster import Cluster
 
 
 def allows_unclean(cluster: Cluster, topic: str) -> bool:
-    """Whether a replica from outside the ISR may lead a topic's partitions, where no other is left (C7)."""
+    """Whether a replica from outside the ISR may lead a topic's partitions if the ISR has no live member (C7)."""
     default = cluster.unclean_defaults.get(BrokerDefault.STATIC, False)
     return cluster.unclean_topics.get(topic, cluster.unclean_defaults.get(BrokerDefault.DYNAMIC, default))

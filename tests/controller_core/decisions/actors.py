@@ -1,6 +1,6 @@
-"""Who acts in the state machine of a cluster: leaders and followers, callers, the next controller; and how it all ends.
+"""Actors in the state machine of a cluster (leaders and followers, callers, the next controller), and its convergence.
 
-Leaves out what happens when (the machine's rules) and what must hold at each step (`checked`).
+The order of events is in the machine's rules; the checks of each step are in `checked`.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from tests.controller_core.decisions.fake_broker import FakeBroker
 
 MAX_BROKERS = 5
 MAX_ROUNDS = 200
-"""Rounds of deliveries, answers and looks until everything must have come to its end."""
+"""Rounds of deliveries, answers and checks after which everything must have converged."""
 
 
 class Actors(RuleBasedStateMachine):
-    """One cluster, and what can be done to it."""
+    """One cluster, and actions of brokers and callers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,18 +29,18 @@ class Actors(RuleBasedStateMachine):
         self.driver.holds_messages = self.driver.holds_answers = True
         self.topics = 0
         self.wanted: dict[TopicPartition, frozenset[int]] = {}
-        """Where each partition that was moved has to end."""
+        """Expected final replicas of each partition that was moved."""
         self.next_producer_id = 0
 
     def teardown(self) -> None:
-        """All brokers are back and all is delivered and answered: everything comes to its end."""
+        """All brokers are back, and everything is delivered and answered: the cluster converges."""
         self.driver.crash = None
         self.driver.take_over()
         self.driver.start(*range(1, MAX_BROKERS + 1))
         for _ in range(MAX_ROUNDS):
             self.driver.deliver()
             self.driver.answer()
-            self.look()
+            self.run_periodic_checks()
             waiting = [*self.driver.answers, *self.driver.refused, *self.driver.replica_answers]
             if not self.grow_isrs() and not waiting and not any(self.driver.queues.values()):
                 break
@@ -52,7 +52,7 @@ class Actors(RuleBasedStateMachine):
         self.check_the_end()
 
     def check_the_end(self) -> None:
-        """Every partition online and in sync, every move where it was to be, every deletion done, no log forgotten."""
+        """Check that every partition is online and in sync, every move at its target, every deletion done, and no log forgotten."""
         written = self.driver.written
         assert written.deletions == []
         assert self.driver.cluster.moves == {}
@@ -80,10 +80,10 @@ class Actors(RuleBasedStateMachine):
             assert not stray, f"{broker.id} keeps {stray}, which it listed"
 
     def move(self, name: TopicPartition, target: list[int] | None, end: frozenset[int]) -> None:
-        """Ask for a move, and remember where it has to end.
+        """Request a move, and expect its target.
 
-        A caller that got no answer, or one that may be to its own work (a cancel that was written unheard finds nothing to
-        cancel), looks where it is.
+        A caller without a response, or with one that may be caused by its own request (a cancellation whose write result was lost
+        finds nothing to cancel), reads the present assignment.
         """
         may_be_unheard = self.driver.lost_answer is not None
         answers = self.act(lambda: self.driver.reassign({f"{name.topic}-{name.partition}": target}))
@@ -94,7 +94,7 @@ class Actors(RuleBasedStateMachine):
         self.want_what_is_written(name)
 
     def want_what_is_written(self, name: TopicPartition) -> None:
-        """Remember that a partition has to end where its move, if one runs, goes."""
+        """Expect a partition to end at the target of its move, if one is running."""
         written = self.driver.written.topics[name.topic]
         removing = written.removing.get(name.partition, ())
         self.wanted[name] = frozenset(written.replicas[name.partition]) - frozenset(removing)
@@ -102,34 +102,34 @@ class Actors(RuleBasedStateMachine):
             del self.wanted[name]  # Another broker takes its place, when the topic's deletion is withdrawn.
 
     def act(self, doing: Callable[[], object]) -> object:
-        """Do something; should the controller die in it, another takes over."""
+        """Run an action; if the controller fails in it, another one takes over."""
         try:
             return doing()
         except CrashError:
             self.driver.take_over()
             return None
 
-    def look(self) -> None:
-        """The shell's tick."""
+    def run_periodic_checks(self) -> None:
+        """Run the shell's periodic checks."""
         for event in CHECK_EVERYTHING:
             self.driver.submit(event)
 
     def grow_isrs(self) -> bool:
-        """Every leader takes in the followers that it lacks; whether any did."""
+        """Let every leader add its missing followers to the ISR; return whether any did."""
         grew = False
         for leader, name in self.led():
-            told = leader.states.get(name)
-            if told is None or not leader.leads(name):
-                continue  # An earlier wish brought a move to its end, or the controller died.
-            isr = [*told.isr, *sorted(self.followers(leader, name) - set(told.isr))]
-            if len(isr) > len(told.isr) or name in leader.pending:
+            sent = leader.states.get(name)
+            if sent is None or not leader.leads(name):
+                continue  # An earlier request ended a move, or the controller failed.
+            isr = [*sent.isr, *sorted(self.followers(leader, name) - set(sent.isr))]
+            if len(isr) > len(sent.isr) or name in leader.pending:
                 self.wish_isr(leader, name, isr, by_itself=False)
-                grew |= leader.states.get(name, told).isr != told.isr
+                grew |= leader.states.get(name, sent).isr != sent.isr
         return grew
 
     def wish_isr(self, leader: FakeBroker, name: TopicPartition, isr: list[int], *, by_itself: bool) -> None:
-        """A leader wants another ISR; one whose answer it lacks it asks for again. Members of it have caught up."""
-        told = leader.states[name]
+        """Let a leader request another ISR, or repeat a request without a response. Its members have caught up."""
+        sent = leader.states[name]
         wanted = leader.pending.get(name, tuple(isr))
         for broker_id in wanted:
             if self.driver.brokers[broker_id].follows(name, leader):
@@ -137,24 +137,24 @@ class Actors(RuleBasedStateMachine):
         if by_itself and name not in leader.pending:
             self.write_by_itself(leader, name, wanted)
             return
-        wish = events.IsrChange(name, told.leader_epoch, wanted, told.partition_epoch)
+        wish = events.IsrChange(name, sent.leader_epoch, wanted, sent.partition_epoch)
         self.act(lambda: self.driver.alter_partition(events.AlterPartition(leader.id, leader.epoch, (wish,))))
 
     def write_by_itself(self, leader: FakeBroker, name: TopicPartition, isr: tuple[int, ...]) -> None:
-        """A leader writes its ISR to the znode, if that is as it knows it."""
-        state, told = self.driver.written.states.get(name), leader.states.get(name)
-        if state is None or told is None or not leader.leads(name) or name in leader.pending:
+        """Let a leader write its ISR to the znode, if it knows the present version."""
+        state, sent = self.driver.written.states.get(name), leader.states.get(name)
+        if state is None or sent is None or not leader.leads(name) or name in leader.pending:
             return
-        if (state.version, state.leader) == (told.partition_epoch, leader.id):
+        if (state.version, state.leader) == (sent.partition_epoch, leader.id):
             self.driver.write_isr(f"{name.topic}-{name.partition}", isr)
-            leader.states[name] = replace(told, isr=isr, partition_epoch=state.version + 1)
+            leader.states[name] = replace(sent, isr=isr, partition_epoch=state.version + 1)
 
     def followers(self, leader: FakeBroker, name: TopicPartition) -> set[int]:
-        """Brokers that fetch from a leader and may join its ISR."""
+        """Return the brokers that fetch from a leader and may join its ISR."""
         return {broker.id for broker in self.driver.brokers.values() if broker.follows(name, leader)}
 
     def choose_name(self, *, again: bool) -> str:
-        """Choose a name for a topic: that of a deleted one, if there is any and it is wanted again, or a new one."""
+        """Choose a name for a topic: that of a deleted one, if requested and there is one, or a new one."""
         used = {*self.driver.written.topics, *self.driver.cluster.topics}
         free = [name for number in range(1, self.topics + 1) if (name := f"t{number}") not in used]
         if again and free:
@@ -165,34 +165,34 @@ class Actors(RuleBasedStateMachine):
         return f"t{self.topics}"
 
     def choose_topic(self, choice: int) -> str | None:
-        """Choose a topic that is known."""
+        """Choose a known topic."""
         names = sorted(self.driver.cluster.topics)
         return names[choice % len(names)] if names else None
 
     def choose_partition(self, choice: int) -> TopicPartition | None:
-        """Choose a partition that is known."""
+        """Choose a known partition."""
         rows = self.driver.cluster.columns.used().tolist()
         names = sorted(map(self.driver.cluster.name_of, rows))
         return names[choice % len(names)] if names else None
 
     def choose_moving(self, choice: int) -> TopicPartition | None:
-        """Choose a partition that is on its way elsewhere."""
+        """Choose a moving partition."""
         cluster = self.driver.cluster
         names = sorted(cluster.name_of(row) for row, move in cluster.moves.items() if move.adding or move.removing)
         return names[choice % len(names)] if names else None
 
     def live_ones(self, wishes: list[int]) -> list[int]:
-        """Turn any brokers into live ones, if there are any."""
+        """Map any brokers to live ones, if there are any."""
         live = sorted(self.driver.cluster.may_lead())
         return list(dict.fromkeys(live[wish % len(live)] for wish in wishes)) if live else wishes
 
     def choose_led(self, choice: int) -> tuple[FakeBroker, TopicPartition] | None:
-        """Choose a broker and a partition that it takes itself to lead."""
+        """Choose a broker and a partition of which it acts as leader."""
         led = self.led()
         return led[choice % len(led)] if led else None
 
     def led(self) -> list[tuple[FakeBroker, TopicPartition]]:
-        """List brokers with the partitions that they take themselves to lead."""
+        """Return brokers with the partitions of which they act as leaders."""
         return [
             (broker, name)
             for broker in self.driver.brokers.values()

@@ -1,7 +1,7 @@
-"""A driver that checks every change and every message against the invariants (C1 to C10, C12), and whether records survive.
+"""A driver that checks every change and every message against the invariants (C1 to C10, C12), and that records survive.
 
-Each check looks at what is about to be applied or sent, beside what was before, in terms that are simpler than the core's:
-sets of brokers, lists as they are written. Leaves out what happens (the machine).
+Each check compares the next change or message with the state before it, in simpler terms than the core's: sets of brokers, and
+lists as they are written. The events are in `test_cluster_machine`.
 """
 
 from collections.abc import Sequence
@@ -25,57 +25,57 @@ from tests.controller_core.decisions.written import WrittenState
 
 
 class CheckedDriver(Driver):
-    """A cluster whose every step is checked."""
+    """A cluster that is checked at every step."""
 
     def __init__(self) -> None:
         super().__init__()
         self.acked: dict[TopicPartition, int] = {}
-        """Records that were acknowledged, by partition."""
+        """Acknowledged records, by partition."""
         self.lossy: set[TopicPartition] = set()
-        """Partitions that had an unclean leader: records may be gone."""
+        """Partitions that had an unclean leader: records may be lost."""
         self.origins: dict[TopicPartition, frozenset[int]] = {}
-        """Where the running moves began."""
+        """Origins of the running moves."""
         self.excused: set[tuple[int, TopicPartition]] = set()
-        """Logs that nobody can delete: a disk failed, or whoever knew of them is no controller any more."""
+        """Logs that cannot be deleted: a disk failed, or the controller that knew of them is no longer active."""
         self.late: set[tuple[int, TopicPartition]] = set()
-        """Logs whose brokers were away when it was time to delete them: they are told when they are back."""
+        """Logs whose brokers were offline when they were to be deleted; the requests are sent when the brokers are back."""
         self.unclean_asked = False
         self._seen: dict[TopicPartition, WrittenState] = {}
 
     def kill(self, *broker_ids: int) -> None:
-        """Brokers die; what they were told to delete and have not, they may keep."""
+        """Kill brokers; they may keep logs whose deletion is not confirmed."""
         for row, move in self.cluster.moves.items():
             for broker_id in set(broker_ids).intersection(move.waiting):
                 self.late.add((broker_id, self.cluster.name_of(row)))
         super().kill(*broker_ids)
 
     def excuse_late(self, broker_id: int) -> None:
-        """Nobody waits for what a broker that is away may hold: it was unregistered."""
+        """Excuse the logs of an offline broker that was unregistered."""
         if broker_id not in self.cluster.brokers:
             self.excused |= {(broker, name) for broker, name in self.late if broker == broker_id}
 
     def begin_again(self, topic: str) -> None:
-        """Forget what was noted of an earlier topic of a name, but for the logs that brokers may still hold."""
+        """Clear the records of an earlier topic of a name, except the logs that brokers may still have."""
         for noted in (self.acked, self.origins, self._seen):
             for name in [name for name in noted if name.topic == topic]:
                 noted.pop(name)  # type: ignore[attr-defined]
         self.lossy = {name for name in self.lossy if name.topic != topic}
 
     def refusing(self, name: TopicPartition) -> set[int]:
-        """Tell which replicas' brokers hold a log of another topic of that name."""
+        """Return the replicas whose brokers have a log of another topic of that name."""
         topic_id = self.written.topics[name.topic].topic_id
         replicas = self.written.topics[name.topic].replicas[name.partition]
         known = [self.brokers[one] for one in replicas if one in self.brokers]
         return {broker.id for broker in known if broker.log_ids.get(name, topic_id) != topic_id}
 
     def take_over(self) -> None:
-        """What was only remembered is forgotten."""
+        """Clear the state that was only in memory."""
         self.excused |= self.late
         self.late.clear()
         super().take_over()
 
     def _commit(self, changes: Sequence[Change]) -> bool:
-        """Check what is about to be written: a controller that dies right after it tells nobody what it wrote."""
+        """Check changes before they are written: a controller that fails right after a write reports nothing."""
         for change in changes:
             self._check_change(change)
         begun = {name: self._origin_of(name) for change in changes for name in _moved_by(change)}
@@ -97,7 +97,7 @@ class CheckedDriver(Driver):
                 self._check_removal(change.topic)
 
     def _check_election(self, change: PartitionStates, place: int) -> None:
-        """C7, C8, C9: who comes to lead, who is in sync, and when replicas are left behind."""
+        """Check C7, C8, C9: new leaders, ISRs, and dropped replicas."""
         cluster, row = self.cluster, int(change.rows[place])
         name, columns, leader = cluster.name_of(row), cluster.columns, int(change.leader[place])
         isr_before, leader_before = set(columns.isr_of(row)), int(columns.leader[row])
@@ -124,15 +124,15 @@ class CheckedDriver(Driver):
             self.late |= {(broker_id, name) for broker_id in gone}
 
     def _check_narrowing(self, name: TopicPartition, target: set[int], isr_before: set[int]) -> None:
-        """C9: every target replica was in sync, or the move returns to where it began."""
+        """Check C9: every target replica was in sync, or the move returns to its origin."""
         if target >= set(self.cluster.columns.replicas_of(self.row(f"{name.topic}-{name.partition}"))):
-            return  # In another order alone: nobody is left behind.
+            return  # Only the order changes: no replica is dropped.
         assert target <= isr_before or target == self.origins[name], (
             f"C9: {name} leaves replicas before {target} is in sync"
         )
 
     def _origin_of(self, name: TopicPartition) -> frozenset[int]:
-        """Tell where a move that is asked for now begins: where a running one began, or where the partition is."""
+        """Return the origin of a move that is requested now: that of a running move, or the present replicas."""
         row = self.cluster.row_of(*name)
         assert row is not None
         running = self.cluster.moves.get(row)
@@ -141,24 +141,24 @@ class CheckedDriver(Driver):
         return self.origins[name]
 
     def _check_removal(self, topic: str) -> None:
-        """C10: every log is gone, also those on brokers that were away when a partition left; `excused` names the exceptions."""
+        """Check C10: all logs are deleted, also those on brokers that were offline when a partition moved; except `excused` ones."""
         for broker in self.brokers.values():
             left = {name for name in broker.logs if name.topic == topic and (broker.id, name) not in self.excused}
-            assert not left, f"C10: {topic} is removed and broker {broker.id} still holds {left}"
+            assert not left, f"C10: {topic} is removed and broker {broker.id} still has {left}"
 
     def note_message(self, addressed: Addressed) -> None:
-        """C9, C10: who is told to delete, and who is told to lead or follow."""
+        """Check C9, C10: the receivers of requests to delete, lead and follow."""
         brokers, message = addressed
         match message:
             case LeaderAndIsr():
-                doomed = {name for name in message.partitions if self.cluster.is_pending_deletion(name.topic)}
-                assert not doomed, f"C10: {doomed} are brought back to life"
+                pending = {name for name in message.partitions if self.cluster.is_pending_deletion(name.topic)}
+                assert not pending, f"C10: {pending} are resurrected"
             case StopReplica(delete=True):
                 for name, epoch in message.partitions.items():
                     if epoch == EPOCH_DURING_DELETE:
                         is_pending_deletion = name.topic in self.written.deletions
                         assert is_pending_deletion or name.topic in self.cluster.deleted_topics, (
-                            f"C10: nobody asked to delete {name}"
+                            f"C10: the deletion of {name} was not requested"
                         )
                         state = self.written.states.get(name)
                         assert is_pending_deletion or state is None or not set(brokers).intersection(state.isr), (
@@ -174,14 +174,14 @@ class CheckedDriver(Driver):
         super().note_message(addressed)
 
     def _deliver_one(self, broker: FakeBroker, message: Message) -> None:
-        """A log in a failed directory cannot be deleted: a move goes on without, a deletion waits for it."""
+        """Deliver a message; a log in a failed directory cannot be deleted: a move continues without, a deletion waits."""
         if isinstance(message, StopReplica) and message.delete:
             lost = {name for name, epoch in message.partitions.items() if epoch != EPOCH_DURING_DELETE}
             self.excused |= {(broker.id, name) for name in lost & broker.offline}
         super()._deliver_one(broker, message)
 
     def check(self) -> None:
-        """Check all that is written, and what brokers know if they have heard everything."""
+        """Check the written state, and what brokers know if all requests are delivered."""
         for name, state in self.written.states.items():
             self._check_state(name, state)
         self._seen = dict(self.written.states)
@@ -195,7 +195,7 @@ class CheckedDriver(Driver):
     def _check_state(self, name: TopicPartition, state: WrittenState) -> None:
         isr, replicas = set(state.isr), set(self.written.topics[name.topic].replicas[name.partition])
         assert state.leader == NO_LEADER or state.leader in isr, f"C1: {name}'s leader is not in sync"
-        assert isr, f"C1: {name} has nobody in sync"
+        assert isr, f"C1: {name} has no replica in sync"
         assert isr <= replicas, f"C2: {name}'s ISR is not within its replicas"
         assert len(isr) == len(state.isr), f"C3: {name} has a replica twice in its ISR"
         assert CONTROLLER not in isr, f"protocol notes, Z22: {name} has the controller in its ISR"
@@ -211,7 +211,7 @@ class CheckedDriver(Driver):
             assert leader.logs.get(name, 0) >= self.acked.get(name, 0), f"{name}: acknowledged records are lost"
 
     def _check_knowledge(self) -> None:
-        """C12: every live broker knows the cluster's state when nothing is on its way."""
+        """Check C12: every live broker knows the cluster's state if no request is queued."""
         cluster = self.cluster
         rows = cluster.without_pending_deletion(cluster.columns.used()).tolist()
         known = {
@@ -224,7 +224,7 @@ class CheckedDriver(Driver):
             if not broker.is_up or broker.epoch != registration.epoch:
                 continue
             serving = {
-                name: told for name, told in broker.metadata.items() if not cluster.is_pending_deletion(name.topic)
+                name: sent for name, sent in broker.metadata.items() if not cluster.is_pending_deletion(name.topic)
             }
             assert known == serving, f"C12: broker {broker_id} knows other leaders"
             assert tuple(sorted(cluster.brokers)) == broker.live, f"C12: broker {broker_id} knows other brokers"
@@ -234,20 +234,20 @@ class CheckedDriver(Driver):
                 if name in known and broker_id in self.refusing(name):
                     assert broker_id in cluster.refused_at(row), f"{broker_id} refuses {name}, which is not known"
                 elif broker_id in replicas and name in known and name not in broker.offline:
-                    told = broker.states[name]
-                    assert known[name] == (told.leader, told.leader_epoch), (
+                    sent = broker.states[name]
+                    assert known[name] == (sent.leader, sent.leader_epoch), (
                         f"C12: {broker_id} leads or follows {name} wrongly"
                     )
-                    assert name not in broker.half_made or told.leader not in cluster.brokers, (
-                        f"C12: {broker_id} threw at {name} and was not told again"
+                    assert name not in broker.half_made or sent.leader not in cluster.brokers, (
+                        f"C12: {broker_id} threw at {name} and did not get it again"
                     )
-                    # Their order matters to clients alone, who hear of it by metadata.
-                    assert set(replicas) == set(told.replicas), (
+                    # Their order matters only to clients, which get it by Metadata.
+                    assert set(replicas) == set(sent.replicas), (
                         f"C12: broker {broker_id} knows other replicas of {name}"
                     )
 
     def _check_offline(self) -> None:
-        """KIP-112: nobody leads from a failed log directory, or stays in the ISR that another leads, once it is told."""
+        """Check KIP-112: once requests are delivered, no replica in a failed log directory leads or is in another leader's ISR."""
         for row, brokers in self.cluster.offline_replicas.items():
             name, leader = self.cluster.name_of(row), int(self.cluster.columns.leader[row])
             if self.cluster.is_pending_deletion(name.topic):
@@ -257,16 +257,16 @@ class CheckedDriver(Driver):
             assert leader not in self.cluster.brokers or not in_sync, f"KIP-112: {in_sync} stay in the ISR of {name}"
 
     def _check_logs(self, broker: FakeBroker) -> None:
-        """No broker that has heard everything holds a replica that is none, and might take itself for the leader."""
+        """Check that no broker with all requests delivered has a non-replica, of which it might act as leader."""
         for name in broker.logs:
             row = self.cluster.row_of(*name)
             if row is None or (broker.id, name) in self.excused or name.topic in self.cluster.deletions:
                 continue
             replicas = set(self.cluster.columns.replicas_of(row))
-            assert broker.id in replicas, f"C12: broker {broker.id} still holds {name}, which moved to {replicas}"
+            assert broker.id in replicas, f"C12: broker {broker.id} still has {name}, which moved to {replicas}"
 
     def submit_unclean(self, event: events.ElectLeaders) -> None:
-        """Submit an election whose caller accepts losses."""
+        """Submit an election whose caller accepts lost records."""
         self.unclean_asked = True
         try:
             self.submit(event)
@@ -275,7 +275,7 @@ class CheckedDriver(Driver):
 
 
 def _moved_by(change: Change) -> list[TopicPartition]:
-    """Name the partitions whose move a change starts."""
+    """Return the names of the partitions whose move a change starts."""
     if not isinstance(change, MovesStarted):
         return []
     return [TopicPartition(change.topic, partition) for partition in change.moves]

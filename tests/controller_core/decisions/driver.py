@@ -1,7 +1,6 @@
-"""What happens in the world and what callers ask, in one line each, over the shell's loop in its plain form (`loop`).
+"""Driver of a cluster: external events and requests of callers, in one line each, over the synchronous loop (`loop`).
 
-So a test says what happens and looks at what was written, told and answered: the builder makes a cluster, verbs do things to
-it, `state` and `told` look.
+A test builds a cluster, calls actions, and compares what was written, sent and returned with `state` and `sent`.
 """
 
 from collections import deque
@@ -26,7 +25,7 @@ __all__ = ["CONTROLLER", "CrashError", "Driver", "State", "cluster_with", "tp"]
 
 
 class State(NamedTuple):
-    """What a test says of a partition."""
+    """State of a partition as tests compare it."""
 
     leader: int
     leader_epoch: int
@@ -34,7 +33,7 @@ class State(NamedTuple):
 
 
 class Driver(Loop):
-    """One cluster: its controller, what is written, its brokers."""
+    """One cluster: its controller, the written state, its brokers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,41 +42,41 @@ class Driver(Loop):
     # What happens in the world.
 
     def start(self, *broker_ids: int, rack: str | None = None) -> None:
-        """Brokers register, for the first time or anew."""
+        """Register brokers, for the first time or again."""
         for broker_id in broker_ids:
             self._begin_life(broker_id, rack)
         self.read_brokers()
 
     def kill(self, *broker_ids: int) -> None:
-        """Brokers' registrations go."""
+        """Remove brokers' registrations."""
         for broker_id in broker_ids:
             self.brokers[broker_id].is_up = False
             self.queues[broker_id].clear()
         self.read_brokers()
 
     def bounce(self, *broker_ids: int) -> None:
-        """Brokers register anew before anybody saw them gone."""
+        """Register brokers again before their absence is read."""
         self.start(*broker_ids)
 
     def refuse(self, broker_id: int, times: int = 1) -> None:
-        """A broker will throw at its next LeaderAndIsr requests, half done."""
+        """Let a broker throw at its next LeaderAndIsr requests, after applying half of them."""
         self.brokers[broker_id].refusals = times
 
-    def fail_dir(self, broker_id: int, *partitions: str, is_told: bool = True) -> None:
-        """A log directory of a broker fails, and (unless it is too late) a notice tells the controller of it."""
+    def fail_dir(self, broker_id: int, *partitions: str, is_notified: bool = True) -> None:
+        """Fail a log directory of a broker and, with `is_notified`, notify the controller."""
         for partition in partitions:
             self.brokers[broker_id].fail_dir(tp(partition))
-        if is_told:
+        if is_notified:
             self.submit(events.LogDirsFailed((broker_id,), ("/log_dir_event_notification/log_dir_event_0",)))
 
     def read_brokers(self) -> None:
-        """The controller reads who is registered."""
+        """Read the registered brokers."""
         up = tuple(broker.registration for broker in self.brokers.values() if broker.is_up)
         self.submit(events.BrokersRead(up))
         self.report_topic_deletion_if_unknown()
 
     def take_over(self) -> None:
-        """Another controller takes the place; the earlier one's requests and answers are lost with it."""
+        """Make another controller active; queued requests and answers of the earlier one are lost."""
         self.crash = self.lost_answer = None
         self.cluster = self.written.take_place(CONTROLLER)
         self.written.load(self.cluster, (broker.registration for broker in self.brokers.values() if broker.is_up))
@@ -93,29 +92,29 @@ class Driver(Loop):
         self.report_topic_deletion_if_unknown()
 
     def report_topic_deletion_if_unknown(self) -> None:
-        """Brokers, if any is registered, answer a controller that has taken over."""
+        """Report the setting to a controller that has taken over, if any broker is registered."""
         if self.cluster.brokers and self.cluster.topic_deletion is TopicDeletion.UNKNOWN:
             self.report_topic_deletion()
 
     def report_topic_deletion(self, setting: TopicDeletion | None = None) -> None:
-        """Brokers report `delete.topic.enable`: another setting, or the present one."""
+        """Report `delete.topic.enable`: another setting, or the present one."""
         if setting is not None:
             self.written.topic_deletion = setting
         self.submit(events.TopicDeletionRead(self.written.topic_deletion))
 
     def queue_deletion(self, *topics: str) -> None:
-        """Somebody else writes names into the deletion queue, and the controller reads it."""
+        """Write names into the deletion queue as another process, and read it."""
         self.written.deletions += [name for name in topics if name not in self.written.deletions]
         self.read_deletions()
 
     def read_deletions(self) -> None:
-        """The controller reads the deletion queue: the names that it does not know, as the shell's watch."""
+        """Read unknown names in the deletion queue, as the shell's watch does."""
         strange = tuple(name for name in self.written.deletions if name not in self.cluster.deletions)
         if strange:
             self.submit(events.DeletionsRead(strange))
 
     def read_requests(self) -> None:
-        """The controller reads what is asked for in ZooKeeper itself: its watches say so, or it has just taken over."""
+        """Read the requests in ZooKeeper, as after a watch event or a takeover."""
         if self.written.reassignment_requests is not None:
             self.submit(self.written.reassignment_requests)
         elif self.cluster.reassignment_requests:
@@ -124,21 +123,21 @@ class Driver(Loop):
             self.submit(self.written.election_requests)
 
     def request_moves(self, targets: Mapping[str, Sequence[int]]) -> None:
-        """Somebody writes the list of moves, over the one that is there, and the controller reads it."""
-        asked = {tp(partition): tuple(target) for partition, target in targets.items()}
+        """Write the list of requested moves as another process, and read it."""
+        requested = {tp(partition): tuple(target) for partition, target in targets.items()}
         present = self.written.reassignment_requests
         self.written.reassignment_requests = events.ReassignmentRequestsRead(
-            asked, 0 if present is None else present.version + 1
+            requested, 0 if present is None else present.version + 1
         )
         self.read_requests()
 
     def request_elections(self, *partitions: str) -> None:
-        """Somebody writes the list of elections, and the controller reads it."""
+        """Write the list of requested elections as another process, and read it."""
         self.written.election_requests = events.ElectionRequestsRead(tuple(map(tp, partitions)), 0)
         self.read_requests()
 
     def requested(self) -> dict[str, Replicas] | None:
-        """Tell what is left in the list of moves; None where there is none."""
+        """Return the list of requested moves; None if it does not exist."""
         if self.written.reassignment_requests is None:
             return None
         return {
@@ -147,7 +146,7 @@ class Driver(Loop):
         }
 
     def write_isr(self, partition: str, isr: Sequence[int]) -> None:
-        """A leader writes its ISR by itself, as brokers below 2.7 do: our version of the znode is stale from now on."""
+        """Write an ISR as its leader, as brokers below 2.7 do: the controller's known version of the znode is stale from now on."""
         key = tp(partition)
         present = self.written.states[key]
         self.written.states[key] = replace(present, isr=tuple(isr), version=present.version + 1)
@@ -155,7 +154,7 @@ class Driver(Loop):
     def write_topic(
         self, topic: str, assignment: Sequence[Sequence[int]], topic_id: UUID | None = None, **lists: Any
     ) -> None:
-        """Somebody else writes a topic's znode."""
+        """Write a topic's znode as another process."""
         replicas = {partition: tuple(given) for partition, given in enumerate(assignment)}
         present = self.written.topics.get(topic)
         found = WrittenTopic(topic_id or self.new_topic_id(), replicas, **lists)
@@ -164,13 +163,13 @@ class Driver(Loop):
         self.written.topics[topic] = found
 
     def write_partition(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
-        """Somebody else writes one partition into a topic's assignment, or its replicas in another order."""
+        """Write one partition into a topic's assignment, or its replicas in another order, as another process."""
         present = self.written.topics[topic]
         assignment = present.replicas | {partition: tuple(replicas)}
         self.written.topics[topic] = replace(present, replicas=assignment, version=present.version + 1)
 
     def read_assignments(self) -> None:
-        """The controller looks at the topics that it knows, and finds those that somebody else wrote."""
+        """Read the assignments of known topics that another process wrote."""
         known = self.cluster.topics
         changed = [
             name
@@ -180,7 +179,7 @@ class Driver(Loop):
         self.submit(events.TopicsChanged(tuple(map(self.written.record, changed))))
 
     def allow_unclean(self, topic: str, allowed: bool | None) -> None:
-        """Somebody sets a topic's `unclean.leader.election.enable`, or (None) takes it back, and the controller reads it."""
+        """Set or (None) remove a topic's `unclean.leader.election.enable`, and read it."""
         present = self.written.topics[topic]
         others = {name: value for name, value in present.configs.items() if name != UNCLEAN}
         own = {} if allowed is None else {UNCLEAN: str(allowed).lower()}
@@ -188,51 +187,51 @@ class Driver(Loop):
         self.submit(events.UncleanElectionRead({topic: allowed}))
 
     def allow_unclean_by_default(self, allowed: bool | None) -> None:
-        """The same of the brokers' dynamic default."""
+        """Set or (None) remove the brokers' dynamic default, and read it."""
         self.written.unclean_default = allowed
         self.submit(events.UncleanElectionRead(defaults={BrokerDefault.DYNAMIC: allowed}))
 
-    def tell_isrs(self, *partitions: str) -> None:
-        """Brokers below 2.7 tell by notices that they wrote ISRs."""
+    def notify_isrs(self, *partitions: str) -> None:
+        """Notify the controller of ISRs, as brokers below 2.7 do after writing them."""
         rows = [row for partition in partitions if (row := self.cluster.row_of(*tp(partition))) is not None]
         states = self.written.states_of(self.cluster, rows)
         self.submit(events.IsrChangesRead(states, ("/isr_change_notification/isr_change_0",)))
 
     def crashing(self, doing: Callable[[], object]) -> None:
-        """Do something in which the controller dies."""
+        """Run an action in which the controller fails."""
         try:
             doing()
         except CrashError:
             return
-        raise AssertionError("the controller did not die")
+        raise AssertionError("the controller did not fail")
 
-    # What callers ask.
+    # Requests of callers.
 
     def create(self, topic: str, assignment: Sequence[Sequence[int]] = (), **request: Any) -> Any:
-        """Create a topic, with replicas given or placed."""
+        """Create a topic, with given replicas or placed by the controller."""
         given = {partition: tuple(replicas) for partition, replicas in enumerate(assignment)}
         validate_only = request.pop("validate_only", False)
         new = events.NewTopic(topic, self.new_topic_id(), assignment=given, **request)
         return self.submit(events.CreateTopics((new,), validate_only))[topic]
 
     def find(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
-        """A broker writes a topic by itself (auto-creation), and the controller finds it."""
+        """Write a topic as a broker (auto-creation), and read it."""
         self.write_topic(topic, assignment)
         self.submit(events.TopicsRead((self.written.record(topic),), ()))
 
     def change(self, topic: str, assignment: Sequence[Sequence[int]], **lists: Any) -> None:
-        """Somebody writes a topic's assignment by hand, and the controller finds it."""
+        """Write a topic's assignment manually, and read it."""
         self.write_topic(topic, assignment, **lists)
         self.submit(events.TopicsChanged((self.written.record(topic),)))
 
     def delete(self, *topics: str) -> Any:
-        """Ask to delete topics."""
+        """Request the deletion of topics."""
         return self.submit(events.DeleteTopics(topics))
 
     def reassign(self, targets: Mapping[str, Sequence[int] | None]) -> Any:
         """Start, change or (None) cancel moves."""
-        asked = {tp(partition): None if target is None else tuple(target) for partition, target in targets.items()}
-        results = self.submit(events.AlterReassignments(asked))
+        requested = {tp(partition): None if target is None else tuple(target) for partition, target in targets.items()}
+        results = self.submit(events.AlterReassignments(requested))
         return {f"{partition.topic}-{partition.partition}": failure for partition, failure in results.items()}
 
     def unregister(self, broker_id: int) -> Any:
@@ -240,16 +239,16 @@ class Driver(Loop):
         return self.submit(events.UnregisterBroker(broker_id))
 
     def find_strays(self, broker_id: int, *partitions: str) -> None:
-        """The controller lists a broker's logs twice, and finds some that no assignment explains."""
+        """List a broker's logs twice, some of them without an assignment."""
         found = events.StrayLogsFound(broker_id, self.brokers[broker_id].epoch, tuple(map(tp, partitions)))
         self.submit(found)
 
     def shut_down(self, broker_id: int) -> Any:
-        """A broker asks to have its leaderships taken."""
+        """Request the controlled shutdown of a broker."""
         return self.submit(events.ControlledShutdown(broker_id, self.brokers[broker_id].epoch))
 
     def alter_isr(self, partition: str, isr: Sequence[int], **claims: Any) -> Any:
-        """The leader asks for another ISR, as it knows the partition unless `claims` say otherwise."""
+        """Request an ISR as the leader, with its knowledge of the partition unless `claims` differ."""
         key = tp(partition)
         row = self.cluster.row_of(*key)
         assert row is not None
@@ -264,27 +263,27 @@ class Driver(Loop):
         return self.alter_partition(events.AlterPartition(broker_id, broker_epoch, (wish,)))
 
     def alter_partition(self, event: events.AlterPartition) -> Any:
-        """Submit an AlterPartition of one partition; the leader takes the answer in, if it lives to hear it.
+        """Submit an AlterPartition of one partition; the leader, if it is still live, processes the response.
 
-        As Kafka's does: what was refused may be written all the same and stays pending, unless a replica was ineligible.
+        As in Kafka, a refused ISR may be written nevertheless and stays pending, unless a replica was ineligible.
         """
         wish, leader = event.changes[0], self.brokers[event.broker]
         leader.pending[wish.partition] = wish.isr
         answers = self.submit(event)
         if not isinstance(answers, Mapping):
             return answers
-        answer, told = answers[wish.partition], leader.states.get(wish.partition)
-        if isinstance(answer, PartitionAnswer) and told is not None and told.leader_epoch == answer.leader_epoch:
-            leader.states[wish.partition] = replace(told, isr=answer.isr, partition_epoch=answer.partition_epoch)
+        answer, sent = answers[wish.partition], leader.states.get(wish.partition)
+        if isinstance(answer, PartitionAnswer) and sent is not None and sent.leader_epoch == answer.leader_epoch:
+            leader.states[wish.partition] = replace(sent, isr=answer.isr, partition_epoch=answer.partition_epoch)
             leader.pending.pop(wish.partition, None)
         if isinstance(answer, Failure) and answer.code is ErrorCode.INELIGIBLE_REPLICA:
             leader.pending.pop(wish.partition, None)
         return answer
 
-    # What a test looks at.
+    # State and messages.
 
     def state(self, partition: str) -> State:
-        """Tell a partition's leader, leader epoch and ISR; memory and writing must agree."""
+        """Return a partition's leader, leader epoch and ISR; memory and the written state must agree."""
         row = self.row(partition)
         columns = self.cluster.columns
         known = State(int(columns.leader[row]), int(columns.leader_epoch[row]), columns.isr_of(row))
@@ -294,31 +293,31 @@ class Driver(Loop):
         return known
 
     def state_written(self, partition: str) -> State:
-        """Tell what is written of a partition."""
+        """Return the written state of a partition."""
         written = self.written.states[tp(partition)]
         return State(written.leader, written.leader_epoch, written.isr)
 
     def replicas(self, partition: str) -> Replicas:
-        """Tell which replicas brokers are told of."""
+        """Return the replicas that brokers are sent."""
         return self.cluster.columns.replicas_of(self.row(partition))
 
     def row(self, partition: str) -> int:
-        """Find a partition's row."""
+        """Return a partition's row."""
         row = self.cluster.row_of(*tp(partition))
         assert row is not None, f"no partition {partition}"
         return row
 
     def forget(self) -> None:
-        """Begin the record of lines, changes and messages anew."""
+        """Clear the record of lines, changes and messages."""
         self.lines, self.changes, self.messages = [], [], []
 
-    def told(self, kind: type[Message], broker_id: int | None = None) -> list[Any]:
-        """List messages of one kind, to all brokers or to one."""
+    def sent(self, kind: type[Message], broker_id: int | None = None) -> list[Any]:
+        """Return messages of one kind, to all brokers or to one."""
         of_kind = [(to, message) for to, message in self.messages if isinstance(message, kind)]
         return [message for to, message in of_kind if broker_id is None or broker_id in to]
 
     def new_topic_id(self) -> UUID:
-        """Draw a topic id."""
+        """Generate a topic id."""
         self._zxid += 1
         return UUID(int=self._zxid)
 
@@ -332,7 +331,7 @@ class Driver(Loop):
 def cluster_with(
     brokers: Sequence[int], topics: Mapping[str, Sequence[Sequence[int]]] | None = None, unclean: Sequence[str] = ()
 ) -> Driver:
-    """Build a cluster with brokers up and topics online: `cluster_with([1, 2], {"orders": [[1, 2], [2, 1]]})`."""
+    """Build a cluster with registered brokers and online topics: `cluster_with([1, 2], {"orders": [[1, 2], [2, 1]]})`."""
     driver = Driver()
     driver.start(*brokers)
     for topic, assignment in (topics or {}).items():

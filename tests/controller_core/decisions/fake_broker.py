@@ -1,8 +1,9 @@
-"""A broker as the controller's requests make it: what it holds, leads, follows and knows of the others.
+"""Fake broker: what it holds, leads, follows and knows about other brokers, as a result of the controller's requests.
 
-The rules are ReplicaManager's: a state is taken under a higher leader epoch only, a StopReplica under one that is not
-below, a follower needs a leader that it knows to be alive. A log is its number of records, enough to see one lost.
-Leaves out fetching: a driver says when a follower has caught up.
+The rules are those of ReplicaManager: a state is accepted only with a higher leader epoch, a StopReplica only with an epoch that is not
+lower, and a follower needs a leader that it knows to be live. A log is its number of records, which shows lost ones.
+
+There is no fetching: a driver lets followers catch up.
 """
 
 from dataclasses import dataclass, field
@@ -11,12 +12,12 @@ from uuid import UUID
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, NO_LEADER, TopicPartition
 from controller_core.model.move import Replicas
-from tests.controller_core.decisions.messages import LeaderAndIsr, Message, PartitionTold, StopReplica, UpdateMetadata
+from tests.controller_core.decisions.messages import LeaderAndIsr, Message, SentState, StopReplica, UpdateMetadata
 
 
 @dataclass
 class FakeBroker:
-    """One broker over all its lives; `bounce` and `kill` leave its logs alone and nothing else."""
+    """One broker in all its incarnations; `bounce` and `kill` keep only its logs."""
 
     id: int
     epoch: int
@@ -24,36 +25,36 @@ class FakeBroker:
     is_up: bool = True
     logs: dict[TopicPartition, int] = field(default_factory=dict)
     log_ids: dict[TopicPartition, UUID] = field(default_factory=dict)
-    """The topic id that is written beside each log (`partition.metadata`)."""
-    states: dict[TopicPartition, PartitionTold] = field(default_factory=dict)
+    """Topic id stored with each log (`partition.metadata`)."""
+    states: dict[TopicPartition, SentState] = field(default_factory=dict)
     stopped: set[TopicPartition] = field(default_factory=set)
-    """Partitions that it does not follow: it was told to stop, or did not know the leader's address."""
+    """Partitions that it does not follow: it got a StopReplica, or did not know the leader's address."""
     pending: dict[TopicPartition, Replicas] = field(default_factory=dict)
-    """ISRs that it asked for and has no answer to: until then their members count as in sync (KIP-497, the maximal ISR)."""
+    """Requested ISRs without a response: until then their members count as in sync (KIP-497, the maximal ISR)."""
     metadata: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
-    """Leader and leader epoch, as clients would hear."""
+    """Leader and leader epoch, as clients get them."""
     live: Replicas = ()
     refusals: int = 0
-    """LeaderAndIsr requests that it will throw at, half done."""
+    """LeaderAndIsr requests at which it will throw after applying half of them."""
     half_made: set[TopicPartition] = field(default_factory=set)
-    """Partitions that it has without a log, since it threw."""
+    """Partitions without a log, since it threw."""
 
     offline: set[TopicPartition] = field(default_factory=set)
-    """Partitions whose log directory failed in this life: neither led nor followed, nor deleted."""
+    """Partitions whose log directory failed in this incarnation: neither led nor followed, nor deleted."""
 
     @property
     def registration(self) -> Broker:
-        """The registration of this life."""
+        """Return the registration of this incarnation."""
         return Broker(self.id, self.epoch, (Endpoint("INTERNAL", f"host{self.id}", 9092, "PLAINTEXT"),), self.rack)
 
     def start(self, epoch: int) -> None:
-        """Begin another life."""
+        """Start another incarnation."""
         self.is_up, self.epoch = True, epoch
         self.states, self.stopped, self.pending, self.metadata, self.live = {}, set(), {}, {}, ()
         self.refusals, self.half_made, self.offline = 0, set(), set()
 
     def take(self, message: Message) -> dict[TopicPartition, str]:
-        """Do as told; the answer is the error of each partition that has one."""
+        """Process a request; return the error of each partition that has one."""
         match message:
             case LeaderAndIsr():
                 return self._lead_or_follow(message)
@@ -64,40 +65,40 @@ class FakeBroker:
                 return self._stop(message)
 
     def refuses(self, message: LeaderAndIsr) -> bool:
-        """Whether it throws at a request: as a test wants, or over a partition that it has under that epoch without a log."""
+        """Whether it throws at a request: because a test requires it, or for a partition that it has with that epoch and without a log."""
         return self.refusals > 0 or any(
-            name in self.half_made and told.leader_epoch == self.states[name].leader_epoch
-            for name, told in message.partitions.items()
+            name in self.half_made and sent.leader_epoch == self.states[name].leader_epoch
+            for name, sent in message.partitions.items()
         )
 
     def refuse(self, message: LeaderAndIsr) -> None:
-        """Throw: partitions that it was to follow have the leader epoch by now, and neither a log nor a fetcher."""
+        """Throw: partitions that it was to follow have the leader epoch, but neither a log nor a fetcher."""
         if self.refusals == 0:
             return
         self.refusals -= 1
-        for name, told in message.partitions.items():
-            if told.leader != self.id and name not in self.offline and self._is_newer(name, told):
-                self.states[name] = told
+        for name, sent in message.partitions.items():
+            if sent.leader != self.id and name not in self.offline and self._is_newer(name, sent):
+                self.states[name] = sent
                 self.half_made.add(name)
                 self.stopped.add(name)
 
     def fail_dir(self, partition: TopicPartition) -> None:
-        """Lose the log directory of a partition until the next life; its records are there again by then."""
+        """Fail the log directory of a partition until the next incarnation, which has its records again."""
         self.offline.add(partition)
         self.states.pop(partition, None)
         self.pending.pop(partition, None)
         self.half_made.discard(partition)
 
     def listed(self) -> list[str]:
-        """Name the logs that DescribeLogDirs lists."""
+        """Return the logs that DescribeLogDirs lists."""
         return [f"{name.topic}-{name.partition}" for name in sorted(self.logs) if name not in self.offline]
 
     def leads(self, partition: TopicPartition) -> bool:
-        """Whether it takes itself for the leader."""
+        """Whether it acts as leader."""
         return self.is_up and partition in self.states and self.states[partition].leader == self.id
 
     def follows(self, partition: TopicPartition, leader: "FakeBroker") -> bool:
-        """Whether it fetches from that leader, and that leader lets it."""
+        """Whether it fetches from that leader, and that leader accepts it."""
         if not (self.is_up and leader.leads(partition)) or partition in self.stopped:
             return False
         mine, theirs = self.states.get(partition), leader.states[partition]
@@ -108,16 +109,16 @@ class FakeBroker:
         )
 
     def maximal_isr(self, partition: TopicPartition) -> Replicas:
-        """Who must have a record before it is acknowledged."""
+        """Return the replicas that must have a record before it is acknowledged."""
         return tuple({*self.states[partition].isr, *self.pending.get(partition, ())})
 
     def _lead_or_follow(self, message: LeaderAndIsr) -> dict[TopicPartition, str]:
         assert self.live, (
-            f"broker {self.id} is told to lead or follow and knows of no live broker (protocol notes, Z32)"
+            f"broker {self.id} is sent to lead or follow and knows of no live broker (protocol notes, Z32)"
         )
         errors: dict[TopicPartition, str] = {}
-        for name, told in message.partitions.items():
-            assert self.id in told.replicas, f"broker {self.id} is told of {name}, which it is no replica of"
+        for name, sent in message.partitions.items():
+            assert self.id in sent.replicas, f"broker {self.id} got {name}, of which it is no replica"
             topic_id = message.topic_ids.get(name.topic)
             if name in self.offline:
                 errors[name] = "KAFKA_STORAGE_ERROR"
@@ -125,12 +126,12 @@ class FakeBroker:
             if topic_id is not None and self.log_ids.get(name, topic_id) != topic_id:
                 errors[name] = "INCONSISTENT_TOPIC_ID"
                 continue
-            if not self._is_newer(name, told):
+            if not self._is_newer(name, sent):
                 continue
             self.half_made.discard(name)
-            self.states[name] = told
-            # It looks for its leader's address once: a leader that it does not know, it will not follow under this epoch.
-            is_reachable = told.leader in {NO_LEADER, self.id, *self.live}
+            self.states[name] = sent
+            # It reads its leader's address once: it does not follow an unknown leader with this epoch.
+            is_reachable = sent.leader in {NO_LEADER, self.id, *self.live}
             (self.stopped.discard if is_reachable else self.stopped.add)(name)
             self.pending.pop(name, None)
             self.logs.setdefault(name, 0)
@@ -138,17 +139,17 @@ class FakeBroker:
                 self.log_ids[name] = topic_id
         return errors
 
-    def _is_newer(self, name: TopicPartition, told: PartitionTold) -> bool:
+    def _is_newer(self, name: TopicPartition, sent: SentState) -> bool:
         known = self.states.get(name)
-        return known is None or told.leader_epoch > known.leader_epoch
+        return known is None or sent.leader_epoch > known.leader_epoch
 
     def _learn(self, message: UpdateMetadata) -> None:
         self.live = message.live
-        for name, told in message.partitions.items():
-            if told.leader == LEADER_DURING_DELETE:
+        for name, sent in message.partitions.items():
+            if sent.leader == LEADER_DURING_DELETE:
                 self.metadata.pop(name, None)
             else:
-                self.metadata[name] = (told.leader, told.leader_epoch)
+                self.metadata[name] = (sent.leader, sent.leader_epoch)
 
     def _stop(self, message: StopReplica) -> dict[TopicPartition, str]:
         errors: dict[TopicPartition, str] = {}

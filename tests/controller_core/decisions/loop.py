@@ -1,11 +1,11 @@
-"""The shell's loop in plain and synchronous form, over a model of what is written and brokers that do as they are told.
+"""Synchronous form of the shell's loop, over a model of the written state and fake brokers.
 
     event ──► decide ──► commit to `written` ──► apply_and_build_requests ──► queues of the brokers ──► then … ──► reply, later …
 
-Faults: somebody else writes just before a commit (`intrude`), or the controller dies before or after one (`die_at`). By itself
-the loop delivers every message and hands every answer back; a test that is about their order holds them.
+Faults: another process writes just before a commit (`intrude`), or the controller fails before or after one (`die_at`). By default
+the loop delivers every message and processes every answer; tests of their order hold them.
 
-Leaves out clocks, sockets and waiting for turns. Its limits are the shell's own.
+There are no clocks and sockets, and no waiting for scheduled events. The limits are those of the shell.
 """
 
 from collections import deque
@@ -32,18 +32,18 @@ from tests.controller_core.decisions.written import Outcome, Written
 
 CONTROLLER = 1000
 MAX_ATTEMPTS = 8
-"""As the shell: an event that is refused so often is given up."""
-MAX_TURNS = 1000
-"""Turns that may follow from one event before it counts as going round in circles."""
+"""As in the shell: an event that is refused this often is given up."""
+MAX_EVENTS = 1000
+"""Events that may follow from one event before the loop counts as endless."""
 
 
 class CrashError(Exception):
-    """The controller died."""
+    """The controller failed."""
 
 
 @dataclass
 class Answer:
-    """A broker's answer to a StopReplica that deletes, on its way back."""
+    """A broker's response to a StopReplica that deletes, not processed yet."""
 
     broker: int
     broker_epoch: int
@@ -54,14 +54,14 @@ class Answer:
 
 @dataclass
 class Crash:
-    """Die at a commit: so many commits from now, before it is written or after it was."""
+    """Failure at a commit: after this number of commits, before or after the commit is written."""
 
     commits: int
     after: bool
 
 
 class Loop:
-    """One controller's loop, what is written, and the brokers."""
+    """One controller's loop, the written state, and the brokers."""
 
     def __init__(self) -> None:
         self.written = Written()
@@ -72,7 +72,7 @@ class Loop:
         self.answers: list[Answer] = []
         self.refused: list[events.LeaderAndIsrRejected] = []
         self.replica_answers: list[events.LeaderAndIsrAnswered] = []
-        """Answers to LeaderAndIsr that tell of failed log directories, on their way back."""
+        """Responses to LeaderAndIsr that report failed log directories, not processed yet."""
         self.refusals = RefusedPartitions()
         self.holds_messages = False
         self.holds_answers = False
@@ -87,39 +87,39 @@ class Loop:
         self._later: deque[events.Event] = deque()
 
     def submit(self, event: events.Event) -> Any:
-        """Run an event, and all that follows from it; returns the reply."""
-        self.reply = self._turn(event)
+        """Run an event and its follow-up events; return the reply."""
+        self.reply = self._run_scheduled(event)
         reply = self.reply
         self.lines += reply_lines(reply)
         self.settle()
         return reply
 
     def intrude(self, writing: Callable[[], None], commits: int = 0) -> None:
-        """Let somebody else write just before a commit: so many commits from now."""
+        """Let another process write just before a commit, after this number of commits."""
         self._intrusions.append((commits, writing))
 
     def lose_answer(self, commits: int = 0) -> None:
-        """Let the answer to a commit be lost, so many commits from now: it is written, and the controller does not hear it."""
+        """Lose the result of a commit, after this number of commits: it is written, and the controller does not get the result."""
         self.lost_answer = commits
 
     def die_at(self, *, commits: int, after: bool) -> None:
-        """Let the controller die at a commit: so many commits from now, before it is written or after it was."""
+        """Let the controller fail at a commit, after this number of commits, before or after the commit is written."""
         self.crash = Crash(commits, after)
 
     # What brokers do.
 
     def settle(self) -> None:
-        """Deliver and answer, unless a test holds the messages or the answers."""
-        for _ in range(MAX_TURNS):
+        """Deliver messages and process answers, unless a test holds them."""
+        for _ in range(MAX_EVENTS):
             if not self.holds_messages:
                 self.deliver()
             if self.holds_answers or not (self.answers or self.refused or self.replica_answers):
                 return
             self.answer()
-        raise AssertionError(f"{MAX_TURNS} rounds of answers, and no end")
+        raise AssertionError(f"{MAX_EVENTS} rounds of answers, and no end")
 
     def deliver(self, broker_id: int | None = None, count: int | None = None) -> None:
-        """Let brokers (or one) take what waits for them (or the first few), in order."""
+        """Let brokers (or one) process their queued messages (or the first few), in order."""
         for broker in self.brokers.values():
             if broker_id in {None, broker.id}:
                 queue = self.queues[broker.id]
@@ -127,40 +127,40 @@ class Loop:
                     self._deliver_one(broker, queue.popleft())
 
     def answer(self, broker_id: int | None = None, failing: Mapping[str, str] | None = None) -> None:
-        """Hand back what brokers (or one) answered; `failing` names partitions with their errors."""
+        """Process the answers of brokers (or one); `failing` contains partitions with their errors."""
         errors = {tp(partition): error for partition, error in (failing or {}).items()}
         for answer in [answer for answer in self.answers if broker_id in {None, answer.broker}]:
             self.answers.remove(answer)
             if answer.broker_epoch != self.brokers[answer.broker].epoch or not self.brokers[answer.broker].is_up:
-                continue  # The connection went with that life.
+                continue  # The connection was closed with that incarnation.
             failed = dict(answer.failed) | {name: errors[name] for name in answer.done if name in errors}
             done = tuple(name for name in answer.done if name not in failed)
-            self._turn(events.StopReplicaAnswered(answer.broker, done, failed, answer.leader_epochs))
+            self._run_scheduled(events.StopReplicaAnswered(answer.broker, done, failed, answer.leader_epochs))
         for event in [event for event in self.refused if broker_id in {None, event.broker}]:
             self.refused.remove(event)
-            self._turn(event)
-        for told in [told for told in self.replica_answers if broker_id in {None, told.broker}]:
-            self.replica_answers.remove(told)
-            self._turn(told)
+            self._run_scheduled(event)
+        for event in [event for event in self.replica_answers if broker_id in {None, event.broker}]:
+            self.replica_answers.remove(event)
+            self._run_scheduled(event)
         if not self.holds_messages:
             self.deliver()
 
     # The loop.
 
-    def _turn(self, event: events.Event) -> Any:
-        reply = self._run_turn(event)
-        for _ in range(MAX_TURNS):
+    def _run_scheduled(self, event: events.Event) -> Any:
+        reply = self._run_event(event)
+        for _ in range(MAX_EVENTS):
             if not self._later:
                 return reply
-            self._run_turn(self._later.popleft())
-        raise AssertionError(f"{type(event).__name__} brings {MAX_TURNS} turns, and no end")
+            self._run_event(self._later.popleft())
+        raise AssertionError(f"{type(event).__name__} causes more than {MAX_EVENTS} events")
 
-    def _run_turn(self, event: events.Event) -> Any:
+    def _run_event(self, event: events.Event) -> Any:
         self._scope = event.scope
         return self._run(event)
 
     def _run(self, event: events.Event) -> Any:
-        assert covers(self._scope, event.scope), f"{event} touches more than its turn holds: {self._scope}"
+        assert covers(self._scope, event.scope), f"{event} exceeds the scope of its scheduled event: {self._scope}"
         then: list[events.Event] = []
         later: list[events.Event] = []
         for _ in range(MAX_ATTEMPTS):
@@ -180,7 +180,7 @@ class Loop:
         return decision.reply
 
     def _commit(self, changes: Sequence[Change]) -> bool:
-        """Write changes, apply what was written, read again what was not; True when all was written."""
+        """Write changes, apply the written ones, and read the refused ones again; return whether all were written."""
         if changes:
             self._die_or_not([], after=False)
             due = [writing for commits, writing in self._intrusions if commits == 0]
@@ -208,24 +208,26 @@ class Loop:
         self.crash.commits -= 1
         if self.crash.commits < 0:
             self.lines += [line for change in written for line in change_lines(self.cluster, change)]
-            self.lines.append("the controller dies")
+            self.lines.append("the controller fails")
             raise CrashError
 
     def _carry_out(self, change: Change) -> None:
         for name in _topics_of(self.cluster, change):
-            assert covers(self._scope, Scope(partitions=frozenset([name]))), f"{name} is not this turn's to change"
+            assert covers(self._scope, Scope(partitions=frozenset([name]))), (
+                f"{name} is outside the scope of the scheduled event"
+            )
         self.changes.append(change)
         self.lines += change_lines(self.cluster, change)
         self._send(apply_and_build_requests(self.cluster, change))
 
     def _catch_up(self, outcome: Outcome) -> None:
-        self.lines.append("the answer is lost" if outcome.is_unknown else "refused: somebody else wrote")
+        self.lines.append("the result is lost" if outcome.is_unknown else "refused: another process wrote")
         for change in self.written.found(self.cluster, outcome):
             self._carry_out(change)
         if outcome.stale_topic in self.written.topics and outcome.stale_topic not in self.cluster.topics:
-            self._run_stranger(outcome.stale_topic)
+            self._run_intruder(outcome.stale_topic)
 
-    def _run_stranger(self, topic: str) -> None:
+    def _run_intruder(self, topic: str) -> None:
         scope, self._scope = self._scope, Scope(everything=True)
         self._run(events.TopicsRead((self.written.record(topic),), ()))
         self._scope = scope
@@ -245,17 +247,17 @@ class Loop:
         self.lines += [message_line(brokers, message) for brokers, message in grouped]
 
     def note_message(self, addressed: Addressed) -> None:
-        """Keep a message in the record."""
+        """Record a message."""
         self.messages.append(addressed)
 
     def _deliver_one(self, broker: FakeBroker, message: Message) -> None:
         if isinstance(message, LeaderAndIsr):
-            told = {name: state.leader_epoch for name, state in message.partitions.items()}
+            leader_epochs = {name: state.leader_epoch for name, state in message.partitions.items()}
             if broker.refuses(message):
                 broker.refuse(message)
-                self.refused += [retry.event for retry in self.refusals.retries(broker.id, told)]
+                self.refused += [retry.event for retry in self.refusals.retries(broker.id, leader_epochs)]
                 return
-            self.refusals.accepted(broker.id, told)
+            self.refusals.accepted(broker.id, leader_epochs)
         errors = broker.take(message)
         is_answered = errors or self.cluster.offline_replicas or self.cluster.refused_replicas
         if isinstance(message, LeaderAndIsr) and is_answered:
@@ -269,7 +271,7 @@ class Loop:
             self.answers.append(self._stopped(broker, message, errors))
 
     def _stopped(self, broker: FakeBroker, message: StopReplica, errors: Mapping[TopicPartition, str]) -> Answer:
-        """Read a broker's answer as the shell does, from the request's and the response's bodies."""
+        """Parse a broker's response as the shell does, from the bodies of request and response."""
         send = SendStopReplica(broker.id, tuple(message.partitions), tuple(message.partitions.values()), delete=True)
         codes = [
             {"topic_name": topic, "partition_index": partition, "error_code": ErrorCode[error]}
@@ -282,13 +284,13 @@ class Loop:
 
 
 def tp(partition: str) -> TopicPartition:
-    """Read a partition's name: `orders-0`."""
+    """Parse a partition's name: `orders-0`."""
     topic, _, number = partition.rpartition("-")
     return TopicPartition(topic, int(number))
 
 
 def covers(outer: Scope, inner: Scope) -> bool:
-    """Whether all that one scope names is within another."""
+    """Whether one scope contains another."""
     if outer.everything:
         return True
     return (
@@ -299,5 +301,5 @@ def covers(outer: Scope, inner: Scope) -> bool:
 
 
 def _topics_of(cluster: Cluster, change: Change) -> list[TopicPartition]:
-    """Name the partitions whose states a change writes."""
+    """Return the names of the partitions whose states a change writes."""
     return [cluster.name_of(row) for row in change.rows.tolist()] if isinstance(change, PartitionStates) else []

@@ -1,6 +1,6 @@
-"""Requests to brokers as plain values, taken from the columns in the turn that caused them, as the shell encodes them.
+"""Requests to brokers as plain values, read from the columns in the event that caused them, as when the shell encodes them.
 
-Leaves out versions, addresses and bytes.
+Versions, addresses and bytes are omitted.
 """
 
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, Se
 
 
 @dataclass(frozen=True)
-class PartitionTold:
-    """What a broker hears of one partition."""
+class SentState:
+    """State of one partition in a request."""
 
     leader: int
     leader_epoch: int
@@ -29,22 +29,22 @@ class PartitionTold:
 class LeaderAndIsr:
     """Lead or follow these partitions."""
 
-    partitions: dict[TopicPartition, PartitionTold]
+    partitions: dict[TopicPartition, SentState]
     topic_ids: dict[str, UUID | None] = field(default_factory=dict)
     """By topic; None for a topic without an id."""
 
 
 @dataclass(frozen=True)
 class UpdateMetadata:
-    """These brokers live, and these partitions have these leaders; -2: the topic is being deleted."""
+    """Live brokers, and states of partitions; leader -2: the topic is being deleted."""
 
     live: Replicas
-    partitions: dict[TopicPartition, PartitionTold]
+    partitions: dict[TopicPartition, SentState]
 
 
 @dataclass(frozen=True)
 class StopReplica:
-    """Stop following these partitions, each under a leader epoch, and delete their logs where said."""
+    """Stop following these partitions, each with a leader epoch, and with `delete` delete their logs."""
 
     partitions: dict[TopicPartition, int]
     delete: bool
@@ -56,26 +56,28 @@ Addressed = tuple[Replicas, Message]
 
 
 def message_of(cluster: Cluster, send: Send) -> Addressed:
-    """Turn what the core wants to be sent into what brokers get."""
+    """Convert a request of the core into the message that brokers get."""
     match send:
         case SendLeaderAndIsr():
-            told = {
-                cluster.name_of(row): _told(cluster, row, is_new=is_new)
+            states = {
+                cluster.name_of(row): _sent_state(cluster, row, is_new=is_new)
                 for row, is_new in zip(send.rows.tolist(), send.is_new.tolist(), strict=True)
             }
-            ids = {name.topic: cluster.topics[name.topic].topic_id for name in told}
-            return (send.broker,), LeaderAndIsr(told, ids)
+            ids = {name.topic: cluster.topics[name.topic].topic_id for name in states}
+            return (send.broker,), LeaderAndIsr(states, ids)
         case SendMetadata():
-            told = {cluster.name_of(row): _told(cluster, row, deleting=send.deleting) for row in send.rows.tolist()}
-            return send.brokers, UpdateMetadata(tuple(sorted(cluster.brokers)), told)
+            states = {
+                cluster.name_of(row): _sent_state(cluster, row, deleting=send.deleting) for row in send.rows.tolist()
+            }
+            return send.brokers, UpdateMetadata(tuple(sorted(cluster.brokers)), states)
         case SendStopReplica():
             epochs = dict(zip(send.partitions, send.leader_epochs, strict=True))
             return (send.broker,), StopReplica(epochs, send.delete)
 
 
-def _told(cluster: Cluster, row: int, *, is_new: bool = False, deleting: bool = False) -> PartitionTold:
+def _sent_state(cluster: Cluster, row: int, *, is_new: bool = False, deleting: bool = False) -> SentState:
     columns = cluster.columns
-    return PartitionTold(
+    return SentState(
         LEADER_DURING_DELETE if deleting else int(columns.leader[row]),
         int(columns.leader_epoch[row]),
         columns.isr_of(row),

@@ -1,6 +1,6 @@
-"""Changes, messages and replies as lines of text: what golden scripts show and failing tests print.
+"""Changes, messages and replies as lines of text, for golden scripts and failing tests.
 
-Leaves out everything that would differ from run to run (topic ids, epochs of registrations).
+Values that differ between runs are omitted (topic ids, epochs of registrations).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, unpad
 from controller_core.model.ids import TopicPartition
 from kafka_node.errors import Failure
-from tests.controller_core.decisions.messages import LeaderAndIsr, Message, PartitionTold, UpdateMetadata
+from tests.controller_core.decisions.messages import LeaderAndIsr, Message, SentState, UpdateMetadata
 
 VERBS = {
     changes.Origin.REQUESTED: "write",
@@ -24,17 +24,17 @@ VERBS = {
 
 
 def ids(replicas: Iterable[int]) -> str:
-    """Write a list of broker ids."""
+    """Format a list of broker ids."""
     return f"[{','.join(map(str, replicas))}]"
 
 
 def name(partition: TopicPartition) -> str:
-    """Write a partition's name."""
+    """Format a partition's name."""
     return f"{partition.topic}-{partition.partition}"
 
 
 def change_lines(cluster: Cluster, change: changes.Change) -> list[str]:
-    """Say what a change does, before it is applied."""
+    """Describe a change before it is applied."""
     match change:
         case changes.PartitionStates():
             return _state_lines(cluster, change)
@@ -67,15 +67,17 @@ def change_lines(cluster: Cluster, change: changes.Change) -> list[str]:
 
 def _state_lines(cluster: Cluster, change: changes.PartitionStates) -> list[str]:
     lines = []
-    for place, row in enumerate(change.rows.tolist()):
-        state = _state(change.leader[place], change.leader_epoch[place], change.isr[place])
-        told = "" if change.replicas is None else f" leaving {ids(_left(cluster, row, change.replicas[place]))}"
-        unclean = " UNCLEAN" if change.unclean is not None and change.unclean[place] else ""
-        lines.append(f"write state {name(cluster.name_of(row))} {state}{told}{unclean}")
+    for position, row in enumerate(change.rows.tolist()):
+        state = _state(change.leader[position], change.leader_epoch[position], change.isr[position])
+        removed = (
+            "" if change.replicas is None else f" removing {ids(_removed(cluster, row, change.replicas[position]))}"
+        )
+        unclean = " UNCLEAN" if change.unclean is not None and change.unclean[position] else ""
+        lines.append(f"write state {name(cluster.name_of(row))} {state}{removed}{unclean}")
     return lines
 
 
-def _left(cluster: Cluster, row: int, replicas: IntArray) -> list[int]:
+def _removed(cluster: Cluster, row: int, replicas: IntArray) -> list[int]:
     return [replica for replica in cluster.columns.replicas_of(row) if replica not in replicas]
 
 
@@ -108,7 +110,7 @@ def _memory_line(change: changes.Change) -> str:
         case changes.ControlledShutdownStarted(broker=broker):
             return f"broker {broker} is shutting down"
         case changes.ReplicaRemovalAnswered(topic=topic, partition=partition, broker=broker):
-            return f"broker {broker} is not waited for with {topic}-{partition} any more"
+            return f"removal of {topic}-{partition} from broker {broker} is no longer awaited"
         case changes.DeletionQueued(topics=topics, origin=origin):
             return f"{VERBS[origin]} deletion of {' '.join(topics)}"
         case changes.DeletionDequeued(names=names):
@@ -128,18 +130,18 @@ def _memory_line(change: changes.Change) -> str:
             why = "".join(f"; {name(partition)} {failure}" for partition, failure in failed.items())
             return f"remove requested elections{why}"
         case changes.TopicRemoved(topic=topic, origin=origin):
-            return f"{'remove' if origin is changes.Origin.REQUESTED else 'gone:'} topic {topic}"
+            return f"{'remove' if origin is changes.Origin.REQUESTED else 'missing'} topic {topic}"
         case changes.OfflineReplicasObserved(broker=broker, offline=offline, online=online):
             words = [f" offline {' '.join(map(name, offline))}"] if offline else []
             words += [f" online {' '.join(map(name, online))}"] if online else []
             words += [f" refused {name(one)} ({error})" for one, error in change.refused.items()]
             return f"broker {broker} has{''.join(words)}"
         case changes.StrayReplicasObserved(broker=broker, partitions=partitions):
-            return f"broker {broker} still holds {' '.join(map(name, partitions))}"
+            return f"broker {broker} has stray replicas {' '.join(map(name, partitions))}"
         case changes.BrokerUnregistered(broker=broker):
-            return f"broker {broker} never returns"
+            return f"broker {broker} is unregistered"
         case changes.NotificationsProcessed(paths=paths):
-            return f"remove {len(paths)} notices"
+            return f"remove {len(paths)} notifications"
         case changes.ProducerIdsAllocated(broker=broker, first=first, last=last):
             return f"write producer ids {first} to {last} for broker {broker}"
         case changes.TopicDeletionObserved(setting=setting):
@@ -151,31 +153,31 @@ def _memory_line(change: changes.Change) -> str:
 
 
 def message_line(brokers: Sequence[int], message: Message) -> str:
-    """Say what brokers are told."""
+    """Describe a request to brokers."""
     match message:
         case LeaderAndIsr(partitions=partitions):
-            told = [
-                f"{name(p)} {_told(t)} replicas {ids(t.replicas)}{' new' * t.is_new}{' recovering' * t.is_recovering}"
+            states = [
+                f"{name(p)} {_sent_state(t)} replicas {ids(t.replicas)}{' new' * t.is_new}{' recovering' * t.is_recovering}"
                 for p, t in partitions.items()
             ]
-            words = f"LeaderAndIsr {'; '.join(told)}"
+            words = f"LeaderAndIsr {'; '.join(states)}"
         case UpdateMetadata(live=live, partitions=partitions):
-            told = [
+            states = [
                 f"; {name(p)} leader {t.leader} epoch {t.leader_epoch} isr {ids(t.isr)}" for p, t in partitions.items()
             ]
-            words = f"UpdateMetadata live {ids(live)}{''.join(told)}"
+            words = f"UpdateMetadata live {ids(live)}{''.join(states)}"
         case _:
-            told = [f"{name(partition)} epoch {epoch}" for partition, epoch in message.partitions.items()]
-            words = f"StopReplica{' delete' * message.delete} {'; '.join(told)}"
+            states = [f"{name(partition)} epoch {epoch}" for partition, epoch in message.partitions.items()]
+            words = f"StopReplica{' delete' * message.delete} {'; '.join(states)}"
     return f"to {','.join(map(str, brokers))}: {words}"
 
 
-def _told(told: PartitionTold) -> str:
-    return f"leader {told.leader} epoch {told.leader_epoch} isr {ids(told.isr)}"
+def _sent_state(state: SentState) -> str:
+    return f"leader {state.leader} epoch {state.leader_epoch} isr {ids(state.isr)}"
 
 
 def reply_lines(reply: object) -> list[str]:
-    """Say what a caller gets; nothing for an event that has no caller."""
+    """Describe the response to a caller; an event without a caller has none."""
     match reply:
         case None:
             return []
@@ -188,7 +190,7 @@ def reply_lines(reply: object) -> list[str]:
         case Mapping():
             return [f"reply {_key(key)}: {_answer(value)}" for key, value in reply.items()]
         case _:
-            raise TypeError(f"no words for a reply of {type(reply).__name__}")
+            raise TypeError(f"no text for a reply of {type(reply).__name__}")
 
 
 def _key(key: object) -> str:

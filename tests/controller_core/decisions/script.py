@@ -1,17 +1,17 @@
 """Golden scripts: commands in, the whole conversation out.
 
-A script is a text file of blocks, each of comments (`#`), commands, a line of dashes, and what follows from the commands:
-what is written, what brokers are told and what the caller is answered, in this order of events.
+A script is a text file of blocks. Each block has comments (`#`), commands, a line of dashes, and the results of the commands:
+writes, requests to brokers and responses to the caller, in the order of events.
 
-    # The leader dies.
+    # The leader fails.
     kill 1
     ----
     brokers [2,3]
     ...
 
-`REWRITE_GOLDEN=1 pytest …/test_golden.py` writes what follows today; the diff is then read as a change of the specification.
-Every message is delivered at once. Answers to StopReplica, what was refused, and what is told of failed log directories are handed
-back by `answer-stop`, `answer-refused` and `answer-replicas`.
+`REWRITE_GOLDEN=1 pytest …/test_golden.py` writes the present results; the diff is then read as a change of the specification.
+Every message is delivered at once. `answer-stop`, `answer-refused` and `answer-replicas` process the held answers: those to StopReplica,
+refusals, and reports of failed log directories.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,20 +26,20 @@ NOTHING = "(nothing)"
 
 @dataclass
 class Block:
-    """Commands and what follows from them."""
+    """Commands and their results."""
 
     comments: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     output: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """Write the block."""
+        """Format the block."""
         lines = [*self.comments, *self.commands]
         return "\n".join([*lines, RULE, *self.output] if self.commands else lines)
 
 
 def parse(text: str) -> list[Block]:
-    """Read a script. Blocks are parted by blank lines."""
+    """Parse a script. Blocks are separated by blank lines."""
     blocks = []
     for paragraph in text.strip().split("\n\n"):
         block, is_output = Block(), False
@@ -55,7 +55,7 @@ def parse(text: str) -> list[Block]:
 
 
 def play(text: str) -> str:
-    """Run a script's commands on a new cluster; returns the script with what follows today."""
+    """Run a script's commands on a new cluster; return the script with the present results."""
     driver = Driver()
     driver.holds_answers = True
     blocks = parse(text)
@@ -72,7 +72,7 @@ def _run(driver: Driver, command: str) -> None:
     try:
         COMMANDS[verb](driver, words)
     except CrashError:
-        return  # The driver has noted it.
+        return  # The driver has recorded it.
     except KeyError as error:
         raise ValueError(f"cannot run {command!r}") from error
 
@@ -91,7 +91,7 @@ def _create(driver: Driver, words: list[str]) -> None:
 
 
 def _find(driver: Driver, words: list[str]) -> None:
-    """`find orders 0=1,1000`: a broker has written a topic by itself."""
+    """`find orders 0=1,1000`: a broker has created a topic."""
     driver.find(words[0], _assignment(dict(word.split("=") for word in words[1:])))
 
 
@@ -101,14 +101,14 @@ def _answer_stop(driver: Driver, words: list[str]) -> None:
     driver.answer(broker, dict.fromkeys(words[2:], "KAFKA_STORAGE_ERROR"))
 
 
-def _tell_isr(driver: Driver, partition: str, isr: list[int]) -> None:
-    """`tell-isr orders-0 1,2`: the leader writes its ISR by itself, and leaves a notice."""
+def _notify_isr(driver: Driver, partition: str, isr: list[int]) -> None:
+    """`notify-isr orders-0 1,2`: the leader writes its ISR and leaves a notification."""
     driver.write_isr(partition, isr)
-    driver.tell_isrs(partition)
+    driver.notify_isrs(partition)
 
 
 def _elect(driver: Driver, words: list[str]) -> None:
-    """`elect preferred orders-0 …`, `elect unclean orders-0 …`; of all where none is named."""
+    """`elect preferred orders-0 …`, `elect unclean orders-0 …`; without names, all partitions."""
     partitions = tuple(map(tp, words[1:])) or None
     driver.submit(events.ElectLeaders(partitions, unclean=words[0] == "unclean"))
 
@@ -145,7 +145,7 @@ COMMANDS: Mapping[str, Callable[[Driver, list[str]], object]] = {
     "shutdown": lambda driver, words: driver.shut_down(int(words[0])),
     "alter-isr": lambda driver, words: driver.alter_isr(words[0], _ids(words[1])),
     "write-isr": lambda driver, words: driver.intrude(lambda: driver.write_isr(words[0], _ids(words[1]))),
-    "tell-isr": lambda driver, words: _tell_isr(driver, words[0], _ids(words[1])),
+    "notify-isr": lambda driver, words: _notify_isr(driver, words[0], _ids(words[1])),
     "fail-dir": lambda driver, words: driver.fail_dir(int(words[0]), *words[1:]),
     "change": lambda driver, words: driver.change(words[0], _assignment(dict(word.split("=") for word in words[1:]))),
     "reassign": lambda driver, words: driver.reassign({words[0]: _ids(words[1])}),
@@ -164,5 +164,5 @@ COMMANDS: Mapping[str, Callable[[Driver, list[str]], object]] = {
     "lose-answer": lambda driver, words: driver.lose_answer(int(words[0])),
     "take-over": lambda driver, _: driver.take_over(),
 }
-"""What a script can say. `write-isr` takes place just before the next commit; the controller dies, and answers are lost, so
-many commits from now."""
+"""Commands of scripts. `write-isr` writes just before the next commit; failures of the controller and lost results occur after the
+given number of commits."""

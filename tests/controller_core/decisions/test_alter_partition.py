@@ -29,8 +29,8 @@ def test_a_leader_shrinks_its_isr_and_keeps_its_epoch(driver: Driver) -> None:
 
     assert answer == PartitionAnswer(leader=1, leader_epoch=0, isr=(1, 2), partition_epoch=1)
     assert driver.state("orders-0") == State(1, 0, (1, 2))
-    assert driver.told(LeaderAndIsr) == []
-    assert driver.told(UpdateMetadata, broker_id=4)[0].partitions[tp("orders-0")].isr == (1, 2)
+    assert driver.sent(LeaderAndIsr) == []
+    assert driver.sent(UpdateMetadata, broker_id=4)[0].partitions[tp("orders-0")].isr == (1, 2)
 
 
 def test_a_leader_grows_its_isr(driver: Driver) -> None:

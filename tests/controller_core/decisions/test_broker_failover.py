@@ -32,12 +32,12 @@ def test_only_replicas_of_a_new_partition_get_leader_and_isr_with_is_new() -> No
     driver = cluster_with(THREE)
     driver.create("orders", [[1, 2]])
 
-    assert [told.is_new for message in driver.told(LeaderAndIsr) for told in message.partitions.values()] == [
+    assert [sent.is_new for message in driver.sent(LeaderAndIsr) for sent in message.partitions.values()] == [
         True,
         True,
     ]
-    assert driver.told(LeaderAndIsr, broker_id=3) == []
-    assert tp("orders-0") in driver.told(UpdateMetadata, broker_id=3)[-1].partitions
+    assert driver.sent(LeaderAndIsr, broker_id=3) == []
+    assert tp("orders-0") in driver.sent(UpdateMetadata, broker_id=3)[-1].partitions
 
 
 @pytest.mark.shows("C1")
@@ -156,7 +156,7 @@ def test_a_new_broker_gets_the_live_brokers_before_leader_and_isr() -> None:
     driver.start(1)
 
     first = next(message for to, message in driver.messages if 1 in to)
-    full = next(message for message in driver.told(UpdateMetadata, broker_id=1) if message.partitions)
+    full = next(message for message in driver.sent(UpdateMetadata, broker_id=1) if message.partitions)
     assert isinstance(first, UpdateMetadata)
     assert full.live == (1, 2, 3)
     assert full.partitions.keys() == {tp("orders-0")}
@@ -171,7 +171,7 @@ def test_a_new_broker_gets_leader_and_isr_of_its_replicas() -> None:
     driver.start(2)
 
     assert driver.state("orders-0") == State(1, 1, (1,))
-    assert [set(message.partitions) for message in driver.told(LeaderAndIsr)] == [{tp("orders-0")}]
+    assert [set(message.partitions) for message in driver.sent(LeaderAndIsr)] == [{tp("orders-0")}]
     assert 2 in driver.brokers[2].states[tp("orders-0")].replicas
 
 
@@ -180,8 +180,8 @@ def test_other_brokers_get_a_new_broker_without_partitions() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.start(4)
 
-    assert driver.told(UpdateMetadata, broker_id=2)[0].partitions == {}
-    assert driver.told(UpdateMetadata, broker_id=2)[0].live == (1, 2, 3, 4)
+    assert driver.sent(UpdateMetadata, broker_id=2)[0].partitions == {}
+    assert driver.sent(UpdateMetadata, broker_id=2)[0].live == (1, 2, 3, 4)
 
 
 def test_a_read_of_the_same_brokers_sends_nothing() -> None:

@@ -314,13 +314,13 @@ class ClusterMachine(Actors):
         self.driver.excused.add((broker_id, name))
         self.act(lambda: self.driver.answer(broker_id, {f"{name.topic}-{name.partition}": "KAFKA_STORAGE_ERROR"}))
 
-    @rule(broker_id=BROKERS, choice=CHOICES, is_told=st.booleans())
-    def fail_dir(self, broker_id: int, choice: int, is_told: bool) -> None:
+    @rule(broker_id=BROKERS, choice=CHOICES, is_notified=st.booleans())
+    def fail_dir(self, broker_id: int, choice: int, is_notified: bool) -> None:
         """A log directory fails; its notification arrives now or after the next LeaderAndIsr is answered."""
         broker = self.driver.brokers.get(broker_id)
         if broker is not None and broker.is_up and broker.logs:
             name = sorted(broker.logs)[choice % len(broker.logs)]
-            self.act(lambda: self.driver.fail_dir(broker_id, f"{name.topic}-{name.partition}", is_told=is_told))
+            self.act(lambda: self.driver.fail_dir(broker_id, f"{name.topic}-{name.partition}", is_notified=is_notified))
 
     @rule()
     def produce(self) -> None:
@@ -364,7 +364,7 @@ class ClusterMachine(Actors):
     def notify_isr(self, choice: int) -> None:
         """A notification is read, of an ISR that its leader wrote or of one that was not written."""
         if (name := self.choose_partition(choice)) is not None:
-            self.act(lambda: self.driver.tell_isrs(f"{name.topic}-{name.partition}"))
+            self.act(lambda: self.driver.notify_isrs(f"{name.topic}-{name.partition}"))
 
     @rule(commits=st.integers(0, 3), after=st.booleans())
     def die_soon(self, commits: int, after: bool) -> None:
@@ -384,11 +384,11 @@ class ClusterMachine(Actors):
     @rule()
     def tick(self) -> None:
         """The shell's periodic check of unfinished operations."""
-        self.act(self.look)
+        self.act(self.run_periodic_checks)
 
     @precondition(lambda self: self.driver.crash is None)
     @invariant()
-    def check_invariants(self) -> None:
+    def invariants_hold(self) -> None:
         """C1 to C5, C12, and every acknowledged record is in the leader's log."""
         self.driver.check()
 
@@ -400,5 +400,5 @@ ClusterMachine.TestCase.settings = (
         max_examples=30 if PROFILE == "brief" else 250, stateful_step_count=40, deadline=None, derandomize=True
     )
 )
-# To make a failing example short takes longer than a test may take otherwise.
+# Shrinking a failing example takes longer than other tests may take.
 TestCluster = pytest.mark.timeout(900)(ClusterMachine.TestCase)

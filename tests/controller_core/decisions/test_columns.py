@@ -68,10 +68,10 @@ class ColumnsAgreeWithRows(RuleBasedStateMachine):
     def remove(self, data: st.DataObject) -> None:
         """Remove a topic, or a few of its rows."""
         topic = self.rows[self.one_of_the_rows(data)].topic
-        doomed = [row for row, value in self.rows.items() if value.topic == topic]
-        self.columns.remove(np.array(doomed, dtype=np.int32))
-        self.freed |= set(doomed)
-        for row in doomed:
+        removed = [row for row, value in self.rows.items() if value.topic == topic]
+        self.columns.remove(np.array(removed, dtype=np.int32))
+        self.freed |= set(removed)
+        for row in removed:
             del self.rows[row]
 
     @precondition(lambda self: self.rows)

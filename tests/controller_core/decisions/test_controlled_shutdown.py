@@ -34,7 +34,7 @@ def test_the_broker_is_sent_requests_to_stop_following_without_deletion() -> Non
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.shut_down(3)
 
-    assert driver.told(StopReplica) == [StopReplica({tp("orders-0"): 1}, delete=False)]
+    assert driver.sent(StopReplica) == [StopReplica({tp("orders-0"): 1}, delete=False)]
     assert tp("orders-0") in driver.brokers[3].logs
     assert driver.brokers[3].stopped == {tp("orders-0")}
 
@@ -161,4 +161,4 @@ def test_the_broker_gets_the_new_leaders_of_its_partitions() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.shut_down(1)
 
-    assert driver.told(LeaderAndIsr, broker_id=1)[0].partitions[tp("orders-0")].leader == 2
+    assert driver.sent(LeaderAndIsr, broker_id=1)[0].partitions[tp("orders-0")].leader == 2

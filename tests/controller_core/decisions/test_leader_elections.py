@@ -14,8 +14,8 @@ THREE = [1, 2, 3]
 
 def elect(driver: Driver, *partitions: str, unclean: bool = False) -> dict[str, ErrorCode | None]:
     """Request elections, of all partitions if none is given; return error codes by name."""
-    asked = tuple(map(tp, partitions)) or None
-    results = driver.submit(events.ElectLeaders(asked, unclean))
+    requested = tuple(map(tp, partitions)) or None
+    results = driver.submit(events.ElectLeaders(requested, unclean))
     return {f"{name.topic}-{name.partition}": failure and failure.code for name, failure in results.items()}
 
 
@@ -139,12 +139,14 @@ def both() -> Driver:
     return driver
 
 
-@pytest.mark.parametrize("asked", [("orders-0", "orders-1"), ()], ids=["by name", "all"])
-def test_partitions_elected_by_an_earlier_attempt_are_reported_as_elected(both: Driver, asked: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("requested", [("orders-0", "orders-1"), ()], ids=["by name", "all"])
+def test_partitions_elected_by_an_earlier_attempt_are_reported_as_elected(
+    both: Driver, requested: tuple[str, ...]
+) -> None:
     """ELECTION_NOT_NEEDED would be wrong: the request's own first attempt elected them."""
     both.intrude(lambda: both.write_isr("orders-1", [2, 1]))
 
-    assert elect(both, *asked) == {"orders-0": None, "orders-1": None}
+    assert elect(both, *requested) == {"orders-0": None, "orders-1": None}
     assert [State(1, 2, (2, 3, 1)), State(1, 2, (2, 1))] == [both.state("orders-0"), both.state("orders-1")]
 
 
@@ -167,12 +169,14 @@ def test_elections_of_every_attempt_are_remembered(both: Driver) -> None:
     assert both.state("orders-1") == State(1, 2, (2, 1, 3))
 
 
-@pytest.mark.parametrize("asked", [("orders-0", "orders-1"), ()], ids=["by name", "all"])
-def test_an_election_whose_write_result_was_lost_is_reported_as_elected(both: Driver, asked: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("requested", [("orders-0", "orders-1"), ()], ids=["by name", "all"])
+def test_an_election_whose_write_result_was_lost_is_reported_as_elected(
+    both: Driver, requested: tuple[str, ...]
+) -> None:
     """ConnectionLoss after the write (protocol notes, Z103)."""
     both.lose_answer()
 
-    assert elect(both, *asked) == {"orders-0": None, "orders-1": None}
+    assert elect(both, *requested) == {"orders-0": None, "orders-1": None}
     assert [both.state("orders-0").leader_epoch, both.state("orders-1").leader_epoch] == [2, 2]
 
 

@@ -33,7 +33,7 @@ def test_a_move_starts_with_the_union_written_and_sent_with_a_higher_epoch(drive
     assert written_lists(driver) == ((2, 3, 4, 1), (4,), (1,))
     assert driver.state("orders-0") == State(1, 1, (1, 2, 3))
     assert {to[0] for to, message in driver.messages if isinstance(message, LeaderAndIsr)} == {1, 2, 3, 4}
-    assert [message.partitions[tp("orders-0")].is_new for message in driver.told(LeaderAndIsr)] == [
+    assert [message.partitions[tp("orders-0")].is_new for message in driver.sent(LeaderAndIsr)] == [
         False,
         False,
         False,
@@ -58,7 +58,7 @@ def test_no_old_replica_is_removed_before_every_target_replica_is_in_sync() -> N
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
     assert driver.replicas("orders-0") == (3, 4, 5, 1, 2)
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
 
     driver.alter_isr("orders-0", [1, 2, 3, 4, 5])
 
@@ -82,9 +82,9 @@ def test_a_move_ends_with_leader_then_deletion_then_assignment(driver: Driver) -
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
     assert driver.state("orders-0") == State(2, 2, (2, 3, 4))
-    assert driver.told(StopReplica, broker_id=1)[0].partitions == {tp("orders-0"): 2}
-    assert driver.told(StopReplica, broker_id=1)[0].delete
-    assert not driver.told(LeaderAndIsr, broker_id=4)[0].partitions[tp("orders-0")].is_new
+    assert driver.sent(StopReplica, broker_id=1)[0].partitions == {tp("orders-0"): 2}
+    assert driver.sent(StopReplica, broker_id=1)[0].delete
+    assert not driver.sent(LeaderAndIsr, broker_id=4)[0].partitions[tp("orders-0")].is_new
     kinds = [type(message) for _, message in driver.messages]
     assert kinds.index(StopReplica) == len(kinds) - 1
     assert written_lists(driver) == ((2, 3, 4, 1), (4,), (1,))
@@ -130,7 +130,7 @@ def test_a_move_may_only_add_replicas(driver: Driver) -> None:
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
     assert written_lists(driver) == ((1, 2, 3, 4), (), ())
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
 
 
 def test_a_new_order_of_the_same_replicas_is_sent_and_done_at_once(driver: Driver) -> None:
@@ -254,7 +254,7 @@ def test_a_move_waits_for_an_added_replica_whose_broker_failed(driver: Driver) -
     driver.forget()
     driver.start(4)
 
-    assert driver.told(LeaderAndIsr, broker_id=4)[0].partitions[tp("orders-0")].is_new
+    assert driver.sent(LeaderAndIsr, broker_id=4)[0].partitions[tp("orders-0")].is_new
 
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.answer()
@@ -268,7 +268,7 @@ def test_a_move_waits_while_all_target_brokers_are_shutting_down(driver: Driver)
     driver.reassign({"orders-0": [3]})
 
     assert driver.state("orders-0") == State(1, 1, (1, 2, 3))
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
 
 
 def test_a_partition_that_never_had_a_leader_gets_one_by_a_move() -> None:
@@ -321,7 +321,7 @@ def test_a_refused_end_of_the_union_removes_nothing(driver: Driver) -> None:
 
     assert driver.state("orders-0") == State(1, 1, (1, 2, 3))
     assert driver.replicas("orders-0") == (2, 3, 4, 1)
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
 
 
 def test_an_isr_change_does_not_count_as_leader_and_isr(driver: Driver) -> None:

@@ -29,7 +29,7 @@ def written_lists(driver: Driver) -> tuple[tuple[int, ...], tuple[int, ...], tup
 def test_a_cancelled_move_returns_to_the_old_replicas(driver: Driver) -> None:
     """C9: the added replica is removed, and its broker gets a request to delete it."""
     assert driver.reassign({"orders-0": None}) == {"orders-0": None}
-    assert driver.told(StopReplica, broker_id=4)[0].partitions.keys() == {tp("orders-0")}
+    assert driver.sent(StopReplica, broker_id=4)[0].partitions.keys() == {tp("orders-0")}
 
     driver.answer()
 
@@ -184,7 +184,7 @@ def test_a_move_that_is_changed_to_a_part_of_the_origin_waits_for_all_of_that_pa
 
     assert set(driver.replicas("orders-0")) == {1, 2, 3, 4}
     assert driver.state("orders-0").isr == (1, 3)
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
 
     driver.alter_isr("orders-0", [1, 3, 2])
     driver.answer()

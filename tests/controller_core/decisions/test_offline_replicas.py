@@ -112,9 +112,9 @@ def test_only_brokers_with_failed_directories_get_requests_after_a_notification(
     driver = cluster_with(THREE, {"orders": [[1, 2], [2, 3]]})
     driver.fail_dir(2)
 
-    (told,) = driver.told(LeaderAndIsr)
-    assert driver.told(LeaderAndIsr, broker_id=2) == [told]
-    assert {partition: state.leader_epoch for partition, state in told.partitions.items()} == {
+    (sent,) = driver.sent(LeaderAndIsr)
+    assert driver.sent(LeaderAndIsr, broker_id=2) == [sent]
+    assert {partition: state.leader_epoch for partition, state in sent.partitions.items()} == {
         tp("orders-0"): 0,
         tp("orders-1"): 0,
     }
@@ -131,8 +131,8 @@ def test_offline_replicas_are_sent_to_all_brokers_without_a_change_of_leader_or_
 
     assert written == driver.state("orders-0")
     for broker in THREE:
-        everything, offline = driver.told(UpdateMetadata, broker_id=broker)
-        assert [set(told.partitions) for told in (everything, offline)] == [{tp("orders-0")}, {tp("orders-0")}]
+        everything, offline = driver.sent(UpdateMetadata, broker_id=broker)
+        assert [set(sent.partitions) for sent in (everything, offline)] == [{tp("orders-0")}, {tp("orders-0")}]
 
 
 @pytest.mark.shows("C14", "D6")

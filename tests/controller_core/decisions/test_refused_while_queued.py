@@ -14,7 +14,7 @@ def test_a_refused_replica_is_sent_again_while_the_deletion_waits_for_its_move()
     driver.forget()
     driver.answer(3)
 
-    assert driver.told(LeaderAndIsr, 3)
+    assert driver.sent(LeaderAndIsr, 3)
     driver.holds_answers = False
     driver.alter_isr("orders-0", [1, 2, 3])
     driver.settle()
@@ -35,4 +35,4 @@ def test_a_refused_replica_of_a_topic_that_is_being_deleted_is_not_sent_again() 
     driver.forget()
     driver.answer(3)
 
-    assert driver.told(LeaderAndIsr, 3) == []
+    assert driver.sent(LeaderAndIsr, 3) == []

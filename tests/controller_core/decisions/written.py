@@ -1,7 +1,7 @@
-"""What is written, as a model: the plain twin of ZooKeeper behind the shell's store.
+"""Model of the written state: the plain twin of ZooKeeper behind the shell's store.
 
-Every znode that the controller writes has a version, every write names the version that it was decided on, and a controller
-that was deposed writes nothing. Leaves out paths, bytes, transactions and lost connections.
+Every znode that the controller writes has a version, every write is conditional on the version that it was decided on, and a controller
+that was deposed writes nothing. Paths, bytes, transactions and lost connections are omitted.
 """
 
 from collections.abc import Iterable
@@ -74,21 +74,21 @@ class WrittenTopic:
 
 @dataclass
 class Outcome:
-    """What became of one change: the part of it that is written, and what is not as it was thought to be."""
+    """Result of one change: the part that was written, and the state that differs from the known one."""
 
     committed: Change | None
     stale_rows: tuple[int, ...] = ()
     stale_topic: str = ""
     is_unknown: bool = False
-    """The connection went: it may be written or not."""
+    """The connection was lost: whether the change was written is unknown."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it was written."""
+        """Whether the whole change was written."""
         return not (self.stale_rows or self.stale_topic or self.is_unknown)
 
     def lost(self) -> "Outcome":
-        """Keep nothing but what has to be read again, as when the answer to a write does not arrive."""
+        """Return an outcome with only the state to be read again, as when the result of a write is lost."""
         match self.committed:
             case PartitionStates():
                 return Outcome(None, (*self.stale_rows, *self.committed.rows.tolist()), is_unknown=True)
@@ -105,11 +105,11 @@ class Outcome:
             case PendingReassignmentRequestsChanged(origin=Origin.REQUESTED) | ElectionRequestsProcessed():
                 return Outcome(None)
             case _:
-                return self  # In memory alone: there is nothing to be answered.
+                return self  # Only in memory: there is no write.
 
 
 class Written:
-    """All that outlives a controller."""
+    """All state that outlives a controller."""
 
     def __init__(self) -> None:
         self.controller_epoch = 0
@@ -120,17 +120,17 @@ class Written:
         self.reassignment_requests: ReassignmentRequestsRead | None = None
         self.election_requests: ElectionRequestsRead | None = None
         self.unclean_default: bool | None = None
-        """The brokers' dynamic default of `unclean.leader.election.enable`; None where nothing is set."""
+        """The brokers' dynamic default of `unclean.leader.election.enable`; None if not set."""
         self.topic_deletion = TopicDeletion.ENABLED
-        """What brokers report for `delete.topic.enable`, some time after a controller has taken over."""
+        """`delete.topic.enable` as brokers report it some time after a takeover."""
 
     def take_place(self, controller_id: int) -> Cluster:
-        """Raise the controller epoch: from now on the earlier controllers' writes are refused."""
+        """Raise the controller epoch: the earlier controllers' writes are refused from now on."""
         self.controller_epoch += 1
         return Cluster(controller_id, self.controller_epoch)
 
     def load(self, cluster: Cluster, brokers: Iterable[Broker]) -> None:
-        """Read everything, in the order of the shell's tenure."""
+        """Read everything, in the order of the shell's loading."""
         apply(cluster, BrokersObserved(tuple(brokers)))
         for name in self.topics:
             apply(cluster, build_topic_added(cluster, self.record(name), repaired=False))
@@ -146,7 +146,7 @@ class Written:
         apply(cluster, DeletionQueued(queued, Origin.OBSERVED))
 
     def allows_unclean(self, name: str) -> bool:
-        """Whether a topic's own configuration, or else the default, allows a leader from outside the ISR."""
+        """Whether a topic's configuration, or else the default, allows a leader from outside the ISR."""
         own = self.topics[name].configs.get(UNCLEAN)
         return bool(self.unclean_default) if own is None else own == "true"
 
@@ -164,7 +164,7 @@ class Written:
         )
 
     def found(self, cluster: Cluster, outcome: Outcome) -> list[Change]:
-        """Read again what a write was refused for, and was known."""
+        """Read the known state again for which a write was refused."""
         changes: list[Change] = []
         if outcome.stale_rows and (states := self.states_of(cluster, outcome.stale_rows)) is not None:
             changes.append(states)
@@ -201,7 +201,7 @@ class Written:
         )
 
     def commit(self, cluster: Cluster, change: Change) -> Outcome:
-        """Write one change as far as its versions hold. Raises DeposedError."""
+        """Write one change as far as its versions match. Raises DeposedError."""
         if cluster.controller_epoch != self.controller_epoch:
             raise DeposedError
         match change:
@@ -244,7 +244,7 @@ class Written:
         return Outcome(change)
 
     def _leave_requests(self, change: PendingReassignmentRequestsChanged) -> Outcome:
-        """Refused, nothing is said: the watch brings a look."""
+        """Write the list of requested moves; a refused write has no result, since the watch causes a read."""
         if self.reassignment_requests is None or self.reassignment_requests.version != change.version:
             return Outcome(None)
         left = ReassignmentRequestsRead(dict(change.targets), change.version + 1)
@@ -325,7 +325,7 @@ class Written:
         adding: dict[int, Replicas],
         removing: dict[int, Replicas],
     ) -> Outcome:
-        """Write a topic's assignment, changed in some partitions."""
+        """Write a topic's assignment with some changed partitions."""
         present = self.topics.get(name)
         if present is None or present.version != cluster.topics[name].version:
             return Outcome(None, stale_topic=name)
@@ -340,7 +340,7 @@ class Written:
 
 
 def _recovers(change: PartitionStates, place: int, present: WrittenState | None) -> bool:
-    """KIP-704: an unclean leader recovers until it says that it is done, whoever leads by then."""
+    """KIP-704: an unclean leader recovers until it reports the end, also after another election."""
     if change.unclean is not None and change.unclean[place]:
         return True
     if change.recovering is not None:

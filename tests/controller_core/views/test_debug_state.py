@@ -29,18 +29,18 @@ def test_partitions_are_counted_and_brokers_are_listed(cluster: Cluster) -> None
     """The counts are those of kafka-topics and the metrics."""
     apply(cluster, ControlledShutdownStarted(2))
 
-    told = cluster_document(cluster, "cluster-of-tests", {1: 3}, waiting_events=2)
+    document = cluster_document(cluster, "cluster-of-tests", {1: 3}, waiting_events=2)
 
     assert (
-        told["active"],
-        told["cluster_id"],
-        told["controller_id"],
-        told["controller_epoch"],
-        told["waiting_events"],
+        document["active"],
+        document["cluster_id"],
+        document["controller_id"],
+        document["controller_epoch"],
+        document["waiting_events"],
     ) == (True, "cluster-of-tests", 1000, 9, 2)
-    assert told["partitions"] == {"in_service": 4, "offline": 2, "under_replicated": 3, "not_led_by_preferred": 3}
-    assert told["offline_partitions"] == ["orders-2", "orders-3"]
-    assert told["brokers"] == [
+    assert document["partitions"] == {"in_service": 4, "offline": 2, "under_replicated": 3, "not_led_by_preferred": 3}
+    assert document["offline_partitions"] == ["orders-2", "orders-3"]
+    assert document["brokers"] == [
         {
             "id": 1,
             "epoch": 101,
@@ -75,15 +75,15 @@ def test_running_operations_list_the_brokers_they_wait_for(cluster: Cluster) -> 
     cluster.stray_replicas[0] = {4, 3}
     cluster.refused_replicas[1] = {2: "INCONSISTENT_TOPIC_ID"}
 
-    told = cluster_document(cluster, "", {}, 0)
+    document = cluster_document(cluster, "", {}, 0)
 
-    (move,) = told["reassignments"]["listed"]
+    (move,) = document["reassignments"]["listed"]
     assert (move["partition"], move["stage"], move["replicas"]) == ("orders-0", "planned", [2, 1])
-    assert told["deletions"]["listed"] == [{"topic": "old", "started": True, "blocked": "", "waits_for": {"2": 1}}]
-    assert told["left_behind"] == {"in_all": 1, "listed": [{"partition": "orders-0", "brokers": [3, 4]}]}
+    assert document["deletions"]["listed"] == [{"topic": "old", "started": True, "blocked": "", "waits_for": {"2": 1}}]
+    assert document["left_behind"] == {"in_all": 1, "listed": [{"partition": "orders-0", "brokers": [3, 4]}]}
     refused = [{"partition": "orders-1", "broker": 2, "error": "INCONSISTENT_TOPIC_ID"}]
-    assert told["refused_replicas"] == {"in_all": 1, "listed": refused}
-    assert json.loads(json.dumps(told)) == told
+    assert document["refused_replicas"] == {"in_all": 1, "listed": refused}
+    assert json.loads(json.dumps(document)) == document
 
 
 def test_lists_are_truncated_and_contain_their_full_length(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,28 +91,28 @@ def test_lists_are_truncated_and_contain_their_full_length(cluster: Cluster, mon
     monkeypatch.setattr(inside_module, "MAX_LISTED", 1)
     apply(cluster, read_change(cluster, "move orders 0=2,1 1=1,2"))
 
-    told = cluster_document(cluster, "", {}, 0)
+    document = cluster_document(cluster, "", {}, 0)
 
-    assert (told["reassignments"]["in_all"], len(told["reassignments"]["listed"])) == (2, 1)
-    assert (told["partitions"]["offline"], told["offline_partitions"]) == (2, ["orders-2"])
+    assert (document["reassignments"]["in_all"], len(document["reassignments"]["listed"])) == (2, 1)
+    assert (document["partitions"]["offline"], document["offline_partitions"]) == (2, ["orders-2"])
 
 
 def test_an_empty_cluster_has_no_entries() -> None:
     """No brokers and no topics."""
-    told = cluster_document(Cluster(1000, 1), "", {}, 0)
+    document = cluster_document(Cluster(1000, 1), "", {}, 0)
 
-    assert told["partitions"] == {"in_service": 0, "offline": 0, "under_replicated": 0, "not_led_by_preferred": 0}
+    assert document["partitions"] == {"in_service": 0, "offline": 0, "under_replicated": 0, "not_led_by_preferred": 0}
 
 
 def test_a_topic_document_lists_all_partitions(cluster: Cluster) -> None:
     """Kafka's names of the states."""
-    told = topic_document(cluster, "orders")
+    document = topic_document(cluster, "orders")
 
-    assert told is not None
-    assert (told["partitions_in_all"], told["topic_id"]) == (4, "00000000-0000-0000-0000-000000000007")
+    assert document is not None
+    assert (document["partitions_in_all"], document["topic_id"]) == (4, "00000000-0000-0000-0000-000000000007")
     states = ["OnlinePartition", "OnlinePartition", "OfflinePartition", "NewPartition"]
-    assert states == [partition["state"] for partition in told["partitions"]]
-    assert told["partitions"][0] == {
+    assert states == [partition["state"] for partition in document["partitions"]]
+    assert document["partitions"][0] == {
         "partition": 0,
         "state": "OnlinePartition",
         "leader": 1,

@@ -34,8 +34,8 @@ def test_every_broker_gets_all_metadata_and_leader_and_isr_of_its_replicas(drive
     driver.take_over()
 
     everything = {tp("orders-0"), tp("orders-1"), tp("alone-0")}
-    assert everything == driver.told(UpdateMetadata, 1)[0].partitions.keys()
-    assert driver.told(LeaderAndIsr, 3)[0].partitions.keys() == {tp("orders-1"), tp("alone-0")}
+    assert everything == driver.sent(UpdateMetadata, 1)[0].partitions.keys()
+    assert driver.sent(LeaderAndIsr, 3)[0].partitions.keys() == {tp("orders-1"), tp("alone-0")}
 
 
 def test_a_takeover_without_changes_writes_nothing(driver: Driver) -> None:

@@ -63,10 +63,10 @@ def test_metadata_is_sent_before_replicas_stop_and_replicas_stop_before_they_del
     metadata = driver.messages[0][1]
     assert isinstance(metadata, UpdateMetadata)
     assert driver.messages[0][0] == (1, 2, 3)
-    assert {told.leader for told in metadata.partitions.values()} == {LEADER_DURING_DELETE}
+    assert {state.leader for state in metadata.partitions.values()} == {LEADER_DURING_DELETE}
     stops = [(to[0], message.delete) for to, message in driver.messages[1:] if isinstance(message, StopReplica)]
     assert stops == [(1, False), (2, False), (1, True), (2, True)]
-    assert {epoch for stop in driver.told(StopReplica) for epoch in stop.partitions.values()} == {EPOCH_DURING_DELETE}
+    assert {epoch for stop in driver.sent(StopReplica) for epoch in stop.partitions.values()} == {EPOCH_DURING_DELETE}
 
 
 def test_an_unknown_topic_is_refused_independently_of_others(driver: Driver) -> None:
@@ -93,7 +93,7 @@ def test_a_dead_broker_blocks_the_deletion_until_it_is_back(driver: Driver) -> N
     driver.delete("orders")
 
     assert reason(driver) == "brokers [2] are offline"
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
 
     driver.start(2)
     driver.answer()
@@ -160,7 +160,7 @@ def test_a_failed_deletion_is_blocked_and_not_retried_at_once(driver: Driver) ->
     driver.submit(events.AdvanceDeletions())
 
     assert reason(driver) == "broker 2 could not delete orders-1: KAFKA_STORAGE_ERROR"
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
 
 
 def test_a_refused_deletion_is_retried_on_request(driver: Driver) -> None:
@@ -233,7 +233,7 @@ def test_a_topic_whose_deletion_waits_for_a_move_is_in_service_until_then(driver
     driver.answer()
     driver.answer()
 
-    # What broker 1 held of the moved partition it still has: it was away when its replica went.
+    # Broker 1 still has the log of the moved partition: it was offline when its replica was removed.
     assert driver.cluster.topics == {}
     assert driver.written.deletions == []
 

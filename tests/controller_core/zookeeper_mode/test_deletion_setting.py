@@ -32,7 +32,7 @@ def take_over_with_unknown_setting(driver: Driver) -> None:
 
 def assert_in_service(driver: Driver) -> None:
     """Check that the topic is in service with all its records, and nothing is queued."""
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
     assert driver.written.deletions == []
     assert driver.cluster.deletions == {}
     assert driver.state("orders-0").leader != NO_LEADER
@@ -57,7 +57,7 @@ def test_a_name_found_at_a_takeover_waits_for_the_setting(driver: Driver) -> Non
 
     driver.submit(events.AdvanceDeletions(retry=True))
 
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
     assert driver.written.deletions == ["orders"]
     assert driver.cluster.deletions["orders"].blocked == "no broker has reported delete.topic.enable"
 
@@ -93,7 +93,7 @@ def test_a_topic_whose_deletion_waits_is_in_service_while_no_broker_reports_the_
     driver.kill(1)
 
     assert driver.state("orders-0").leader == 2
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
     assert driver.written.deletions == ["orders"]
     driver.start(1)
     driver.report_topic_deletion(TopicDeletion.ENABLED)
@@ -156,7 +156,7 @@ def test_a_topic_resumes_with_a_higher_leader_epoch(driver: Driver) -> None:
 
     driver.report_topic_deletion(TopicDeletion.DISABLED)
 
-    assert {told.partitions[tp("orders-0")].leader_epoch for told in driver.told(LeaderAndIsr)} == {epoch + 1}
+    assert {sent.partitions[tp("orders-0")].leader_epoch for sent in driver.sent(LeaderAndIsr)} == {epoch + 1}
 
 
 def test_a_request_accepted_before_the_setting_changed_is_refused(driver: Driver) -> None:

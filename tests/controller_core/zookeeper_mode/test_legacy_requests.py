@@ -64,8 +64,8 @@ def test_invalid_requests_are_removed_and_reported(driver: Driver) -> None:
     driver.create("old", [[1, 2]])
     driver.holds_answers = True
     driver.delete("old")
-    asked = {"orders-0": [1, 4], "ghost-0": [1], "orders-7": [1], "old-0": [2, 3], "orders-1": [2, 9]}
-    driver.request_moves(asked)
+    requested = {"orders-0": [1, 4], "ghost-0": [1], "orders-7": [1], "old-0": [2, 3], "orders-1": [2, 9]}
+    driver.request_moves(requested)
 
     assert driver.requested() == {"orders-0": (1, 4)}
     assert refused(driver) == {

@@ -147,7 +147,7 @@ def test_a_new_order_of_replicas_is_sent_to_brokers() -> None:
 
     assert driver.replicas("orders-0") == (2, 1)
     assert driver.state("orders-0") == State(1, 1, (1, 2))
-    assert [message.partitions[tp("orders-0")].replicas for message in driver.told(LeaderAndIsr)[-2:]] == [(2, 1)] * 2
+    assert [message.partitions[tp("orders-0")].replicas for message in driver.sent(LeaderAndIsr)[-2:]] == [(2, 1)] * 2
 
 
 @pytest.mark.shows("C10", "D3")
@@ -160,7 +160,7 @@ def test_a_new_order_of_replicas_does_not_resurrect_a_deleted_topic() -> None:
     driver.forget()
     driver.read_assignments()
 
-    assert driver.told(LeaderAndIsr) == []
+    assert driver.sent(LeaderAndIsr) == []
     assert driver.cluster.moves == {}
 
     driver.answer()

@@ -44,7 +44,7 @@ def with_stale_log(*, is_known_deleted: bool, assignment: tuple[int, ...] = (2, 
     return driver
 
 
-# Deletion waits for brokers that partitions left while they were away.
+# Deletions wait for brokers that were offline when partitions moved away.
 
 
 @pytest.mark.shows("C10")
@@ -55,7 +55,7 @@ def test_a_deletion_waits_for_a_broker_that_may_have_a_stray_log() -> None:
     driver.delete("orders")
 
     assert driver.cluster.deletions["orders"].blocked.startswith("brokers [2] were offline when partitions moved away")
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
 
     driver.start(2)
 
@@ -222,7 +222,7 @@ def test_the_log_of_a_topic_that_was_deleted_in_this_term_is_replaced() -> None:
     """The replica starts with an empty log and catches up."""
     driver = with_stale_log(is_known_deleted=True)
 
-    (deleted,) = [message for message in driver.told(StopReplica, 2) if message.delete]
+    (deleted,) = [message for message in driver.sent(StopReplica, 2) if message.delete]
     assert deleted.partitions == {tp("orders-0"): EPOCH_DURING_DELETE}
     assert driver.cluster.refused_replicas == {}
     assert driver.brokers[2].log_ids[tp("orders-0")] == driver.cluster.topics["orders"].topic_id
@@ -233,7 +233,7 @@ def test_a_log_of_unknown_origin_is_kept() -> None:
     """After a takeover it is unknown whether the log's topic was deleted: a manual edit may have removed its id."""
     driver = with_stale_log(is_known_deleted=False)
 
-    assert not [message for message in driver.told(StopReplica, 2) if message.delete]
+    assert not [message for message in driver.sent(StopReplica, 2) if message.delete]
     assert tp("orders-0") in driver.brokers[2].logs
 
 
@@ -241,7 +241,7 @@ def test_a_stale_log_is_kept_while_its_broker_is_the_only_one_in_the_isr() -> No
     """The partition's state depends on that broker; an administrator has to decide."""
     driver = with_stale_log(is_known_deleted=True, assignment=(2,))
 
-    assert not [message for message in driver.told(StopReplica, 2) if message.delete]
+    assert not [message for message in driver.sent(StopReplica, 2) if message.delete]
 
 
 def test_the_number_of_remembered_deleted_topics_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +273,7 @@ def test_a_log_of_a_partition_assigned_to_other_brokers_is_deleted() -> None:
 
     driver.find_strays(2, "orders-0")
 
-    assert [message.partitions for message in driver.told(StopReplica, 2)] == [{tp("orders-0"): 3}]
+    assert [message.partitions for message in driver.sent(StopReplica, 2)] == [{tp("orders-0"): 3}]
     assert driver.brokers[2].logs == {}
     assert driver.cluster.stray_replicas == {}
 
@@ -312,7 +312,7 @@ def test_an_assigned_log_is_never_deleted(broker: int) -> None:
 
     driver.find_strays(broker, "orders-0")
 
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
 
 
 def test_a_list_of_an_earlier_broker_incarnation_deletes_nothing() -> None:
@@ -324,7 +324,7 @@ def test_a_list_of_an_earlier_broker_incarnation_deletes_nothing() -> None:
 
     driver.submit(events.StrayLogsFound(2, epoch, (tp("orders-0"),)))
 
-    assert driver.told(StopReplica) == []
+    assert driver.sent(StopReplica) == []
 
 
 def test_listed_logs_are_classified() -> None:
@@ -368,8 +368,8 @@ def test_an_isr_outside_the_replicas_is_corrected_after_a_takeover() -> None:
     assert driver.state_written("orders-0") == State(1, 1, (1, 2))
     assert driver.state_written("led-0") == State(1, 1, (1, 2))
     assert driver.cluster.corrected_rows == set()
-    (told,) = {message.partitions[tp("orders-0")].leader_epoch for message in driver.told(LeaderAndIsr, 2)[-1:]}
-    assert told == 1
+    (sent,) = {message.partitions[tp("orders-0")].leader_epoch for message in driver.sent(LeaderAndIsr, 2)[-1:]}
+    assert sent == 1
 
 
 def test_a_corrected_isr_is_written_if_no_replica_can_lead() -> None:

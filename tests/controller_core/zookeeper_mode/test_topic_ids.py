@@ -46,8 +46,8 @@ def test_brokers_get_the_id_with_the_leader_epoch_that_they_know() -> None:
     driver.submit(events.AssignTopicIds({"old": ID}))
 
     assert driver.state("old-0") == state
-    assert [message.partitions[tp("old-0")].leader_epoch for message in driver.told(LeaderAndIsr)] == [0, 0]
-    assert [len(driver.told(UpdateMetadata, broker_id=broker)) for broker in (1, 2, 3)] == [1, 1, 1]
+    assert [message.partitions[tp("old-0")].leader_epoch for message in driver.sent(LeaderAndIsr)] == [0, 0]
+    assert [len(driver.sent(UpdateMetadata, broker_id=broker)) for broker in (1, 2, 3)] == [1, 1, 1]
 
 
 def test_an_id_is_never_replaced() -> None:
@@ -75,7 +75,7 @@ def test_an_id_written_by_another_process_is_used_and_sent() -> None:
 
     assert driver.written.topics["old"].topic_id == OTHER_ID
     assert driver.cluster.topics["old"].topic_id == OTHER_ID
-    assert len(driver.told(LeaderAndIsr)) == 2
+    assert len(driver.sent(LeaderAndIsr)) == 2
 
 
 def test_an_id_whose_write_result_was_lost_is_used_and_sent() -> None:
@@ -87,7 +87,7 @@ def test_an_id_whose_write_result_was_lost_is_used_and_sent() -> None:
 
     assert driver.written.topics["old"].topic_id == ID
     assert driver.cluster.topics["old"].topic_id == ID
-    assert len(driver.told(LeaderAndIsr)) == 2
+    assert len(driver.sent(LeaderAndIsr)) == 2
 
 
 def test_a_running_move_keeps_its_lists_when_the_topic_gets_an_id() -> None:
@@ -125,7 +125,7 @@ def test_a_topic_that_appears_without_an_id_has_one_before_its_partitions_come_o
     assert driver.written.topics["late"].topic_id == ID
     assert driver.cluster.topics["late"].topic_id == ID
     assert driver.state("late-0") == State(1, 0, (1, 2))
-    assert len(driver.told(LeaderAndIsr)) == 2
+    assert len(driver.sent(LeaderAndIsr)) == 2
 
 
 def test_requests_contain_the_assigned_id() -> None:

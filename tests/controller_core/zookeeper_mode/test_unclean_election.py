@@ -72,7 +72,7 @@ def test_known_settings_have_no_effect(driver: Driver) -> None:
     driver.submit(events.UncleanElectionRead({"logs": None, "never": True}, {STATIC: None}))
 
     assert driver.changes == []
-    assert driver.told(Message) == []
+    assert driver.sent(Message) == []
 
 
 def test_a_deleted_topic_loses_its_setting(driver: Driver) -> None:
@@ -88,9 +88,9 @@ def test_a_topic_created_by_a_broker_has_its_setting() -> None:
     driver = cluster_with([1, 2])
     driver.write_topic("auto", [[1, 2]])
     record = driver.written.record("auto")
-    told = events.TopicRecord(
+    record = events.TopicRecord(
         record.name, record.topic_id, record.replicas, configs={"unclean.leader.election.enable": "true"}
     )
-    driver.submit(events.TopicsRead((told,), ()))
+    driver.submit(events.TopicsRead((record,), ()))
 
     assert allows_unclean(driver.cluster, "auto")
