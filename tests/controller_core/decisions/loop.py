@@ -106,7 +106,7 @@ class Loop:
         """Let the controller fail at a commit, after this number of commits, before or after the commit is written."""
         self.crash = Crash(commits, after)
 
-    # What brokers do.
+    # Brokers.
 
     def settle(self) -> None:
         """Deliver messages and process answers, unless a test holds them."""
@@ -279,7 +279,7 @@ class Loop:
         ]
         response = {"error_code": ErrorCode.NONE, "partition_errors": codes}
         event = meaning_of(broker.id, ApiKey.STOP_REPLICA, stop_replica(self.cluster, send), response).event
-        assert event is not None, f"the answer of broker {broker.id} to {message} has no meaning"
+        assert event is not None, f"the answer of broker {broker.id} to {message} cannot be parsed"
         return Answer(broker.id, broker.epoch, event.done, event.failed, event.leader_epochs)
 
 
