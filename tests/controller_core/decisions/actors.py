@@ -71,7 +71,7 @@ class Actors(RuleBasedStateMachine):
                 assert state.leader != NO_LEADER, f"{name} is offline"
                 assert replicas == frozenset(state.isr), f"{name} is not in sync"
             assert state.leader not in refused.get(name, ()), f"{name} is led by a broker that refuses it"
-            assert replicas == self.wanted.get(name, replicas), f"{name} is not where it was to be"
+            assert replicas == self.wanted.get(name, replicas), f"{name} is not at its target"
             assert CONTROLLER not in replicas
         for broker in self.driver.brokers.values():
             forgotten = {name for name in broker.logs if broker.id not in assigned.get(name, ())}

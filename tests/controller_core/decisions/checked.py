@@ -104,7 +104,7 @@ class CheckedDriver(Driver):
         live = set(cluster.brokers) - cluster.shutting_down
         is_first = columns.partition_epoch[row] == NO_EPOCH
         isr = set(unpad(change.isr[place]))
-        assert isr - isr_before <= live, f"KIP-841: {name}'s ISR takes in {isr - isr_before}, not all of them live"
+        assert isr - isr_before <= live, f"KIP-841: {name}'s ISR adds {isr - isr_before}, not all of them live"
         assert leader != NO_LEADER or isr == isr_before, f"{name} has no leader, and its ISR changes to {isr}"
         if leader not in {NO_LEADER, leader_before}:
             assert leader in live, f"C8: {name} is led by {leader}, which is not live"
@@ -202,9 +202,9 @@ class CheckedDriver(Driver):
         before = self._seen.get(name)
         if before is not None and before != state:
             assert state.version > before.version, f"C4: {name}'s partition epoch does not grow"
-            assert state.leader_epoch >= before.leader_epoch, f"C4: {name}'s leader epoch falls"
+            assert state.leader_epoch >= before.leader_epoch, f"C4: {name}'s leader epoch decreases"
             if state.leader != before.leader:
-                assert state.leader_epoch > before.leader_epoch, f"C4: {name} changes leaders under one epoch"
+                assert state.leader_epoch > before.leader_epoch, f"C4: {name} changes leaders with one epoch"
             assert state.controller_epoch >= before.controller_epoch, f"C5: {name} was written by a deposed controller"
         leader = self.brokers.get(state.leader)
         if leader is not None and name not in self.lossy and name.topic not in self.written.deletions:

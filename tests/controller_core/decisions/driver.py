@@ -39,7 +39,7 @@ class Driver(Loop):
         super().__init__()
         self._zxid = 100
 
-    # What happens in the world.
+    # External events.
 
     def start(self, *broker_ids: int, rack: str | None = None) -> None:
         """Register brokers, for the first time or again."""
@@ -287,9 +287,9 @@ class Driver(Loop):
         row = self.row(partition)
         columns = self.cluster.columns
         known = State(int(columns.leader[row]), int(columns.leader_epoch[row]), columns.isr_of(row))
-        assert known == self.state_written(partition), "memory and writing differ"
+        assert known == self.state_written(partition), "memory and the written state differ"
         version = self.written.states[tp(partition)].version
-        assert columns.partition_epoch[row] == version, "memory knows another version than is written"
+        assert columns.partition_epoch[row] == version, "memory has another version than the written state"
         return known
 
     def state_written(self, partition: str) -> State:

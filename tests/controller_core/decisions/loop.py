@@ -106,7 +106,7 @@ class Loop:
         """Let the controller fail at a commit, after this number of commits, before or after the commit is written."""
         self.crash = Crash(commits, after)
 
-    # What brokers do.
+    # Brokers.
 
     def settle(self) -> None:
         """Deliver messages and process answers, unless a test holds them."""

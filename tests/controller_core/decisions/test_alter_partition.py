@@ -110,7 +110,7 @@ def unclean() -> Driver:
 def is_recovering(driver: Driver) -> bool:
     """Whether the leader of `logs` recovers; memory and the written state must agree."""
     known = bool(driver.cluster.columns.recovering[driver.row("logs-0")])
-    assert known == driver.written.states[tp("logs-0")].is_recovering, "memory and writing differ"
+    assert known == driver.written.states[tp("logs-0")].is_recovering, "memory and the written state differ"
     return known
 
 

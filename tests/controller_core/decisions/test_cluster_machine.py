@@ -280,7 +280,7 @@ class ClusterMachine(Actors):
             assert block.first >= self.next_producer_id
             self.next_producer_id = block.first + block.size
 
-    # What brokers do.
+    # Brokers' actions.
 
     @rule(broker_id=BROKERS, count=st.integers(1, 4))
     def deliver(self, broker_id: int, count: int) -> None:

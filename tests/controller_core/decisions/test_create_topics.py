@@ -154,7 +154,7 @@ def test_an_existing_topic_is_refused() -> None:
     """TOPIC_ALREADY_EXISTS."""
     driver = cluster_with(THREE, {"orders": [[1]]})
 
-    assert refused(ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'orders' already exists.") == driver.create("orders").failure
+    assert driver.create("orders").failure == refused(ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'orders' already exists.")
 
 
 def test_a_topic_that_is_being_deleted_still_exists() -> None:

@@ -25,4 +25,4 @@ def test_the_conversation_is_as_specified(script: Path) -> None:
         script.write_text(actual)
         return
 
-    assert actual == expected, f"read the difference; {REWRITE}=1 takes it over"
+    assert actual == expected, f"read the difference; {REWRITE}=1 accepts it"

@@ -103,7 +103,7 @@ def test_a_known_move_found_written_keeps_its_stage(driver: Driver) -> None:
     assert move.waiting
     observe(driver, {0: (2, 1)}, removing={0: (1,)})
 
-    assert move == driver.cluster.moves[driver.row("orders-0")]
+    assert driver.cluster.moves[driver.row("orders-0")] == move
     assert driver.replicas("orders-0") == (2,)
 
 

@@ -80,7 +80,7 @@ def test_nan_is_a_valid_double() -> None:
 )
 def test_a_value_is_formatted_as_by_java(value: ConfigValue, text: str) -> None:
     """Kafka's messages quote the parsed value with Java's toString."""
-    assert text == java_string(value)
+    assert java_string(value) == text
 
 
 @given(st.floats())

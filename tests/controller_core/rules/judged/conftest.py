@@ -13,14 +13,14 @@ from lab.java_process import java_command
 from lab.missing import Missing
 
 SOURCE = Path(__file__).parent / "java" / "ClusterJudge.java"
-"""Run from its source, which needs a JDK."""
+"""Run from source, which needs a JDK."""
 
 ENDING_S = 10
-"""The judge ends when its input does; a JVM needs a fraction of a second for that."""
+"""Time limit in seconds: the JVM ends a fraction of a second after its input."""
 
 
 class Judge:
-    """A conversation with ClusterJudge.java."""
+    """Connection to ClusterJudge.java."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process

@@ -219,7 +219,7 @@ def test_the_table_is_generated_from_the_jars() -> None:
     """Generating the table again gives the same rows."""
     jars = kafka_jars()
     drawn: dict[str, Any] = {}
-    exec(render(run_java(jars), version_of(jars)), drawn)  # our own tool's output
+    exec(render(run_java(jars), version_of(jars)), drawn)  # output of a tool of this repository
 
     assert drawn["ROWS"] == ROWS
 
