@@ -2,8 +2,13 @@
 
 from collections.abc import Sequence
 
-from controller_core.shell.settings import AuthorizerSettings, ControllerSettings, LeaderBalance, parse_listener
-from controller_core.shell.zookeeper.security import ZooKeeperSecurity
+from controller_core.shell.settings import (
+    AuthorizerSettings,
+    ControllerSettings,
+    LeaderBalance,
+    ZooKeeperSecurity,
+    parse_listener,
+)
 from kafka_node.security.settings import ClientAuth, SecuritySettings, TlsFiles
 from kafka_zookeeper.settings import ZooKeeperSettings
 from steward.client_security import broker_tls_files

@@ -28,21 +28,23 @@ from controller_core.shell.live_brokers import LiveBrokers
 from controller_core.shell.loop_watch import LoopWatch
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.metrics import Metrics
-from controller_core.shell.settings import ControllerSettings, Listener
+from controller_core.shell.settings import ControllerSettings, Listener, ZooKeeperSecurity
 from controller_core.shell.zookeeper.authorizer import ProcessAuthorizer
 from controller_core.shell.zookeeper.entity_configs import EntityConfigs
 from controller_core.shell.zookeeper.features import Features
 from controller_core.shell.zookeeper.scram_users import ScramUsers
-from controller_core.shell.zookeeper.security import zookeeper_settings
 from controller_core.shell.zookeeper.sessions import SessionSupervisor
 from controller_core.views.debug_state import MAX_LISTED, Document, cluster_document, standby_document, topic_document
 from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.probes import ProbeServer
 from kafka_node.security.brokers import broker_security
+from kafka_node.security.contexts import client_context
 from kafka_node.security.listeners import demands_of
 from kafka_node.security.renewal import Renewal
+from kafka_node.security.secret_files import read_password
 from kafka_wire.net.buffers import Buffers
+from kafka_zookeeper.settings import ZooKeeperSettings
 
 log = logging.getLogger(__name__)
 
@@ -257,3 +259,14 @@ def is_this_machine(remote: str | None) -> bool:
         return remote is not None and ip_address(remote).is_loopback
     except ValueError:
         return False
+
+
+def zookeeper_settings(connect: str, session_timeout_ms: int, security: ZooKeeperSecurity) -> ZooKeeperSettings:
+    """Read the files. Raises ValueError, which names the file and no secret."""
+    return ZooKeeperSettings(
+        connect,
+        session_timeout_ms,
+        tls=None if security.tls is None else client_context(security.tls),
+        digest=None if security.digest_file is None else read_password(security.digest_file),
+        set_acl=security.set_acl,
+    )

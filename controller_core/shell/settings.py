@@ -5,9 +5,9 @@ The command line is in steward.controller_command; settings that brokers report 
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from controller_core.shell.zookeeper.security import ZooKeeperSecurity
-from kafka_node.security.settings import SecuritySettings
+from kafka_node.security.settings import SecuritySettings, TlsFiles
 
 DEFAULT_SESSION_TIMEOUT_MS = 6_000
 """Time until ZooKeeper ends the session of a dead controller. Kafka's brokers use 18 s; a controller should be replaced sooner."""
@@ -101,6 +101,23 @@ class AuthorizerSettings:
             raise ValueError(f"super user {wrong[0]!r} is not TYPE:NAME, such as User:admin")
         if not self.is_enabled and (self.super_users or self.allow_everyone_if_no_acl):
             raise ValueError("super users and allow.everyone.if.no.acl.found have no effect without the authorizer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZooKeeperSecurity:
+    """Security of the connection to ZooKeeper, and ACLs of znodes that the controller creates: names and files."""
+
+    tls: TlsFiles | None = None
+    """None: the connection has no TLS."""
+    digest_file: Path | None = None
+    """File with one line USER:PASSWORD: the controller's identity with the scheme digest."""
+    set_acl: bool = False
+    """Kafka's zookeeper.set.acl. Brokers need the same identity; otherwise they cannot change znodes that the controller creates."""
+
+    def __post_init__(self) -> None:
+        shows_certificate = self.tls is not None and self.tls.certificate is not None
+        if self.set_acl and self.digest_file is None and not shows_certificate:
+            raise ValueError("zookeeper.set.acl needs a digest for ZooKeeper, or a client certificate")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,70 +6,65 @@ The order of events is in `shell.scheduler`.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller_core.decisions.failover import decide_repair_partitions
-from controller_core.decisions.isr import decide_alter_partition
-from controller_core.decisions.leader_balance import decide_balance_leaders
-from controller_core.decisions.leader_elections import decide_elect_leaders
-from controller_core.decisions.producer_ids import decide_allocate_producer_ids
-from controller_core.decisions.reassignment import decide_advance_moves, decide_alter_reassignments
-from controller_core.decisions.shutdown import decide_controlled_shutdown
-from controller_core.decisions.topics import decide_create_partitions, decide_create_topics
+from controller_core.decisions import (
+    failover,
+    isr,
+    leader_balance,
+    leader_elections,
+    producer_ids,
+    reassignment,
+    shutdown,
+    topics,
+)
 from controller_core.model import events
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
-from controller_core.zookeeper_mode import deletion, legacy_requests, observed_topics
-from controller_core.zookeeper_mode.broker_notifications import decide_isr_changes_read, decide_log_dirs_failed
-from controller_core.zookeeper_mode.broker_settings import (
-    decide_resume_topics,
-    decide_topic_deletion_read,
-    decide_unclean_election_read,
-)
-from controller_core.zookeeper_mode.leader_and_isr_answers import (
-    decide_leader_and_isr_answered,
-    decide_leader_and_isr_rejected,
-)
-from controller_core.zookeeper_mode.registered_brokers import decide_activated, decide_brokers_read
-from controller_core.zookeeper_mode.stray_logs import (
-    decide_replace_stale_logs,
-    decide_stray_logs_found,
-    decide_unregister_broker,
+from controller_core.zookeeper_mode import (
+    broker_notifications,
+    broker_settings,
+    deletion,
+    leader_and_isr_answers,
+    legacy_requests,
+    observed_topics,
+    registered_brokers,
+    stray_logs,
 )
 
 DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] = {
-    events.Activated: lambda cluster, _: decide_activated(cluster),
-    events.BrokersRead: decide_brokers_read,
+    events.Activated: lambda cluster, _: registered_brokers.decide_activated(cluster),
+    events.BrokersRead: registered_brokers.decide_brokers_read,
     events.TopicsRead: observed_topics.decide_topics_read,
     events.TopicsChanged: observed_topics.decide_topics_changed,
     events.AssignTopicIds: observed_topics.decide_assign_topic_ids,
     events.DeletionsRead: deletion.decide_deletions_read,
-    events.TopicDeletionRead: decide_topic_deletion_read,
-    events.ResumeTopics: decide_resume_topics,
-    events.IsrChangesRead: decide_isr_changes_read,
-    events.LogDirsFailed: decide_log_dirs_failed,
+    events.TopicDeletionRead: broker_settings.decide_topic_deletion_read,
+    events.ResumeTopics: broker_settings.decide_resume_topics,
+    events.IsrChangesRead: broker_notifications.decide_isr_changes_read,
+    events.LogDirsFailed: broker_notifications.decide_log_dirs_failed,
     events.ReassignmentRequestsRead: legacy_requests.decide_reassignment_requests_read,
     events.ReviewReassignmentRequests: legacy_requests.decide_review_reassignment_requests,
     events.ElectionRequestsRead: legacy_requests.decide_election_requests_read,
     events.RemoveElectionRequests: legacy_requests.decide_remove_election_requests,
-    events.UncleanElectionRead: decide_unclean_election_read,
-    events.RepairPartitions: decide_repair_partitions,
+    events.UncleanElectionRead: broker_settings.decide_unclean_election_read,
+    events.RepairPartitions: failover.decide_repair_partitions,
     events.RepairAssignments: lambda cluster, _: observed_topics.decide_repair_assignments(cluster),
-    events.AdvanceMoves: decide_advance_moves,
+    events.AdvanceMoves: reassignment.decide_advance_moves,
     events.AdvanceDeletions: deletion.decide_advance_deletions,
     events.StopReplicaAnswered: deletion.decide_stop_replica_answered,
-    events.LeaderAndIsrAnswered: decide_leader_and_isr_answered,
-    events.LeaderAndIsrRejected: decide_leader_and_isr_rejected,
-    events.ReplaceStaleLogs: decide_replace_stale_logs,
-    events.StrayLogsFound: decide_stray_logs_found,
-    events.UnregisterBroker: decide_unregister_broker,
-    events.CreateTopics: decide_create_topics,
+    events.LeaderAndIsrAnswered: leader_and_isr_answers.decide_leader_and_isr_answered,
+    events.LeaderAndIsrRejected: leader_and_isr_answers.decide_leader_and_isr_rejected,
+    events.ReplaceStaleLogs: stray_logs.decide_replace_stale_logs,
+    events.StrayLogsFound: stray_logs.decide_stray_logs_found,
+    events.UnregisterBroker: stray_logs.decide_unregister_broker,
+    events.CreateTopics: topics.decide_create_topics,
     events.DeleteTopics: deletion.decide_delete_topics,
-    events.CreatePartitions: decide_create_partitions,
-    events.AlterReassignments: decide_alter_reassignments,
-    events.ElectLeaders: decide_elect_leaders,
-    events.BalanceLeaders: decide_balance_leaders,
-    events.AlterPartition: decide_alter_partition,
-    events.ControlledShutdown: decide_controlled_shutdown,
-    events.AllocateProducerIds: decide_allocate_producer_ids,
+    events.CreatePartitions: topics.decide_create_partitions,
+    events.AlterReassignments: reassignment.decide_alter_reassignments,
+    events.ElectLeaders: leader_elections.decide_elect_leaders,
+    events.BalanceLeaders: leader_balance.decide_balance_leaders,
+    events.AlterPartition: isr.decide_alter_partition,
+    events.ControlledShutdown: shutdown.decide_controlled_shutdown,
+    events.AllocateProducerIds: producer_ids.decide_allocate_producer_ids,
 }
 
 

@@ -6,8 +6,13 @@ import pytest
 from typer.testing import CliRunner
 
 import steward.controller_command
-from controller_core.shell.settings import AuthorizerSettings, ControllerSettings, LeaderBalance, Listener
-from controller_core.shell.zookeeper.security import ZooKeeperSecurity
+from controller_core.shell.settings import (
+    AuthorizerSettings,
+    ControllerSettings,
+    LeaderBalance,
+    Listener,
+    ZooKeeperSecurity,
+)
 from kafka_node.security.settings import ClientAuth, SecuritySettings, TlsFiles
 from kafka_operator import run as operator_run
 from kafka_operator.settings import OperatorSettings

@@ -16,43 +16,25 @@ from random import Random, SystemRandom
 
 from controller_core.model.cluster import Cluster
 from controller_core.shell.active import ActiveController, OverloadedError, TermEndedError, TopicDefault
+from controller_core.shell.admin import (
+    broker_requests,
+    client_quotas,
+    cluster_nodes,
+    controller_node,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    elections,
+    metadata,
+    metadata_encoder,
+    mutation_quotas,
+    outcomes,
+    reassignments,
+    scram,
+    topic_description,
+)
 from controller_core.shell.admin.acls import AclService, acl_handlers
-from controller_core.shell.admin.broker_requests import (
-    allocate_producer_ids,
-    allocate_producer_ids_refused,
-    alter_partition,
-    alter_partition_refused,
-    controlled_shutdown,
-    controlled_shutdown_refused,
-    unregister_broker,
-    unregister_broker_refused,
-)
-from controller_core.shell.admin.client_quotas import quota_handlers
-from controller_core.shell.admin.cluster_nodes import describe_cluster, describe_cluster_refused
-from controller_core.shell.admin.controller_node import (
-    alter_configs,
-    controller_node_handlers,
-    describe_configs,
-    incremental_alter_configs,
-    relay_refused,
-)
-from controller_core.shell.admin.create_partitions import create_partitions, create_partitions_refused
-from controller_core.shell.admin.create_topics import create_topics, create_topics_refused
-from controller_core.shell.admin.delete_topics import delete_topics, delete_topics_refused
-from controller_core.shell.admin.elections import elect_leaders, elect_leaders_refused
 from controller_core.shell.admin.features import update_features, update_features_refused
-from controller_core.shell.admin.metadata import metadata, metadata_refused
-from controller_core.shell.admin.metadata_encoder import MetadataEncoder
-from controller_core.shell.admin.mutation_quotas import MutationQuotas
-from controller_core.shell.admin.outcomes import NOT_CONTROLLER, OVERLOADED
-from controller_core.shell.admin.reassignments import (
-    alter_reassignments,
-    alter_reassignments_refused,
-    list_reassignments,
-    list_reassignments_refused,
-)
-from controller_core.shell.admin.scram import scram_handlers
-from controller_core.shell.admin.topic_description import describe_topic_partitions, describe_topic_partitions_refused
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from controller_core.shell.store import EntityConfigStore, FeatureStore
 from kafka_node.context import RequestContext
@@ -115,8 +97,8 @@ def handlers(
 
     A handler raises RelayInstead if a broker should answer the request. Any other exception is a defect.
     """
-    encoder = MetadataEncoder(is_urgent)
-    table = apis(random or SystemRandom(), topic_defaults, features, MutationQuotas(configs), encoder)
+    encoder = metadata_encoder.MetadataEncoder(is_urgent)
+    table = apis(random or SystemRandom(), topic_defaults, features, mutation_quotas.MutationQuotas(configs), encoder)
     term_handlers: dict[ApiKey, RequestHandler] = {
         key: partial(answer, key, api, active, wait_for_activation, registered) for key, api in table.items()
     }
@@ -131,10 +113,10 @@ def handlers(
 
     return {
         **term_handlers,
-        **controller_node_handlers(cluster),
+        **controller_node.controller_node_handlers(cluster),
         **acl_handlers(acls),
-        **scram_handlers(configs, is_controller),
-        **quota_handlers(configs),
+        **scram.scram_handlers(configs, is_controller),
+        **client_quotas.quota_handlers(configs),
     }
 
 
@@ -142,38 +124,48 @@ def apis(
     random: Random,
     topic_defaults: Callable[[], Mapping[str, TopicDefault]],
     features: FeatureStore | None,
-    quotas: MutationQuotas,
-    encoder: MetadataEncoder,
+    quotas: mutation_quotas.MutationQuotas,
+    encoder: metadata_encoder.MetadataEncoder,
 ) -> Mapping[ApiKey, Api]:
     """Return the APIs of the active controller."""
 
     async def create_topics_handler(active: ActiveController, context: RequestContext, body: Body) -> Body:
-        return await create_topics(active, context, body, random, topic_defaults(), quotas)
+        return await create_topics.create_topics(active, context, body, random, topic_defaults(), quotas)
 
     async def create_partitions_handler(active: ActiveController, context: RequestContext, body: Body) -> Body:
-        return await create_partitions(active, context, body, random, quotas)
+        return await create_partitions.create_partitions(active, context, body, random, quotas)
 
     async def delete_topics_handler(active: ActiveController, context: RequestContext, body: Body) -> Body:
-        return await delete_topics(active, context, body, quotas)
+        return await delete_topics.delete_topics(active, context, body, quotas)
 
     return {
-        ApiKey.METADATA: Api(partial(metadata, encoder), metadata_refused),
-        ApiKey.DESCRIBE_CLUSTER: Api(describe_cluster, describe_cluster_refused),
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(describe_topic_partitions, describe_topic_partitions_refused),
-        ApiKey.CREATE_TOPICS: Api(create_topics_handler, create_topics_refused),
-        ApiKey.DELETE_TOPICS: Api(delete_topics_handler, delete_topics_refused),
-        ApiKey.CREATE_PARTITIONS: Api(create_partitions_handler, create_partitions_refused),
-        ApiKey.ELECT_LEADERS: Api(elect_leaders, elect_leaders_refused),
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(alter_reassignments, alter_reassignments_refused),
-        ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(list_reassignments, list_reassignments_refused),
-        ApiKey.DESCRIBE_CONFIGS: Api(describe_configs, relay_refused),
-        ApiKey.ALTER_CONFIGS: Api(alter_configs, relay_refused),
-        ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(incremental_alter_configs, relay_refused),
+        ApiKey.METADATA: Api(partial(metadata.metadata, encoder), metadata.metadata_refused),
+        ApiKey.DESCRIBE_CLUSTER: Api(cluster_nodes.describe_cluster, cluster_nodes.describe_cluster_refused),
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(
+            topic_description.describe_topic_partitions, topic_description.describe_topic_partitions_refused
+        ),
+        ApiKey.CREATE_TOPICS: Api(create_topics_handler, create_topics.create_topics_refused),
+        ApiKey.DELETE_TOPICS: Api(delete_topics_handler, delete_topics.delete_topics_refused),
+        ApiKey.CREATE_PARTITIONS: Api(create_partitions_handler, create_partitions.create_partitions_refused),
+        ApiKey.ELECT_LEADERS: Api(elections.elect_leaders, elections.elect_leaders_refused),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(
+            reassignments.alter_reassignments, reassignments.alter_reassignments_refused
+        ),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(
+            reassignments.list_reassignments, reassignments.list_reassignments_refused
+        ),
+        ApiKey.DESCRIBE_CONFIGS: Api(controller_node.describe_configs, controller_node.relay_refused),
+        ApiKey.ALTER_CONFIGS: Api(controller_node.alter_configs, controller_node.relay_refused),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(controller_node.incremental_alter_configs, controller_node.relay_refused),
         ApiKey.UPDATE_FEATURES: Api(partial(update_features, features), update_features_refused),
-        ApiKey.UNREGISTER_BROKER: Api(unregister_broker, unregister_broker_refused),
-        ApiKey.ALTER_PARTITION: Api(alter_partition, alter_partition_refused),
-        ApiKey.CONTROLLED_SHUTDOWN: Api(controlled_shutdown, controlled_shutdown_refused),
-        ApiKey.ALLOCATE_PRODUCER_IDS: Api(allocate_producer_ids, allocate_producer_ids_refused),
+        ApiKey.UNREGISTER_BROKER: Api(broker_requests.unregister_broker, broker_requests.unregister_broker_refused),
+        ApiKey.ALTER_PARTITION: Api(broker_requests.alter_partition, broker_requests.alter_partition_refused),
+        ApiKey.CONTROLLED_SHUTDOWN: Api(
+            broker_requests.controlled_shutdown, broker_requests.controlled_shutdown_refused
+        ),
+        ApiKey.ALLOCATE_PRODUCER_IDS: Api(
+            broker_requests.allocate_producer_ids, broker_requests.allocate_producer_ids_refused
+        ),
     }
 
 
@@ -191,13 +183,13 @@ async def answer(
     controller = active()
     if controller is None:
         relay_if_brokers_know(key, registered())
-        return api.refused(context, body, NOT_CONTROLLER)
+        return api.refused(context, body, outcomes.NOT_CONTROLLER)
     try:
         return await api.answer(controller, context, body)
     except TermEndedError:
-        return api.refused(context, body, NOT_CONTROLLER)
+        return api.refused(context, body, outcomes.NOT_CONTROLLER)
     except OverloadedError:
-        return api.refused(context, body, OVERLOADED)
+        return api.refused(context, body, outcomes.OVERLOADED)
 
 
 def relay_if_brokers_know(key: ApiKey, broker_count: int | None) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.shell.zookeeper.security import ZooKeeperSecurity, zookeeper_settings
+from controller_core.shell.process import zookeeper_settings
+from controller_core.shell.settings import ZooKeeperSecurity
 from kafka_node.security.settings import TlsFiles
 from kafka_zookeeper.settings import ZooKeeperSettings
 from tests.kafka_wire_net.authority import Authority
