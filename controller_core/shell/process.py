@@ -34,7 +34,7 @@ from controller_core.shell.zookeeper.entity_configs import EntityConfigs
 from controller_core.shell.zookeeper.features import Features
 from controller_core.shell.zookeeper.scram_users import ScramUsers
 from controller_core.shell.zookeeper.sessions import SessionSupervisor
-from controller_core.views.debug_state import MAX_LISTED, Document, cluster_document, standby_document, topic_document
+from controller_core.views.debug_state import Document, cluster_document, standby_document, topic_document
 from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.probes import ProbeServer
@@ -213,9 +213,10 @@ class ControllerProcess:
             return None if active is None else topic_document(active.cluster, topic)
         if active is None:
             return standby_document(self.settings.controller_id)
-        return cluster_document(active.cluster, active.cluster_id, active.queued(), active.scheduler.waiting) | {
-            "unreadable_topics": self._sessions.unreadable.names()[:MAX_LISTED]
-        }
+        unreadable = self._sessions.unreadable.names()
+        return cluster_document(
+            active.cluster, active.cluster_id, active.queued(), active.scheduler.waiting, unreadable
+        )
 
     def _not_ready_reason(self) -> str | None:
         """Return why this process must not get requests at present; None if it is ready."""

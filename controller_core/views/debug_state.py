@@ -1,15 +1,16 @@
 """JSON documents of `/state`: the controller's state in memory, for debugging.
 
-Lists are truncated at a limit and contain their full length. `shell.process` serves the documents, the command line prints them.
+`state_schema` defines their fields. Lists are truncated at a limit and contain their full length. `shell.process` serves the documents, the command line prints them.
 """
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Any
+from typing import Literal
 
 from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
+from controller_core.views import state_schema as schema
 from controller_core.views.partition_health import partition_state, service_health
 
 MAX_LISTED = 100
@@ -17,11 +18,13 @@ MAX_LISTED = 100
 MAX_PARTITIONS_OF_TOPIC = 10_000
 """Maximum number of partitions in the document of one topic."""
 
-Document = dict[str, Any]
+Document = schema.ClusterDocument | schema.StandbyDocument | schema.TopicDocument
 
 
-def cluster_document(cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting_events: int) -> Document:
-    """Return the state of an active controller; `queued` is the number of waiting requests by broker."""
+def cluster_document(
+    cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting_events: int, unreadable: Iterable[str] = ()
+) -> schema.ClusterDocument:
+    """Return the state of an active controller; `queued` is the number of waiting requests by broker, `unreadable` the names of topics that cannot be decoded."""
     health = service_health(cluster)
     return {
         "active": True,
@@ -45,15 +48,16 @@ def cluster_document(cluster: Cluster, cluster_id: str, queued: Mapping[int, int
         "deletions": _deletions(cluster),
         "left_behind": _stray_replicas(cluster),
         "refused_replicas": _refused(cluster),
+        "unreadable_topics": list(islice(unreadable, MAX_LISTED)),
     }
 
 
-def standby_document(controller_id: int) -> Document:
+def standby_document(controller_id: int) -> schema.StandbyDocument:
     """Return the state of a controller that is not active."""
     return {"active": False, "controller_id": controller_id}
 
 
-def topic_document(cluster: Cluster, name: str) -> Document | None:
+def topic_document(cluster: Cluster, name: str) -> schema.TopicDocument | None:
     """Return the state of one topic's partitions; None if there is no such topic."""
     topic = cluster.topics.get(name)
     if topic is None:
@@ -68,14 +72,15 @@ def topic_document(cluster: Cluster, name: str) -> Document | None:
     }
 
 
-def _broker(cluster: Cluster, broker: Broker, queued: int) -> Document:
+def _broker(cluster: Cluster, broker: Broker, queued: int) -> schema.BrokerDocument:
     columns = cluster.columns
     flags = columns.flags([broker.id])
+    state: Literal["live", "shutting down"] = "shutting down" if broker.id in cluster.shutting_down else "live"
     return {
         "id": broker.id,
         "epoch": broker.epoch,
         "rack": broker.rack,
-        "state": "shutting down" if broker.id in cluster.shutting_down else "live",
+        "state": state,
         "endpoints": [f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in broker.endpoints],
         "leads": len(columns.led_by(flags)),
         "in_sync": len(columns.with_in_isr(flags)),
@@ -84,7 +89,7 @@ def _broker(cluster: Cluster, broker: Broker, queued: int) -> Document:
     }
 
 
-def _partition(cluster: Cluster, row: int) -> Document:
+def _partition(cluster: Cluster, row: int) -> schema.PartitionDocument:
     columns = cluster.columns
     leader = int(columns.leader[row])
     state = partition_state(
@@ -101,8 +106,8 @@ def _partition(cluster: Cluster, row: int) -> Document:
     }
 
 
-def _reassignments(cluster: Cluster) -> Document:
-    listed = [
+def _reassignments(cluster: Cluster) -> schema.Listing[schema.ReassignmentDocument]:
+    listed: list[schema.ReassignmentDocument] = [
         {
             "partition": _name(cluster, row),
             "replicas": list(move.replicas),
@@ -116,8 +121,8 @@ def _reassignments(cluster: Cluster) -> Document:
     return {"in_all": len(cluster.moves), "listed": listed}
 
 
-def _deletions(cluster: Cluster) -> Document:
-    listed = [
+def _deletions(cluster: Cluster) -> schema.Listing[schema.DeletionDocument]:
+    listed: list[schema.DeletionDocument] = [
         {
             "topic": name,
             "started": deletion.started,
@@ -129,21 +134,21 @@ def _deletions(cluster: Cluster) -> Document:
     return {"in_all": len(cluster.deletions), "listed": listed}
 
 
-def _stray_replicas(cluster: Cluster) -> Document:
+def _stray_replicas(cluster: Cluster) -> schema.Listing[schema.StrayReplicasDocument]:
     """Return replicas outside the assignment that brokers have not deleted yet; offline brokers delete them after their return."""
-    listed = [
+    listed: list[schema.StrayReplicasDocument] = [
         {"partition": _name(cluster, row), "brokers": sorted(brokers)}
         for row, brokers in islice(cluster.stray_replicas.items(), MAX_LISTED)
     ]
     return {"in_all": len(cluster.stray_replicas), "listed": listed}
 
 
-def _refused(cluster: Cluster) -> Document:
+def _refused(cluster: Cluster) -> schema.Listing[schema.RefusedReplicaDocument]:
     """Return replicas that live brokers refuse, with the error of their response."""
     refused = [
         (row, broker, error) for row, brokers in cluster.refused_replicas.items() for broker, error in brokers.items()
     ]
-    listed = [
+    listed: list[schema.RefusedReplicaDocument] = [
         {"partition": _name(cluster, row), "broker": broker, "error": error}
         for row, broker, error in refused[:MAX_LISTED]
     ]
