@@ -84,7 +84,17 @@ class Held:
             for key, value in values.items()
         ]
         resource = ConfigResource(kind, name, incremental_configs=changes)
-        self.admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)
+
+        def is_set() -> bool:
+            try:
+                self.admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN:
+                    raise
+                return False  # a broker answers so while it has no session with ZooKeeper
+            return True
+
+        wait_until(is_set, timeout_s=PATIENCE_S, what=f"configs of {name} set")
 
     def leaders(self, topic: str) -> dict[int, int]:
         """Read each partition's leader from ZooKeeper."""
