@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import sys
+from types import SimpleNamespace
 
 from lab.ports import HIGHEST_PORT, LOWEST_PORT, free_port, release_port
 
@@ -36,11 +37,12 @@ except lab.ports.LabError as error:
 
 def test_a_port_in_use_is_not_handed_out(monkeypatch) -> None:
     """Other programs do not know these reservations."""
-    port = free_port()
-    release_port(port)
-    with socket.create_server(("127.0.0.1", port)):
-        monkeypatch.setattr("lab.ports.LOWEST_PORT", port)
-        monkeypatch.setattr("lab.ports.HIGHEST_PORT", port + 1)
+    used, free = free_port(), free_port()  # of the whole range: runs at the same time may hold any single neighbour
+    release_port(used)
+    with socket.create_server(("127.0.0.1", used)):
+        drawn = iter([used, free])
+        monkeypatch.setattr("lab.ports.random.SystemRandom", lambda: SimpleNamespace(randint=lambda *_: next(drawn)))
+        release_port(free)
 
-        assert free_port() == port + 1
-    release_port(port + 1)
+        assert free_port() == free
+    release_port(free)
