@@ -85,7 +85,7 @@ HELP = f"""usage: make test ARGS="[{QUICK}] [{RETRY_FAILED}] [pytest's options] 
   {QUICK}           only tests that need no JVM, no cluster and no Helm: about a minute
   {RETRY_FAILED}    run a failed test that starts processes once more, after the others
   -k reassignment   tests whose names contain a word; pytest --help lists pytest's own options
-  tests/kafka_wire/test_schema.py::test_names_are_spelled_as_pythons_are
+  tests/kafka_wire/test_schema.py::test_names_are_converted_to_snake_case
                     one test, as one plain run of pytest
 """
 

@@ -1,6 +1,7 @@
 """JSON documents of `/state`: the controller's state in memory, for debugging.
 
-`state_schema` defines their fields. Lists are truncated at a limit and contain their full length. `shell.process` serves the documents, the command line prints them.
+`state_schema` defines their fields. Lists are truncated at a limit and contain their full length. `shell.process` serves the
+documents, the command line prints them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +25,10 @@ Document = schema.ClusterDocument | schema.StandbyDocument | schema.TopicDocumen
 def cluster_document(
     cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting_events: int, unreadable: Iterable[str] = ()
 ) -> schema.ClusterDocument:
-    """Return the state of an active controller; `queued` is the number of waiting requests by broker, `unreadable` the names of topics that cannot be decoded."""
+    """Return the state of an active controller.
+
+    `queued` is the number of waiting requests by broker; `unreadable` are the topics whose znode cannot be decoded.
+    """
     health = service_health(cluster)
     return {
         "active": True,

@@ -1,4 +1,4 @@
-"""A story told in the world of fakes, with the operator killed before and after every call that it makes."""
+"""A story told in the world of fakes, with the operator killed after each effect that it has; in the soak before and after every call."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def tell(story: Story, gate: Gate) -> tuple[State, list[str]]:
 
 
 def ends_alike(story: Story) -> State:
-    """Assert O1 and O3: the end is the same whichever call the process died at, before and after its effect; return that end.
+    """Assert O1 and O3: the end is the same whichever call the process died at; return that end.
 
     `deaths` chooses the calls; `HYPOTHESIS_PROFILE=soak` tries all.
     """
@@ -57,17 +57,6 @@ def ends_alike(story: Story) -> State:
         where = f"killed {'after' if after else 'before'} call {number}: {calls[number - 1]}"
         assert state == expected, where
     return expected
-
-
-def looked_before(calls: Sequence[str]) -> frozenset[int]:
-    """Return the numbers, from 1, of looks that followed the same call before; none of them in the soak."""
-    seen: set[tuple[str, str]] = set()
-    repeated: set[int] = set()
-    for number, (before, call) in enumerate(zip(["", *calls], calls, strict=False), 1):
-        if call.startswith(READS) and (before, call) in seen and not EXHAUSTIVE:
-            repeated.add(number)
-        seen.add((before, call))
-    return frozenset(repeated)
 
 
 def deaths(calls: Sequence[str]) -> Iterator[tuple[int, bool]]:

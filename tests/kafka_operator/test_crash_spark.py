@@ -1,4 +1,4 @@
-"""SparkApplications and schedules with the operator killed before and after every call that it makes (O3, O11)."""
+"""SparkApplications and schedules with the operator killed after each effect that it has (O3, O11)."""
 
 from __future__ import annotations
 

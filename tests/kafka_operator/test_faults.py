@@ -1,15 +1,16 @@
 """Every call spoilt in every way, events lost, late and doubled, lists that are stale: the end is always the same (O1, O3).
 
-Besides test_crash_anywhere, where the process dies at every call. Here it lives, and what it calls lies to it.
+In test_crash_anywhere the process dies. Here it lives, and its peers fail or mislead it.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 
-from tests.kafka_operator.crash_stories import EXHAUSTIVE, SETTLE_S, Story, looked_before
+from tests.kafka_operator.crash_stories import EXHAUSTIVE, READS, SETTLE_S, Story
 from tests.kafka_operator.faults import Fault, FaultyGate, FaultyWorld, Watch
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster
@@ -74,6 +75,17 @@ def ways(number: int) -> list[Fault]:
     """The ways in which the call of this number is spoilt."""
     every = list(Fault)
     return [every[(number + further) % len(every)] for further in range(FAULTS_A_CALL)]
+
+
+def looked_before(calls: Sequence[str]) -> frozenset[int]:
+    """Return the numbers, from 1, of looks that followed the same call before; none of them in the soak."""
+    seen: set[tuple[str, str]] = set()
+    repeated: set[int] = set()
+    for number, (before, call) in enumerate(zip(["", *calls], calls, strict=False), 1):
+        if call.startswith(READS) and (before, call) in seen and not EXHAUSTIVE:
+            repeated.add(number)
+        seen.add((before, call))
+    return frozenset(repeated)
 
 
 def story_name(story: Story) -> str:

@@ -15,7 +15,7 @@ from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.process import Probes
-from controller_core.views import debug_state as inside_module
+from controller_core.views import debug_state as debug_state_module
 from controller_core.views.debug_state import cluster_document, standby_document, topic_document
 from lab.loop_thread import LoopThread
 from steward.controller_state import MAX_RESPONSE_BYTES, Document, StateError, fetch, show
@@ -44,7 +44,7 @@ class Served:
     def probes(self, cluster: Cluster | None) -> str:
         """Serve the probes of a controller and return their address."""
 
-        def state(topic: str | None) -> inside_module.Document | None:
+        def state(topic: str | None) -> debug_state_module.Document | None:
             if topic is not None:
                 return None if cluster is None else topic_document(cluster, topic)
             return (

@@ -5,8 +5,8 @@
                      └─────► error response in the API's format ◄┘
 
 A process that is not the controller answers NOT_CONTROLLER to requests that only a controller can process. Requests about the cluster
-are relayed to a live broker instead, or close the connection if no broker answers them. Brokers list the controller's id as a node even while its process waits after a restart for the
-previous session to end, and an answer without brokers would mean to a client that the cluster has none.
+are relayed to a live broker instead, or close the connection if no broker answers them: brokers list the controller's id as a node even
+while its process waits for its previous session to end, and an answer without brokers would mean to a client that the cluster has none.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

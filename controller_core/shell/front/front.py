@@ -153,9 +153,16 @@ class Front:
             raise MalformedRequest(str(error)) from error
 
     async def _relay(self, peer: Peer, header: RequestHeader, frame: bytes) -> bytes | None:
+        return await self._require_relay(header).forward(peer, header, frame)
+
+    def _require_relay(self, header: RequestHeader) -> Relay:
+        """Return the relay. Raises CloseConnection if there is none.
+
+        Kafka's controller closes the connection likewise (SocketServer.processCompletedReceives).
+        """
         if self.relay is None:
             raise CloseConnection(f"api key {header.api_key} is not served on this listener")
-        return await self.relay.forward(peer, header, frame)
+        return self.relay
 
     async def _api_versions(self, header: RequestHeader, frame: bytes) -> bytes:
         version = header.api_version
@@ -264,10 +271,8 @@ class Front:
 
     def _check_relayable(self, header: RequestHeader) -> None:
         """Reject requests that no client has a reason to send to brokers. Raises CloseConnection."""
+        self._require_relay(header)
         key, version = header.api_key, header.api_version
-        if self.relay is None:
-            # As Kafka's controller does for an API that is not enabled on its listener (SocketServer.processCompletedReceives).
-            raise CloseConnection(f"api key {key} is not served on this listener")
         if key in versions.BETWEEN_SERVERS:
             raise CloseConnection(f"{ApiKey(key).name} is a request between servers and is not relayed")
         shared = self._relayed_ranges().get(key)

@@ -28,7 +28,7 @@ FENCE = 0
 
 
 class Features:
-    """Implements `metadata_stores.FeatureStore`; `session` returns the current session with ZooKeeper, if there is one."""
+    """Implements `store.FeatureStore`; `session` returns the current session with ZooKeeper, if there is one."""
 
     def __init__(self, session: Callable[[], ZooKeeperSession | None]) -> None:
         self._session = session

@@ -24,8 +24,6 @@ class _Due:
     vitals_s: float = 0.0
     earliest_vitals_s: float = 0.0
     """When partitions may be counted again at the earliest, where the brokers have changed since the last count."""
-    brokers_changed: bool = False
-    """Whether the last count was the first one after a change. Replicas may still be fetching then, so the next poll counts too."""
     counted: tuple[int, ...] | None = None
     """Brokers at the last count."""
     versions_s: float = 0.0
@@ -49,7 +47,7 @@ class ClusterLooks:
             return error.away
         due = self._due.get(ref)
         if due is None or due.cluster_id != seen.cluster_id:
-            due = self._due[ref] = _Due(seen.cluster_id, self._clock(), self._clock())
+            due = self._due[ref] = _Due(seen.cluster_id)
         try:
             vitals = await self._vitals(ref, due, seen)
             versions = await self._versions(ref, due, seen)
@@ -66,13 +64,14 @@ class ClusterLooks:
         """Count all partitions where that is due, and at once where brokers have joined or left."""
         began_s = self._clock()
         changed = due.counted is not None and due.counted != seen.broker_ids
-        if began_s < (due.earliest_vitals_s if changed or due.brokers_changed else due.vitals_s):
+        if began_s < (due.earliest_vitals_s if changed else due.vitals_s):
             return None
         vitals = await self._links.use(ref, lambda admin: admin.describe_vitals())
         ended_s = self._clock()
         due.earliest_vitals_s = ended_s + shortest_vitals_pause_s(ended_s - began_s)
-        due.vitals_s = ended_s + vitals_pause_s(ended_s - began_s)
-        due.counted, due.brokers_changed = seen.broker_ids, changed
+        # Replicas may still be fetching right after a change, so the next poll counts too.
+        due.vitals_s = due.earliest_vitals_s if changed else ended_s + vitals_pause_s(ended_s - began_s)
+        due.counted = seen.broker_ids
         return vitals
 
     async def _versions(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> Versions | None:

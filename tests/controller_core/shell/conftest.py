@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from controller_core.shell import broker_settings as broker_settings_module
-from controller_core.shell.zookeeper import controller_election as presence_module
+from controller_core.shell.zookeeper import controller_election as election_module
 from controller_core.shell.zookeeper import sessions as sessions_module
 from kafka_wire.net.backoff import Backoff
 from tests.controller_core.shell.running_process import RunningProcess
@@ -30,7 +30,7 @@ async def running(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningProce
     monkeypatch.setattr(broker_settings_module, "read_broker_settings", running.read_broker_settings)
     monkeypatch.setattr(sessions_module, "SESSION_PAUSES", Backoff(initial_ms=1, cap_ms=2))
     monkeypatch.setattr(sessions_module, "RECONNECT_S", 0.001)
-    monkeypatch.setattr(presence_module, "RETRY_S", 0.001)
+    monkeypatch.setattr(election_module, "RETRY_S", 0.001)
 
     async def no_chroot(_settings: object) -> None:
         pass

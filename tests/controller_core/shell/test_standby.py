@@ -13,7 +13,7 @@ import pytest
 from controller_core.shell.admin.handlers import handlers, no_wait
 from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RelayInstead
-from controller_core.shell.zookeeper import broker_registrations as registered_module
+from controller_core.shell.zookeeper import broker_registrations as registrations_module
 from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
@@ -110,10 +110,10 @@ async def test_registrations_of_brokers_are_followed(running: RunningProcess) ->
 
 async def test_a_failed_read_of_registrations_is_repeated_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """An active controller goes on without it."""
-    monkeypatch.setattr(registered_module, "RETRY_S", 0.001)
+    monkeypatch.setattr(registrations_module, "RETRY_S", 0.001)
     running = RunningProcess()
     running.broker(1)
-    registered = registered_module.RegisteredBrokers(OWN_ID, lambda _: None)
+    registered = registrations_module.RegisteredBrokers(OWN_ID, lambda _: None)
     running.server.faults.append(Fault.READ_LOST)
     following = asyncio.create_task(registered.follow(cast(ZooKeeperSession, running.server.session())))
     await until(lambda: registered.are_known or following.done())

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller_core.shell.admin.acls import AclService, acl_handlers
-from controller_core.shell.zookeeper import acls as keeper_module
+from controller_core.shell.zookeeper import acls as acls_module
 from controller_core.shell.zookeeper.acls import ZooKeeperAcls
 from kafka_node.authorization.acl import BindingFilter, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_node.context import RequestContext
@@ -23,7 +23,7 @@ VERSIONS = range(4)
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry changes without a pause."""
-    monkeypatch.setattr(keeper_module, "PAUSE_S", 0.0)
+    monkeypatch.setattr(acls_module, "PAUSE_S", 0.0)
 
 
 async def call(keeper: ZooKeeperAcls | None, key: ApiKey, body: Body, version: int = 3) -> Body:

@@ -1,7 +1,6 @@
 """Notifications of ISR changes and failed log directories: processed and removed; those that cannot be decoded are logged once."""
 
 import logging
-from collections.abc import AsyncIterator
 
 import numpy as np
 import pytest
@@ -9,26 +8,12 @@ import pytest
 from controller_core.model.events import AlterReassignments
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from controller_core.shell.zookeeper import notifications as notifications_module
-from controller_core.shell.zookeeper import watching as watching_module
-from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.documents import TopicPartition
 from kafka_zookeeper.formats.notifications import encode_isr_change, encode_log_dir_event
 from tests.controller_core.shell.terms import Term, settled
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 from tests.controller_core.shell.zookeeper.vocabulary import tp
-
-
-@pytest.fixture
-async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
-    """An active term with brokers 1, 2 and 3, after the first reads."""
-    monkeypatch.setattr(watching_module, "OVERLOAD_PAUSE_S", 0.0)
-    term = Term(monkeypatch, 1, 2, 3)
-    ClusterWatcher(term.controller, term.session, term.store.unreadable).start()
-    await settled()
-    yield term
-    assert not term.controller.has_ended, await term.controller.ended()
-    await term.controller.close()
 
 
 def notify_isr_change(term: Term, number: int, *partitions: str) -> None:

@@ -1,7 +1,6 @@
 """Watches of brokers, topics and the queue of deletions: a watch only causes a read."""
 
 import logging
-from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
@@ -9,8 +8,6 @@ import pytest
 from controller_core.model.events import ControlledShutdown, CreateTopics, NewTopic
 from controller_core.model.sends import SendMetadata
 from controller_core.shell.active import OverloadedError
-from controller_core.shell.zookeeper import watching as watching_module
-from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from tests.controller_core.shell.terms import Term, isr_request, settled
@@ -22,18 +19,6 @@ TOPIC = b'{"partitions":{"0":[1,2]},"version":3}'
 async def refused(_event: object) -> None:
     """Like an event whose writes are refused every time."""
     raise OverloadedError("other processes write the same znodes")
-
-
-@pytest.fixture
-async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
-    """An active term with brokers 1, 2 and 3, after the first reads."""
-    monkeypatch.setattr(watching_module, "OVERLOAD_PAUSE_S", 0.0)
-    term = Term(monkeypatch, 1, 2, 3)
-    ClusterWatcher(term.controller, term.session, term.store.unreadable).start()
-    await settled()
-    yield term
-    assert not term.controller.has_ended, await term.controller.ended()
-    await term.controller.close()
 
 
 async def test_registered_and_unregistered_brokers_are_found(term: Term) -> None:
