@@ -3,6 +3,7 @@
     make soak                                    ten minutes of hostile requests to the front, then five minutes of faults
     make soak ARGS="--minutes 60 --seed 7"       an hour of the faults of seed 7
     make soak ARGS="--minutes 0 --front-minutes 0 --properties"    only the property tests, with many more examples
+    make soak ARGS="--repeat 20"                 nothing but all live tests, 20 times, beside two busy processes
 
 Each round prints a line: its faults, the requests during them, the time until the cluster was quiet, and the result of the load. The
 first broken invariant ends the run with exit status 1, the seed, the round and the folder of all logs.
@@ -24,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.front.fuzz import fuzz
-from bench.soaking import faults, invariants, snapshot
+from bench.soaking import faults, invariants, repeats, snapshot
 from bench.soaking.requests import Administrator
 from bench.soaking.snapshot import Snapshot
 from lab.cluster import KafkaCluster, kafka_cluster
@@ -149,6 +150,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--effort", type=int, default=EFFORT, help=f"factor on the examples of property tests ({EFFORT})"
     )
+    words = "run only the tests on clusters and on a Kubernetes API, so many times, beside busy processes"
+    parser.add_argument("--repeat", type=int, default=0, metavar="ROUNDS", help=words)
     return parser.parse_args(arguments)
 
 
@@ -197,6 +200,8 @@ def keep_logs(folder: Path) -> Path:
 def main(arguments: Sequence[str]) -> int:
     """Run the chosen parts and return the exit status."""
     options = parse(arguments)
+    if options.repeat > 0:
+        return repeats.repeat(options.repeat)
     if options.properties and (status := properties(options.effort)):
         return status
     if options.front_minutes > 0 and (broken := fuzz(options.seed, options.front_minutes * 60)):

@@ -47,6 +47,8 @@ LAST = ("tests/balance_analytics", "tests/bench", "tests/charts", "tests/lab", "
 AT_ONCE = 5
 """Four that wait and one that computes: a second one that computes would make the others late."""
 
+LIVE_PARTS = frozenset({"own", "shared", "operator", "apart"})
+
 LIVE = ("pytest.mark.kubernetes", "pytest.mark.kafka")
 """In the text of the operator's tests that meet a real API server or real brokers."""
 
@@ -119,6 +121,11 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     )
 
 
+def live_parts(root: Path = ROOT) -> tuple[Part, ...]:
+    """Return the runs of the tests on whole clusters and on a live Kubernetes API."""
+    return tuple(part for part in parts(root) if part.name in LIVE_PARTS)
+
+
 def _texts(root: Path, folder: str) -> dict[str, str]:
     """Read the files of tests in a folder, by path and in order."""
     found = sorted((root / folder).glob("test_*.py"))
@@ -159,7 +166,7 @@ def main(arguments: list[str]) -> int:
         return _start(chosen).wait()
     end_as_by_ctrl_c()
     with tempfile.TemporaryDirectory(prefix="steward-failures-") as folder:
-        statuses = _run_parts(quick_parts() if quick else parts(), chosen, Path(folder))
+        statuses = run_parts(quick_parts() if quick else parts(), chosen, Path(folder))
         status = verdict(list(statuses.values()))
         if RETRY_FAILED in arguments and status not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
             passed = retry(statuses, failures.read_failures, lambda nodeid: _start([nodeid]).wait(), _show)
@@ -167,8 +174,8 @@ def main(arguments: list[str]) -> int:
         return status
 
 
-def _run_parts(chosen: Sequence[Part], arguments: Sequence[str], folder: Path) -> dict[Path, int]:
-    """Run all parts; return the exit status of each by the file that records its failures."""
+def run_parts(chosen: Sequence[Part], arguments: Sequence[str], folder: Path) -> dict[Path, int]:
+    """Run parts, at most `AT_ONCE` of them side by side; return the exit status of each by the file that records its failures."""
     runs: list[subprocess.Popen[str]] = []
 
     def carry_out(part: Part) -> tuple[Path, int]:
