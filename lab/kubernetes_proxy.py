@@ -125,8 +125,8 @@ class KubernetesProxy:
         release_port(self.port)
 
     def _run(self) -> None:
-        self._loop.run_until_complete(self._serve())
-        self._loop.close()
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:  # which ends what is left of watches
+            runner.run(self._serve())
 
     async def _serve(self) -> None:
         app = web.Application(client_max_size=MAX_BODY_BYTES)
@@ -175,6 +175,12 @@ class KubernetesProxy:
     async def _stream(self, request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
         response = web.StreamResponse(status=answer.status, headers=_passed(answer.headers))
         await response.prepare(request)
+        with contextlib.suppress(ConnectionResetError):  # a client may end its watch at any time
+            await self._pass_on(answer, response)
+        return response
+
+    async def _pass_on(self, answer: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
+        """Write the events of a watch to the client, with their faults, until a fault or the server ends it."""
         buffer = b""
         async for chunk in answer.content.iter_any():
             *lines, buffer = (buffer + chunk).split(b"\n")
@@ -183,10 +189,9 @@ class KubernetesProxy:
                 if what is OnWatch.GONE:
                     await response.write(json.dumps(GONE_EVENT).encode() + b"\n")
                 if what in {OnWatch.CUT, OnWatch.GONE}:
-                    return response
+                    return
                 copies = 0 if what is OnWatch.HIDE else 2 if what is OnWatch.DOUBLE else 1
                 await response.write((line + b"\n") * copies)
-        return response
 
     def _on_watch(self, line: bytes) -> OnWatch | None:
         if self.watch_rule is None or not line:
