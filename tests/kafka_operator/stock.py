@@ -63,8 +63,8 @@ class Stock:
         wait_until(lambda: self.replicas(topic) == replicas, timeout_s=PATIENCE_S, what=f"the brokers know {topic}")
 
     def fill(self, topic: str, records: int) -> None:
-        """Write records of 10 kB, spread over the partitions."""
-        producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all"})
+        """Write records of 10 kB, spread over the partitions, each a batch of its own: a fetch returns whole batches."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all", "batch.num.messages": 1})
         for number in range(records):
             producer.produce(topic, value=b"x" * RECORD_BYTES, key=str(number).encode())
         assert producer.flush(PATIENCE_S) == 0
