@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summ
 from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_BROKER, NO_LEADER
-from controller_core.views.partition_health import service_health
+from controller_core.views.service_health import service_health
 
 PREFIX = "kafka_controller_kafkacontroller"
 STATS_PREFIX = "kafka_controller_controllerstats"

@@ -12,7 +12,8 @@ from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
 from controller_core.views import state_schema as schema
-from controller_core.views.partition_health import partition_state, service_health
+from controller_core.views.partition_state import partition_state
+from controller_core.views.service_health import service_health
 
 MAX_LISTED = 100
 """Maximum length of a list: readable, and quickly encoded while the event loop waits."""
