@@ -21,7 +21,7 @@ from lab.waiting import wait_until
 from tests.integration.test_secured import MECHANISM, PASSWORDS, broker_settings, write_users
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_topic
-from tests.kafka_wire_net.authority import Authority
+from tests.kafka_wire.net.authority import Authority
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
 

@@ -23,8 +23,8 @@ from kafka_operator.metrics import Metrics
 from kafka_operator.resources.security import ClientCertificate, Login, Security
 from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.net.server import ServerLimits, serve
-from tests.kafka_wire_net.authority import Authority
-from tests.kafka_wire_net.sasl_peers import MECHANISMS, PrincipalHandler, Users
+from tests.kafka_wire.net.authority import Authority
+from tests.kafka_wire.net.sasl_peers import MECHANISMS, PrincipalHandler, Users
 
 ALICE = "alice"
 PASSWORD = "her secret, = and ü"

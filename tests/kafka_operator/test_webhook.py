@@ -14,7 +14,7 @@ import pytest
 
 from kafka_operator.webhook import MAX_REVIEW_BYTES, PATH, CertificateError, Webhook
 from lab.ports import free_port, release_port
-from tests.kafka_wire_net.authority import Authority
+from tests.kafka_wire.net.authority import Authority
 
 
 @pytest.fixture

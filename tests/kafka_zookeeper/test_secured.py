@@ -17,7 +17,7 @@ from kafka_zookeeper.writes import Committed, Create, operation_bytes
 from lab.java_process import java_command, write_properties
 from lab.ports import free_port, release_port
 from lab.process import Process
-from tests.kafka_wire_net.authority import Authority
+from tests.kafka_wire.net.authority import Authority
 
 DIGEST = "controller:hunter2"
 EVERYBODY = "world:anyone"

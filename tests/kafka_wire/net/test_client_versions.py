@@ -11,7 +11,7 @@ from kafka_wire.failures import CodecError
 from kafka_wire.net import negotiation
 from kafka_wire.net.client import ConnectionFailed, UnsupportedVersion
 from kafka_wire.net.server import Peer
-from tests.kafka_wire_net.fake_broker import FakeBroker, broker_with
+from tests.kafka_wire.net.fake_broker import FakeBroker, broker_with
 
 HIGHEST = negotiation.highest_api_versions()
 

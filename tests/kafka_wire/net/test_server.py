@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kafka_wire.net.server import CloseConnection, Peer, ServerLimits
-from tests.kafka_wire_net.peers import request, response
+from tests.kafka_wire.net.peers import request, response
 
 
 async def test_responses_are_sent_in_the_order_of_their_requests(start_server, connect) -> None:

@@ -6,7 +6,7 @@ import ssl
 import pytest
 
 from kafka_wire.net.client import Connection, ConnectionFailed
-from tests.kafka_wire_net.peers import request, response
+from tests.kafka_wire.net.peers import request, response
 
 
 async def test_calls_over_verified_tls(start_server, open_connection, server_tls, client_tls) -> None:

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from kafka_wire.net.server import MalformedRequest, Peer
-from tests.kafka_wire_net.peers import request, response, until
+from tests.kafka_wire.net.peers import request, response, until
 
 
 async def _is_responsive(server, connect) -> bool:

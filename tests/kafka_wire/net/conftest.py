@@ -11,7 +11,7 @@ import pytest
 from kafka_wire.net.client import Connection
 from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.server import Handler, Server, ServerLimits, serve
-from tests.kafka_wire_net.peers import RawPeer, echo
+from tests.kafka_wire.net.peers import RawPeer, echo
 
 _TEST_CERTIFICATE = Path(__file__).parent / "test_only_localhost.pem"
 

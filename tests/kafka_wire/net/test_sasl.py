@@ -21,8 +21,8 @@ from kafka_wire.net.client import (
 )
 from kafka_wire.net.sasl_server import MAX_RECEIVE_BYTES, SaslServer
 from kafka_wire.net.server import CloseConnection, Server, ServerLimits, serve
-from tests.kafka_wire_net.peers import RawPeer
-from tests.kafka_wire_net.sasl_peers import MECHANISMS, PrincipalHandler, Users
+from tests.kafka_wire.net.peers import RawPeer
+from tests.kafka_wire.net.sasl_peers import MECHANISMS, PrincipalHandler, Users
 
 ALICE = "alice"
 PASSWORD = "alice's secret, = and ü"
