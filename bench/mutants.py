@@ -136,7 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             caught = seed(tree, bug, machine_alone=asked.machine)
             missed += caught is None
             print(
-                f"| {bug.invariant} | {bug.name} | {caught or 'NOBODY'} | {time.monotonic() - began:.0f} |", flush=True
+                f"| {bug.invariant} | {bug.name} | {caught or 'not caught'} | {time.monotonic() - began:.0f} |",
+                flush=True,
             )
     print(f"{len(bugs) - missed} of {len(bugs)} caught")
     return 1 if missed else 0

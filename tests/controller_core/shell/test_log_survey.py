@@ -83,7 +83,7 @@ async def test_a_log_in_two_lists_is_decided_on(world: World) -> None:
 
     await world.survey_later()
     assert world.found() == []
-    assert world.gauge(3, LogKind.LEFT_BEHIND) == 1
+    assert world.gauge(3, LogKind.UNASSIGNED) == 1
 
     await world.survey_later()
     epoch = world.active.cluster.brokers[3].epoch
@@ -99,7 +99,7 @@ async def test_a_log_in_one_list_only_is_ignored(world: World) -> None:
     await world.survey_later()
 
     assert world.found() == []
-    assert world.gauge(3, LogKind.LEFT_BEHIND) is None
+    assert world.gauge(3, LogKind.UNASSIGNED) is None
 
 
 async def test_a_broker_without_stray_logs_is_asked_again_only_after_it_registers(world: World) -> None:
@@ -134,7 +134,7 @@ async def test_assigned_logs_and_future_copies_are_no_strays(world: World) -> No
     await world.survey_later()
 
     assert world.found() == []
-    assert world.gauge(3, LogKind.LEFT_BEHIND) is None
+    assert world.gauge(3, LogKind.UNASSIGNED) is None
 
 
 async def test_a_log_of_an_unknown_topic_is_reported_once_and_kept(

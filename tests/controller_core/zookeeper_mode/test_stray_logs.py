@@ -341,16 +341,16 @@ def test_listed_logs_are_classified() -> None:
     }
 
     assert found == {
-        "kept": LogKind.LEFT_BEHIND,
-        "moving": LogKind.NO,
-        "lagging": LogKind.WAITS,
-        "doomed": LogKind.NO,
-        "gone": LogKind.DELETED,
+        "kept": LogKind.UNASSIGNED,
+        "moving": LogKind.NOT_STRAY,
+        "lagging": LogKind.UNASSIGNED_UNHEALTHY,
+        "doomed": LogKind.NOT_STRAY,
+        "gone": LogKind.DELETED_TOPIC,
         "never": LogKind.UNKNOWN,
     }
     assert classify_log(driver.cluster, 3, tp("kept-7")) is LogKind.UNKNOWN
-    assert classify_log(driver.cluster, 4, tp("moving-0")) is LogKind.NO
-    assert classify_log(driver.cluster, 1, tp("kept-0")) is LogKind.NO
+    assert classify_log(driver.cluster, 4, tp("moving-0")) is LogKind.NOT_STRAY
+    assert classify_log(driver.cluster, 1, tp("kept-0")) is LogKind.NOT_STRAY
 
 
 # An ISR that names brokers outside the assignment.
