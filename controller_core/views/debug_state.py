@@ -51,7 +51,7 @@ def cluster_document(
         "offline_partitions": _names(cluster, health.rows[health.flags.offline].tolist()),
         "reassignments": _reassignments(cluster),
         "deletions": _deletions(cluster),
-        "left_behind": _stray_replicas(cluster),
+        "stray_replicas": _stray_replicas(cluster),
         "refused_replicas": _refused(cluster),
         "unreadable_topics": list(islice(unreadable, MAX_LISTED)),
     }
