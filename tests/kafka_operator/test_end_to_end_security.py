@@ -45,12 +45,6 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Who signs the broker's certificate and our own."""
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
 def guarded(authority: Authority) -> Iterator[KafkaCluster]:
     """One stock broker: SCRAM over TLS on one listener, client certificates on the other."""
     settings = broker_settings(authority) | {

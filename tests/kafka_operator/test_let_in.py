@@ -33,12 +33,6 @@ GUESS = "hunter2-guess"
 StartServer = Callable[..., Awaitable[int]]
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Who signs everything here."""
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
 @pytest.fixture
 async def start_server(authority: Authority) -> AsyncIterator[StartServer]:
     """Start servers that tell a client who it is; closed after the test."""

@@ -18,12 +18,6 @@ from tests.kafka_wire.net.authority import Authority
 
 
 @pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    """Who signs, for one test."""
-    return Authority(tmp_path)
-
-
-@pytest.fixture
 async def port() -> AsyncIterator[int]:
     """A port of one's own."""
     taken = free_port()

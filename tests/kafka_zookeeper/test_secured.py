@@ -85,12 +85,6 @@ def test_the_representation_contains_no_digest():
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Return one authority for server and clients."""
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
 def secured(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start a ZooKeeper that requires TLS and client certificates; returns its connect string."""
     folder: Path = tmp_path_factory.mktemp("secured")

@@ -329,9 +329,16 @@ class Driver(Loop):
 
 
 def cluster_with(
-    brokers: Sequence[int], topics: Mapping[str, Sequence[Sequence[int]]] | None = None, unclean: Sequence[str] = ()
+    brokers: Sequence[int],
+    topics: Mapping[str, Sequence[Sequence[int]]] | None = None,
+    unclean: Sequence[str] = (),
+    *,
+    holds_answers: bool = False,
 ) -> Driver:
-    """Build a cluster with registered brokers and online topics: `cluster_with([1, 2], {"orders": [[1, 2], [2, 1]]})`."""
+    """Build a cluster with registered brokers and online topics: `cluster_with([1, 2], {"orders": [[1, 2], [2, 1]]})`.
+
+    With `holds_answers`, brokers answer nothing from then on.
+    """
     driver = Driver()
     driver.start(*brokers)
     for topic, assignment in (topics or {}).items():
@@ -339,4 +346,5 @@ def cluster_with(
         creation = driver.create(topic, assignment, configs=configs)
         assert creation.failure is None, creation.failure
     driver.forget()
+    driver.holds_answers = holds_answers
     return driver

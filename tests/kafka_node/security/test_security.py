@@ -21,12 +21,6 @@ from tests.kafka_node.security.samples import NoScramUsers, security_files
 from tests.kafka_wire.net.authority import Authority
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """One certificate authority for all tests."""
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
 @pytest.fixture
 def files(authority: Authority, tmp_path: Path) -> SecuritySettings:
     """Settings with files, for listeners and for connections to brokers."""

@@ -27,12 +27,6 @@ SUBJECTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Return one authority for all tests."""
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
 @pytest.mark.java
 def test_subjects_are_formatted_as_in_java(authority: Authority) -> None:
     """X500Principal.getName(), which ACLs refer to. Not the shared judge, because it is used only once."""

@@ -43,25 +43,31 @@ async def test_a_request_without_a_response(start_server, connect) -> None:
     assert [response(n, bytes([n])) for n in (1, 3)] == [await peer.read_frame() for _ in range(2)]
 
 
-async def test_concurrent_requests_of_a_connection_are_limited(start_server, connect) -> None:
-    """Further requests wait in the peer's socket, and all of them are handled in the end."""
-    now = most = 0
+class Concurrency:
+    """A handler that returns a request's payload and counts the requests that it handles at once."""
 
-    async def count(_peer: Peer, frame: bytes) -> bytes:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
+    def __init__(self) -> None:
+        self.now = 0
+        self.most = 0
+
+    async def __call__(self, _peer: Peer, frame: bytes) -> bytes:
+        self.now += 1
+        self.most = max(self.most, self.now)
         await asyncio.sleep(0)
-        now -= 1
+        self.now -= 1
         return frame[4:]
 
-    peer = await connect(await start_server(count, max_in_flight=4))
+
+async def test_concurrent_requests_of_a_connection_are_limited(start_server, connect) -> None:
+    """Further requests wait in the peer's socket, and all of them are handled in the end."""
+    handler = Concurrency()
+    peer = await connect(await start_server(handler, max_in_flight=4))
     flood = asyncio.ensure_future(_send_all(peer, 500))
     responses = [await peer.read_frame() for _ in range(500)]
     await flood
 
     assert [response(number) for number in range(500)] == responses
-    assert most == 4
+    assert handler.most == 4
 
 
 async def _send_all(peer, count: int) -> None:
@@ -71,22 +77,13 @@ async def _send_all(peer, count: int) -> None:
 
 async def test_requests_above_the_byte_limit_of_a_connection_wait(start_server, connect) -> None:
     """Running requests hold at most the size of the largest frame, plus the request that exceeds it."""
-    now = most = 0
-
-    async def count(_peer: Peer, frame: bytes) -> bytes:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
-        await asyncio.sleep(0)
-        now -= 1
-        return frame[4:8]
-
-    peer = await connect(await start_server(count, max_frame_bytes=1_000))
+    handler = Concurrency()
+    peer = await connect(await start_server(handler, max_frame_bytes=1_000))
     for number in range(20):
         await peer.send_frame(request(number, bytes(492)))
 
-    assert [response(number) for number in range(20)] == [await peer.read_frame() for _ in range(20)]
-    assert most == 2
+    assert [response(number, bytes(492)) for number in range(20)] == [await peer.read_frame() for _ in range(20)]
+    assert handler.most == 2
 
 
 async def test_large_frames_are_received_and_sent_completely(start_server, connect) -> None:

@@ -8,7 +8,8 @@ from controller_core.shell.front.route import BrokerEndpoint
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.net.server import Handler, Peer, Server, ServerLimits, serve
+from kafka_wire.net.server import Handler, Peer
+from tests.kafka_wire.net.loopback import LoopbackServer
 
 BROKER_RANGES: dict[int, tuple[int, int]] = {
     ApiKey.PRODUCE: (0, 11),
@@ -23,13 +24,14 @@ BROKER_RANGES: dict[int, tuple[int, int]] = {
 }
 
 
-class FakeBroker:
+class FakeBroker(LoopbackServer):
     """A broker that answers ApiVersions correctly and any other request with its id and the request.
 
     `react`, if set, handles requests other than ApiVersions: it may hang, raise or answer.
     """
 
     def __init__(self, broker_id: int, ranges: Mapping[int, tuple[int, int]] = BROKER_RANGES) -> None:
+        super().__init__()
         self.broker_id = broker_id
         self.ranges = ranges
         self.features: Body = {}
@@ -37,29 +39,6 @@ class FakeBroker:
         self.peers: set[Peer] = set()
         self.react: Handler | None = None
         self.arrived = asyncio.Event()
-        self._server: Server | None = None
-
-    async def start(self, port: int = 0) -> "FakeBroker":
-        """Listen on loopback."""
-        self._server = await serve(self._handle, "127.0.0.1", port, limits=ServerLimits(grace_ms=1))
-        return self
-
-    async def close(self) -> None:
-        """Close every connection."""
-        if self._server is not None:
-            await self._server.close(grace_ms=1)
-
-    @property
-    def port(self) -> int:
-        """Port of the listening socket."""
-        assert self._server is not None
-        return self._server.port
-
-    @property
-    def connection_count(self) -> int:
-        """Number of open connections."""
-        assert self._server is not None
-        return self._server.connection_count
 
     @property
     def endpoint(self) -> BrokerEndpoint:
