@@ -20,7 +20,7 @@ from lab.process import Process
 from tests.kafka_wire.net.authority import Authority
 
 DIGEST = "controller:hunter2"
-EVERYBODY = "world:anyone"
+ANYONE = "world:anyone"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ async def test_znodes_of_a_tls_session_belong_to_its_identity(secured: str, auth
         await session.close()
 
     own = {"x509:CN=controller,O=Example", "digest:controller"}
-    assert schemes["/kafka/open"] == own | {EVERYBODY}
+    assert schemes["/kafka/open"] == own | {ANYONE}
     assert own == schemes["/kafka/config/users"]
 
 

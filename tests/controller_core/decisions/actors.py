@@ -52,7 +52,7 @@ class Actors(RuleBasedStateMachine):
         self.check_the_end()
 
     def check_the_end(self) -> None:
-        """Check that every partition is online and in sync, every move at its target, every deletion done, and no log forgotten."""
+        """Check that every partition is online and in sync, every move at its target, every deletion done, and every log assigned."""
         written = self.driver.written
         assert written.deletions == []
         assert self.driver.cluster.moves == {}
@@ -74,9 +74,11 @@ class Actors(RuleBasedStateMachine):
             assert replicas == self.wanted.get(name, replicas), f"{name} is not at its target"
             assert CONTROLLER not in replicas
         for broker in self.driver.brokers.values():
-            forgotten = {name for name in broker.logs if broker.id not in assigned.get(name, ())}
-            assert all((broker.id, name) in self.driver.excused for name in forgotten), f"{broker.id} keeps {forgotten}"
-            stray = {name for name in forgotten if name in assigned and name not in refused}
+            unassigned = {name for name in broker.logs if broker.id not in assigned.get(name, ())}
+            assert all((broker.id, name) in self.driver.excused for name in unassigned), (
+                f"{broker.id} keeps {unassigned}"
+            )
+            stray = {name for name in unassigned if name in assigned and name not in refused}
             assert not stray, f"{broker.id} keeps {stray}, which it listed"
 
     def move(self, name: TopicPartition, target: list[int] | None, end: frozenset[int]) -> None:
@@ -85,9 +87,9 @@ class Actors(RuleBasedStateMachine):
         A caller without a response, or with one that may be caused by its own request (a cancellation whose write result was lost
         finds nothing to cancel), reads the present assignment.
         """
-        may_be_unheard = self.driver.lost_answer is not None
+        may_be_lost = self.driver.lost_answer is not None
         answers = self.act(lambda: self.driver.reassign({f"{name.topic}-{name.partition}": target}))
-        if isinstance(answers, dict) and not may_be_unheard:
+        if isinstance(answers, dict) and not may_be_lost:
             if None in answers.values():
                 self.wanted[name] = end
             return

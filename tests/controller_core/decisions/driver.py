@@ -44,7 +44,7 @@ class Driver(Loop):
     def start(self, *broker_ids: int, rack: str | None = None) -> None:
         """Register brokers, for the first time or again."""
         for broker_id in broker_ids:
-            self._begin_life(broker_id, rack)
+            self._register_incarnation(broker_id, rack)
         self.read_brokers()
 
     def kill(self, *broker_ids: int) -> None:
@@ -321,7 +321,7 @@ class Driver(Loop):
         self._zxid += 1
         return UUID(int=self._zxid)
 
-    def _begin_life(self, broker_id: int, rack: str | None) -> None:
+    def _register_incarnation(self, broker_id: int, rack: str | None) -> None:
         self._zxid += 1
         broker = self.brokers.setdefault(broker_id, FakeBroker(broker_id, self._zxid, rack))
         broker.start(self._zxid)

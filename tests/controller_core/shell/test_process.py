@@ -36,8 +36,8 @@ async def test_it_stops_while_it_connects(running: RunningProcess) -> None:
     await running.end()
 
 
-async def test_it_stops_while_it_stands_by(running: RunningProcess) -> None:
-    """The active controller is left alone."""
+async def test_it_stops_while_it_is_a_standby(running: RunningProcess) -> None:
+    """The active controller stays active."""
     running.elect(1001)
     running.start()
     await running.until(lambda: any("/brokers/ids/1001" in line for line in running.server.lines))

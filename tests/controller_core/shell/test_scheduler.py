@@ -130,7 +130,7 @@ async def crowd() -> AsyncIterator[Crowd]:
 
 
 async def test_events_of_different_partitions_run_at_the_same_time(crowd: Crowd) -> None:
-    """`shell.scheduler`: events on partitions with a write in flight wait, all others go on."""
+    """`shell.scheduler`: events on partitions with a write in flight wait, all others run."""
     await crowd.arrive(A0, A1, B)
 
     assert crowd.running() == [0, 1, 2]

@@ -66,7 +66,7 @@ async def test_a_standby_has_a_broker_describe_the_cluster(
 async def test_it_describes_the_cluster_itself_once_the_session_of_its_predecessor_has_ended(
     running: RunningProcess, broker: FakeBroker
 ) -> None:
-    """C5: /controller is left alone until then; the ephemeral znode is deleted with that session."""
+    """C5: /controller is not changed until then; the ephemeral znode is deleted with that session."""
     running.broker(1, broker.port)
     predecessor = running.elect(OWN_ID)
     running.start()
@@ -109,7 +109,7 @@ async def test_registrations_of_brokers_are_followed(running: RunningProcess) ->
 
 
 async def test_a_failed_read_of_registrations_is_repeated_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An active controller goes on without it."""
+    """An active controller continues without it."""
     monkeypatch.setattr(registrations_module, "RETRY_S", 0.001)
     running = RunningProcess()
     running.broker(1)

@@ -180,7 +180,7 @@ async def test_a_certificate_of_an_unknown_authority_is_rejected(
     context.verify_mode = ssl.CERT_REQUIRED
     server = await start_server(PrincipalHandler(), ssl=context)
     tls = ssl.create_default_context(cafile=str(authority.certificate))
-    tls.load_cert_chain(*Authority(tmp_path).sign("stranger", "/O=Example/CN=client"))
+    tls.load_cert_chain(*Authority(tmp_path).sign("unknown", "/O=Example/CN=client"))
 
     assert await _principal(server.port, tls) is None
 
