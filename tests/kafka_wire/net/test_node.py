@@ -42,7 +42,7 @@ async def test_a_node_connects_at_the_first_call(start_server, make_node) -> Non
     node = make_node(server.port)
     assert (node.connected, server.connection_count) == (False, 0)
 
-    assert response(1) == await node.call_raw(request(1))
+    assert await node.call_raw(request(1)) == response(1)
     assert (node.connected, server.connection_count) == (True, 1)
 
 
@@ -71,7 +71,7 @@ async def test_an_ended_connection_is_reopened_at_the_next_call(start_server, ma
     await until(lambda: not node.connected)
     await start_server(port=server.port)
 
-    assert response(2) == await node.call_raw(request(2))
+    assert await node.call_raw(request(2)) == response(2)
 
 
 async def test_a_failed_call_is_only_retried_if_requested(start_server, make_node) -> None:
@@ -165,7 +165,7 @@ async def test_a_call_waits_for_a_slow_connect_up_to_its_timeout(start_server) -
     with pytest.raises(ConnectionFailed, match="could not be reached in time"):
         await node.call_raw(request(2), timeout_ms=10)
 
-    assert response(1) == await patient
+    assert await patient == response(1)
     await node.close()
 
 

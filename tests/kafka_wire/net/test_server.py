@@ -26,7 +26,7 @@ async def test_responses_are_sent_in_the_order_of_their_requests(start_server, c
         await peer.send_frame(request(number, bytes([number])))
     gates[2].set()
 
-    assert [response(n, bytes([n])) for n in range(3)] == [await peer.read_frame() for _ in range(3)]
+    assert [await peer.read_frame() for _ in range(3)] == [response(n, bytes([n])) for n in range(3)]
     assert ended == [2, 1, 0]
 
 
@@ -40,7 +40,7 @@ async def test_a_request_without_a_response(start_server, connect) -> None:
     for number in range(4):
         await peer.send_frame(request(number, bytes([number])))
 
-    assert [response(n, bytes([n])) for n in (1, 3)] == [await peer.read_frame() for _ in range(2)]
+    assert [await peer.read_frame() for _ in range(2)] == [response(n, bytes([n])) for n in (1, 3)]
 
 
 class Concurrency:
@@ -66,7 +66,7 @@ async def test_concurrent_requests_of_a_connection_are_limited(start_server, con
     responses = [await peer.read_frame() for _ in range(500)]
     await flood
 
-    assert [response(number) for number in range(500)] == responses
+    assert responses == [response(number) for number in range(500)]
     assert handler.most == 4
 
 
@@ -82,7 +82,7 @@ async def test_requests_above_the_byte_limit_of_a_connection_wait(start_server, 
     for number in range(20):
         await peer.send_frame(request(number, bytes(492)))
 
-    assert [response(number, bytes(492)) for number in range(20)] == [await peer.read_frame() for _ in range(20)]
+    assert [await peer.read_frame() for _ in range(20)] == [response(number, bytes(492)) for number in range(20)]
     assert handler.most == 2
 
 
@@ -92,7 +92,7 @@ async def test_large_frames_are_received_and_sent_completely(start_server, conne
     payload = bytes(range(256)) * 20_000
     sending = asyncio.ensure_future(peer.send_frame(request(7, payload)))
 
-    assert response(7, payload) == await peer.read_frame()
+    assert await peer.read_frame() == response(7, payload)
     await sending
 
 
@@ -111,7 +111,7 @@ async def test_a_half_closed_peer_receives_its_responses(start_server, connect) 
     await asyncio.sleep(0)
     gate.set()
 
-    assert [response(number) for number in range(3)] == [await peer.read_frame() for _ in range(3)]
+    assert [await peer.read_frame() for _ in range(3)] == [response(number) for number in range(3)]
     assert await peer.is_closed_by_server()
 
 
@@ -128,7 +128,7 @@ async def test_a_slow_handler_does_not_delay_other_connections(start_server, con
     await slow.send_frame(request(1, b"stuck"))
     await quick.send_frame(request(2))
 
-    assert response(2) == await quick.read_frame()
+    assert await quick.read_frame() == response(2)
 
 
 async def test_a_lost_connection_cancels_its_handlers_and_runs_close_callbacks(start_server, connect) -> None:
@@ -212,7 +212,7 @@ async def test_close_waits_for_running_requests(start_server, connect) -> None:
         await connect(server)
     gate.set()
 
-    assert response(1) == await peer.read_frame()
+    assert await peer.read_frame() == response(1)
     assert await peer.is_closed_by_server()
     await closing
 
