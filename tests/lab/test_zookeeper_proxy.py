@@ -93,7 +93,7 @@ async def test_a_session_can_be_ended_by_its_id(session: ZooKeeperSession, zooke
     end_session(zookeeper.port, session.session_id)  # a second time has no effect
 
 
-def test_a_fault_that_never_happens_is_an_error(proxy: ZooKeeperProxy) -> None:
+def test_a_fault_that_never_occurs_is_an_error(proxy: ZooKeeperProxy) -> None:
     """A test without its fault proves nothing."""
     fault = proxy.arm(lambda _: True, End.DONE)
 

@@ -93,9 +93,9 @@ class Actors(RuleBasedStateMachine):
             if None in answers.values():
                 self.wanted[name] = end
             return
-        self.want_what_is_written(name)
+        self.expect_written_target(name)
 
-    def want_what_is_written(self, name: TopicPartition) -> None:
+    def expect_written_target(self, name: TopicPartition) -> None:
         """Expect a partition to end at the target of its move, if one is running."""
         written = self.driver.written.topics[name.topic]
         removing = written.removing.get(name.partition, ())
@@ -125,24 +125,24 @@ class Actors(RuleBasedStateMachine):
                 continue  # An earlier request ended a move, or the controller failed.
             isr = [*sent.isr, *sorted(self.followers(leader, name) - set(sent.isr))]
             if len(isr) > len(sent.isr) or name in leader.pending:
-                self.wish_isr(leader, name, isr, by_itself=False)
+                self.request_isr(leader, name, isr, writes_znode=False)
                 grew |= leader.states.get(name, sent).isr != sent.isr
         return grew
 
-    def wish_isr(self, leader: FakeBroker, name: TopicPartition, isr: list[int], *, by_itself: bool) -> None:
+    def request_isr(self, leader: FakeBroker, name: TopicPartition, isr: list[int], *, writes_znode: bool) -> None:
         """Let a leader request another ISR, or repeat a request without a response. Its members have caught up."""
         sent = leader.states[name]
         wanted = leader.pending.get(name, tuple(isr))
         for broker_id in wanted:
             if self.driver.brokers[broker_id].follows(name, leader):
                 self.driver.brokers[broker_id].logs[name] = leader.logs[name]
-        if by_itself and name not in leader.pending:
-            self.write_by_itself(leader, name, wanted)
+        if writes_znode and name not in leader.pending:
+            self.write_isr_znode(leader, name, wanted)
             return
-        wish = events.IsrChange(name, sent.leader_epoch, wanted, sent.partition_epoch)
-        self.act(lambda: self.driver.alter_partition(events.AlterPartition(leader.id, leader.epoch, (wish,))))
+        change = events.IsrChange(name, sent.leader_epoch, wanted, sent.partition_epoch)
+        self.act(lambda: self.driver.alter_partition(events.AlterPartition(leader.id, leader.epoch, (change,))))
 
-    def write_by_itself(self, leader: FakeBroker, name: TopicPartition, isr: tuple[int, ...]) -> None:
+    def write_isr_znode(self, leader: FakeBroker, name: TopicPartition, isr: tuple[int, ...]) -> None:
         """Let a leader write its ISR to the znode, if it knows the present version."""
         state, sent = self.driver.written.states.get(name), leader.states.get(name)
         if state is None or sent is None or not leader.leads(name) or name in leader.pending:
@@ -183,10 +183,10 @@ class Actors(RuleBasedStateMachine):
         names = sorted(cluster.name_of(row) for row, move in cluster.moves.items() if move.adding or move.removing)
         return names[choice % len(names)] if names else None
 
-    def live_ones(self, wishes: list[int]) -> list[int]:
+    def live_ones(self, broker_ids: list[int]) -> list[int]:
         """Map any brokers to live ones, if there are any."""
         live = sorted(self.driver.cluster.may_lead())
-        return list(dict.fromkeys(live[wish % len(live)] for wish in wishes)) if live else wishes
+        return list(dict.fromkeys(live[broker_id % len(live)] for broker_id in broker_ids)) if live else broker_ids
 
     def choose_led(self, choice: int) -> tuple[FakeBroker, TopicPartition] | None:
         """Choose a broker and a partition of which it acts as leader."""

@@ -16,7 +16,7 @@ from tests.controller_core.shell.brokers.fake_broker import FakeBroker
 from tests.controller_core.shell.running_process import INTERNAL, OWN_ID, RunningProcess, hangs
 
 
-async def test_it_becomes_the_controller_and_gives_that_up_when_it_stops(running: RunningProcess) -> None:
+async def test_it_acquires_controllership_and_releases_it_when_it_stops(running: RunningProcess) -> None:
     """ARCHITECTURE.md: controller election, loading, events; on SIGTERM the session is closed, so that a broker takes over at once."""
     running.start()
     await running.until_active()

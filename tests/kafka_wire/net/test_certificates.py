@@ -60,7 +60,7 @@ REJECTED = [
 
 
 @pytest.fixture(scope="module")
-def eight_letters(authority: Authority) -> bytes:
+def eight_characters(authority: Authority) -> bytes:
     """Return a certificate whose subject is a UTF8String of eight characters."""
     return in_der(authority.sign("eight", "/CN=abcdefgh")[0])
 
@@ -74,9 +74,9 @@ def with_subject(certificate: bytes, tag: int, value: bytes) -> bytes:
 
 
 @pytest.mark.java
-def test_strings_of_all_types_are_formatted_as_in_java(eight_letters: bytes) -> None:
+def test_strings_of_all_types_are_formatted_as_in_java(eight_characters: bytes) -> None:
     """X500Principal interprets the bytes of every type as UTF-8, and formats UniversalStrings as hexadecimal."""
-    certificates = [with_subject(eight_letters, *one.values) for one in ACCEPTED]
+    certificates = [with_subject(eight_characters, *one.values) for one in ACCEPTED]
     with SaslJudge() as judge:
         expected = [judge.ask("subject", certificate).decode() for certificate in certificates]
 
@@ -85,11 +85,11 @@ def test_strings_of_all_types_are_formatted_as_in_java(eight_letters: bytes) -> 
 
 @pytest.mark.parametrize(("tag", "value"), REJECTED)
 def test_a_subject_that_cannot_be_decoded_without_loss_is_rejected(
-    eight_letters: bytes, tag: int, value: bytes
+    eight_characters: bytes, tag: int, value: bytes
 ) -> None:
     """Different subjects must not become the same text: one would get the permissions of the other."""
     with pytest.raises(ValueError, match="CN of the certificate's subject is"):
-        subject_of(with_subject(eight_letters, tag, value))
+        subject_of(with_subject(eight_characters, tag, value))
 
 
 async def test_a_peer_with_an_undecodable_subject_is_disconnected(

@@ -75,11 +75,11 @@ async def test_calls_above_the_limit_of_unanswered_requests_wait(start_server, o
 async def test_a_wrong_correlation_id_ends_the_connection(reply, reason, start_script, open_connection) -> None:
     """Responses arrive in order (Kafka's guarantee), so another id means that no later response can be matched."""
 
-    async def reply_wrongly(peer) -> None:
+    async def send_wrong_correlation_id(peer) -> None:
         await peer.read_frame()
         await peer.send_frame(reply)
 
-    connection = await open_connection(await start_script(reply_wrongly))
+    connection = await open_connection(await start_script(send_wrong_correlation_id))
     calls = [asyncio.ensure_future(connection.call_raw(request(1))) for _ in range(3)]
     failures = await asyncio.gather(*calls, return_exceptions=True)
 
@@ -100,11 +100,11 @@ async def test_a_wrong_correlation_id_ends_the_connection(reply, reason, start_s
 async def test_a_malformed_stream_ends_the_connection(stream, reason, start_script, open_connection) -> None:
     """Oversized, negative, too small, another protocol."""
 
-    async def babble(peer) -> None:
+    async def send_garbage(peer) -> None:
         await peer.read_frame()
         await peer.send(stream)
 
-    connection = await open_connection(await start_script(babble), max_frame_bytes=1_000)
+    connection = await open_connection(await start_script(send_garbage), max_frame_bytes=1_000)
     with pytest.raises(ConnectionFailed, match=reason):
         await connection.call_raw(request(1))
 

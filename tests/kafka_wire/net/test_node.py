@@ -123,12 +123,12 @@ async def test_failures_accumulate_until_a_response_arrives(start_server, make_n
     """An accepted connection does not reset the backoff: a peer with another protocol accepts and closes connections."""
     healthy = False
 
-    async def moody(_peer: Peer, frame: bytes) -> bytes:
+    async def fail_until_healthy(_peer: Peer, frame: bytes) -> bytes:
         if not healthy:
             raise CloseConnection("no")
         return frame[4:]
 
-    node = make_node((await start_server(moody)).port)
+    node = make_node((await start_server(fail_until_healthy)).port)
     for _ in range(4):
         with pytest.raises(ConnectionFailed):
             await node.call_raw(request(1))
@@ -204,11 +204,11 @@ async def test_a_node_sends_one_way_requests(start_server, make_node) -> None:
     seen: list[bytes] = []
     arrived = asyncio.Event()
 
-    async def swallow(_peer: Peer, frame: bytes) -> None:
+    async def ignore(_peer: Peer, frame: bytes) -> None:
         seen.append(frame[8:])
         arrived.set()
 
-    node = make_node((await start_server(swallow)).port)
+    node = make_node((await start_server(ignore)).port)
     await node.send_raw(request(1, b"payload"))
     await arrived.wait()
 

@@ -278,10 +278,10 @@ async def test_invalid_answer_of_a_broker_is_not_relayed(start_brokers, start_fr
     """A wrong correlation id closes the connection to the broker."""
     brokers = await start_brokers(1)
 
-    async def confuse(_peer: Peer, _frame: bytes) -> bytes:
+    async def answer_invalid(_peer: Peer, _frame: bytes) -> bytes:
         return b"\x7f\x7f\x7f\x7fwrong"
 
-    brokers[0].react = confuse
+    brokers[0].react = answer_invalid
     client = await connect(await start_front(brokers))
     await client.send(request(ApiKey.JOIN_GROUP))
 

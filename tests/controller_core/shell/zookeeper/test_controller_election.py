@@ -136,7 +136,7 @@ async def test_a_watch_is_set_again_after_a_lost_connection(world: World) -> Non
     world.run_other("znode /controller_epoch 3")
     world.run_other("elect 1001")
     await world.do("acquire")
-    world.session.blink()
+    world.session.lose_connection()
 
     assert await world.do("continue") == [
         "get /controller_epoch",
