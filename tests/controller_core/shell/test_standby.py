@@ -23,10 +23,11 @@ from kafka_wire.net.client import Connection
 from kafka_wire.net.server import CloseConnection
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
-from tests.controller_core.shell.front.fakes import Client, FakeBroker, until
+from tests.controller_core.shell.front.fakes import Client, FakeBroker
 from tests.controller_core.shell.running_process import INTERNAL, OWN_ID, RunningProcess
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 from tests.kafka_node.authorization.samples import Right, context, guard_of
+from tests.kafka_wire.net.peers import until
 
 ALL_TOPICS: Body = {"topics": None, "allow_auto_topic_creation": False}
 

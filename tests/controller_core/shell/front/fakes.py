@@ -10,6 +10,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.server import Handler, Peer
 from tests.kafka_wire.net.loopback import LoopbackServer
+from tests.kafka_wire.net.peers import RawPeer
 
 BROKER_RANGES: dict[int, tuple[int, int]] = {
     ApiKey.PRODUCE: (0, 11),
@@ -70,27 +71,13 @@ class FakeBroker(LoopbackServer):
         return bytes([self.broker_id]) + frame[:4] + frame[8:]
 
 
-class Client:
-    """A client that writes frames and reads them."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self.writer = writer
-
-    async def send(self, frame: bytes) -> None:
-        """Write a frame."""
-        self.writer.write(struct.pack(">i", len(frame)) + frame)
-        await self.writer.drain()
-
-    async def read(self) -> bytes:
-        """Read a frame."""
-        (size,) = struct.unpack(">i", await self._reader.readexactly(4))
-        return await self._reader.readexactly(size)
+class Client(RawPeer):
+    """A client that exchanges requests and responses."""
 
     async def exchange(self, frame: bytes) -> bytes:
         """Write a frame and read the next one."""
-        await self.send(frame)
-        return await self.read()
+        await self.send_frame(frame)
+        return await self.read_frame()
 
     async def call(self, key: ApiKey, version: int, body: Body) -> Body:
         """Send a request and read its response."""
@@ -99,15 +86,8 @@ class Client:
         assert correlation_id == 7
         return answer
 
-    async def is_closed_by_server(self) -> bool:
-        """Wait for the end of the stream; False if a byte arrives instead."""
-        try:
-            return await self._reader.read(1) == b""
-        except ConnectionError:
-            return True
-
     async def close(self) -> None:
-        """Close the socket."""
+        """Close the socket after the bytes that were sent."""
         self.writer.close()
         await asyncio.sleep(0)
 
@@ -115,12 +95,6 @@ class Client:
 def request(key: int, version: int = 0, correlation_id: int = 1, payload: bytes = b"") -> bytes:
     """Build a request with a client id and any bytes as its body (header version 1)."""
     return struct.pack(">hhih", key, version, correlation_id, 5) + b"tests" + payload
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition; the time-out of the test limits the wait."""
-    while not condition():  # noqa: ASYNC110  the tested code sets no event
-        await asyncio.sleep(0.001)
 
 
 def once(react: Callable[[], Awaitable[None]], broker: FakeBroker) -> Handler:
