@@ -90,7 +90,7 @@ class World:
     async def check_that_writes_have_ended(self) -> None:
         """Fail if anything is written in the time of a whole resync."""
         self.kube.writes.clear()
-        await self.run(RESYNC_S + 30)
+        await self.run(self.resync_s + 30)
         assert self.kube.writes == [], "something is still being written"
 
     async def run(self, seconds: float) -> None:
