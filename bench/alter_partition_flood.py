@@ -52,7 +52,7 @@ class Flood:
         self._port = port
         self._ends = threading.Event()
         self.under_way = threading.Event()
-        """Set with the first answer: by then all requests of all connections have been sent."""
+        """Set with the first answer, when all requests of all connections have been sent."""
         self.answers: Counter[int] = Counter()
         """Answers to clients by error code."""
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
@@ -103,7 +103,7 @@ def measure(effort: Effort) -> Iterator[Row]:
                 raise AssertionError("no client got an answer")
             taken_ms, codes = asyncio.run(ask(stage, port, requests))
             clients = sum(flood.answers.values())
-    about = f"{requests} AlterPartition of a broker beside {CONNECTIONS} x {IN_FLIGHT} ElectLeaders in flight"
+    about = f"{requests} AlterPartition of a broker alongside {CONNECTIONS} x {IN_FLIGHT} ElectLeaders in flight"
     words = f"{about}, of which {clients:,} were answered; part that is answered without an error"
     part = codes[ErrorCode.NONE] / requests
     answered_part = Row(

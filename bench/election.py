@@ -28,7 +28,7 @@ REPEAT = 5
 
 AT_LEAST = 1.0
 PEERS = {
-    "choose": "PartitionLeaderElectionAlgorithms, hot (the leader alone)",
+    "choose": "PartitionLeaderElectionAlgorithms, hot (only the leader)",
     "elect": "Election, hot (leader, ISR, receivers)",
 }
 

@@ -55,7 +55,7 @@ def measure(effort: Effort) -> Iterator[Row]:
             def encode(request: codec.Body = request) -> bytes:
                 return codec.encode("LeaderAndIsrRequest", 7, request)
 
-            yield from beside_peers(f"{NAME}.{partitions}", "", partitions, encode, jvm, effort)
+            yield from compared_with_peers(f"{NAME}.{partitions}", "", partitions, encode, jvm, effort)
         for partitions in COLUMN_SIZES:
             request = body(partitions)
             (topic,) = request["topic_states"]
@@ -68,11 +68,11 @@ def measure(effort: Effort) -> Iterator[Row]:
             plain = codec.encode("LeaderAndIsrRequest", 7, request)
             assert plain == encode_columns(), "columns and dicts give the same bytes"
             name = f"{NAME}.columns.{partitions}"
-            for row in beside_peers(name, " from columns", partitions, encode_columns, jvm, effort):
+            for row in compared_with_peers(name, " from columns", partitions, encode_columns, jvm, effort):
                 yield promised(row, "P5", AT_LEAST[row.peer_is])
 
 
-def beside_peers(
+def compared_with_peers(
     name: str, source: str, partitions: int, encode: Callable[[], bytes], jvm: Jvm, effort: Effort
 ) -> Iterator[Row]:
     """Yield two rows: compared with kio's encoder and with Java's, of the same bytes."""

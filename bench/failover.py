@@ -38,7 +38,10 @@ def measure(effort: Effort) -> Iterator[Row]:
         (
             ("whole", "from the kill to the last new leader in ZooKeeper"),
             ("after_session", "from the registration's end to the last new leader in ZooKeeper"),
-            ("own_part", "the controller's own part: its event, brokers read to all written and told"),
+            (
+                "own_part",
+                "the controller's own part: its event, from the read of brokers to the last write and request",
+            ),
         )
     ):
         seconds = [mine[place] for mine, _ in pairs], [theirs[place] for _, theirs in pairs]

@@ -89,7 +89,7 @@ class LargeLayout:
         return self.brokers.last_request_s() - deleted_s
 
     def wait_until_notified(self, since: int) -> None:
-        """Wait until a controller that took over after `since` (a zxid) has sent every state and sends no more."""
+        """Wait until a controller that took over after `since` (a zxid) has sent every state and has stopped sending."""
 
         def taken() -> bool:
             znode = self.client.exists(CONTROLLER)
@@ -99,7 +99,7 @@ class LargeLayout:
         self.wait_until_received(self.partitions * REPLICATION_FACTOR)
 
     def wait_until_received(self, expected: int) -> None:
-        """Wait until brokers have received this number of partitions since the mark and receive no more."""
+        """Wait until brokers have received this number of partitions since the mark and no longer receive any."""
 
         def received() -> bool:
             last_s = self.brokers.last_request_s()

@@ -19,7 +19,7 @@ _TAIL_BYTES = 3
 """is new, recovery state, no tagged fields."""
 _TAKEN = struct.Struct(">ihB")
 
-Told = list[tuple[bytes, list[int]]]
+Partitions = list[tuple[bytes, list[int]]]
 """Topic ids with partitions."""
 
 
@@ -27,7 +27,7 @@ def partitions_in(frame: bytes) -> int:
     """Return the number of partitions in a request (without its size)."""
     header = codec.peek_header(frame)
     if header.api_version == VERSION:
-        return sum(len(partitions) for _, partitions in _told(frame))
+        return sum(len(partitions) for _, partitions in _partitions_of(frame))
     return sum(len(topic["partition_states"]) for topic in codec.decode_request(frame)[1]["topic_states"])
 
 
@@ -36,7 +36,7 @@ def taken(frame: bytes) -> bytes:
     header = codec.peek_header(frame)
     if header.api_version != VERSION:
         return codec.encode_response(ApiKey.LEADER_AND_ISR, header.api_version, header.correlation_id, {})
-    topics = _told(frame)
+    topics = _partitions_of(frame)
     parts = [codec.response_header(ApiKey.LEADER_AND_ISR, VERSION, header.correlation_id), b"\0\0"]
     parts.append(write_uvarint(len(topics) + 1))
     for topic_id, partitions in topics:
@@ -44,10 +44,10 @@ def taken(frame: bytes) -> bytes:
     return b"".join((*parts, b"\0"))
 
 
-def _told(frame: bytes) -> Told:
+def _partitions_of(frame: bytes) -> Partitions:
     (client_id_bytes,) = struct.unpack_from(">h", frame, 8)
     count, position = read_uvarint(frame, 10 + max(client_id_bytes, 0) + 1 + _HEAD_BYTES)
-    topics: Told = []
+    topics: Partitions = []
     for _ in range(count - 1):
         name_bytes, position = read_uvarint(frame, position)
         position += name_bytes - 1

@@ -92,17 +92,17 @@ def first_failure(tree: Path, tests: Sequence[str]) -> str | None:
     return failure.split(" - ")[0].split(maxsplit=1)[1]
 
 
-def catch(tree: Path, tests: Sequence[str], *, machine_alone: bool) -> str | None:
+def catch(tree: Path, tests: Sequence[str], *, only_machine: bool) -> str | None:
     """Return the name of the first test that fails; the state machine runs last."""
     is_core = tests == CORE
-    if not (is_core and machine_alone):
+    if not (is_core and only_machine):
         single = [*tests, f"--ignore={MACHINE}", f"--ignore={JUDGED}"]
         if (caught := first_failure(tree, single)) is not None:
             return caught
     return first_failure(tree, [MACHINE]) if is_core else None
 
 
-def seed(tree: Path, bug: SeededBug, *, machine_alone: bool) -> str | None:
+def seed(tree: Path, bug: SeededBug, *, only_machine: bool) -> str | None:
     """Seed one bug, return the test that catches it, and remove the bug."""
     module = tree / bug.path
     sound, written = module.read_text(), module.stat().st_mtime
@@ -110,7 +110,7 @@ def seed(tree: Path, bug: SeededBug, *, machine_alone: bool) -> str | None:
     # Python takes old bytecode as valid for a source of the same second and size.
     os.utime(module, (written + 2, written + 2))
     try:
-        return catch(tree, bug.tests, machine_alone=machine_alone)
+        return catch(tree, bug.tests, only_machine=only_machine)
     finally:
         module.write_text(sound)
         os.utime(module, (written + 4, written + 4))
@@ -127,16 +127,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tree = Path(folder)
         copy_tree(tree)
         for tests in [] if asked.no_baseline else dict.fromkeys(bug.tests for bug in bugs):
-            if (failure := catch(tree, tests, machine_alone=asked.machine)) is not None:
+            if (failure := catch(tree, tests, only_machine=asked.machine)) is not None:
                 print(f"{failure} fails without any bug: fix it first")
                 return 1
         print("| | seeded bug | caught by | s |\n| --- | --- | --- | --- |", flush=True)
         for bug in bugs:
             began = time.monotonic()
-            caught = seed(tree, bug, machine_alone=asked.machine)
+            caught = seed(tree, bug, only_machine=asked.machine)
             missed += caught is None
             print(
-                f"| {bug.invariant} | {bug.name} | {caught or 'NOBODY'} | {time.monotonic() - began:.0f} |", flush=True
+                f"| {bug.invariant} | {bug.name} | {caught or 'not caught'} | {time.monotonic() - began:.0f} |",
+                flush=True,
             )
     print(f"{len(bugs) - missed} of {len(bugs)} caught")
     return 1 if missed else 0

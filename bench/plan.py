@@ -1,8 +1,8 @@
 """A plan for 100 brokers and 100,000 partitions, 10 brokers added and 5 drained (P9).
 
-The peer of the plan is what kafka-reassign-partitions --generate works out: AdminUtils over the brokers that stay, topic by topic.
-It does not look for few moves, it deals anew; so three figures belong together: the time, the copies, and what each copies beside
-the lower bound. Both sides begin with the same topics and brokers without racks. What it leaves out: carrying a plan out.
+The peer is the plan of kafka-reassign-partitions --generate: AdminUtils over the remaining brokers, topic by topic. It assigns
+all replicas again and does not search for few moves, so three figures belong together: the time, the copies, and the copies of each
+compared with the lower bound. Both sides begin with the same topics and brokers without racks. No plan is executed.
 """
 
 import functools
@@ -31,7 +31,7 @@ SITUATION = f"{BROKERS} brokers, {TOPICS * PARTITIONS_OF_EACH:,} partitions RF {
 
 
 def brokers(count: int, racks: int) -> Racks:
-    """Return brokers by id; `racks` 0 stands for brokers without one."""
+    """Return brokers by id; `racks` 0 means brokers without racks."""
     return {broker: f"rack-{broker % racks}" if racks else None for broker in range(count)}
 
 

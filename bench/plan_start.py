@@ -1,11 +1,11 @@
-"""A plan of 100,000 partitions: from the creation of its Reassignment to its first moves in Kafka, beside Kafka's own tool (P8).
+"""A plan of 100,000 partitions: from the creation of its Reassignment to its first moves in Kafka, compared with Kafka's own tool (P8).
 
-A real API server, and real Kafka 3.9 under our controller. Every partition has one replica, which goes to the next broker: what a
+A real API server, and real Kafka 3.9 under a Steward controller. Every partition has one replica, which goes to the next broker: what a
 broker holds at most is twice what it held, so twelve of them stay within 20,000 open files and Linux's own 65,530 mapped ones. The
 peer is kafka-reassign-partitions --execute with the same plan: it checks brokers and partitions and hands over all of it in one
 request, which only a controller with ZooKeeper takes (KRaft's takes 10,000 partitions at most). It sets everything in motion at once,
-so it comes last, and once. Ours checks more, keeps plan and base in ConfigMaps before it begins, and begins as many moves as
-`concurrency` lets; then it is cancelled. Leaves out how long the moves take.
+so it comes last, and once. Steward checks more, keeps plan and base in ConfigMaps before it begins, and begins as many moves as
+`concurrency` lets; then it is cancelled. The duration of the moves is not measured.
 """
 
 import os
@@ -22,7 +22,7 @@ from bench.planned_moves import Move, PlannedMoves
 from lab.java_process import java_command
 
 NAME = "plan-start"
-ABOUT = "a plan of 100,000 partitions, checked and begun, beside kafka-reassign-partitions (many minutes)"
+ABOUT = "a plan of 100,000 partitions, checked and begun, compared with kafka-reassign-partitions (many minutes)"
 
 BROKERS, TOPICS = tuple(range(1, 13)), 1_000
 QUICK_BROKERS, QUICK_TOPICS = (1, 2, 3), 10
@@ -54,7 +54,7 @@ FEWEST_BESIDES_CONFIG_MAPS = 2
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """One round of ours: seconds, writes to the API server, ConfigMaps among them, and the most memory in use by then."""
+    """One round of Steward: seconds, writes to the API server, ConfigMaps among them, and the most memory in use."""
 
     seconds: float
     writes: float
@@ -78,7 +78,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 
 
 def created(moves: PlannedMoves) -> Begun:
-    """Create a Reassignment that nobody has to approve."""
+    """Create a Reassignment that needs no approval."""
     with moves.prepared("created") as move:
         before = move.writes()
         began_s = time.perf_counter()

@@ -1,6 +1,6 @@
-"""A Reassignment as its user sees it: a plan over all partitions in ConfigMaps, created or approved, until moves go on in Kafka.
+"""A Reassignment as its user sees it: a plan over all partitions in ConfigMaps, created or approved, until moves run in Kafka.
 
-That moves go on is what the controller itself lists, asked by a client of its own. Leaves out what is timed.
+A separate client lists the running moves at the controller.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ TOPICS_OF_CALL = 20
 PATIENCE_S = 600.0
 CREATION_PATIENCE_S = 1800.0
 """A log costs a broker some milliseconds of a processor, so a hundred thousand take two processors minutes."""
-LOOK_TIMEOUT_S = 60.0
-LOOK_EVERY_S = 0.01
-"""Between looks at moves: a move takes far longer, and a look costs the controller next to nothing."""
+POLL_TIMEOUT_S = 60.0
+POLL_INTERVAL_S = 0.01
+"""Between polls of the moves: a move takes far longer, and a poll costs the controller next to nothing."""
 
 
 @dataclass
@@ -114,7 +114,7 @@ class PlannedMoves:
     def plan(self) -> list[Assignment]:
         """Return where every partition goes from where it is now."""
         after = dict(zip(self._broker_ids, (*self._broker_ids[1:], self._broker_ids[0]), strict=True))
-        topics = self._admin.list_topics(timeout=LOOK_TIMEOUT_S).topics
+        topics = self._admin.list_topics(timeout=POLL_TIMEOUT_S).topics
         return [
             Assignment(Partition(name, index), (after[topics[name].partitions[index].replicas[0]],))
             for name in self._names
@@ -127,7 +127,7 @@ class PlannedMoves:
 
     @contextlib.contextmanager
     def prepared(self, side: str) -> Iterator[Move]:
-        """Yield a plan in ConfigMaps beside an operator that runs; at the end what has begun is cancelled."""
+        """Yield a plan in ConfigMaps and a running operator; running moves are cancelled at the end."""
         at, document = self._at, Document(tuple(self.plan()))
         namespace = at.namespace(side)
         with at.operator(namespace) as operator:
@@ -153,13 +153,13 @@ class PlannedMoves:
         return [[ids[(number + partition) % len(ids)]] for partition in range(self._partitions)]
 
     def _controller_known(self) -> bool:
-        # A client that was told of no controller would wait for one for minutes: each look has a new one.
+        # A client whose metadata has no controller waits for one for minutes, so each poll has a new client.
         self._admin = _client(self._at)
-        known = self._admin.list_topics(timeout=LOOK_TIMEOUT_S).controller_id
+        known = self._admin.list_topics(timeout=POLL_TIMEOUT_S).controller_id
         return bool(known == self._at.controller.controller_id)
 
     def _made(self) -> bool:
-        # A broker is said to lead what it has been told to; only then does it begin to make the log.
+        # Metadata lists the leader as soon as the broker has the request; the broker creates the log afterwards.
         folders = [broker.data_folder for broker in self._at.kafka.brokers.values()]
         made = sum(entry.name.startswith(PREFIX) for folder in folders for entry in os.scandir(folder))
         return made == len(self._names) * self._partitions
@@ -170,7 +170,7 @@ def _client(at: Stage) -> AdminClient:
 
 
 async def _first_move(port: int) -> float:
-    body = {"timeout_ms": int(LOOK_TIMEOUT_S * 1000), "topics": None}
+    body = {"timeout_ms": int(POLL_TIMEOUT_S * 1000), "topics": None}
     connection = await Connection.open("127.0.0.1", port, client_id=None)
     try:
         async with asyncio.timeout(PATIENCE_S):
@@ -179,6 +179,6 @@ async def _first_move(port: int) -> float:
                 assert not listed["error_code"], listed
                 if listed["topics"]:
                     return time.perf_counter()
-                await asyncio.sleep(LOOK_EVERY_S)
+                await asyncio.sleep(POLL_INTERVAL_S)
     finally:
         await connection.close()

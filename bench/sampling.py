@@ -27,7 +27,7 @@ QUICK_TOPICS = 100
 ROUNDS = 5
 INTERVAL_S = 10
 """The shortest interval that the sampler accepts."""
-LOOK_LIMIT_S, MEMORY_LIMIT_MB = 5.0, 150.0
+SAMPLE_LIMIT_S, MEMORY_LIMIT_MB = 5.0, 150.0
 """The promised limits."""
 PATIENCE_S = 120.0
 KEPT = 'steward_sampler_looks_total{result="kept"}'
@@ -40,11 +40,11 @@ def measure(effort: Effort) -> Iterator[Row]:
     brokers = AnsweringBrokers(BROKERS, topics, PARTITIONS)
     with lab_folder(None) as folder, sampler(brokers, folder) as (process, port):
         wait_until(lambda: _is_whole(port), timeout_s=PATIENCE_S, what="a complete sample", context=process.log_tail)
-        looks: dict[str, list[float]] = {"look": [], "write": []}
+        durations: dict[str, list[float]] = {"look": [], "write": []}
         before = _after_next(port)
         for _ in range(rounds):
             after = _after_next(port)
-            for name, seconds in looks.items():
+            for name, seconds in durations.items():
                 sums = f"steward_sampler_{name}_duration_seconds_sum"
                 seconds.append(after[sums] - before[sums])
             before = after
@@ -53,9 +53,11 @@ def measure(effort: Effort) -> Iterator[Row]:
             raise AssertionError(f"{partitions:.0f} partitions, left out: {_left_out(port)}")
         highest = process.highest_resident_bytes
     what = f"{partitions:,.0f} partitions of {BROKERS} brokers"
-    yield limited("look", f"one look at {what}, decoded into columns", "s", side_of(looks["look"]), LOOK_LIMIT_S)
-    words = f"the look and keeping it in the samples topic, {what}"
-    whole = [one + other for one, other in zip(looks["look"], looks["write"], strict=True)]
+    yield limited(
+        "look", f"one sample of {what}, decoded into columns", "s", side_of(durations["look"]), SAMPLE_LIMIT_S
+    )
+    words = f"the sample and its write to the samples topic, {what}"
+    whole = [one + other for one, other in zip(durations["look"], durations["write"], strict=True)]
     yield limited("look_and_keep", words, "s", side_of(whole), float(INTERVAL_S), promise=False)
     memory = side_of([highest / 1e6])
     yield limited("memory", f"resident memory of the sampler at its highest, {what}", "MB", memory, MEMORY_LIMIT_MB)

@@ -31,7 +31,7 @@ PARTITIONS = 10_000
 QUICK_PARTITIONS = 1_000
 ROUNDS = 5
 LEAVING = BROKERS[0]
-PEER = "Kafka 3.9's controller, alone, the same znodes and sockets"
+PEER = "only Kafka 3.9's controller, the same znodes and sockets"
 ANSWER_TIMEOUT_MS = 120_000
 ATTEMPTS = 20
 """A real broker sends the request three times, with pauses of five seconds."""
@@ -53,7 +53,7 @@ def measure(effort: Effort) -> Iterator[Row]:
         _write_back(stage)
         with stage.native() as broker:
             theirs = _shutdowns(stage, broker.ports[INTERNAL], rounds)
-    what = f"ControlledShutdown of the leader of {partitions:,} partitions, RF 3, 10 brokers that are sockets; asked to answered and the last told"
+    what = f"ControlledShutdown of the leader of {partitions:,} partitions, RF 3, 10 brokers that are sockets; from the request to its response and the last request to a broker"
     yield promised(duration(NAME, what, PEER, (ours, theirs)), "P4", AT_LEAST)
 
 

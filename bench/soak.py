@@ -3,7 +3,7 @@
     make soak                                    ten minutes of hostile requests to the front, then five minutes of faults
     make soak ARGS="--minutes 60 --seed 7"       an hour of the faults of seed 7
     make soak ARGS="--minutes 0 --front-minutes 0 --properties"    only the property tests, with many more examples
-    make soak ARGS="--repeat 20"                 nothing but all live tests, 20 times, beside two busy processes
+    make soak ARGS="--repeat 20"                 nothing but all live tests, 20 times, alongside two busy processes
 
 Each round prints a line: its faults, the requests during them, the time until the cluster was quiet, and the result of the load. The
 first broken invariant ends the run with exit status 1, the seed, the round and the folder of all logs.
@@ -150,7 +150,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--effort", type=int, default=EFFORT, help=f"factor on the examples of property tests ({EFFORT})"
     )
-    words = "run only the tests on clusters and on a Kubernetes API, so many times, beside busy processes"
+    words = "run only the tests on clusters and on a Kubernetes API, so many times, alongside busy processes"
     parser.add_argument("--repeat", type=int, default=0, metavar="ROUNDS", help=words)
     return parser.parse_args(arguments)
 

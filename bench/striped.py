@@ -5,9 +5,9 @@ with its share of replicas to the one; every broker preferred leader of as many 
 leaders spread over all others. Kafka's formula has the first with racks and the second without; KRaft's StripedReplicaPlacer
 has the first and draws for the rest. Constraints: nothing is drawn here, one number comes in and mixes the stripes.
 
-Algorithm. Brokers stand on a strip, racks side by side in some order and a rack's brokers side by side. Each is as wide as its
-share (`shares`), so the strip is as long as the replication factor. A comb whose teeth are 1 apart is laid on it: where
-the teeth stand are a partition's replicas. A rack no wider than 1 has one tooth at most, one that is wider has one at least, and
+Algorithm. Brokers are placed on a strip, racks side by side in some order and a rack's brokers side by side. Each is as wide as its
+share (`shares`), so the strip is as long as the replication factor. A comb whose teeth are 1 apart is laid on it: a
+partition's replicas are at the teeth. A rack no wider than 1 has one tooth at most, one that is wider has one at least, and
 combs laid at even distances give every broker its share. After as many combs as make every share whole, the stripe is full and the
 next one begins, with racks and brokers in another order.
 
@@ -19,9 +19,9 @@ Worked example: 4 brokers, replication factor 2, one stripe in the order 0 1 2 3
     2           1/2, 3/2    1, 3
     3           3/4, 7/4    1, 3
 
-Broker j leads the comb that stands at j * width, moved on by one comb each time these begin again: all are different.
+Broker j leads the comb at j * width, moved on by one comb each time these begin again: all are different.
 
-Leaves out Kafka's own formula (`controller_core.rules.placement`), and moves.
+`controller_core.rules.placement` has Kafka's own formula.
 """
 
 import math
@@ -40,7 +40,7 @@ from move_planner.table import Table
 Mixed = npt.NDArray[np.uint64]
 
 MAX_DIFFERENT_STRIPES = 512
-"""Then orders come again: each pair of brokers has shared stripes by then, and sorting more costs more than placing."""
+"""Then the orders repeat: each pair of brokers has shared a stripe, and sorting more orders would take longer than placing."""
 
 GOLDEN_RATIO = 0.618033988749895
 """Combs are laid this part of the stripe apart, so that partitions that follow each other share no brokers."""
@@ -60,7 +60,7 @@ def place_striped(brokers: Racks, partitions: int, replication_factor: int, mixe
     shares = [by_rack[rack] for rack in racks.tolist()]
     length = math.lcm(len(circle), *{share.denominator for share in by_rack})
     whole, rest = divmod(partitions, length)
-    # Brokers without racks may stand in any order: as one rack.
+    # Brokers without racks may be in any order: as one rack.
     grouped = racks if has_racks(brokers) else np.zeros_like(racks)
     orders = mixed_orders(grouped, min(whole, MAX_DIFFERENT_STRIPES) + 1, mixed_by)
     even = len(set(by_rack)) == 1
@@ -89,7 +89,7 @@ def place_striped(brokers: Racks, partitions: int, replication_factor: int, mixe
 
 
 def mixed_orders(racks: Positions, count: int, mixed_by: int) -> Positions:
-    """Return orders of brokers, one a row, in which each rack's brokers stand side by side."""
+    """Return orders of brokers, one a row, in which each rack's brokers are side by side."""
     rows = np.arange(count, dtype=np.uint64)[:, None] + np.uint64(mixed_by % 2**32) * np.uint64(2**20)
     places: Mixed = np.arange(len(racks), dtype=np.uint64)
     of_racks = _mix((rows * np.uint64(2**12) + places)[:, : int(racks.max()) + 1].astype(np.uint64))
@@ -117,7 +117,7 @@ def _widths(shares: Sequence[Fraction], order: Sequence[int], length: int) -> Po
 
 
 def comb(orders: Positions, widths: Positions, leads: Positions) -> Positions:
-    """Lay all combs on each strip: shape (strips, combs, teeth); `leads` says by comb which tooth is first.
+    """Lay all combs on each strip: shape (strips, combs, teeth); `leads` is the first tooth of each comb.
 
     Combs are in an order in which neighbours are far apart.
     """
@@ -161,7 +161,7 @@ def _even(places: Positions, brokers: int) -> None:
     """Even leaders to the one, in place."""
     stays = np.append(np.ones(brokers, dtype=np.bool_), False)
     rack = np.full(brokers + 1, -1, dtype=np.intp)
-    nobody_leads = np.full(len(places), brokers, dtype=np.intp)
+    no_leaders = np.full(len(places), brokers, dtype=np.intp)
     loads = np.ones(len(places), dtype=np.int64)
-    table = Table(np.arange(brokers, dtype=np.int32), places, loads, nobody_leads, stays, rack, 0)
+    table = Table(np.arange(brokers, dtype=np.int32), places, loads, no_leaders, stays, rack, 0)
     balance_preferred_leaders(table, np.zeros(len(places), dtype=np.bool_), tolerance=0.0)

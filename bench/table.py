@@ -22,7 +22,7 @@ NUMBER_WIDTH = 9
 INDENT = 2
 
 LONGEST_UNIT = 3
-"""A longer unit (partitions/s) is not repeated beside each number; the description names it."""
+"""A longer unit (partitions/s) is not repeated next to each number; the description names it."""
 
 MAGNITUDES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e4))
 """Thousands are written out up to ten thousand."""

@@ -27,8 +27,8 @@ def measure(effort: Effort) -> Iterator[Row]:
         about = f"/controller deleted, {stage.partitions:,} partitions, RF 3, 4 brokers"
     for place, (name, words) in enumerate(
         (
-            ("whole", "to the last broker told of all its partitions"),
-            ("own_part", "from the place taken to the last broker told of all its partitions"),
+            ("whole", "to the last request to a broker about its partitions"),
+            ("own_part", "from the controller election to the last request to a broker about its partitions"),
         )
     ):
         seconds = [mine[place] for mine, _ in pairs], [theirs[place] for _, theirs in pairs]

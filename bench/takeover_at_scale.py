@@ -15,7 +15,7 @@ ABOUT = "/controller deleted over up to 200,000 partitions, compared with a nati
 SIZES = (1_000, 10_000, 50_000, 200_000)
 QUICK_SIZES = (1_000,)
 ROUNDS = 3
-PEER = "Kafka 3.9's controller, alone, the same znodes and sockets"
+PEER = "only Kafka 3.9's controller, the same znodes and sockets"
 AT_LEAST = {50_000: 5.0, 200_000: 5.0}
 MEMORY_LIMIT_MB = 300.0
 """Limit of Steward's memory with 200,000 partitions of RF 3."""
@@ -49,7 +49,9 @@ def _takeovers(stage: LargeLayout, rounds: int) -> list[float]:
 def _memory_rows(partitions: int, memory: Mapping[str, int]) -> Iterator[Row]:
     limit = side_of([MEMORY_LIMIT_MB])
     for name, words in (("rest", "at rest"), ("highest", "at its highest")):
-        what = f"resident memory of our controller with {partitions:,} partitions, RF 3, after take-overs, {words}"
+        what = (
+            f"resident memory of the Steward controller with {partitions:,} partitions, RF 3, after take-overs, {words}"
+        )
         figure = side_of([memory[name] / 1e6])
         row = Row(f"{NAME}.memory_{name}", what, "the limit", "MB", Better.LOWER, figure, limit, 1)
         yield promised(row, "memory", 1.0)

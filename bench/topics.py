@@ -90,7 +90,7 @@ def resident_rows(at: Stage, count: int) -> Iterator[Row]:
     began_s = time.perf_counter()
     with at.operator(namespace) as process:
         wait_until(
-            lambda: _looked_at(process) >= count and process.metric("steward_reconciliations_queue_size") == 0,
+            lambda: _reconciled(process) >= count and process.metric("steward_reconciliations_queue_size") == 0,
             timeout_s=PATIENCE_S + count / 10,
             what="the new process has checked all Topics",
         )
@@ -103,7 +103,7 @@ def resident_rows(at: Stage, count: int) -> Iterator[Row]:
     yield _limited("memory", f"resident memory {words}, at rest", "MB", side_of([rest / 1e6]), MEMORY_LIMIT_MB)
     most = side_of([highest / 1e6])
     yield _limited("memory_highest", f"resident memory {words}, at its highest", "MB", most, MEMORY_LIMIT_MB)
-    what = f"from its start until a process has looked at everything {words}, and written nothing"
+    what = f"from the start of a process until it has reconciled everything {words} without a write"
     yield _limited("resync", what, "s", side_of([seconds]), RESYNC_LIMIT_S)
 
 
@@ -111,5 +111,5 @@ def _limited(name: str, what: str, unit: str, figure: Side, limit: float) -> Row
     return limited(f"{NAME}.{name}", what, unit, figure, limit, "P8")
 
 
-def _looked_at(process: StewardOperator) -> float:
+def _reconciled(process: StewardOperator) -> float:
     return process.metric('steward_reconciliations_successful_total{kind="Topic"}') or 0.0

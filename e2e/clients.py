@@ -55,7 +55,7 @@ class Report(NamedTuple):
     consumed: int
     displaced: list[str]
     skipped: list[str]
-    looks: int
+    polls: int
     smallest_isr: int
     under_min_isr: list[str]
     longest_partition_gap_ms: dict[str, float]
@@ -188,7 +188,7 @@ class Witness:
         words = self._kube.run("logs", self.name)
         report: dict[str, Any] = json.loads(words.strip().splitlines()[-1])
         self._kube.delete("pod", self.name, "--wait=false")
-        print(f"{self.name}: {report['summary']}; smallest ISR {report['smallest_isr']} of {report['looks']} looks")
+        print(f"{self.name}: {report['summary']}; smallest ISR {report['smallest_isr']} of {report['polls']} polls")
         return Report(**{field: report[field] for field in Report._fields})
 
 

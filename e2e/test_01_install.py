@@ -25,7 +25,7 @@ def test_everything_is_ready_within_two_minutes_of_helm_install(install_seconds:
     assert install_seconds < READY_WITHIN_S
 
 
-def test_the_cluster_resource_says_that_the_brokers_are_reached(release: Release) -> None:
+def test_the_cluster_resource_reports_that_the_brokers_are_reached(release: Release) -> None:
     """The first command of a user: `kubectl get clusters.steward.dev`."""
     release.kube.wait_condition(CLUSTERS, chart.CLUSTER, timeout_s=30)
     status = (release.kube.get(CLUSTERS, chart.CLUSTER) or {})["status"]

@@ -75,16 +75,16 @@ def test_what_was_declared_while_the_operator_was_dead_is_done_when_it_is_back(
 ) -> None:
     """It stores no state: all is read again."""
     faults.kill(release.pods(chart.OPERATOR)[0])
-    release.kube.apply(topic("declared-meanwhile", partitions=2))
-    release.kube.wait_condition(TOPICS, "declared-meanwhile", timeout_s=HEALED_WITHIN_S)
+    release.kube.apply(topic("declared-in-an-outage", partitions=2))
+    release.kube.wait_condition(TOPICS, "declared-in-an-outage", timeout_s=HEALED_WITHIN_S)
 
-    assert len(clients.partitions("declared-meanwhile")) == 2
+    assert len(clients.partitions("declared-in-an-outage")) == 2
 
 
 def test_the_loss_of_one_zookeeper_server_is_no_event_for_clients(
     payments: str, witness: Witness, release: Release, clients: KafkaClients, faults: Faults
 ) -> None:
-    """Two of three go on; a broker that was connected to the third finds another within its session."""
+    """Two of three continue; a broker that was connected to the third finds another within its session."""
     assert witness
     for pod in release.pods(chart.ZOOKEEPER):
         faults.kill(pod)

@@ -35,7 +35,7 @@ def test_values_that_cannot_work_are_refused_by_name(
 def test_an_upgrade_restarts_all_brokers_under_load_and_loses_nothing(release: Release, clients: KafkaClients) -> None:
     """A changed setting of brokers and controllers, as `kubectl rollout restart` would be: all pods are replaced.
 
-    The operator replaces one broker at a time and goes on when its replicas are in sync, so that no partition is under its min ISR.
+    The operator replaces one broker at a time and continues when its replicas are in sync, so that no partition is under its min ISR.
     """
     release.kube.apply(topic(NAME))
     release.kube.wait_condition(TOPICS, NAME, timeout_s=30)

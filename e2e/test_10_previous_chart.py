@@ -1,4 +1,4 @@
-"""From the last release to this one: what the old one declared goes on under the new one."""
+"""From the last release to this one: resources of the old one continue under the new one."""
 
 import json
 from collections.abc import Iterator

@@ -8,7 +8,7 @@ import struct
 from kafka_wire.failures import WireError
 
 MAX_FRAME_BYTES = 100 * 1024 * 1024
-"""Kafka's default (socket.request.max.bytes): a peer with default settings sends no more."""
+"""Kafka's default (socket.request.max.bytes): a peer with default settings sends no larger frame."""
 
 MIN_FRAME_BYTES = 4
 """The smallest message is a response of version 0 with an empty body: its correlation id."""

@@ -204,7 +204,7 @@ def batch_headers(data: bytes) -> Iterator[tuple[int, BatchHeader]]:
         size = _PREFIX.size + length
         if size < HEADER_BYTES:
             raise CorruptBatch(
-                f"The batch at offset {base_offset} announces {size} bytes; its header alone needs {HEADER_BYTES}."
+                f"The batch at offset {base_offset} announces {size} bytes; its header needs {HEADER_BYTES}."
             )
         leader_epoch, magic, crc = _AFTER_LENGTH.unpack_from(data, position + _PREFIX.size)
         if magic != MAGIC:

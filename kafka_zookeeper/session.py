@@ -1,6 +1,6 @@
 """ZooKeeper session for asyncio: reads, watches, transactions, and the state of the session.
 
-An object represents exactly one session. After ZooKeeper has ended it (state LOST) the object sends no more requests: under another
+An object represents exactly one session. After ZooKeeper has ended it (state LOST) the object sends no further requests: under another
 session, the owner would wrongly assume that it still holds its ephemeral znodes (`/controller`, the fence). Open a new object.
 
 Reads are retried after a connection loss. Transactions are not: their outcome may be Unknown. All callbacks are called in the loop's

@@ -4,7 +4,7 @@ The file has a JSON document per failure and line: the test, its report as text,
 can fail because of the machine's load, one that only computes cannot. A test starts processes where it carries a mark of
 `lab.prepare.NEEDS` (its peers may have been started by an earlier test), or where it started one itself.
 
-Leaves out the decision about a second run (lab.retries).
+`lab.retries` decides about second runs.
 """
 
 from __future__ import annotations

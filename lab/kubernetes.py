@@ -27,7 +27,7 @@ ADMIN = "admin"
 OPERATOR = "operator"
 
 USERS: Mapping[str, Sequence[str]] = {ADMIN: ("system:masters",), OPERATOR: ()}
-"""User -> groups: one who may do everything, and one who may do nothing until a role is bound to it."""
+"""User -> groups: one user with all rights, and one without any until a role is bound to it."""
 
 KUBECTL_TIMEOUT_S = 120.0
 

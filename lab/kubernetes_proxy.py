@@ -43,7 +43,7 @@ GONE_EVENT = {
 """Error event of a watch whose resource version is too old."""
 
 
-class Spoil(StrEnum):
+class RequestFault(StrEnum):
     """The fault of one request."""
 
     CUT = "cut"
@@ -61,7 +61,7 @@ class Spoil(StrEnum):
     UNAVAILABLE = "503"
 
 
-class OnWatch(StrEnum):
+class WatchFault(StrEnum):
     """The fault of one event of a watch."""
 
     HIDE = "hide"
@@ -81,11 +81,16 @@ class Call:
     watch: bool
 
 
-Rule = Callable[[Call], Spoil | None]
-WatchRule = Callable[[int, Mapping[str, Any]], OnWatch | None]
+Rule = Callable[[Call], RequestFault | None]
+WatchRule = Callable[[int, Mapping[str, Any]], WatchFault | None]
 """Called with the number of the event, from 1, and the event."""
 
-STATUSES = {Spoil.TOO_MANY: 429, Spoil.CONFLICT: 409, Spoil.ERROR: 500, Spoil.UNAVAILABLE: 503}
+STATUSES = {
+    RequestFault.TOO_MANY: 429,
+    RequestFault.CONFLICT: 409,
+    RequestFault.ERROR: 500,
+    RequestFault.UNAVAILABLE: 503,
+}
 REASONS = {429: "TooManyRequests", 409: "Conflict", 500: "InternalError", 503: "ServiceUnavailable"}
 
 
@@ -96,7 +101,7 @@ class KubernetesProxy:
         self.port = free_port()
         self.rule: Rule | None = None
         self.watch_rule: WatchRule | None = None
-        self.spoilt: Counter[str] = Counter()
+        self.injected: Counter[str] = Counter()
         """Number of faults by kind."""
         self.calls: list[Call] = []
         self._api = api
@@ -147,20 +152,20 @@ class KubernetesProxy:
         watch = request.query.get("watch", "") in {"true", "1"}
         call = Call(len(self.calls) + 1, request.method, request.path_qs, watch)
         self.calls.append(call)
-        spoil = None if self.rule is None else self.rule(call)
+        fault = None if self.rule is None else self.rule(call)
         body = await request.read()
-        if spoil is not None:
-            self.spoilt[spoil] += 1
-        if spoil in STATUSES:
-            return _refusal(STATUSES[spoil])
-        if spoil is Spoil.CUT:
+        if fault is not None:
+            self.injected[fault] += 1
+        if fault in STATUSES:
+            return _refusal(STATUSES[fault])
+        if fault is RequestFault.CUT:
             return _closed(request)
-        if spoil is Spoil.DELAYED:
+        if fault is RequestFault.DELAYED:
             await asyncio.sleep(1)
-        if spoil in {Spoil.DOUBLED, Spoil.LOST}:
+        if fault in {RequestFault.DOUBLED, RequestFault.LOST}:
             async with self._ask(request, body) as answer:
                 await answer.read()
-            if spoil is Spoil.LOST:
+            if fault is RequestFault.LOST:
                 return _closed(request)
         async with self._ask(request, body) as answer:
             if watch:
@@ -186,20 +191,20 @@ class KubernetesProxy:
             *lines, buffer = (buffer + chunk).split(b"\n")
             for line in lines:
                 what = self._on_watch(line)
-                if what is OnWatch.GONE:
+                if what is WatchFault.GONE:
                     await response.write(json.dumps(GONE_EVENT).encode() + b"\n")
-                if what in {OnWatch.CUT, OnWatch.GONE}:
+                if what in {WatchFault.CUT, WatchFault.GONE}:
                     return
-                copies = 0 if what is OnWatch.HIDE else 2 if what is OnWatch.DOUBLE else 1
+                copies = 0 if what is WatchFault.HIDE else 2 if what is WatchFault.DOUBLE else 1
                 await response.write((line + b"\n") * copies)
 
-    def _on_watch(self, line: bytes) -> OnWatch | None:
+    def _on_watch(self, line: bytes) -> WatchFault | None:
         if self.watch_rule is None or not line:
             return None
         self._events += 1
         what = self.watch_rule(self._events, json.loads(line))
         if what is not None:
-            self.spoilt[f"watch {what}"] += 1
+            self.injected[f"watch {what}"] += 1
         return what
 
 

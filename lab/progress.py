@@ -47,7 +47,7 @@ class FailedStep:
 def run_steps(*sequences: Sequence[Step], output: TextIO | None = None) -> list[FailedStep]:
     """Run sequences of steps, `WORKERS` of them at a time, and return the steps that failed.
 
-    A failed step ends its sequence; the other sequences go on.
+    A failed step ends its sequence; the other sequences continue.
     """
     lines = _Lines(sys.stdout if output is None else output)
 

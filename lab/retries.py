@@ -1,9 +1,9 @@
 """Second runs of failed tests, for CI: one flaky test among thousands must not turn a whole run red, and must not be hidden.
 
 A failed test that starts processes runs once more, in a process of its own, after all others. A second failure is red. A test that
-then passes is listed at the end as `flaky:` with its first traceback. It is a defect to be mended next.
+then passes is listed at the end as `flaky:` with its first traceback. It is a defect that is fixed next.
 
-Leaves out recording failures (lab.failures) and starting pytest (lab.suites).
+`lab.failures` records failures, `lab.suites` starts pytest.
 """
 
 from __future__ import annotations

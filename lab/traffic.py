@@ -29,7 +29,7 @@ DELIVERY_TIMEOUT_MS = 60_000
 
 IN_FLIGHT = 1
 """With more in flight, librdkafka writes records twice when leaders change, by itself (its issue 4953): a request behind one that
-a former leader refused is out of sequence, and it then goes on under another producer epoch. The witness must not."""
+a former leader refused is out of sequence, and it then continues under another producer epoch. The witness must not."""
 
 CLIENT_SETTINGS: Mapping[str, Any] = {
     "reconnect.backoff.ms": 20,

@@ -1,7 +1,7 @@
 """All writes of a ZooKeeper server in their order, with the session that requested each: its transaction log.
 
 A read of the tree shows one moment; the log shows all of them, so that a state that was wrong for a millisecond is found, and the log
-shows who wrote it. The log is written before a client is answered, and can be read while the server runs; a record that is just being
+shows the session that wrote it. The log is written before a client is answered, and can be read while the server runs; a record that is just being
 written is left for the next read. `controller_history` checks the writes.
 """
 

@@ -74,7 +74,7 @@ def order_by_giver(
 
 
 def within_budget(copied: LoadArray, budget_bytes: int | None) -> int:
-    """Return how many steps, from the first, copy no more than the budget.
+    """Return how many steps, from the first, copy at most the budget.
 
     >>> within_budget(np.array([5, 5, 0, 1]), 10)
     3

@@ -92,10 +92,10 @@ def _show_cluster(state: Document, console: Console) -> None:
     for name, heading, shown in (
         ("reassignments", "Reassignments", ("partition", "stage", "replicas", "adding", "removing", "waits_for")),
         ("deletions", "Deletions", ("topic", "started", "blocked", "waits_for")),
-        ("left_behind", "Logs that brokers have not deleted yet", ("partition", "brokers")),
+        ("stray_replicas", "Logs that brokers have not deleted yet", ("partition", "brokers")),
         ("refused_replicas", "Replicas refused by their broker", ("partition", "broker", "error")),
     ):
-        part = state.get(name)  # A controller of an earlier release does not list refused replicas.
+        part = state.get(name)  # A controller of an earlier release does not have all of these.
         if part and part["in_all"]:
             _table(f"{heading}: {part['in_all']} in total", shown, part["listed"], console)
 

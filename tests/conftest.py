@@ -19,6 +19,7 @@ from lab.cluster import KafkaCluster
 from lab.kraft import CONTROLLER_ID, KraftCluster
 from lab.kubernetes import KubernetesApi
 from lab.zookeeper import ZooKeeperServer
+from tests.kafka_wire.net.authority import Authority
 
 pytest_plugins = ["lab.pytest_plugin", "pytester"]
 
@@ -64,6 +65,12 @@ def kraft_cluster() -> Iterator[KraftCluster]:
     """Three brokers of Kafka 4.x and a controller of their own; mark the test `kafka` and use topics of your own."""
     with kraft.kraft_cluster((1, 2, 3), controller_id=CONTROLLER_ID) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """A certificate authority for the tests of one module."""
+    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="session")

@@ -46,7 +46,7 @@ TOPICS, PARTITIONS, BROKERS = 1_000, 10, 4
 LISTENER = "CLIENT"
 USER, PASSWORD = "admin", "secret"
 OPEN, ADMITTED, REFUSED = "open", "admitted", "refused"
-"""No authorizer; a user of SASL/PLAIN who may do everything; one who may do nothing."""
+"""No authorizer; a user of SASL/PLAIN with all rights; one without any right."""
 STATUS = Path("/proc/self/status")
 CLEAR_REFS = Path("/proc/self/clear_refs")
 RESET_PEAK = "5"
@@ -97,7 +97,7 @@ class Users:
         return PASSWORD if user == USER else None
 
     async def scram_credential(self, _mechanism: str, _user: str) -> ScramCredential | None:
-        """Nobody has one."""
+        """No user has one."""
         return None
 
 

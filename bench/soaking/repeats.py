@@ -1,9 +1,9 @@
-"""All live tests, many times, beside busy processes: `make soak ARGS="--repeat 20"`.
+"""All live tests, many times, alongside busy processes: `make soak ARGS="--repeat 20"`.
 
 A live test meets whole clusters or a live Kubernetes API. It must pass on a machine that is also used by others: each failure here is
 a flaky test, which is a defect. A round that fails does not end the run, so that one run shows all flaky tests.
 
-Leaves out which tests are live (lab.suites) and how a failure is recorded (lab.failures).
+`lab.suites` chooses the live tests, `lab.failures` records failures.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def busy_processes(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def run_live_tests(folder: Path) -> Mapping[Path, int]:
-    """Run all live tests once beside busy processes; return pytest's exit status of each part by its file of failures."""
+    """Run all live tests once alongside busy processes; return pytest's exit status of each part by its file of failures."""
     with busy_processes(BUSY_PROCESSES):
         return run_parts(live_parts(), (), folder)
 

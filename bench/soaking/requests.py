@@ -23,7 +23,7 @@ from bench.soaking.snapshot import Replicas, Snapshot
 from lab.cluster import KafkaCluster
 
 TIMEOUT_S = 20.0
-"""Two sessions of the controller: by then a request is answered, or its connection is lost."""
+"""Two sessions of the controller: a request is answered earlier, or its connection is lost."""
 
 ATTEMPT_MS = 8_000
 """For one attempt at a controller that may have just ended."""

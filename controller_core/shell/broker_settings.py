@@ -28,7 +28,7 @@ POLL_INTERVAL_S = 5.0
 """Pause between polls: the maximum delay before a setting that a broker has applied is known here. A poll is one small request to one
 broker."""
 NOTIFIED_POLL_DELAY_S = 1.0
-"""Pause between a notification and the poll that follows it: most brokers have applied the change by then."""
+"""Pause between a notification and the poll that follows it: most brokers have applied the change after it."""
 
 
 ReadClusterId = Callable[[], Awaitable[str]]

@@ -97,22 +97,22 @@ class LogSurvey:
             log.log(level, "Failed to list a broker's logs; retrying", extra=extra)
             return
         found = await self._classify(broker, listed)
-        suspects = found[LogKind.LEFT_BEHIND] | found[LogKind.DELETED]
+        suspects = found[LogKind.UNASSIGNED] | found[LogKind.DELETED_TOPIC]
         confirmed = sorted(suspects & logs.suspects)[:MAX_AT_ONCE]
         self._report(broker, logs, found)
         logs.suspects = frozenset(suspects)
         logs.counts = {kind: len(names) for kind, names in found.items()}
         if confirmed:
             await self._controller.submit(events.StrayLogsFound(broker.id, broker.epoch, tuple(confirmed)))
-        if not suspects and not found[LogKind.WAITS]:
+        if not suspects and not found[LogKind.UNASSIGNED_UNHEALTHY]:
             # Other logs are only reported. The next survey of this broker follows its next registration.
             logs.due_at = float("inf")
 
     async def _classify(self, broker: Broker, listed: LogDirColumns) -> dict[LogKind, set[TopicPartition]]:
-        found: dict[LogKind, set[TopicPartition]] = {kind: set() for kind in LogKind if kind is not LogKind.NO}
+        found: dict[LogKind, set[TopicPartition]] = {kind: set() for kind in LogKind if kind is not LogKind.NOT_STRAY}
         async for name in _names(listed):
             kind = classify_log(self._controller.cluster, broker.id, name)
-            if kind is not LogKind.NO:
+            if kind is not LogKind.NOT_STRAY:
                 found[kind].add(name)
         return found
 

@@ -119,7 +119,7 @@ class LoopWatch:
         try:
             if not self._give_up():
                 return
-        except Exception:  # the watchdog must go on, whatever kazoo raises
+        except Exception:  # the watchdog must continue, whatever kazoo raises
             log.exception("Failed to close the ZooKeeper session although the event loop is blocked")
             return
         self.given_up += 1

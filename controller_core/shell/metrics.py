@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summ
 from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_BROKER, NO_LEADER
-from controller_core.views.partition_health import service_health
+from controller_core.views.service_health import service_health
 
 PREFIX = "kafka_controller_kafkacontroller"
 STATS_PREFIX = "kafka_controller_controllerstats"
@@ -94,8 +94,8 @@ class ClusterGauges:
         self._refused = self._add(
             f"{own}refused_replicas", "Replicas that their live broker refuses; another replica leads where one can."
         )
-        self._left_behind = self._add(
-            f"{own}left_behind_replicas", "Logs outside the assignment that brokers still have to delete."
+        self._stray_replicas = self._add(
+            f"{own}stray_replicas", "Logs outside the assignment that brokers still have to delete."
         )
 
     def _add(self, name: str, documentation: str) -> Gauge:
@@ -120,7 +120,7 @@ class ClusterGauges:
         self._update_deletions(cluster)
         self._moves.set(len(cluster.moves))
         self._refused.set(sum(map(len, cluster.refused_replicas.values())))
-        self._left_behind.set(sum(map(len, cluster.stray_replicas.values())))
+        self._stray_replicas.set(sum(map(len, cluster.stray_replicas.values())))
 
     def _update_deletions(self, cluster: Cluster) -> None:
         columns, registered = cluster.columns, cluster.columns.flags(cluster.unfenced())

@@ -1,7 +1,7 @@
 """Event scheduler: serialises events with overlapping scopes, and runs all others concurrently.
 
 An event holds its scope from the decision to the end of its writes, so that no decision is made on a state that another event is
-about to change. Events with other scopes go on while the store writes.
+about to change. Events with other scopes run while the store writes.
 
 Overlapping events run in the order of their arrival, except that events of the controller and of brokers pass those of clients: a
 failover or a change of an ISR does not wait behind 2,000 requests of a tool. Fewer than CLIENT_HANDICAP later events pass an event

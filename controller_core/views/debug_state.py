@@ -12,7 +12,8 @@ from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
 from controller_core.views import state_schema as schema
-from controller_core.views.partition_health import partition_state, service_health
+from controller_core.views.partition_state import partition_state
+from controller_core.views.service_health import service_health
 
 MAX_LISTED = 100
 """Maximum length of a list: readable, and quickly encoded while the event loop waits."""
@@ -50,7 +51,7 @@ def cluster_document(
         "offline_partitions": _names(cluster, health.rows[health.flags.offline].tolist()),
         "reassignments": _reassignments(cluster),
         "deletions": _deletions(cluster),
-        "left_behind": _stray_replicas(cluster),
+        "stray_replicas": _stray_replicas(cluster),
         "refused_replicas": _refused(cluster),
         "unreadable_topics": list(islice(unreadable, MAX_LISTED)),
     }

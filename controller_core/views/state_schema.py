@@ -90,7 +90,7 @@ class ClusterDocument(TypedDict):
     offline_partitions: list[str]
     reassignments: Listing[ReassignmentDocument]
     deletions: Listing[DeletionDocument]
-    left_behind: Listing[StrayReplicasDocument]
+    stray_replicas: Listing[StrayReplicasDocument]
     refused_replicas: Listing[RefusedReplicaDocument]
     unreadable_topics: list[str]
     """Topics whose znode cannot be decoded."""

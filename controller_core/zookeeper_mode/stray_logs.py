@@ -33,14 +33,14 @@ STALE_LOG = ErrorCode.INCONSISTENT_TOPIC_ID.name
 class LogKind(Enum):
     """Classification of a log that a broker lists."""
 
-    NO = "no"
-    """Not stray: assigned, or explained by a running move or deletion."""
-    LEFT_BEHIND = "left behind"
+    NOT_STRAY = "not_stray"
+    """Assigned, or explained by a running move or deletion."""
+    UNASSIGNED = "unassigned"
     """Of a partition that is not assigned to the broker and is healthy."""
-    DELETED = "deleted"
-    """Of a topic that this controller deleted."""
-    WAITS = "waits"
+    UNASSIGNED_UNHEALTHY = "unassigned_unhealthy"
     """Of a partition that is not assigned to the broker and is not healthy: the log is kept until it is."""
+    DELETED_TOPIC = "deleted_topic"
+    """Of a topic that this controller deleted."""
     UNKNOWN = "unknown"
     """Of an unknown topic or partition: the log may still be needed."""
 
@@ -91,17 +91,17 @@ def deleted_stale_logs(cluster: Cluster, event: events.StopReplicaAnswered) -> c
 def classify_log(cluster: Cluster, broker: int, name: TopicPartition) -> LogKind:
     """Classify one log by the present state."""
     if name.topic in cluster.deletions:
-        return LogKind.NO
+        return LogKind.NOT_STRAY
     row = cluster.row_of(*name)
     if row is None:
         is_deleted = name.topic not in cluster.topics and name.topic in cluster.deleted_topics
-        return LogKind.DELETED if is_deleted else LogKind.UNKNOWN
+        return LogKind.DELETED_TOPIC if is_deleted else LogKind.UNKNOWN
     columns = cluster.columns
     replicas, isr = columns.replicas_of(row), columns.isr_of(row)
     if broker in replicas or row in cluster.moves or broker in isr:
-        return LogKind.NO
+        return LogKind.NOT_STRAY
     is_healthy = int(columns.leader[row]) in cluster.unfenced() and set(replicas) == set(isr)
-    return LogKind.LEFT_BEHIND if is_healthy else LogKind.WAITS
+    return LogKind.UNASSIGNED if is_healthy else LogKind.UNASSIGNED_UNHEALTHY
 
 
 def decide_stray_logs_found(cluster: Cluster, event: events.StrayLogsFound) -> Decision[None]:
@@ -112,9 +112,9 @@ def decide_stray_logs_found(cluster: Cluster, event: events.StrayLogsFound) -> D
     deleted: list[tuple[TopicPartition, int]] = []
     for name in event.partitions:
         kind, row = classify_log(cluster, event.broker, name), cluster.row_of(*name)
-        if kind is LogKind.LEFT_BEHIND and row is not None:
+        if kind is LogKind.UNASSIGNED and row is not None:
             unassigned.append((name, int(cluster.columns.leader_epoch[row])))
-        elif kind is LogKind.DELETED:
+        elif kind is LogKind.DELETED_TOPIC:
             deleted.append((name, EPOCH_DURING_DELETE))
     names = tuple(name for name, _ in unassigned)
     observed = changes.StrayReplicasObserved(event.broker, names) if names else None

@@ -1,6 +1,6 @@
 """A Docker engine: one that runs already, or as root on Debian one that is installed and started here.
 
-An engine that was started here goes on when this process ends: it costs nothing while it holds no container.
+An engine that was started here continues when this process ends: it costs nothing while it holds no container.
 """
 
 from __future__ import annotations

@@ -47,13 +47,13 @@ class Watch:
     """Observations of the topic's ISRs: the smallest one, and each poll that found a partition under min ISR."""
 
     min_isr: int
-    looks: int = 0
+    polls: int = 0
     smallest_isr: int = 1 << 16
     under: list[str] = dataclasses.field(default_factory=list)
 
     def note(self, topic: dict[str, Any]) -> None:
         """Record one poll."""
-        self.looks += 1
+        self.polls += 1
         for partition in topic["partitions"]:
             isr = partition["isr_nodes"]
             self.smallest_isr = min(self.smallest_isr, len(isr))
@@ -209,7 +209,7 @@ class Witness:
             "summary": found.summary(),
             "displaced": displaced,
             "skipped": self.reader.skipped,
-            "looks": self.watch.looks,
+            "polls": self.watch.polls,
             "smallest_isr": self.watch.smallest_isr,
             "under_min_isr": self.watch.under,
         }

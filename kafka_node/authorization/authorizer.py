@@ -1,7 +1,7 @@
 """Authorization by Kafka's rules over its ACLs, fast for many ACLs.
 
 Rules, in this order: a super user may do everything; a resource without any ACL is open to all or to none, as
-`allow.everyone.if.no.acl.found` says; a denial that matches counts more than any permission; a permission that matches, or one
+`allow.everyone.if.no.acl.found` specifies; a denial that matches counts more than any permission; a permission that matches, or one
 that implies the operation, allows; all else is denied.
 
 Source: kafka.security.authorizer.AclAuthorizer, Authorizer.authorizeByResourceType (KIP-679). The plain twin is

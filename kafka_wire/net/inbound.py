@@ -83,9 +83,9 @@ class InboundConnection(asyncio.Protocol):
         self._reading = True
         """Whether the transport reads."""
         self._ended = False
-        """The peer sends no more bytes."""
+        """The peer has ended its stream."""
         self._draining = False
-        """No more requests are started."""
+        """Further requests are not started."""
         self._closed = False
         self._active_at = self._loop.time()
         self._partial_since: float | None = None
@@ -111,7 +111,7 @@ class InboundConnection(asyncio.Protocol):
             self._assembler.allow(min(MAX_RECEIVE_BYTES, owner.limits.max_frame_bytes))
 
     def drain(self) -> None:
-        """Start no more requests, and close the connection after the responses to the running ones."""
+        """Start no further requests, and close the connection after the responses to the running ones."""
         self._draining = True
         self._process_frames()
 
@@ -171,7 +171,7 @@ class InboundConnection(asyncio.Protocol):
         self._process_frames()
 
     def eof_received(self) -> bool:
-        """Note that the peer sends no more requests; it may still wait for responses, except over TLS."""
+        """Note that the peer has ended its stream; it may still wait for responses, except over TLS."""
         assert self._transport is not None
         self._ended = True
         self._active_at = self._loop.time()

@@ -235,7 +235,7 @@ class SaslAuthenticator:
         self._on_authenticated()
 
     async def _fail(self, failure: SaslFailed) -> None:
-        """Log the failure, delay the response, and accept no more requests."""
+        """Log the failure, delay the response, and accept no further requests."""
         self._state, self._exchange = _State.BUSY, None
         if self._server.may_log(self._peer.host, asyncio.get_running_loop().time()):
             log.warning("Authentication failed", extra={"peer": str(self._peer), "error": failure.reason})

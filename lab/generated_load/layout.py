@@ -61,7 +61,7 @@ class Layout:
     """Topic -> first hour without it."""
 
     def leaders(self, hour: int) -> Array:
-        """Return who leads each partition in an hour: the preferred replica or the one after, past those that are down."""
+        """Return the leader of each partition in an hour: the preferred replica or the one after, past those that are down."""
         order = np.where(self.away[:, None], self.replicas[:, [1, 0, 2]], self.replicas)
         for broker in self.down(hour):
             order = np.where((order[:, :1] == broker), np.roll(order, -1, axis=1), order)

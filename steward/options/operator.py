@@ -105,7 +105,7 @@ class LeaseOptions:
     lease: Annotated[
         str | None,
         typer.Option(
-            envvar="STEWARD_LEASE", help="Lease in --own-namespace; only its holder is active, other pods stand by."
+            envvar="STEWARD_LEASE", help="Lease in --own-namespace; only its holder is active, other pods are standbys."
         ),
     ] = None
     identity: Annotated[

@@ -56,9 +56,9 @@ def test_a_new_leader_has_a_new_epoch() -> None:
 
 def test_a_recreated_topic_starts_with_new_epochs() -> None:
     """Epochs of an earlier topic of the same name do not count."""
-    anew = replace(with_topic(replace(TOPIC, born=50)), states={("a", 0): State(1, 0, (1, 2, 3), 0)})
+    recreated = replace(with_topic(replace(TOPIC, born=50)), states={("a", 0): State(1, 0, (1, 2, 3), 0)})
 
-    assert list(always(anew, QUIET, OURS)) == []
+    assert list(always(recreated, QUIET, OURS)) == []
 
 
 def test_unfinished_work_is_reported() -> None:

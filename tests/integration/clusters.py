@@ -9,6 +9,9 @@ from typing import Any
 
 from confluent_kafka.admin import NewTopic
 
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.net.client import Connection
 from lab.cluster import kafka_cluster
 from lab.folder import lab_folder
 from lab.kafka import INTERNAL
@@ -43,6 +46,16 @@ def create_on(held: Held, topic: str, *assignment: list[int], **config: str) -> 
     """Create a topic with this assignment, and wait until all replicas are in sync."""
     held.admin.create_topics([on(topic, *assignment, **config)])[topic].result(PATIENCE_S)
     held.cluster.wait_until_in_sync(topic)
+
+
+async def call(address: str, key: ApiKey, body: Body) -> Body:
+    """Send one request to one node."""
+    host, _, port = address.rpartition(":")
+    connection = await Connection.open(host, int(port), client_id="tests")
+    try:
+        return await connection.call(key, body)
+    finally:
+        await connection.close()
 
 
 def metadata_by(held: Held, broker_id: int, topic: str) -> list[dict[str, Any]]:

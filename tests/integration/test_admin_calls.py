@@ -10,8 +10,6 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.net.client import Connection
 from lab import tools
 from lab.cluster import KafkaCluster
 from lab.cluster import kafka_cluster as start_kafka_cluster
@@ -19,6 +17,7 @@ from lab.folder import lab_folder
 from lab.steward import StewardController
 from lab.waiting import wait_until
 from lab.zookeeper import ZooKeeperServer
+from tests.integration.clusters import call
 from tests.integration.conftest import PATIENCE_S
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
@@ -63,16 +62,6 @@ def kafka_configs(held: Held, *arguments: str) -> str:
     """Run kafka-configs against the controller, and return its output."""
     done = tools.kafka_configs("--bootstrap-server", held[1].address(), *arguments)
     return done.stdout + done.stderr
-
-
-async def call(address: str, key: ApiKey, body: Body) -> Body:
-    """Send a request to one node."""
-    host, _, port = address.rpartition(":")
-    connection = await Connection.open(host, int(port), client_id="tests")
-    try:
-        return await connection.call(key, body)
-    finally:
-        await connection.close()
 
 
 async def quotas(address: str) -> dict[tuple[tuple[str, str | None], ...], dict[str, float]]:

@@ -9,11 +9,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from controller_core.shell.admin.waiting import MAX_SILENCE_MS
 from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from kafka_wire.net.client import Connection
 from lab import tools
 from lab.waiting import wait_until
+from tests.integration.clusters import call
 from tests.integration.conftest import PATIENCE_S, Held
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
@@ -22,16 +21,6 @@ TOPIC = "listed-once"
 NAMES = tuple(f"listed-once-{number}" for number in range(9))
 """So many names that every broker coordinates some of them: the brokers share 50 partitions of groups and of transactions."""
 LOGGER = "kafka.server.KafkaServer"
-
-
-async def call(address: str, key: ApiKey, body: Body) -> Body:
-    """Send one request to one node."""
-    host, _, port = address.rpartition(":")
-    connection = await Connection.open(host, int(port), client_id="tests")
-    try:
-        return await connection.call(key, body)
-    finally:
-        await connection.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import ConnectionFailed
 from lab.waiting import wait_until
+from tests.integration.clusters import call
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
-from tests.integration.test_controller_node import call
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 import pytest
 
 from kafka_wire.api import ApiKey
-from kafka_wire.net.client import Connection
 from lab.tools import run_tool
 from lab.waiting import wait_until
-from tests.integration.clusters import create_on
+from tests.integration.clusters import call, create_on
 from tests.integration.conftest import PATIENCE_S, Held
 from tests.integration.faults import wait_until_converged
 
@@ -44,12 +43,7 @@ def configs_of_a_new_topic(held: Held) -> dict[str, tuple[str, int]]:
     body = {"topics": [topic], "timeout_ms": int(PATIENCE_S * 1000), "validate_only": True}
 
     async def ask() -> dict[str, tuple[str, int]]:
-        host, _, port = held.controller.address().rpartition(":")
-        connection = await Connection.open(host, int(port), client_id="tests")
-        try:
-            (answer,) = (await connection.call(ApiKey.CREATE_TOPICS, body))["topics"]
-        finally:
-            await connection.close()
+        (answer,) = (await call(held.controller.address(), ApiKey.CREATE_TOPICS, body))["topics"]
         assert answer["error_code"] == 0, answer
         return {config["name"]: (config["value"], config["config_source"]) for config in answer["configs"]}
 

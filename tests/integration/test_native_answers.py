@@ -19,8 +19,8 @@ from lab.folder import lab_folder
 from lab.steward import StewardController
 from lab.waiting import wait_until
 from lab.zookeeper import ZooKeeperServer
+from tests.integration.clusters import call
 from tests.integration.conftest import PATIENCE_S
-from tests.integration.test_controller_node import call
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 

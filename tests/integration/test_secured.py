@@ -38,7 +38,7 @@ from lab.kafka import CLIENT, INTERNAL
 from lab.ports import free_port, release_port
 from lab.steward import StewardController
 from lab.waiting import wait_until
-from tests.kafka_wire_net.authority import Authority
+from tests.kafka_wire.net.authority import Authority
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ from typing import Any
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.virtual_time import run_virtually
-from tests.kafka_operator.world import RESYNC_S, World
+from tests.kafka_operator.world import World
 
 Story = Callable[[World], Awaitable[None]]
 State = tuple[dict[str, Any], dict[str, Any]]
@@ -35,9 +35,7 @@ async def tell(story: Story, gate: Gate) -> tuple[State, list[str]]:
         await story(world)
         await world.run(SETTLE_S)
         calls = list(gate.calls)
-        world.kube.writes.clear()
-        await world.run(RESYNC_S + 30)
-        assert world.kube.writes == [], "something is still being written"
+        await world.check_that_writes_have_ended()
         return world.state(), calls
     finally:
         await world.kill()

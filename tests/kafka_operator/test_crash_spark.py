@@ -13,7 +13,6 @@ from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import Raw
 from tests.kafka_operator.spark import SparkWorld, raw_schedule, raw_spark
 from tests.kafka_operator.virtual_time import run_virtually
-from tests.kafka_operator.world import RESYNC_S
 
 pytestmark = pytest.mark.slow
 
@@ -102,9 +101,7 @@ async def tell(story: Story, gate: Gate) -> tuple[object, list[str]]:
         await world.run(SETTLE_S)
         calls = list(gate.calls)
         if undisturbed:
-            world.kube.writes.clear()
-            await world.run(RESYNC_S + 30)
-            assert world.kube.writes == [], "something is still being written"
+            await world.check_that_writes_have_ended()
         runs = [key for key in world.kube.objects if key not in {APPLICATION, SCHEDULE}]
         assert len(set(world.fake.created)) == len(world.fake.created), "two drivers of one attempt"
         assert world.fake.alive_at_once <= 1, "two drivers at once"

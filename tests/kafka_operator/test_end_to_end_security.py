@@ -21,7 +21,7 @@ from lab.waiting import wait_until
 from tests.integration.test_secured import MECHANISM, PASSWORDS, broker_settings, write_users
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_topic
-from tests.kafka_wire_net.authority import Authority
+from tests.kafka_wire.net.authority import Authority
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
 
@@ -42,12 +42,6 @@ metadata: {{name: operator-secrets}}
 roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: operator-secrets}}
 subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]
 """
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Who signs the broker's certificate and our own."""
-    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="module")

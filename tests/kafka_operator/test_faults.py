@@ -53,9 +53,7 @@ async def tell(story: Story, world: World) -> object:
         if isinstance(world.gate, FaultyGate) and world.gate.faults:
             world.gate.heal()
             await world.run(RESYNC_S)
-        world.kube.writes.clear()
-        await world.run(RESYNC_S + 30)
-        assert world.kube.writes == [], "something is still being written"
+        await world.check_that_writes_have_ended()
         return world.state()
     finally:
         await world.kill()

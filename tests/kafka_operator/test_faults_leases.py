@@ -152,9 +152,7 @@ async def tell_frozen(story: Story, freeze_at: int | None) -> tuple[object, list
         await story(world)
         await world.run(SETTLE_S + RESYNC_S)
         calls = list(processes[0].calls)
-        world.kube.writes.clear()
-        await world.run(RESYNC_S + 30)
-        assert world.kube.writes == [], "something is still being written"
+        await world.check_that_writes_have_ended()
         return world.state(), calls, processes[0].ended
     finally:
         for process in processes:

@@ -1,4 +1,4 @@
-"""The operator on a real API server and a stock Kafka cluster, with a proxy between that spoils calls: the same end.
+"""The operator on a real API server and a stock Kafka cluster, with a proxy between them that injects faults: the outcome is the same.
 
 The many runs are those with fakes (test_faults); these few show that the fakes do not lie about the libraries and the server.
 """
@@ -14,7 +14,7 @@ import pytest
 from kafka_operator.decide.cluster import VITALS_EVERY_S
 from lab.cluster import KafkaCluster
 from lab.kubernetes import ADMIN, KubernetesApi
-from lab.kubernetes_proxy import Call, KubernetesProxy, Rule, Spoil, kubernetes_proxy
+from lab.kubernetes_proxy import Call, KubernetesProxy, RequestFault, Rule, kubernetes_proxy
 from lab.steward import StewardOperator
 from lab.waiting import wait_until
 from tests.kafka_operator.live import PATIENCE_S, Namespace
@@ -24,7 +24,7 @@ from tests.kafka_operator.stock import Stock
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
 
 SHARE = 0.25
-"""Of all calls that are spoilt: enough that hardly a resource gets through untouched."""
+"""Of all calls that have a fault: enough to affect almost every resource."""
 
 
 @pytest.fixture(scope="module")
@@ -68,25 +68,25 @@ def shop(place: Namespace, proxy: KubernetesProxy, operator: StewardOperator, ka
     place.empty()
 
 
-def spoils(seed: int) -> Rule:
-    """What becomes of the calls, by number; a question is never answered by 409."""
+def random_faults(seed: int) -> Rule:
+    """Choose faults by the number of the call; a read is never answered with 409."""
     rng = random.Random(seed)
-    by_number = {number: rng.choice(list(Spoil)) for number in range(1, 5000) if rng.random() < SHARE}
+    by_number = {number: rng.choice(list(RequestFault)) for number in range(1, 5000) if rng.random() < SHARE}
 
-    def rule(call: Call) -> Spoil | None:
-        spoil = None if call.watch else by_number.get(call.number)
-        return None if spoil is Spoil.CONFLICT and not call.method.startswith("P") else spoil
+    def rule(call: Call) -> RequestFault | None:
+        fault = None if call.watch else by_number.get(call.number)
+        return None if fault is RequestFault.CONFLICT and not call.method.startswith("P") else fault
 
     return rule
 
 
 @pytest.mark.parametrize("seed", [1])
-def test_calls_that_are_spoilt_change_no_end(
+def test_faults_of_calls_do_not_change_the_outcome(
     shop: Namespace, kafka: Stock, proxy: KubernetesProxy, operator: StewardOperator, seed: int
 ) -> None:
     """O1, O3: cut, lost, doubled, delayed, 409, 429, 500, 503, and a kill -9: created, changed, moved, deleted, and then at rest."""
     names = [f"faults-{seed}-{index}" for index in range(8)]
-    proxy.rule = spoils(seed)
+    proxy.rule = random_faults(seed)
     for name in names:
         shop.take(raw_topic(name, partitions=2, replicationFactor=1, config={"retention.ms": "60000"}))
     for name in names:
@@ -111,7 +111,7 @@ def test_calls_that_are_spoilt_change_no_end(
         shop.until("Topic", name, "True")
     assert kafka.replicas(names[7]) == [[2], [3]]
     wait_until(lambda: not any(map(kafka.exists, names[4:7])), timeout_s=PATIENCE_S, what="deleted topics are gone")
-    assert sum(proxy.spoilt.values()) > len(names), f"too few calls: {proxy.spoilt}"
+    assert sum(proxy.injected.values()) > len(names), f"too few calls: {proxy.injected}"
     proxy.rule = None
     _rests(shop, proxy)
 

@@ -23,20 +23,14 @@ from kafka_operator.metrics import Metrics
 from kafka_operator.resources.security import ClientCertificate, Login, Security
 from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.net.server import ServerLimits, serve
-from tests.kafka_wire_net.authority import Authority
-from tests.kafka_wire_net.sasl_peers import MECHANISMS, PrincipalHandler, Users
+from tests.kafka_wire.net.authority import Authority
+from tests.kafka_wire.net.sasl_peers import MECHANISMS, PrincipalHandler, Users
 
 ALICE = "alice"
 PASSWORD = "her secret, = and ü"
 GUESS = "hunter2-guess"
 
 StartServer = Callable[..., Awaitable[int]]
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Who signs everything here."""
-    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture

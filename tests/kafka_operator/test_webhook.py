@@ -14,13 +14,7 @@ import pytest
 
 from kafka_operator.webhook import MAX_REVIEW_BYTES, PATH, CertificateError, Webhook
 from lab.ports import free_port, release_port
-from tests.kafka_wire_net.authority import Authority
-
-
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    """Who signs, for one test."""
-    return Authority(tmp_path)
+from tests.kafka_wire.net.authority import Authority
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from tests.kafka_operator.fake_kafka import FakeKafka
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_reassignment, raw_topic
-from tests.kafka_wire_net.authority import Authority
+from tests.kafka_wire.net.authority import Authority
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.helm]
 

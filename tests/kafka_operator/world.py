@@ -87,6 +87,12 @@ class World:
             await self._core.close()
         self._core = None
 
+    async def check_that_writes_have_ended(self) -> None:
+        """Fail if anything is written in the time of a whole resync."""
+        self.kube.writes.clear()
+        await self.run(self.resync_s + 30)
+        assert self.kube.writes == [], "something is still being written"
+
     async def run(self, seconds: float) -> None:
         """Let time pass; an operator that the gate killed is started again."""
         loop = asyncio.get_running_loop()

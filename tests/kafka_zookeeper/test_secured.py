@@ -17,10 +17,10 @@ from kafka_zookeeper.writes import Committed, Create, operation_bytes
 from lab.java_process import java_command, write_properties
 from lab.ports import free_port, release_port
 from lab.process import Process
-from tests.kafka_wire_net.authority import Authority
+from tests.kafka_wire.net.authority import Authority
 
 DIGEST = "controller:hunter2"
-EVERYBODY = "world:anyone"
+ANYONE = "world:anyone"
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,6 @@ def test_the_representation_contains_no_digest():
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Return one authority for server and clients."""
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
 def secured(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start a ZooKeeper that requires TLS and client certificates; returns its connect string."""
     folder: Path = tmp_path_factory.mktemp("secured")
@@ -145,7 +139,7 @@ async def test_znodes_of_a_tls_session_belong_to_its_identity(secured: str, auth
         await session.close()
 
     own = {"x509:CN=controller,O=Example", "digest:controller"}
-    assert schemes["/kafka/open"] == own | {EVERYBODY}
+    assert schemes["/kafka/open"] == own | {ANYONE}
     assert own == schemes["/kafka/config/users"]
 
 

@@ -151,10 +151,10 @@ async def test_a_connection_loss_ends_all_watches_and_calls_their_callbacks(open
 @pytest.mark.parametrize("make", [lambda: WatchEvent(EventKind.CREATED, "/x"), lambda: None])
 def test_a_watch_fires_once(make: Callable[[], WatchEvent | None]):
     """Even if ZooKeeper has it twice, because a repeated read sets it again."""
-    told: list[WatchEvent | None] = []
-    shot = OneShot(told.append)
+    events: list[WatchEvent | None] = []
+    shot = OneShot(events.append)
 
     shot.fire(make())
     shot.fire(None)
 
-    assert told == [make()]
+    assert events == [make()]

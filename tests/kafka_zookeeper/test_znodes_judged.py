@@ -253,9 +253,9 @@ def _compact(document: Any) -> str:
 def test_decoders_agree_with_kafka(kind: str, verdicts: dict[str, list[list[Any]]]):
     """Each decoder, compared with that in kafka.zk.ZkData."""
     decode, view, encode = KINDS[kind]
-    for document, said in zip(_documents(kind), verdicts[kind], strict=True):
+    for document, judged in zip(_documents(kind), verdicts[kind], strict=True):
         found, error = _tried(decode, document)
-        verdict = _sorted_acls(said) if kind == "acls" and said[0] == "value" else said
+        verdict = _sorted_acls(judged) if kind == "acls" and judged[0] == "value" else judged
         if error is not None:
             refused = verdict[0] != "value" or (error.not_json and verdict[1] in ([], {}, ["", {}]))
             reasons = (*STRICTER[""], *STRICTER.get(kind, ()))

@@ -47,7 +47,7 @@ def test_a_failed_build_leaves_nothing_behind() -> None:
     assert [path.name for path in cache_folder().iterdir()] == ["entry.lock"]
 
 
-def test_processes_that_want_the_same_entry_build_it_once(tmp_path: Path) -> None:
+def test_processes_that_need_the_same_entry_build_it_once(tmp_path: Path) -> None:
     """Four runs start together on a fresh machine."""
     program = f"""
 import time

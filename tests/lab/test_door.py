@@ -31,9 +31,9 @@ def door(broker: FakeBroker) -> Door:
     return door
 
 
-async def connect_to(door: Door, who: str = f"{OUR_CLIENT_ID}-1000") -> Connection:
+async def connect_to(door: Door, client_id: str = f"{OUR_CLIENT_ID}-1000") -> Connection:
     """Connect."""
-    return await Connection.open("127.0.0.1", door.port, client_id=who)
+    return await Connection.open("127.0.0.1", door.port, client_id=client_id)
 
 
 async def test_requests_of_a_controller_are_recorded_with_their_answers(broker: FakeBroker, door: Door) -> None:
@@ -53,14 +53,14 @@ async def test_requests_of_a_controller_are_recorded_with_their_answers(broker: 
 async def test_requests_of_the_controller_wait_while_the_door_is_held(broker: FakeBroker, door: Door) -> None:
     """None is lost, and requests of other clients pass."""
     door.hold()
-    connection, other = await connect_to(door), await connect_to(door, "somebody else")
-    ours = asyncio.create_task(connection.call(ApiKey.UPDATE_METADATA, METADATA))
+    connection, other = await connect_to(door), await connect_to(door, "another client")
+    held = asyncio.create_task(connection.call(ApiKey.UPDATE_METADATA, METADATA))
     await asyncio.to_thread(door.wait_until_held)
     await other.call(ApiKey.UPDATE_METADATA, METADATA)
-    assert not ours.done()
+    assert not held.done()
 
     door.open()
-    await ours
+    await held
     for one in (connection, other):
         await one.close()
     assert broker.keys.count(ApiKey.UPDATE_METADATA) == 2

@@ -30,7 +30,7 @@ def test_a_folder_is_deleted_with_its_block_also_after_an_exception(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_given_folder_stays(tmp_path: Path) -> None:
+def test_a_given_folder_is_kept(tmp_path: Path) -> None:
     """A test that reads logs afterwards passes its own folder."""
     with lab_folder(tmp_path / "given") as folder:
         (folder / "log").write_text("x")
@@ -38,7 +38,7 @@ def test_a_given_folder_stays(tmp_path: Path) -> None:
     assert (tmp_path / "given" / "log").read_text() == "x"
 
 
-def test_the_folder_of_a_killed_process_is_deleted_and_that_of_a_running_one_stays(tmp_path: Path) -> None:
+def test_the_folder_of_a_killed_process_is_deleted_and_that_of_a_running_one_is_kept(tmp_path: Path) -> None:
     """A killed process cannot clean up; the next lab does."""
     program = "import os, lab.folder; print(lab.folder.LabFolder().path, flush=True); os.kill(os.getpid(), 9)"
     dead = Path(

@@ -19,7 +19,7 @@ def programs_in(folder: Path, names: tuple[str, ...] = PROGRAMS) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def nothing_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_other_binaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither assets nor PATH, a packed copy or a cache."""
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

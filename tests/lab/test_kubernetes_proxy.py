@@ -22,7 +22,7 @@ from kafka_operator.kube.port import ConflictError, KubeError, UnavailableError
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import Key, Kind
 from lab.kubernetes import KubernetesApi
-from lab.kubernetes_proxy import KubernetesProxy, OnWatch, Spoil, kubernetes_proxy
+from lab.kubernetes_proxy import KubernetesProxy, RequestFault, WatchFault, kubernetes_proxy
 
 ORDERS = Key(Kind.TOPIC, "shop", "orders")
 EVENTS = [{"type": "ADDED", "object": {"metadata": {"name": name}}} for name in "abc"]
@@ -93,23 +93,26 @@ async def test_nothing_is_changed_without_a_rule(passing: tuple[Server, Kubernet
 
 
 @pytest.mark.parametrize(
-    ("spoil", "error", "effects"),
+    ("fault", "error", "effects"),
     [
-        (Spoil.CUT, UnavailableError, 0),
-        (Spoil.LOST, UnavailableError, 1),
-        (Spoil.DOUBLED, None, 2),
-        (Spoil.DELAYED, None, 1),
-        (Spoil.CONFLICT, ConflictError, 0),
-        (Spoil.ERROR, UnavailableError, 0),
-        (Spoil.UNAVAILABLE, UnavailableError, 0),
+        (RequestFault.CUT, UnavailableError, 0),
+        (RequestFault.LOST, UnavailableError, 1),
+        (RequestFault.DOUBLED, None, 2),
+        (RequestFault.DELAYED, None, 1),
+        (RequestFault.CONFLICT, ConflictError, 0),
+        (RequestFault.ERROR, UnavailableError, 0),
+        (RequestFault.UNAVAILABLE, UnavailableError, 0),
     ],
 )
 async def test_each_fault_has_its_effect(
-    passing: tuple[Server, KubernetesProxy, KubeClient], spoil: Spoil, error: type[KubeError] | None, effects: int
+    passing: tuple[Server, KubernetesProxy, KubeClient],
+    fault: RequestFault,
+    error: type[KubeError] | None,
+    effects: int,
 ) -> None:
     """Before or after the effect, once or twice; and with the errors of the operator's port."""
     server, proxy, kube = passing
-    proxy.rule = lambda _: spoil
+    proxy.rule = lambda _: fault
 
     if error is None:
         await kube.patch_status(ORDERS, {"status": {}})
@@ -118,7 +121,7 @@ async def test_each_fault_has_its_effect(
             await kube.patch_status(ORDERS, {"status": {}})
 
     assert effects == len(server.asked)
-    assert proxy.spoilt == {spoil: 1}
+    assert proxy.injected == {fault: 1}
 
 
 async def test_a_retry_after_header_is_respected(
@@ -126,7 +129,7 @@ async def test_a_retry_after_header_is_respected(
 ) -> None:
     """429 with Retry-After: 1."""
     server, proxy, kube = passing
-    proxy.rule = lambda call: Spoil.TOO_MANY if call.number == 1 else None
+    proxy.rule = lambda call: RequestFault.TOO_MANY if call.number == 1 else None
     began_s = asyncio.get_running_loop().time()
 
     await kube.patch_status(ORDERS, {"status": {}})
@@ -139,14 +142,14 @@ async def test_a_retry_after_header_is_respected(
     ("what", "seen"),
     [
         (None, ["a", "b", "c"]),
-        (OnWatch.HIDE, ["a", "c"]),
-        (OnWatch.DOUBLE, ["a", "b", "b", "c"]),
-        (OnWatch.CUT, ["a"]),
-        (OnWatch.GONE, ["a", "ERROR"]),
+        (WatchFault.HIDE, ["a", "c"]),
+        (WatchFault.DOUBLE, ["a", "b", "b", "c"]),
+        (WatchFault.CUT, ["a"]),
+        (WatchFault.GONE, ["a", "ERROR"]),
     ],
 )
 async def test_a_watch_loses_or_repeats_events_or_ends(
-    passing: tuple[Server, KubernetesProxy, KubeClient], what: OnWatch | None, seen: list[str]
+    passing: tuple[Server, KubernetesProxy, KubeClient], what: WatchFault | None, seen: list[str]
 ) -> None:
     """At the second event."""
     _, proxy, _ = passing

@@ -9,7 +9,7 @@ from lab.loop_thread import LoopThread
 
 def test_a_task_that_waits_forever_ends_with_the_loop() -> None:
     """CPython issue 106905: a pending coroutine that is collected later may end another test's report."""
-    thread, ended = LoopThread("beside-a-test"), []
+    thread, ended = LoopThread("a-test"), []
 
     async def wait_forever() -> None:
         try:
@@ -32,15 +32,15 @@ def test_a_task_that_waits_forever_ends_with_the_loop() -> None:
 
 def test_a_loop_with_nothing_to_do_ends_as_well() -> None:
     """It is the usual case."""
-    thread = LoopThread("beside-a-test")
+    thread = LoopThread("a-test")
     thread.start()
     thread.close()
     assert thread.ended
 
 
 def test_an_error_of_a_coroutine_reaches_the_test() -> None:
-    """The caller sees the error itself, and the loop goes on."""
-    thread = LoopThread("beside-a-test")
+    """The caller gets the error itself, and the loop continues."""
+    thread = LoopThread("a-test")
 
     async def wrong() -> None:
         raise ValueError("wrong")

@@ -57,7 +57,7 @@ def test_a_process_that_is_not_ready_in_time_is_an_error_with_the_end_of_its_log
 
 
 def test_terminate_sends_sigterm_and_kill_sends_sigkill(tmp_path: Path) -> None:
-    """SIGTERM gives the exit code of the process's own end, SIGKILL minus nine; the log goes on over restarts."""
+    """SIGTERM gives the exit code of the process's own end, SIGKILL minus nine; the log continues over restarts."""
     program = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(7)); print('up'); time.sleep(600)"
     process = python("polite", tmp_path, program)
     process.launch()

@@ -51,7 +51,7 @@ def test_a_failed_step_ends_its_sequence_and_no_other() -> None:
 
 
 def test_sequences_run_at_the_same_time() -> None:
-    """Each step waits for the other, which has to run by then."""
+    """Each step waits for the other, so both have to run."""
     both = threading.Barrier(2, timeout=10)
     output = io.StringIO()
     failures = run_steps((Step("one", both.wait),), (Step("other", both.wait),), output=output)

@@ -45,7 +45,7 @@ class Runs:
         return self.statuses[nodeid]
 
 
-def test_a_live_test_that_passes_alone_is_listed_as_flaky_with_its_first_traceback() -> None:
+def test_a_live_test_that_passes_in_its_second_run_is_listed_as_flaky_with_its_first_traceback() -> None:
     """It does not turn the run red, and stays visible."""
     runs = Runs({of_processes().nodeid: OK})
 

@@ -1,4 +1,4 @@
-"""The common verdict of all test runs."""
+"""The common result of all test runs."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ OK, FAILED, NONE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.Exit
         (NONE, [NONE, NONE]),
         (-9, [OK, -9]),
     ],
-    ids=["both pass", "one fails", "one fails alone", "one passes alone", "nothing chosen", "killed"],
+    ids=["both pass", "one fails", "only one fails", "only one passes", "nothing chosen", "killed"],
 )
 def test_a_failure_of_either_run_is_a_failure(expected: int, statuses: list[int]) -> None:
     """A selection that leaves one run without a test is no failure."""
@@ -105,7 +105,7 @@ for _ in range(20):
 """
 
 
-def test_a_traceback_out_of_the_garbage_collector_spoils_no_report(tmp_path: Path) -> None:
+def test_a_traceback_out_of_the_garbage_collector_affects_no_report(tmp_path: Path) -> None:
     """CPython issue 106905: the failure of one test ended all tests behind it."""
     program = tmp_path / "program.py"
     program.write_text(TRACEBACK_AMID_PARSING, "utf-8")

@@ -37,7 +37,7 @@ async def session(proxy: ZooKeeperProxy, chroot: str) -> AsyncIterator[ZooKeeper
 async def test_a_cut_leaves_a_transaction_done_or_not_done_without_an_answer(
     proxy: ZooKeeperProxy, session: ZooKeeperSession, end: End
 ) -> None:
-    """What ConnectionLoss means; the session goes on, and the fault happens once."""
+    """What ConnectionLoss means; the session continues, and the fault occurs once."""
     fault = proxy.arm(lambda operation: operation.path.endswith("/a"), end)
     before = await session.multi([Create("/b", b"")])
     lost = await session.multi([Create("/a", b"1")])
@@ -93,7 +93,7 @@ async def test_a_session_can_be_ended_by_its_id(session: ZooKeeperSession, zooke
     end_session(zookeeper.port, session.session_id)  # a second time has no effect
 
 
-def test_a_fault_that_never_happens_is_an_error(proxy: ZooKeeperProxy) -> None:
+def test_a_fault_that_never_occurs_is_an_error(proxy: ZooKeeperProxy) -> None:
     """A test without its fault proves nothing."""
     fault = proxy.arm(lambda _: True, End.DONE)
 

@@ -297,7 +297,7 @@ def test_brokers_are_drained_one_after_another() -> None:
     ],
 )
 def test_unreached_goals_are_listed_with_the_reason(request_: PlanRequest, message: str) -> None:
-    """They are no exceptions: the message says what to change."""
+    """They are no exceptions: the message names what to change."""
     assert any(message in one.why for one in plan_moves(request_).unreached)
 
 

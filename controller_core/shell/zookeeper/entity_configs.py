@@ -232,7 +232,7 @@ def client_ids_path(user: EntityName) -> str:
 
 
 def name_of(part: str) -> EntityName:
-    """Return the name that a part of a path stands for."""
+    """Return the name that a part of a path represents."""
     return DEFAULT if part == configs.DEFAULT_ENTITY else configs.desanitize(part)
 
 

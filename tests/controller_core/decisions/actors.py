@@ -52,7 +52,7 @@ class Actors(RuleBasedStateMachine):
         self.check_the_end()
 
     def check_the_end(self) -> None:
-        """Check that every partition is online and in sync, every move at its target, every deletion done, and no log forgotten."""
+        """Check that every partition is online and in sync, every move at its target, every deletion done, and every log assigned."""
         written = self.driver.written
         assert written.deletions == []
         assert self.driver.cluster.moves == {}
@@ -74,9 +74,11 @@ class Actors(RuleBasedStateMachine):
             assert replicas == self.wanted.get(name, replicas), f"{name} is not at its target"
             assert CONTROLLER not in replicas
         for broker in self.driver.brokers.values():
-            forgotten = {name for name in broker.logs if broker.id not in assigned.get(name, ())}
-            assert all((broker.id, name) in self.driver.excused for name in forgotten), f"{broker.id} keeps {forgotten}"
-            stray = {name for name in forgotten if name in assigned and name not in refused}
+            unassigned = {name for name in broker.logs if broker.id not in assigned.get(name, ())}
+            assert all((broker.id, name) in self.driver.excused for name in unassigned), (
+                f"{broker.id} keeps {unassigned}"
+            )
+            stray = {name for name in unassigned if name in assigned and name not in refused}
             assert not stray, f"{broker.id} keeps {stray}, which it listed"
 
     def move(self, name: TopicPartition, target: list[int] | None, end: frozenset[int]) -> None:
@@ -85,15 +87,15 @@ class Actors(RuleBasedStateMachine):
         A caller without a response, or with one that may be caused by its own request (a cancellation whose write result was lost
         finds nothing to cancel), reads the present assignment.
         """
-        may_be_unheard = self.driver.lost_answer is not None
+        may_be_lost = self.driver.lost_answer is not None
         answers = self.act(lambda: self.driver.reassign({f"{name.topic}-{name.partition}": target}))
-        if isinstance(answers, dict) and not may_be_unheard:
+        if isinstance(answers, dict) and not may_be_lost:
             if None in answers.values():
                 self.wanted[name] = end
             return
-        self.want_what_is_written(name)
+        self.expect_written_target(name)
 
-    def want_what_is_written(self, name: TopicPartition) -> None:
+    def expect_written_target(self, name: TopicPartition) -> None:
         """Expect a partition to end at the target of its move, if one is running."""
         written = self.driver.written.topics[name.topic]
         removing = written.removing.get(name.partition, ())
@@ -123,24 +125,24 @@ class Actors(RuleBasedStateMachine):
                 continue  # An earlier request ended a move, or the controller failed.
             isr = [*sent.isr, *sorted(self.followers(leader, name) - set(sent.isr))]
             if len(isr) > len(sent.isr) or name in leader.pending:
-                self.wish_isr(leader, name, isr, by_itself=False)
+                self.request_isr(leader, name, isr, writes_znode=False)
                 grew |= leader.states.get(name, sent).isr != sent.isr
         return grew
 
-    def wish_isr(self, leader: FakeBroker, name: TopicPartition, isr: list[int], *, by_itself: bool) -> None:
+    def request_isr(self, leader: FakeBroker, name: TopicPartition, isr: list[int], *, writes_znode: bool) -> None:
         """Let a leader request another ISR, or repeat a request without a response. Its members have caught up."""
         sent = leader.states[name]
         wanted = leader.pending.get(name, tuple(isr))
         for broker_id in wanted:
             if self.driver.brokers[broker_id].follows(name, leader):
                 self.driver.brokers[broker_id].logs[name] = leader.logs[name]
-        if by_itself and name not in leader.pending:
-            self.write_by_itself(leader, name, wanted)
+        if writes_znode and name not in leader.pending:
+            self.write_isr_znode(leader, name, wanted)
             return
-        wish = events.IsrChange(name, sent.leader_epoch, wanted, sent.partition_epoch)
-        self.act(lambda: self.driver.alter_partition(events.AlterPartition(leader.id, leader.epoch, (wish,))))
+        change = events.IsrChange(name, sent.leader_epoch, wanted, sent.partition_epoch)
+        self.act(lambda: self.driver.alter_partition(events.AlterPartition(leader.id, leader.epoch, (change,))))
 
-    def write_by_itself(self, leader: FakeBroker, name: TopicPartition, isr: tuple[int, ...]) -> None:
+    def write_isr_znode(self, leader: FakeBroker, name: TopicPartition, isr: tuple[int, ...]) -> None:
         """Let a leader write its ISR to the znode, if it knows the present version."""
         state, sent = self.driver.written.states.get(name), leader.states.get(name)
         if state is None or sent is None or not leader.leads(name) or name in leader.pending:
@@ -181,10 +183,10 @@ class Actors(RuleBasedStateMachine):
         names = sorted(cluster.name_of(row) for row, move in cluster.moves.items() if move.adding or move.removing)
         return names[choice % len(names)] if names else None
 
-    def live_ones(self, wishes: list[int]) -> list[int]:
+    def live_ones(self, broker_ids: list[int]) -> list[int]:
         """Map any brokers to live ones, if there are any."""
         live = sorted(self.driver.cluster.may_lead())
-        return list(dict.fromkeys(live[wish % len(live)] for wish in wishes)) if live else wishes
+        return list(dict.fromkeys(live[broker_id % len(live)] for broker_id in broker_ids)) if live else broker_ids
 
     def choose_led(self, choice: int) -> tuple[FakeBroker, TopicPartition] | None:
         """Choose a broker and a partition of which it acts as leader."""

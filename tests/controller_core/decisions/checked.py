@@ -119,11 +119,11 @@ class CheckedDriver(Driver):
                 f"C7: {name} has an unflagged unclean leader"
             )
         if change.replicas is not None:
-            self._check_narrowing(name, set(unpad(change.replicas[place])), isr_before)
+            self._check_completed_move(name, set(unpad(change.replicas[place])), isr_before)
             gone = set(cluster.moves[row].removing) - set(cluster.brokers)
             self.late |= {(broker_id, name) for broker_id in gone}
 
-    def _check_narrowing(self, name: TopicPartition, target: set[int], isr_before: set[int]) -> None:
+    def _check_completed_move(self, name: TopicPartition, target: set[int], isr_before: set[int]) -> None:
         """Check C9: every target replica was in sync, or the move returns to its origin."""
         if target >= set(self.cluster.columns.replicas_of(self.row(f"{name.topic}-{name.partition}"))):
             return  # Only the order changes: no replica is dropped.
@@ -189,7 +189,7 @@ class CheckedDriver(Driver):
             for partition, replicas in written.replicas.items():
                 assert len(set(replicas)) == len(replicas), f"C3: {topic}-{partition} has a replica twice"
         if not any(self.queues.values()) and not self.refused:
-            self._check_knowledge()
+            self._check_metadata_of_brokers()
             self._check_offline()
 
     def _check_state(self, name: TopicPartition, state: WrittenState) -> None:
@@ -210,7 +210,7 @@ class CheckedDriver(Driver):
         if leader is not None and name not in self.lossy and name.topic not in self.written.deletions:
             assert leader.logs.get(name, 0) >= self.acked.get(name, 0), f"{name}: acknowledged records are lost"
 
-    def _check_knowledge(self) -> None:
+    def _check_metadata_of_brokers(self) -> None:
         """Check C12: every live broker knows the cluster's state if no request is queued."""
         cluster = self.cluster
         rows = cluster.without_pending_deletion(cluster.columns.used()).tolist()

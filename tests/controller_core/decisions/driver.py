@@ -44,7 +44,7 @@ class Driver(Loop):
     def start(self, *broker_ids: int, rack: str | None = None) -> None:
         """Register brokers, for the first time or again."""
         for broker_id in broker_ids:
-            self._begin_life(broker_id, rack)
+            self._register_incarnation(broker_id, rack)
         self.read_brokers()
 
     def kill(self, *broker_ids: int) -> None:
@@ -321,7 +321,7 @@ class Driver(Loop):
         self._zxid += 1
         return UUID(int=self._zxid)
 
-    def _begin_life(self, broker_id: int, rack: str | None) -> None:
+    def _register_incarnation(self, broker_id: int, rack: str | None) -> None:
         self._zxid += 1
         broker = self.brokers.setdefault(broker_id, FakeBroker(broker_id, self._zxid, rack))
         broker.start(self._zxid)
@@ -329,9 +329,16 @@ class Driver(Loop):
 
 
 def cluster_with(
-    brokers: Sequence[int], topics: Mapping[str, Sequence[Sequence[int]]] | None = None, unclean: Sequence[str] = ()
+    brokers: Sequence[int],
+    topics: Mapping[str, Sequence[Sequence[int]]] | None = None,
+    unclean: Sequence[str] = (),
+    *,
+    holds_answers: bool = False,
 ) -> Driver:
-    """Build a cluster with registered brokers and online topics: `cluster_with([1, 2], {"orders": [[1, 2], [2, 1]]})`."""
+    """Build a cluster with registered brokers and online topics: `cluster_with([1, 2], {"orders": [[1, 2], [2, 1]]})`.
+
+    With `holds_answers`, brokers answer nothing from then on.
+    """
     driver = Driver()
     driver.start(*brokers)
     for topic, assignment in (topics or {}).items():
@@ -339,4 +346,5 @@ def cluster_with(
         creation = driver.create(topic, assignment, configs=configs)
         assert creation.failure is None, creation.failure
     driver.forget()
+    driver.holds_answers = holds_answers
     return driver

@@ -265,8 +265,8 @@ class Loop:
             offline = tuple(name for name, error in errors.items() if error == "KAFKA_STORAGE_ERROR")
             refused = {name: error for name, error in errors.items() if name not in offline}
             ids = {topic: topic_id for topic, topic_id in message.topic_ids.items() if topic_id is not None}
-            told_replicas = events.LeaderAndIsrAnswered(broker.id, broker.epoch, offline, online, refused, ids, online)
-            self.replica_answers.append(told_replicas)
+            answered = events.LeaderAndIsrAnswered(broker.id, broker.epoch, offline, online, refused, ids, online)
+            self.replica_answers.append(answered)
         if isinstance(message, StopReplica) and message.delete:
             self.answers.append(self._stopped(broker, message, errors))
 

@@ -194,15 +194,15 @@ class ClusterMachine(Actors):
 
     # Moves and elections.
 
-    @rule(choice=CHOICES, wishes=LISTS, is_sensible=st.booleans())
-    def reassign(self, choice: int, wishes: list[int], is_sensible: bool) -> None:
+    @rule(choice=CHOICES, broker_ids=LISTS, is_sensible=st.booleans())
+    def reassign(self, choice: int, broker_ids: list[int], is_sensible: bool) -> None:
         """A reassignment is requested, to live brokers or to any."""
         if (name := self.choose_partition(choice)) is not None:
-            replicas = self.live_ones(wishes) if is_sensible else wishes
+            replicas = self.live_ones(broker_ids) if is_sensible else broker_ids
             self.move(name, replicas, frozenset(replicas))
 
-    @rule(choice=CHOICES, wish=BROKERS, then_delete=st.booleans())
-    def move_off_a_dead_broker(self, choice: int, wish: int, then_delete: bool) -> None:
+    @rule(choice=CHOICES, broker_id=BROKERS, then_delete=st.booleans())
+    def move_off_a_dead_broker(self, choice: int, broker_id: int, then_delete: bool) -> None:
         """A follower's broker fails, its replica is moved, and perhaps the topic is deleted: a log stays on that broker."""
         found = self.choose_led(choice)
         if found is None or self.driver.cluster.row_of(*found[1]) is None:
@@ -214,7 +214,7 @@ class ClusterMachine(Actors):
             return
         replicas = self.driver.cluster.columns.replicas_of(row)
         dying = next((one for one in replicas if one != leader.id and one in self.driver.cluster.brokers), None)
-        target = list(dict.fromkeys([leader.id, *self.live_ones([wish])]))
+        target = list(dict.fromkeys([leader.id, *self.live_ones([broker_id])]))
         if dying is None or dying in target:
             return
         self.act(lambda: self.driver.kill(dying))
@@ -226,14 +226,14 @@ class ClusterMachine(Actors):
             self.act(self.driver.answer)
 
     @precondition(lambda self: self.driver.cluster.moves)
-    @rule(choice=CHOICES, wishes=LISTS, is_part_of_origin=st.booleans())
-    def change_a_move(self, choice: int, wishes: list[int], is_part_of_origin: bool) -> None:
+    @rule(choice=CHOICES, broker_ids=LISTS, is_part_of_origin=st.booleans())
+    def change_a_move(self, choice: int, broker_ids: list[int], is_part_of_origin: bool) -> None:
         """Another reassignment is requested for a moving partition."""
         if (name := self.choose_moving(choice)) is None:
             return
-        replicas = self.live_ones(wishes)
+        replicas = self.live_ones(broker_ids)
         if is_part_of_origin:
-            replicas = sorted(self.driver.origins[name] - {CONTROLLER})[: len(wishes)] or replicas
+            replicas = sorted(self.driver.origins[name] - {CONTROLLER})[: len(broker_ids)] or replicas
         self.move(name, replicas, frozenset(replicas))
 
     @precondition(lambda self: self.driver.cluster.moves)
@@ -243,13 +243,13 @@ class ClusterMachine(Actors):
         if (name := self.choose_moving(choice)) is not None:
             self.move(name, None, self.driver.origins[name] - {CONTROLLER})
 
-    @rule(choice=CHOICES, wishes=LISTS, is_sensible=st.booleans())
-    def request_a_move(self, choice: int, wishes: list[int], is_sensible: bool) -> None:
+    @rule(choice=CHOICES, broker_ids=LISTS, is_sensible=st.booleans())
+    def request_a_move(self, choice: int, broker_ids: list[int], is_sensible: bool) -> None:
         """A move is requested in ZooKeeper, replacing earlier requests there."""
         if (name := self.choose_partition(choice)) is not None:
-            target = self.live_ones(wishes) if is_sensible else wishes
+            target = self.live_ones(broker_ids) if is_sensible else broker_ids
             self.act(lambda: self.driver.request_moves({f"{name.topic}-{name.partition}": target}))
-            self.want_what_is_written(name)
+            self.expect_written_target(name)
 
     @rule(choice=CHOICES)
     def request_an_election(self, choice: int) -> None:
@@ -340,8 +340,8 @@ class ClusterMachine(Actors):
         self.grow_isrs()
         self.produce()
 
-    @rule(choice=CHOICES, kept=st.sets(BROKERS), by_itself=st.booleans())
-    def change_isr(self, choice: int, kept: set[int], by_itself: bool) -> None:
+    @rule(choice=CHOICES, kept=st.sets(BROKERS), writes_znode=st.booleans())
+    def change_isr(self, choice: int, kept: set[int], writes_znode: bool) -> None:
         """A leader drops some members and adds followers that caught up; below 2.7 it writes the znode itself."""
         if (found := self.choose_led(choice)) is not None:
             leader, name = found
@@ -349,7 +349,7 @@ class ClusterMachine(Actors):
                 leader.id,
                 *sorted(kept & (set(leader.states[name].isr) | self.followers(leader, name)) - {leader.id}),
             ]
-            self.wish_isr(leader, name, isr, by_itself=by_itself)
+            self.request_isr(leader, name, isr, writes_znode=writes_znode)
 
     # Faults.
 
@@ -358,7 +358,7 @@ class ClusterMachine(Actors):
         """A leader writes its ISR just before the controller's next commit: a stale version, or none."""
         if (found := self.choose_led(choice)) is not None:
             leader, name = found
-            self.driver.intrude(lambda: self.write_by_itself(leader, name, (leader.id,)), commits)
+            self.driver.intrude(lambda: self.write_isr_znode(leader, name, (leader.id,)), commits)
 
     @rule(choice=CHOICES)
     def notify_isr(self, choice: int) -> None:
@@ -367,7 +367,7 @@ class ClusterMachine(Actors):
             self.act(lambda: self.driver.notify_isrs(f"{name.topic}-{name.partition}"))
 
     @rule(commits=st.integers(0, 3), after=st.booleans())
-    def die_soon(self, commits: int, after: bool) -> None:
+    def crash_soon(self, commits: int, after: bool) -> None:
         """The controller will fail at one of its next commits, before or after it is written."""
         self.driver.die_at(commits=commits, after=after)
 

@@ -41,7 +41,7 @@ class ColumnsAgreeWithRows(RuleBasedStateMachine):
         self.topics = 0
 
     @initialize(rows=st.integers(0, 3))
-    def begin_nearly_full(self, rows: int) -> None:
+    def start_nearly_full(self, rows: int) -> None:
         """Start close to the first growth, or empty."""
         if rows:
             self.add([[1, 2]] * (INITIAL_ROWS - rows))

@@ -181,8 +181,8 @@ def test_names_with_the_same_metric_name_collide() -> None:
 def test_topics_of_a_request_are_independent() -> None:
     """An error for one does not affect the others."""
     driver = cluster_with(THREE)
-    wishes = {"good": {0: (1,)}, "bad": {0: (9,)}, "better": {0: (2,)}}
-    results = create(driver, *(new(driver, name, assignment=given) for name, given in wishes.items()))
+    topics = {"good": {0: (1,)}, "bad": {0: (9,)}, "better": {0: (2,)}}
+    results = create(driver, *(new(driver, name, assignment=given) for name, given in topics.items()))
 
     assert [result.failure and result.failure.code for result in results.values()] == [
         None,
@@ -196,8 +196,8 @@ def test_the_total_number_of_partitions_of_a_request_is_limited() -> None:
     """One request must not occupy the controller for long."""
     driver = cluster_with(THREE)
     half = MAX_PARTITIONS_PER_REQUEST // 2 + 1
-    wishes = [new(driver, name, partitions=half, replication_factor=1) for name in ("first", "second")]
-    results = create(driver, *wishes, validate_only=True)
+    topics = [new(driver, name, partitions=half, replication_factor=1) for name in ("first", "second")]
+    results = create(driver, *topics, validate_only=True)
 
     assert [result.failure and result.failure.code for result in results.values()] == [None, ErrorCode.POLICY_VIOLATION]
 

@@ -16,9 +16,7 @@ FOUR = [1, 2, 3, 4]
 @pytest.fixture
 def driver() -> Driver:
     """Four brokers, a topic of one partition on brokers 1, 2 and 3; answers are held."""
-    driver = cluster_with(FOUR, {"orders": [[1, 2, 3]]})
-    driver.holds_answers = True
-    return driver
+    return cluster_with(FOUR, {"orders": [[1, 2, 3]]}, holds_answers=True)
 
 
 def written_lists(driver: Driver, partition: int = 0) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

@@ -13,9 +13,7 @@ FOUR = [1, 2, 3, 4]
 @pytest.fixture
 def driver() -> Driver:
     """Four brokers, orders-0 on 1, 2 and 3; answers are held."""
-    driver = cluster_with(FOUR, {"orders": [[1, 2, 3]]})
-    driver.holds_answers = True
-    return driver
+    return cluster_with(FOUR, {"orders": [[1, 2, 3]]}, holds_answers=True)
 
 
 def finish(driver: Driver) -> None:

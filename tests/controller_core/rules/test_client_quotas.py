@@ -62,7 +62,7 @@ def test_unknown_keys_are_refused_until_they_are_removed() -> None:
     for entity, config in (
         (USER, {"flavour": "1"}),
         (BOTH, {"SCRAM-SHA-256": "of the user, not of its client"}),
-        (QuotaEntity(user=DEFAULT), {"SCRAM-SHA-256": "of nobody"}),
+        (QuotaEntity(user=DEFAULT), {"SCRAM-SHA-256": "of no user"}),
         (CLIENT, {"producer_byte_rate": "much"}),
     ):
         result = alter_quotas(entity, [QuotaChange("consumer_byte_rate", 1.0)], config)

@@ -131,9 +131,9 @@ def test_unclean_only_if_allowed_and_no_isr_member_is_live(case: PartitionCase) 
     """Invariant C7."""
     elected = elect_offline(case.assignment, case.isr, case.live, unclean_allowed=case.unclean_allowed)
 
-    nobody_in_sync = not set(case.isr) & case.live & set(case.assignment)
-    someone_lives = bool(set(case.assignment) & case.live)
-    assert (case.unclean_allowed and nobody_in_sync and someone_lives) == elected.unclean
+    has_no_live_isr_member = not set(case.isr) & case.live & set(case.assignment)
+    has_live_replica = bool(set(case.assignment) & case.live)
+    assert (case.unclean_allowed and has_no_live_isr_member and has_live_replica) == elected.unclean
 
 
 @pytest.mark.shows("C8")

@@ -11,6 +11,7 @@ from controller_core.shell.zookeeper import sessions as sessions_module
 from kafka_wire.net.backoff import Backoff
 from tests.controller_core.shell.running_process import RunningProcess
 from tests.controller_core.shell.terms import Term
+from tests.kafka_wire.net.peers import check_no_task_remains
 
 
 @pytest.fixture
@@ -40,6 +41,5 @@ async def running(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningProce
     running.process.stop()
     if running.run is not None:
         await asyncio.gather(running.run, return_exceptions=True)
-    await asyncio.sleep(0)
-    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+    await check_no_task_remains()
     assert all(session.closed for session in running.sessions)

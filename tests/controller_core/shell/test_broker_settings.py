@@ -10,6 +10,7 @@ import pytest
 from controller_core.model.changes import TopicDeletion
 from controller_core.shell import broker_settings as broker_settings_module
 from controller_core.shell.active import Defaults, TopicDefault
+from controller_core.shell.broker_settings import BrokerSettingsReader
 from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError
 from controller_core.shell.startup_checks import IdentityError, PolicyError
 from kafka_node.security.brokers import BrokerSecurity
@@ -19,6 +20,8 @@ from tests.controller_core.shell.running_process import OWN_ID, RunningProcess
 
 NEVER_S = 3_600.0
 MANY_POLLS = 20
+CHANGED = BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": TopicDefault("7", 3)}), 1000)
+"""Settings after a change; those before it are `RunningProcess.settings_reported`."""
 
 
 async def test_the_id_of_a_registered_broker_is_refused(running: RunningProcess) -> None:
@@ -96,7 +99,16 @@ async def test_settings_of_brokers_outlive_the_term(running: RunningProcess) -> 
     assert await running.process.active.known_defaults(0) in {first, running.settings_reported.defaults}
 
 
-def answer_in_turn(monkeypatch: pytest.MonkeyPatch, answers: list[BrokerSettings]) -> None:
+async def started_with_settings(running: RunningProcess) -> BrokerSettingsReader:
+    """Start the process and wait until it has the reported settings."""
+    running.start()
+    await running.until_active()
+    reader = running.process._sessions.broker_settings
+    await running.until(lambda: reader.defaults == running.settings_reported.defaults)
+    return reader
+
+
+def set_answers(monkeypatch: pytest.MonkeyPatch, answers: list[BrokerSettings]) -> None:
     """Make brokers give these answers one after the other, and the last one from then on."""
 
     async def changing(_broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
@@ -112,25 +124,18 @@ async def test_a_registration_or_a_notification_makes_the_controller_poll_at_onc
     """DynamicBrokerConfig, and a broker that restarts with another file: a controller that is a broker has its own settings."""
     monkeypatch.setattr(broker_settings_module, "NOTIFIED_POLL_DELAY_S", 0.0)
     monkeypatch.setattr(broker_settings_module, "POLL_INTERVAL_S", NEVER_S)
-    first, then = (
-        running.settings_reported,
-        BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": TopicDefault("7", 3)}), 1000),
-    )
     broker = running.broker(1)
-    running.start()
-    await running.until_active()
-    settings_reader = running.process._sessions.broker_settings
-    await running.until(lambda: settings_reader.defaults == first.defaults)
-    answer_in_turn(monkeypatch, [then])
+    settings_reader = await started_with_settings(running)
+    set_answers(monkeypatch, [CHANGED])
     if entity is None:
         broker.expire()
         running.broker(1)
     else:
         running.server.put(f"{paths.CONFIG_CHANGE_PREFIX}0000000001", encode_config_change(entity))
-    await running.until(lambda: settings_reader.defaults == then.defaults)
+    await running.until(lambda: settings_reader.defaults == CHANGED.defaults)
 
     assert running.process.active is not None
-    assert await running.process.active.known_defaults(0) == then.defaults
+    assert await running.process.active.known_defaults(0) == CHANGED.defaults
 
 
 async def test_a_change_is_found_however_late_a_broker_applies_it(
@@ -139,21 +144,14 @@ async def test_a_change_is_found_however_late_a_broker_applies_it(
     """DynamicBrokerConfig: brokers apply a change some time after its notification, on a busy machine many polls later."""
     monkeypatch.setattr(broker_settings_module, "NOTIFIED_POLL_DELAY_S", 0.0)
     monkeypatch.setattr(broker_settings_module, "POLL_INTERVAL_S", 0.0)
-    first, then = (
-        running.settings_reported,
-        BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": TopicDefault("7", 3)}), 1000),
-    )
     running.broker(1)
-    running.start()
-    await running.until_active()
-    settings_reader = running.process._sessions.broker_settings
-    await running.until(lambda: settings_reader.defaults == first.defaults)
-    answer_in_turn(monkeypatch, [*[first] * MANY_POLLS, then])
+    settings_reader = await started_with_settings(running)
+    set_answers(monkeypatch, [*[running.settings_reported] * MANY_POLLS, CHANGED])
     running.server.put(f"{paths.CONFIG_CHANGE_PREFIX}0000000001", encode_config_change("brokers/<default>"))
-    await running.until(lambda: settings_reader.defaults == then.defaults)
+    await running.until(lambda: settings_reader.defaults == CHANGED.defaults)
 
     assert running.process.active is not None
-    assert await running.process.active.known_defaults(0) == then.defaults
+    assert await running.process.active.known_defaults(0) == CHANGED.defaults
 
 
 async def test_a_poll_asks_the_broker_that_answered_last_and_others_only_if_it_fails(

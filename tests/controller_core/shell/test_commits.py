@@ -7,7 +7,7 @@ from controller_core.shell.controller import Commits
 PATIENCE_MS = 60_000
 
 
-async def test_a_waiter_goes_on_when_its_condition_holds() -> None:
+async def test_a_waiter_continues_when_its_condition_holds() -> None:
     """It checks after every commit, and only then."""
     commits, state = Commits(), {"commits": 0}
     waiting = asyncio.create_task(commits.wait_until(lambda: state["commits"] == 2, PATIENCE_MS))

@@ -43,11 +43,11 @@ async def test_events_of_other_partitions_run_while_one_is_written(term: Term) -
     await term.create("a", (1, 2))
     await term.create("b", (2, 1))
     order: list[str] = []
-    held, goes_on = term.session.multi, asyncio.Event()
+    held, released = term.session.multi, asyncio.Event()
 
     async def slow_for_a(operations: Sequence[Operation]) -> MultiResult:
         if any("/topics/a/" in operation.path for operation in operations):
-            await goes_on.wait()
+            await released.wait()
         return await held(operations)
 
     term.session.multi = slow_for_a  # type: ignore[method-assign]
@@ -58,7 +58,7 @@ async def test_events_of_other_partitions_run_while_one_is_written(term: Term) -
 
     first, second = (asyncio.create_task(submit(partition)) for partition in ("a-0", "b-0"))
     await second
-    goes_on.set()
+    released.set()
     await first
 
     assert order == ["b-0", "a-0"]

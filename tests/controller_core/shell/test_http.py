@@ -82,12 +82,12 @@ async def test_an_unknown_topic_is_not_found(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("remote", "is_told"),
+    ("remote", "is_served"),
     [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("10.0.0.7", False), (None, False), ("unknown", False)],
 )
-def test_the_state_is_served_to_local_callers_only(remote: str | None, is_told: bool) -> None:
+def test_the_state_is_served_to_local_callers_only(remote: str | None, is_served: bool) -> None:
     """It names topics, which a process that scrapes metrics need not know."""
-    assert is_told is is_this_machine(remote)
+    assert is_served is is_this_machine(remote)
 
 
 async def test_only_get_requests_of_known_paths_are_served(world: World) -> None:

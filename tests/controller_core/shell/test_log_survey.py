@@ -77,13 +77,13 @@ async def world() -> World:
     return World(await active_with_topic("a", {0: (1, 2)}))
 
 
-async def test_a_log_in_two_lists_is_decided_on(world: World) -> None:
+async def test_a_log_in_two_lists_is_submitted_for_a_decision(world: World) -> None:
     """A request in flight at the first list is done by the second."""
     world.listed[3] = columns([("a", 0)])
 
     await world.survey_later()
     assert world.found() == []
-    assert world.gauge(3, LogKind.LEFT_BEHIND) == 1
+    assert world.gauge(3, LogKind.UNASSIGNED) == 1
 
     await world.survey_later()
     epoch = world.active.cluster.brokers[3].epoch
@@ -99,10 +99,10 @@ async def test_a_log_in_one_list_only_is_ignored(world: World) -> None:
     await world.survey_later()
 
     assert world.found() == []
-    assert world.gauge(3, LogKind.LEFT_BEHIND) is None
+    assert world.gauge(3, LogKind.UNASSIGNED) is None
 
 
-async def test_a_broker_without_stray_logs_is_asked_again_only_after_it_registers(world: World) -> None:
+async def test_logs_of_a_broker_without_stray_logs_are_listed_again_only_after_it_registers(world: World) -> None:
     """One list for each registration."""
     await world.survey_later()
     await world.survey_later()
@@ -134,7 +134,7 @@ async def test_assigned_logs_and_future_copies_are_no_strays(world: World) -> No
     await world.survey_later()
 
     assert world.found() == []
-    assert world.gauge(3, LogKind.LEFT_BEHIND) is None
+    assert world.gauge(3, LogKind.UNASSIGNED) is None
 
 
 async def test_a_log_of_an_unknown_topic_is_reported_once_and_kept(
@@ -153,7 +153,7 @@ async def test_a_log_of_an_unknown_topic_is_reported_once_and_kept(
     assert (vars(line)["broker"], vars(line)["first"]) == (3, ["unknown-4"])
 
 
-async def test_a_broker_that_does_not_list_its_logs_is_asked_again_and_stops_no_other(
+async def test_a_failed_list_of_logs_is_repeated_and_delays_no_other_broker(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One warning for as long as it fails."""

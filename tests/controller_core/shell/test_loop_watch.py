@@ -69,7 +69,7 @@ async def test_a_failure_to_give_up_does_not_end_the_watch(caplog: pytest.LogCap
 
 
 def test_a_stopped_process_does_not_count_as_blocked() -> None:
-    """SIGSTOP, a suspended machine: one check is missed, however long it took, and the heartbeats go on."""
+    """SIGSTOP, a suspended machine: one check is missed, however long it took, and the heartbeats continue."""
     stillness = Stillness(checks=8)
     assert not any(stillness.is_reached(beats) for beats in (1, 2, 2, 3))
 

@@ -82,9 +82,9 @@ def test_refused_and_stray_replicas_are_counted(metrics: Metrics, cluster: Clust
 
     counted = {
         name: metrics.registry.get_sample_value(f"steward_controller_{name}")
-        for name in ("refused_replicas", "left_behind_replicas")
+        for name in ("refused_replicas", "stray_replicas")
     }
-    assert counted == {"refused_replicas": 3, "left_behind_replicas": 2}
+    assert counted == {"refused_replicas": 3, "stray_replicas": 2}
 
 
 def test_an_unregistered_leader_counts_as_offline(metrics: Metrics, cluster: Cluster) -> None:

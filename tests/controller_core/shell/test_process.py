@@ -16,7 +16,7 @@ from tests.controller_core.shell.brokers.fake_broker import FakeBroker
 from tests.controller_core.shell.running_process import INTERNAL, OWN_ID, RunningProcess, hangs
 
 
-async def test_it_becomes_the_controller_and_gives_that_up_when_it_stops(running: RunningProcess) -> None:
+async def test_it_acquires_controllership_and_releases_it_when_it_stops(running: RunningProcess) -> None:
     """ARCHITECTURE.md: controller election, loading, events; on SIGTERM the session is closed, so that a broker takes over at once."""
     running.start()
     await running.until_active()
@@ -36,8 +36,8 @@ async def test_it_stops_while_it_connects(running: RunningProcess) -> None:
     await running.end()
 
 
-async def test_it_stops_while_it_stands_by(running: RunningProcess) -> None:
-    """The active controller is left alone."""
+async def test_it_stops_while_it_is_a_standby(running: RunningProcess) -> None:
+    """The active controller stays active."""
     running.elect(1001)
     running.start()
     await running.until(lambda: any("/brokers/ids/1001" in line for line in running.server.lines))

@@ -18,7 +18,7 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection
 from tests.controller_core.shell.running_process import INTERNAL, SETTINGS, RunningProcess
 from tests.controller_core.shell.zookeeper.acls.acl_world import AclZooKeeper
-from tests.kafka_wire_net.authority import Authority
+from tests.kafka_wire.net.authority import Authority
 
 CLUSTER = f"/kafka-acl/Cluster/{CLUSTER_NAME}"
 ALL_ACLS = {

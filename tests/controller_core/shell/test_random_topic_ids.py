@@ -22,7 +22,7 @@ class Scripted(Random):
 
 
 def test_no_topic_id_starts_with_a_dash() -> None:
-    """Uuid.randomUuid: such an id would look like an option on a command line."""
+    """Uuid.randomUuid: such an id would be taken for an option on a command line."""
     random = Random(1)
     firsts = {urlsafe_b64encode(draw_topic_id(random).bytes)[:1] for _ in range(DRAWS)}
 

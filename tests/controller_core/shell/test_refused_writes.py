@@ -38,7 +38,7 @@ async def test_a_refused_write_is_read_and_decided_again(term: Term) -> None:
     assert term.state("orders-1") == (2, 1, (2, 3))
 
 
-async def test_an_event_with_repeated_write_conflicts_fails_and_the_term_goes_on(term: Term) -> None:
+async def test_an_event_with_repeated_write_conflicts_fails_and_the_term_continues(term: Term) -> None:
     """A limit on everything: the caller gets a retriable error."""
     await term.create("orders", (1, 2))
     request = isr_request(term, "orders-0", (1,))

@@ -33,7 +33,7 @@ A, B = scope.topics(["a"]), scope.topics(["b"])
 A0, A1 = (scope.partitions([TopicPartition("a", partition)]) for partition in (0, 1))
 
 
-def plainly_admissible(running: Sequence[Scope], waiting: Sequence[Scope]) -> list[int]:
+def plain_admissible(running: Sequence[Scope], waiting: Sequence[Scope]) -> list[int]:
     """The rule without optimisation: one scope against each that runs or waits before it."""
     return [
         place
@@ -56,7 +56,7 @@ def test_locks_agree_with_their_plain_twin(waiting: list[Scope]) -> None:
     locks = ScopeLocks()
     claims = [locks.claim(scope, (place, place)) for place, scope in enumerate(waiting)]
 
-    assert [place for place, claim in enumerate(claims) if locks.is_free(claim)] == plainly_admissible([], waiting)
+    assert [place for place, claim in enumerate(claims) if locks.is_free(claim)] == plain_admissible([], waiting)
 
 
 @settings(deadline=None)
@@ -130,7 +130,7 @@ async def crowd() -> AsyncIterator[Crowd]:
 
 
 async def test_events_of_different_partitions_run_at_the_same_time(crowd: Crowd) -> None:
-    """`shell.scheduler`: events on partitions with a write in flight wait, all others go on."""
+    """`shell.scheduler`: events on partitions with a write in flight wait, all others run."""
     await crowd.arrive(A0, A1, B)
 
     assert crowd.running() == [0, 1, 2]
@@ -194,7 +194,7 @@ async def test_a_failed_event_releases_its_scope(crowd: Crowd) -> None:
 BROKER_1, BROKER_2 = Source(SourceKind.BROKER, 1), Source(SourceKind.BROKER, 2)
 
 
-async def test_too_many_events_of_clients_are_refused_and_the_others_go_on(
+async def test_too_many_events_of_clients_are_refused_and_the_others_run(
     crowd: Crowd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A limit on everything: the caller gets a retriable error at once instead of an answer after its time-out."""
@@ -283,7 +283,7 @@ def test_admissions_follow_the_plain_rule_for_any_arrivals_ends_and_cancellation
                 await (crowd.end(chosen) if chosen in expected else crowd.cancel(chosen))
             running = [number for number in there if number in expected]
             waiting = [number for number in there if number not in expected]
-            admitted = plainly_admissible([scopes[one] for one in running], [scopes[one] for one in waiting])
+            admitted = plain_admissible([scopes[one] for one in running], [scopes[one] for one in waiting])
             expected = sorted([*running, *(waiting[place] for place in admitted)])
             assert sorted(crowd.running()) == expected
             assert len(there) - len(expected) == crowd.scheduler.waiting

@@ -23,10 +23,11 @@ from kafka_wire.net.client import Connection
 from kafka_wire.net.server import CloseConnection
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
-from tests.controller_core.shell.front.fakes import Client, FakeBroker, until
+from tests.controller_core.shell.front.fakes import Client, FakeBroker
 from tests.controller_core.shell.running_process import INTERNAL, OWN_ID, RunningProcess
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 from tests.kafka_node.authorization.samples import Right, context, guard_of
+from tests.kafka_wire.net.peers import until
 
 ALL_TOPICS: Body = {"topics": None, "allow_auto_topic_creation": False}
 
@@ -66,7 +67,7 @@ async def test_a_standby_has_a_broker_describe_the_cluster(
 async def test_it_describes_the_cluster_itself_once_the_session_of_its_predecessor_has_ended(
     running: RunningProcess, broker: FakeBroker
 ) -> None:
-    """C5: /controller is left alone until then; the ephemeral znode is deleted with that session."""
+    """C5: /controller is not changed until then; the ephemeral znode is deleted with that session."""
     running.broker(1, broker.port)
     predecessor = running.elect(OWN_ID)
     running.start()
@@ -109,7 +110,7 @@ async def test_registrations_of_brokers_are_followed(running: RunningProcess) ->
 
 
 async def test_a_failed_read_of_registrations_is_repeated_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An active controller goes on without it."""
+    """An active controller continues without it."""
     monkeypatch.setattr(registrations_module, "RETRY_S", 0.001)
     running = RunningProcess()
     running.broker(1)

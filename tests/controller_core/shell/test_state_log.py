@@ -92,9 +92,9 @@ def test_large_changes_are_summarised_after_a_limit(caplog: pytest.LogCaptureFix
 
 def test_only_changes_of_the_live_brokers_are_logged(caplog: pytest.LogCaptureFixture, cluster: Cluster) -> None:
     """Every poll of the brokers ends in such a change."""
-    come_and_gone = BrokersObserved((Broker(2, 102, ()), Broker(3, 103, ())))
+    changed_brokers = BrokersObserved((Broker(2, 102, ()), Broker(3, 103, ())))
 
-    assert logged(caplog, cluster, come_and_gone) == [
+    assert logged(caplog, cluster, changed_brokers) == [
         {"level": "INFO", "words": "Live brokers changed", "joined": [3], "left": [1]}
     ]
     assert logged(caplog, cluster, BrokersObserved(tuple(cluster.brokers.values()))) == []

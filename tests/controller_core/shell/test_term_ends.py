@@ -65,9 +65,9 @@ async def test_a_cancelled_caller_does_not_cancel_its_event(term: Term) -> None:
     """Between a write and its application nothing may stop: memory would differ from the znodes."""
     await term.create("orders", (1, 2))
     caller = asyncio.create_task(term.controller.submit(isr_request(term, "orders-0", (1,))))
-    hung_up = asyncio.Event()
-    term.server.before_writes.append(lambda: (caller.cancel(), hung_up.set()))
-    await hung_up.wait()
+    cancelled = asyncio.Event()
+    term.server.before_writes.append(lambda: (caller.cancel(), cancelled.set()))
+    await cancelled.wait()
     await settled()
 
     assert caller.cancelled()
@@ -107,7 +107,7 @@ async def test_a_defect_in_a_decision_ends_the_term_only(term: Term, caplog: pyt
 async def test_a_failure_of_the_first_event_ends_the_term_only(
     term: Term,
 ) -> None:
-    """The process goes on."""
+    """The process continues."""
     term.decide_with(failing_decisions(RepairPartitions))
     await term.controller.start(RepairPartitions())
 

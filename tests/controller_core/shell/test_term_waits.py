@@ -75,7 +75,7 @@ async def test_an_unknown_topic_counts_as_removed(term: Term) -> None:
 
 
 async def test_the_end_of_the_term_ends_a_wait_for_a_removal(term: Term) -> None:
-    """The next controller goes on with the deletion; the client asks there."""
+    """The next controller continues the deletion; the client sends its request there."""
     await term.create("orders", (1, 2))
     waiting = asyncio.create_task(term.controller.topic_removed("orders", LONG_MS))
     await settled()

@@ -80,7 +80,7 @@ def test_running_operations_list_the_brokers_they_wait_for(cluster: Cluster) -> 
     (move,) = document["reassignments"]["listed"]
     assert (move["partition"], move["stage"], move["replicas"]) == ("orders-0", "planned", [2, 1])
     assert document["deletions"]["listed"] == [{"topic": "old", "started": True, "blocked": "", "waits_for": {"2": 1}}]
-    assert document["left_behind"] == {"in_all": 1, "listed": [{"partition": "orders-0", "brokers": [3, 4]}]}
+    assert document["stray_replicas"] == {"in_all": 1, "listed": [{"partition": "orders-0", "brokers": [3, 4]}]}
     refused = [{"partition": "orders-1", "broker": 2, "error": "INCONSISTENT_TOPIC_ID"}]
     assert document["refused_replicas"] == {"in_all": 1, "listed": refused}
     assert json.loads(json.dumps(document)) == document

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.views.partition_health import PartitionState, partition_state
+from controller_core.views.partition_state import PartitionState, partition_state
 
 
 @pytest.mark.parametrize(

@@ -329,28 +329,31 @@ def test_a_list_of_an_earlier_broker_incarnation_deletes_nothing() -> None:
 
 def test_listed_logs_are_classified() -> None:
     """Only logs that are certainly garbage are deleted."""
-    driver = cluster_with([1, 2, 3, 4], {name: [[1, 2]] for name in ("kept", "moving", "lagging", "doomed", "gone")})
-    driver.delete("gone")
+    driver = cluster_with(
+        [1, 2, 3, 4], {name: [[1, 2]] for name in ("kept", "moving", "lagging", "deleting", "deleted")}
+    )
+    driver.delete("deleted")
     driver.reassign({"moving-0": [1, 4]})
     driver.alter_isr("lagging-0", (1,))
     driver.holds_answers = True
-    driver.delete("doomed")
+    driver.delete("deleting")
 
     found = {
-        name: classify_log(driver.cluster, 3, tp(f"{name}-0")) for name in (*driver.cluster.topics, "gone", "never")
+        name: classify_log(driver.cluster, 3, tp(f"{name}-0"))
+        for name in (*driver.cluster.topics, "deleted", "unknown")
     }
 
     assert found == {
-        "kept": LogKind.LEFT_BEHIND,
-        "moving": LogKind.NO,
-        "lagging": LogKind.WAITS,
-        "doomed": LogKind.NO,
-        "gone": LogKind.DELETED,
-        "never": LogKind.UNKNOWN,
+        "kept": LogKind.UNASSIGNED,
+        "moving": LogKind.NOT_STRAY,
+        "lagging": LogKind.UNASSIGNED_UNHEALTHY,
+        "deleting": LogKind.NOT_STRAY,
+        "deleted": LogKind.DELETED_TOPIC,
+        "unknown": LogKind.UNKNOWN,
     }
     assert classify_log(driver.cluster, 3, tp("kept-7")) is LogKind.UNKNOWN
-    assert classify_log(driver.cluster, 4, tp("moving-0")) is LogKind.NO
-    assert classify_log(driver.cluster, 1, tp("kept-0")) is LogKind.NO
+    assert classify_log(driver.cluster, 4, tp("moving-0")) is LogKind.NOT_STRAY
+    assert classify_log(driver.cluster, 1, tp("kept-0")) is LogKind.NOT_STRAY
 
 
 # An ISR that names brokers outside the assignment.

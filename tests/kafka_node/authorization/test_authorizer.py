@@ -76,7 +76,7 @@ def test_authorize_all_implies_authorize_on_each_name(seed: int) -> None:
 
 
 def test_denial_overrides_permissions() -> None:
-    """KIP-11; the verdict names the ACL."""
+    """KIP-11; the result names the ACL."""
     acls = {topic("orders"): {allow(Operation.ALL)}, topic("ord", PatternType.PREFIXED): {deny(Operation.READ)}}
 
     assert ask(acls, Operation.READ) == Denied("an ACL denies READ to User:alice from *")

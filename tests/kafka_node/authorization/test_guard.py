@@ -27,7 +27,6 @@ from tests.kafka_node.authorization.samples import (
 )
 from tests.kafka_node.authorization.test_refusal import codes
 
-NEVER_ALONE = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 TOPIC, GROUP, TRANSACTION = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
 JUDGED = [key for key, row in NEEDS.items() if row != OPEN]
 

@@ -18,13 +18,7 @@ from kafka_wire.net.distinguished_name import subject_of
 from kafka_wire.net.peer import Peer
 from kafka_wire.net.server import serve
 from tests.kafka_node.security.samples import NoScramUsers, security_files
-from tests.kafka_wire_net.authority import Authority
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """One certificate authority for all tests."""
-    return Authority(tmp_path_factory.mktemp("authority"))
+from tests.kafka_wire.net.authority import Authority
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from controller_core.rules.election import (
     elect_reassigned,
     elect_shutdown,
 )
-from controller_core.views.partition_health import PartitionState
+from controller_core.views.partition_state import PartitionState
 from tests.controller_core.cases import MAX_BROKER, PartitionCase, random_partition
 from tests.controller_core.rules.judged.conftest import Judge
 

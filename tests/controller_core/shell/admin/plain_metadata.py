@@ -38,12 +38,12 @@ def plain_metadata(active: ActiveController, context: RequestContext, body: Body
     if refused is not None:
         return metadata_refused(context, body, refused)
     wants_all = body["topics"] is None or (context.api_version == 0 and not body["topics"])
-    barred = set() if allows is None or wants_all else _barred(allows, body)
-    if not wants_all and _may_create(allows, body, barred) and _is_creatable(active.cluster, context, body):
+    uncreatable = set() if allows is None or wants_all else _uncreatable(allows, body)
+    if not wants_all and _may_create(allows, body, uncreatable) and _is_creatable(active.cluster, context, body):
         raise RelayInstead("twin")
     topics = _requested(active.cluster, context, body, wants_all=wants_all)
     if allows is not None:
-        topics = _authorized(allows, body, topics, barred, wants_all=wants_all)
+        topics = _authorized(allows, body, topics, uncreatable, wants_all=wants_all)
     if body["include_topic_authorized_operations"]:
         for topic in topics:
             if topic["name"] is not None and topic["error_code"] != REFUSED:
@@ -66,7 +66,7 @@ def _describes(allows: Ask, name: str) -> bool:
     return allows(Operation.DESCRIBE, ResourceType.TOPIC, name)
 
 
-def _barred(allows: Ask, body: Body) -> set[str]:
+def _uncreatable(allows: Ask, body: Body) -> set[str]:
     """Return the names of topics that the caller may not create."""
     if not body["allow_auto_topic_creation"] or allows(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
         return set()
@@ -74,7 +74,7 @@ def _barred(allows: Ask, body: Body) -> set[str]:
     return {name for name in names if not allows(Operation.CREATE, ResourceType.TOPIC, name)}
 
 
-def _may_create(allows: Ask | None, body: Body, barred: set[str]) -> bool:
+def _may_create(allows: Ask | None, body: Body, uncreatable: set[str]) -> bool:
     if allows is None:
         return bool(body["allow_auto_topic_creation"])
     names = [topic["name"] for topic in body["topics"] if topic["name"] is not None]
@@ -82,7 +82,7 @@ def _may_create(allows: Ask | None, body: Body, barred: set[str]) -> bool:
         body["allow_auto_topic_creation"]
         and not body["include_topic_authorized_operations"]
         and not body["include_cluster_authorized_operations"]
-        and not barred
+        and not uncreatable
         and all(_describes(allows, name) for name in names)
     )
 
@@ -118,7 +118,7 @@ def _requested(cluster: Cluster, context: RequestContext, body: Body, *, wants_a
     return described
 
 
-def _authorized(allows: Ask, body: Body, topics: list[Body], barred: set[str], *, wants_all: bool) -> list[Body]:
+def _authorized(allows: Ask, body: Body, topics: list[Body], uncreatable: set[str], *, wants_all: bool) -> list[Body]:
     if wants_all:
         return [topic for topic in topics if _describes(allows, topic["name"])]
     by_id = {topic["topic_id"] for topic in body["topics"]} - {NO_TOPIC_ID}
@@ -133,7 +133,7 @@ def _authorized(allows: Ask, body: Body, topics: list[Body], barred: set[str], *
                 failed_topic(None, REFUSED, topic_id) if topic_id in by_id else failed_topic(name, REFUSED)
             )
         else:
-            authorized.append(failed_topic(name, REFUSED) if absent and name in barred else topic)
+            authorized.append(failed_topic(name, REFUSED) if absent and name in uncreatable else topic)
     return authorized
 
 

@@ -1,6 +1,5 @@
 """Fixtures of two fake brokers on real sockets, and the channels to them."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -9,6 +8,7 @@ from controller_core.shell.brokers import channel as channel_module
 from kafka_wire.net.backoff import Backoff
 from tests.controller_core.shell.brokers.channel_world import Start, World
 from tests.controller_core.shell.brokers.fake_broker import FakeBroker
+from tests.kafka_wire.net.peers import check_no_task_remains
 
 
 @pytest.fixture
@@ -35,5 +35,4 @@ async def world(start: Start, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     await world.channels.close()
     for each in world.brokers:
         await each.close()
-    await asyncio.sleep(0)
-    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+    await check_no_task_remains()

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.net.server import CloseConnection, Peer, Server, ServerLimits, serve
+from kafka_wire.net.server import CloseConnection, Peer
+from tests.kafka_wire.net.loopback import LoopbackServer
 
 RANGES: Mapping[ApiKey, tuple[int, int]] = {
     ApiKey.API_VERSIONS: (0, 4),
@@ -20,42 +21,25 @@ RANGES: Mapping[ApiKey, tuple[int, int]] = {
 React = Callable[[ApiKey, Body], Awaitable[Body | None]]
 
 
-class FakeBroker:
+class FakeBroker(LoopbackServer):
     """Answers all requests without error, unless `react` does something else.
 
     `react` may return a body, hang, raise CloseConnection, or return None for the usual answer.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.ranges = dict(RANGES)
         self.taken: list[tuple[ApiKey, Body]] = []
         self.versions: dict[ApiKey, int] = {}
         self.react: React | None = None
         self.connections: set[Peer] = set()
         self._arrived = asyncio.Condition()
-        self._server: Server | None = None
-
-    @property
-    def port(self) -> int:
-        """The port that it listens on."""
-        assert self._server is not None
-        return self._server.port
 
     @property
     def keys(self) -> list[ApiKey]:
         """The API keys of the requests that it received, in order."""
         return [key for key, _ in self.taken]
-
-    async def start(self, port: int = 0) -> "FakeBroker":
-        """Listen on loopback."""
-        self._server = await serve(self._handle, "127.0.0.1", port, limits=ServerLimits(grace_ms=1))
-        return self
-
-    async def close(self) -> None:
-        """Stop listening and close all connections."""
-        if self._server is not None:
-            await self._server.close(grace_ms=1)
-            self._server = None
 
     async def until(self, count: int) -> list[ApiKey]:
         """Wait until it has received `count` requests."""

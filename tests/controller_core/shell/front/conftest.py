@@ -10,15 +10,14 @@ from controller_core.shell.front.front import Front, open_front
 from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_wire.api import ApiKey
 from tests.controller_core.shell.front.fakes import BROKER_RANGES, Client, FakeBroker
+from tests.kafka_wire.net.peers import check_no_task_remains
 
 
 @pytest.fixture(autouse=True)
 async def no_remaining_tasks() -> AsyncIterator[None]:
     """Fail a test that leaves a task running; set up before and torn down after every other fixture."""
     yield
-    await asyncio.sleep(0)
-    remaining = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    assert remaining == []
+    await check_no_task_remains()
 
 
 @pytest.fixture

@@ -8,7 +8,9 @@ from controller_core.shell.front.route import BrokerEndpoint
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.net.server import Handler, Peer, Server, ServerLimits, serve
+from kafka_wire.net.server import Handler, Peer
+from tests.kafka_wire.net.loopback import LoopbackServer
+from tests.kafka_wire.net.peers import RawPeer
 
 BROKER_RANGES: dict[int, tuple[int, int]] = {
     ApiKey.PRODUCE: (0, 11),
@@ -23,13 +25,14 @@ BROKER_RANGES: dict[int, tuple[int, int]] = {
 }
 
 
-class FakeBroker:
+class FakeBroker(LoopbackServer):
     """A broker that answers ApiVersions correctly and any other request with its id and the request.
 
     `react`, if set, handles requests other than ApiVersions: it may hang, raise or answer.
     """
 
     def __init__(self, broker_id: int, ranges: Mapping[int, tuple[int, int]] = BROKER_RANGES) -> None:
+        super().__init__()
         self.broker_id = broker_id
         self.ranges = ranges
         self.features: Body = {}
@@ -37,29 +40,6 @@ class FakeBroker:
         self.peers: set[Peer] = set()
         self.react: Handler | None = None
         self.arrived = asyncio.Event()
-        self._server: Server | None = None
-
-    async def start(self, port: int = 0) -> "FakeBroker":
-        """Listen on loopback."""
-        self._server = await serve(self._handle, "127.0.0.1", port, limits=ServerLimits(grace_ms=1))
-        return self
-
-    async def close(self) -> None:
-        """Close every connection."""
-        if self._server is not None:
-            await self._server.close(grace_ms=1)
-
-    @property
-    def port(self) -> int:
-        """Port of the listening socket."""
-        assert self._server is not None
-        return self._server.port
-
-    @property
-    def connection_count(self) -> int:
-        """Number of open connections."""
-        assert self._server is not None
-        return self._server.connection_count
 
     @property
     def endpoint(self) -> BrokerEndpoint:
@@ -91,27 +71,13 @@ class FakeBroker:
         return bytes([self.broker_id]) + frame[:4] + frame[8:]
 
 
-class Client:
-    """A client that writes frames and reads them."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self.writer = writer
-
-    async def send(self, frame: bytes) -> None:
-        """Write a frame."""
-        self.writer.write(struct.pack(">i", len(frame)) + frame)
-        await self.writer.drain()
-
-    async def read(self) -> bytes:
-        """Read a frame."""
-        (size,) = struct.unpack(">i", await self._reader.readexactly(4))
-        return await self._reader.readexactly(size)
+class Client(RawPeer):
+    """A client that exchanges requests and responses."""
 
     async def exchange(self, frame: bytes) -> bytes:
         """Write a frame and read the next one."""
-        await self.send(frame)
-        return await self.read()
+        await self.send_frame(frame)
+        return await self.read_frame()
 
     async def call(self, key: ApiKey, version: int, body: Body) -> Body:
         """Send a request and read its response."""
@@ -120,15 +86,8 @@ class Client:
         assert correlation_id == 7
         return answer
 
-    async def is_closed_by_server(self) -> bool:
-        """Wait for the end of the stream; False if a byte arrives instead."""
-        try:
-            return await self._reader.read(1) == b""
-        except ConnectionError:
-            return True
-
     async def close(self) -> None:
-        """Close the socket."""
+        """Close the socket after the bytes that were sent."""
         self.writer.close()
         await asyncio.sleep(0)
 
@@ -136,12 +95,6 @@ class Client:
 def request(key: int, version: int = 0, correlation_id: int = 1, payload: bytes = b"") -> bytes:
     """Build a request with a client id and any bytes as its body (header version 1)."""
     return struct.pack(">hhih", key, version, correlation_id, 5) + b"tests" + payload
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition; the time-out of the test limits the wait."""
-    while not condition():  # noqa: ASYNC110  the tested code sets no event
-        await asyncio.sleep(0.001)
 
 
 def once(react: Callable[[], Awaitable[None]], broker: FakeBroker) -> Handler:

@@ -75,12 +75,12 @@ async def test_own_and_relayed_answers_keep_the_order_of_requests(start_brokers,
 
     brokers = await start_brokers(1)
     client = await connect(await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: slow}))
-    await client.send(codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 11, None, {}))
-    await client.send(request(ApiKey.LIST_GROUPS, correlation_id=12))
+    await client.send_frame(codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 11, None, {}))
+    await client.send_frame(request(ApiKey.LIST_GROUPS, correlation_id=12))
     await brokers[0].arrived.wait()
     gate.set()
 
-    assert [int.from_bytes((await client.read())[:4], "big") for _ in range(2)] == [11, 12]
+    assert [int.from_bytes((await client.read_frame())[:4], "big") for _ in range(2)] == [11, 12]
 
 
 async def test_api_versions_offers_own_and_common_versions(start_brokers, start_front, connect) -> None:
@@ -138,7 +138,7 @@ async def test_unserved_own_version_is_refused_if_the_response_has_an_error_code
     client = await connect(front)
     answer = await client.call(ApiKey.DESCRIBE_CLUSTER, 1, {})
     assert answer["error_code"] == ErrorCode.UNSUPPORTED_VERSION
-    await client.send(request(ApiKey.CREATE_TOPICS, 6))
+    await client.send_frame(request(ApiKey.CREATE_TOPICS, 6))
 
     assert await client.is_closed_by_server()
 
@@ -147,7 +147,7 @@ async def test_unserved_own_version_is_refused_if_the_response_has_an_error_code
 async def test_unknown_own_version_closes_the_connection(version, start_front, connect) -> None:
     """There is no format for an answer."""
     client = await connect(await start_front([], {ApiKey.DESCRIBE_CLUSTER: OwnHandler()}))
-    await client.send(request(ApiKey.DESCRIBE_CLUSTER, version))
+    await client.send_frame(request(ApiKey.DESCRIBE_CLUSTER, version))
 
     assert await client.is_closed_by_server()
 
@@ -160,7 +160,7 @@ async def test_failing_handler_closes_one_connection_and_is_logged_once(start_fr
 
     front = await start_front([], {ApiKey.CREATE_TOPICS: broken, ApiKey.DESCRIBE_CLUSTER: OwnHandler()})
     client, other = await connect(front), await connect(front)
-    await client.send(codec.encode_request(ApiKey.CREATE_TOPICS, 5, 1, None, {}))
+    await client.send_frame(codec.encode_request(ApiKey.CREATE_TOPICS, 5, 1, None, {}))
 
     assert await client.is_closed_by_server()
     assert (await other.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "own"
@@ -175,7 +175,7 @@ async def test_unencodable_answer_is_logged_as_an_error_of_the_handler(start_fro
         return {"no_such_field": 1}
 
     client = await connect(await start_front([], {ApiKey.DESCRIBE_CLUSTER: wrong}))
-    await client.send(codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 1, None, {}))
+    await client.send_frame(codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 1, None, {}))
 
     assert await client.is_closed_by_server()
     assert [record.levelname for record in caplog.records] == ["ERROR"]
@@ -189,7 +189,7 @@ async def test_handler_may_close_the_connection(start_front, connect, caplog) ->
 
     caplog.set_level("INFO")
     client = await connect(await start_front([], {ApiKey.DESCRIBE_CLUSTER: refuse}))
-    await client.send(codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 1, None, {}))
+    await client.send_frame(codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 1, None, {}))
 
     assert await client.is_closed_by_server()
     assert [record.reason for record in caplog.records] == ["not now"]
@@ -200,7 +200,7 @@ async def test_requests_between_servers_are_never_relayed(key, start_brokers, st
     """A client's StopReplica would reach the broker from the controller's address."""
     brokers = await start_brokers(1)
     client = await connect(await start_front(brokers))
-    await client.send(request(key))
+    await client.send_frame(request(key))
 
     assert await client.is_closed_by_server()
     assert brokers[0].frames == []
@@ -230,7 +230,7 @@ async def test_invalid_frame_closes_its_connection_and_reaches_no_broker(
     front = await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: OwnHandler()})
     good, bad = await connect(front), await connect(front)
     await good.call(ApiKey.API_VERSIONS, 0, {})
-    await bad.send(frame)
+    await bad.send_frame(frame)
 
     assert await bad.is_closed_by_server()
     assert brokers[0].relayed == []
@@ -252,7 +252,7 @@ async def test_random_frames_do_not_affect_other_clients(seed, start_brokers, st
         try:
             for _ in range(source.randrange(1, 8)):
                 head = struct.pack(">hh", source.randrange(-2, 95), source.randrange(-1, 14))
-                await client.send(head + source.randbytes(source.randrange(4, 60)))
+                await client.send_frame(head + source.randbytes(source.randrange(4, 60)))
         except ConnectionError:
             continue
         finally:

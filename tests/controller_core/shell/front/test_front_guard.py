@@ -89,10 +89,10 @@ async def test_request_that_cannot_be_authorized_or_refused_closes_the_connectio
     brokers = await start_brokers(1)
     front = await start_front(brokers, guard=guard_of())
     garbage, silent = await connect(front), await connect(front)
-    await garbage.send(request(ApiKey.LIST_GROUPS, 4, payload=b"\xff\xff\xff"))
+    await garbage.send_frame(request(ApiKey.LIST_GROUPS, 4, payload=b"\xff\xff\xff"))
     assert await garbage.is_closed_by_server()
     unanswered = {"acks": 0, "topic_data": [{"name": "t", "partition_data": [{"index": 0, "records": None}]}]}
-    await silent.send(codec.encode_request(ApiKey.PRODUCE, 9, 1, "tests", unanswered))
+    await silent.send_frame(codec.encode_request(ApiKey.PRODUCE, 9, 1, "tests", unanswered))
     assert await silent.is_closed_by_server()
     assert brokers[0].relayed == []
 

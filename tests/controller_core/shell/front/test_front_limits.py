@@ -135,7 +135,7 @@ async def test_authorized_request_with_invalid_body_closes_the_connection(
     """As in Kafka (InvalidRequestException)."""
     handler = Echo()
     client = await connect(await start_front([], {ApiKey.ALTER_PARTITION: handler}, guard=guard_of(everyone=True)))
-    await client.send(codec.encode_request(ApiKey.ALTER_PARTITION, 3, 7, "tests", b"") + GARBAGE)
+    await client.send_frame(codec.encode_request(ApiKey.ALTER_PARTITION, 3, 7, "tests", b"") + GARBAGE)
 
     assert await client.is_closed_by_server()
     assert handler.bodies == []
@@ -193,7 +193,7 @@ async def test_partly_authorized_request_is_not_relayed(
         "topics": [{"name": f"t{number}"} for number in range(2 * SLICE_ELEMENTS)],
         "allow_auto_topic_creation": True,
     }
-    await client.send(codec.encode_request(ApiKey.METADATA, 4, 7, "tests", body))
+    await client.send_frame(codec.encode_request(ApiKey.METADATA, 4, 7, "tests", body))
 
     assert await client.is_closed_by_server()
     assert {one["allow_auto_topic_creation"] for one in handler.bodies} == {False}
@@ -253,7 +253,7 @@ async def test_request_for_log_directories_of_too_many_replicas_is_closed(
     frame = codec.encode_request(
         ApiKey.ALTER_REPLICA_LOG_DIRS, 2, 7, "tests", {"dirs": [{"path": "/", "topics": topics}]}
     )
-    await client.send(frame)
+    await client.send_frame(frame)
 
     assert is_answered != await client.is_closed_by_server()
 
@@ -274,12 +274,12 @@ async def test_slices_of_brokers_do_not_wait_for_slices_of_clients(start_front: 
     async with front._sliced[
         False
     ]._coding_lock:  # the state while a client's slice is decoded and many more are queued
-        await client.send(codec.encode_request(ApiKey.METADATA, 4, 7, "tests", {"topics": [{"name": "a"}]}))
+        await client.send_frame(codec.encode_request(ApiKey.METADATA, 4, 7, "tests", {"topics": [{"name": "a"}]}))
         body = {"topics": [{"partitions": [{"partition_index": 0}]}]}
         answer = await broker_client.call(ApiKey.ALTER_PARTITION, 3, body)
 
     assert [topic["partitions"][0]["partition_index"] for topic in answer["topics"]] == [0]
-    await client.read()
+    await client.read_frame()
 
 
 async def test_other_requests_are_answered_between_slices(start_front: StartFront, connect: Connect) -> None:
@@ -310,7 +310,7 @@ async def test_request_with_too_many_elements_is_closed(key: ApiKey, start_front
         ApiKey.DESCRIBE_CONFIGS: "resources",
         ApiKey.ALTER_CLIENT_QUOTAS: "entries",
     }
-    await client.send(codec.encode_request(key, 1, 7, "tests", {array[key]: [{}] * 40_000}))
+    await client.send_frame(codec.encode_request(key, 1, 7, "tests", {array[key]: [{}] * 40_000}))
 
     assert await client.is_closed_by_server()
 

@@ -16,13 +16,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.client import AuthenticationFailed, Connection, ConnectionFailed, SaslCredentials
 from tests.kafka_node.security.samples import NoScramUsers, security_files
-from tests.kafka_wire_net.authority import Authority
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """A certificate authority for all tests."""
-    return Authority(tmp_path_factory.mktemp("authority"))
+from tests.kafka_wire.net.authority import Authority
 
 
 @pytest.fixture

@@ -66,8 +66,8 @@ async def test_served_requests_are_answered(front: Front, connect) -> None:
 async def test_unsupported_version_of_api_versions_is_answered_in_version_0(front: Front, connect) -> None:
     """KIP-511: UNSUPPORTED_VERSION, and the connection stays open."""
     client: Client = await connect(front)
-    await client.send(request(ApiKey.API_VERSIONS, version=99, payload=b"\0"))
-    frame = await client.read()
+    await client.send_frame(request(ApiKey.API_VERSIONS, version=99, payload=b"\0"))
+    frame = await client.read_frame()
 
     assert int.from_bytes(frame[4:6], "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION
     assert (await client.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "quorum"
@@ -77,7 +77,7 @@ async def test_unsupported_version_of_api_versions_is_answered_in_version_0(fron
 async def test_unserved_request_closes_the_connection(key: int, front: Front, connect) -> None:
     """As in Kafka's controllers for an API that is not enabled; also if a handler requests the missing relay."""
     client: Client = await connect(front)
-    await client.send(request(key, payload=b"\0\0\0\0"))
+    await client.send_frame(request(key, payload=b"\0\0\0\0"))
 
     assert await client.is_closed_by_server()
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 import struct
 from types import SimpleNamespace
 
@@ -13,7 +12,8 @@ from controller_core.shell.front.route import BrokerEndpoint
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.net.server import Peer, ServerLimits
-from tests.controller_core.shell.front.fakes import FakeBroker, once, request, until
+from tests.controller_core.shell.front.fakes import FakeBroker, once, request
+from tests.kafka_wire.net.peers import until
 
 
 def upstreams(relay: Relay) -> int:
@@ -73,9 +73,9 @@ async def test_pipelined_requests_keep_their_order(start_brokers, start_front, c
     client = await connect(await start_front(brokers))
     frames = [request(ApiKey.JOIN_GROUP, 1, number, bytes([number])) for number in range(100)]
     for frame in frames:
-        await client.send(frame)
+        await client.send_frame(frame)
 
-    assert [_answer(1, frame) for frame in frames] == [await client.read() for _ in frames]
+    assert [_answer(1, frame) for frame in frames] == [await client.read_frame() for _ in frames]
     assert [_without_correlation_id(frame) for frame in frames] == brokers[0].relayed
 
 
@@ -91,7 +91,7 @@ async def test_long_poll_of_one_client_delays_no_other(start_brokers, start_fron
     brokers[0].react = hang_on_fetch
     front = await start_front(brokers)
     poller, other = await connect(front), await connect(front)
-    await poller.send(request(ApiKey.FETCH, 4))
+    await poller.send_frame(request(ApiKey.FETCH, 4))
     await brokers[0].arrived.wait()
     frame = request(ApiKey.LIST_GROUPS)
 
@@ -116,11 +116,9 @@ async def test_reset_of_the_client_connection_cancels_its_request(start_brokers,
     brokers[0].react = lambda _peer, _frame: asyncio.Event().wait()
     front = await start_front(brokers)
     client = await connect(front)
-    await client.send(request(ApiKey.JOIN_GROUP))
+    await client.send_frame(request(ApiKey.JOIN_GROUP))
     await brokers[0].arrived.wait()
-    linger = struct.pack("ii", 1, 0)  # on, for no time: close sends RST
-    client.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-    await client.close()
+    await client.reset()
 
     await until(lambda: upstreams(front.relay) == 0)
 
@@ -147,7 +145,7 @@ async def test_modifying_request_is_not_repeated(start_brokers, start_front, con
     brokers = await start_brokers(1, 2)
     brokers[0].react = once(lambda: _fail(brokers[0]), brokers[0])
     client = await connect(await start_front(brokers))
-    await client.send(request(ApiKey.JOIN_GROUP))
+    await client.send_frame(request(ApiKey.JOIN_GROUP))
 
     assert await client.is_closed_by_server()
     assert brokers[1].relayed == []
@@ -160,7 +158,7 @@ async def test_read_request_has_a_limit_of_attempts(start_brokers, start_front, 
         broker.react = once(lambda broker=broker: _fail(broker), broker)
     client = await connect(await start_front(brokers))
     caplog.set_level("INFO")
-    await client.send(request(ApiKey.LIST_GROUPS))
+    await client.send_frame(request(ApiKey.LIST_GROUPS))
 
     assert await client.is_closed_by_server()
     assert sum(len(broker.relayed) for broker in brokers) == 3
@@ -210,19 +208,19 @@ async def test_requests_to_a_hung_broker_end_when_it_is_no_longer_live(start_bro
     brokers[0].react = lambda _peer, _frame: asyncio.Event().wait()
     front = await start_front(live)
     reader = await connect(front)
-    await reader.send(request(ApiKey.LIST_GROUPS))
+    await reader.send_frame(request(ApiKey.LIST_GROUPS))
     await brokers[0].arrived.wait()
     live.remove(brokers[0])
     front.relay.disconnect_broker(1)
 
-    assert (await reader.read())[4] == 2
+    assert (await reader.read_frame())[4] == 2
 
 
 async def test_without_a_live_broker_the_connection_is_closed(start_front, connect, caplog) -> None:
     """The client reconnects; there is no answer to relay."""
     caplog.set_level("INFO")
     client = await connect(await start_front([]))
-    await client.send(request(ApiKey.LIST_GROUPS))
+    await client.send_frame(request(ApiKey.LIST_GROUPS))
 
     assert await client.is_closed_by_server()
     assert any("0 brokers are live on this listener" in reason for reason in close_reasons(caplog))
@@ -242,8 +240,8 @@ async def test_produce_with_acks_0_has_no_answer(start_brokers, start_front, con
     brokers[0].react = silent_on_produce
     client = await connect(await start_front(brokers))
     frame = request(ApiKey.LIST_GROUPS)
-    await client.send(_produce(0))
-    await client.send(_produce(0))
+    await client.send_frame(_produce(0))
+    await client.send_frame(_produce(0))
 
     assert _answer(1, frame) == await client.exchange(frame)
     assert len(brokers[0].relayed) == 3
@@ -255,7 +253,7 @@ async def test_last_requests_of_a_client_reach_the_broker(start_brokers, start_f
     brokers[0].react = lambda _peer, _frame: asyncio.sleep(0)
     client = await connect(await start_front(brokers))
     for _ in range(50):
-        await client.send(_produce(0))
+        await client.send_frame(_produce(0))
     await client.close()
     await until(lambda: len(brokers[0].relayed) == 50)
 
@@ -265,7 +263,7 @@ async def test_bound_client_connection_is_closed_with_its_broker(frame, start_br
     """With acks=0 the closed connection is the only sign of an error, and a SASL session cannot be moved."""
     brokers = await start_brokers(1, 2)
     client = await connect(await start_front(brokers))
-    await client.send(frame)
+    await client.send_frame(frame)
     await brokers[0].arrived.wait()
     await brokers[0].close()
     while not await client.is_closed_by_server():
@@ -278,12 +276,12 @@ async def test_invalid_answer_of_a_broker_is_not_relayed(start_brokers, start_fr
     """A wrong correlation id closes the connection to the broker."""
     brokers = await start_brokers(1)
 
-    async def confuse(_peer: Peer, _frame: bytes) -> bytes:
+    async def answer_invalid(_peer: Peer, _frame: bytes) -> bytes:
         return b"\x7f\x7f\x7f\x7fwrong"
 
-    brokers[0].react = confuse
+    brokers[0].react = answer_invalid
     client = await connect(await start_front(brokers))
-    await client.send(request(ApiKey.JOIN_GROUP))
+    await client.send_frame(request(ApiKey.JOIN_GROUP))
 
     assert await client.is_closed_by_server()
 
@@ -306,7 +304,7 @@ async def test_buffered_answer_of_a_broker_counts_for_its_client(start_brokers, 
     live = [SimpleNamespace(endpoint=BrokerEndpoint(2, "127.0.0.1", port))]
     front = await start_front(live, limits=ServerLimits(max_buffered_bytes=1_000_000))
     client = await connect(front)
-    await client.send(request(ApiKey.FETCH))
+    await client.send_frame(request(ApiKey.FETCH))
     assert await client.is_closed_by_server()
     await ended.wait()
     broker.close()
@@ -324,7 +322,7 @@ async def test_relayed_clients_are_limited(start_brokers, start_front, connect, 
     front = await start_front(brokers, relay_limits=RelayLimits(max_upstreams=1))
     first, second = await connect(front), await connect(front)
     await first.exchange(request(ApiKey.LIST_GROUPS))
-    await second.send(request(ApiKey.LIST_GROUPS))
+    await second.send_frame(request(ApiKey.LIST_GROUPS))
     assert await second.is_closed_by_server()
     assert any("limit of 1 relayed client connections is reached" in reason for reason in close_reasons(caplog))
     await first.close()

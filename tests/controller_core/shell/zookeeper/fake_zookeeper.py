@@ -202,7 +202,7 @@ class FakeSession:
         """Expire the session."""
         self._enter(SessionState.LOST)
 
-    def blink(self) -> None:
+    def lose_connection(self) -> None:
         """Lose the connection and restore it: all watches are removed and their callbacks called."""
         self.server.end(self, lost=False)
 

@@ -69,7 +69,7 @@ def test_exactly_the_stale_groups_are_not_written(stale: list[bool], operations:
         world = await topic_of(len(stale))
         for number, is_stale in enumerate(stale):
             if is_stale:
-                world.happens(f"rewrite {paths.partition_state('t', number)}")
+                world.run_other(f"rewrite {paths.partition_state('t', number)}")
         outcome = await elect(world, len(stale))
 
         expected = [number for number, is_stale in enumerate(stale) if is_stale]
@@ -99,7 +99,7 @@ async def test_one_read_finds_that_all_states_are_stale() -> None:
     """There is no attempt for each of them."""
     world = await topic_of(499)
     for number in range(499):
-        world.happens(f"rewrite {paths.partition_state('t', number)}")
+        world.run_other(f"rewrite {paths.partition_state('t', number)}")
     seen = recorded(world)
     outcome = await elect(world, 499)
 
@@ -111,7 +111,7 @@ async def test_retries_are_limited_while_another_process_keeps_writing() -> None
     """The remaining states are read again and the event is decided again."""
     world = await topic_of(10)
     for number in range(10):
-        world.happens(f"before write rewrite {paths.partition_state('t', number)}")
+        world.run_other(f"before write rewrite {paths.partition_state('t', number)}")
     seen = recorded(world)
     outcome = await elect(world, 10)
 
@@ -176,8 +176,8 @@ async def test_an_interrupted_removal_is_continued_by_the_next_controller() -> N
     """C5: the controller is deposed during the removal; the next one finds the name in the queue, and the remaining znodes."""
     world = await topic_of(300)
     await world.do("commit queue t")
-    world.happens("before write nothing")
-    world.happens("before write another controller")
+    world.run_other("before write nothing")
+    world.run_other("before write another controller")
     with pytest.raises(TermEndedError):
         await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")])
     assert world.server.children(paths.DELETE_TOPICS) == ["t"]

@@ -68,7 +68,7 @@ async def test_the_configuration_applies_and_not_the_notification(term: Term) ->
 
 async def test_changes_during_a_lost_connection_are_read(term: Term) -> None:
     """Watches end with the connection; brokers may have deleted older notifications in the meantime."""
-    term.session.blink()
+    term.session.lose_connection()
     term.server.drop(f"{paths.CONFIG_CHANGE_PREFIX}0000000000")
     change(term, 7, "topics/orders", unclean="true")
     await settled()

@@ -16,7 +16,8 @@ from controller_core.shell.zookeeper.controller_election import ControllerElecti
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.controller import ControllerRegistration, encode_controller
 from tests.controller_core.shell.scripts import check_script
-from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeSession, FakeZooKeeper, Fault
+from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeSession
+from tests.controller_core.shell.zookeeper.other_processes import OtherProcesses
 
 SCRIPTS = sorted((Path(__file__).parent / "golden" / "controller_election").glob("*.txt"))
 OWN_ID = 1000
@@ -26,20 +27,19 @@ STEPS = 60
 """Iterations of the event loop after which all tasks wait."""
 
 
-class World:
+class World(OtherProcesses):
     """Sessions of several processes; the one under test has the id 1000.
+
+    Commands in addition to those of `other_processes`:
 
     broker N          a broker registers                         expire N       a session expires, with its ephemerals
     elect N           that session is elected, as Kafka's brokers do
-    znode PATH DATA   another process writes a znode             delete PATH    another process deletes one
-    before write COMMAND / before read PATH: COMMAND             runs just before the next transaction, or read of that path
-    next done         the answer to the next transaction is lost, and it is done (or: not done)
     acquire           start to acquire controllership            watch          start to watch for its loss
     continue          print requests until all tasks wait
     """
 
     def __init__(self) -> None:
-        self.server = FakeZooKeeper()
+        super().__init__()
         self.server.put(paths.BROKER_IDS)
         self.session = self.server.session()
         self.election = ControllerElection(self.session, OWN_ID)
@@ -57,11 +57,11 @@ class World:
                 return await self.settled()
             case "continue":
                 return await self.settled()
-        self.happens(command)
+        self.run_other(command)
         return []
 
-    def happens(self, command: str) -> None:
-        """Do something as another process, now or later."""
+    def run_other(self, command: str) -> None:
+        """Run a command of another process."""
         verb, _, rest = command.partition(" ")
         match verb:
             case "broker":
@@ -71,24 +71,8 @@ class World:
                 self.sessions.pop(int(rest)).expire()
             case "elect":
                 self._elect(int(rest))
-            case "znode":
-                path, _, data = rest.partition(" ")
-                self.server.put(path, data.encode() if data else None)
-            case "delete":
-                self.server.drop(rest)
-            case "before":
-                self._happens_before(*rest.split(" ", 1))
-            case "next":
-                self.server.faults.append({"done": Fault.DONE, "not done": Fault.NOT_DONE}[rest])
             case _:
-                raise ValueError(f"no such command: {command}")
-
-    def _happens_before(self, kind: str, rest: str) -> None:
-        if kind == "read":
-            path, _, command = rest.partition(": ")
-            self.server.before_reads.append((path, lambda: self.happens(command)))
-        else:
-            self.server.before_writes.append(lambda: self.happens(rest))
+                super().run_other(command)
 
     def _elect(self, broker_id: int) -> None:
         session = self.sessions.setdefault(broker_id, self.server.session())
@@ -138,8 +122,8 @@ async def test_the_election_follows_the_script(script: Path, world: World) -> No
 async def test_a_standby_polls_without_accumulating_watches(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A standby may wait for months, with a read every five seconds."""
     monkeypatch.setattr(election_module, "STANDBY_CHECK_S", 0.0)
-    world.happens("znode /controller_epoch 3")
-    world.happens("elect 1001")
+    world.run_other("znode /controller_epoch 3")
+    world.run_other("elect 1001")
     lines = await world.do("acquire")
 
     assert lines.count("get /controller and watch") == 1
@@ -149,10 +133,10 @@ async def test_a_standby_polls_without_accumulating_watches(world: World, monkey
 
 async def test_a_watch_is_set_again_after_a_lost_connection(world: World) -> None:
     """`kafka_zookeeper.session`: all watches end with the connection, and their callbacks are called."""
-    world.happens("znode /controller_epoch 3")
-    world.happens("elect 1001")
+    world.run_other("znode /controller_epoch 3")
+    world.run_other("elect 1001")
     await world.do("acquire")
-    world.session.blink()
+    world.session.lose_connection()
 
     assert await world.do("continue") == [
         "get /controller_epoch",
@@ -167,11 +151,11 @@ async def test_a_blocked_election_is_logged_once(
 ) -> None:
     """Bad input never floods a log."""
     monkeypatch.setattr(election_module, "STANDBY_CHECK_S", 0.0)
-    world.happens("znode /controller_epoch 3")
-    world.happens("znode /controller garbage")
+    world.run_other("znode /controller_epoch 3")
+    world.run_other("znode /controller garbage")
     with caplog.at_level(logging.INFO):
         await world.do("acquire")
-        world.happens("znode /controller {}")
+        world.run_other("znode /controller {}")
         await world.do("continue")
 
     messages = [record.error for record in caplog.records if record.levelno == logging.ERROR]
@@ -184,7 +168,7 @@ async def test_a_blocked_election_is_logged_once(
 @pytest.mark.shows("C5", "C6")
 async def test_one_of_many_processes_is_elected_and_epochs_grow(world: World) -> None:
     """C5, C6: five Steward controllers compete; each winner's session expires, until none is left."""
-    world.happens("znode /controller_epoch 0")
+    world.run_other("znode /controller_epoch 0")
     sessions = [world.server.session() for _ in range(5)]
     tasks = {
         asyncio.create_task(ControllerElection(session, 1001 + number).acquire()): session

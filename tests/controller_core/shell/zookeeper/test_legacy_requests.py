@@ -206,12 +206,12 @@ async def test_a_lost_connection_leaves_no_request_behind(term: Term, fault: Fau
     term.server.put(MOVES, moves(orders_1=[1, 3], ghost_0=[1]))
     term.server.put(ELECTIONS, elections("orders-0"))
     await settled(200)
-    term.session.blink()
+    term.session.lose_connection()
     await settled(200)
     term.server.faults.clear()
     assert term.state("orders-0")[0] == 1
     await all_in_sync(term, "orders-1")
-    term.session.blink()
+    term.session.lose_connection()
     await settled(200)
 
     assert {MOVES, ELECTIONS}.isdisjoint(term.server.znodes)

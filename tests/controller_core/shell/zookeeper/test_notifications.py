@@ -129,7 +129,7 @@ async def test_more_notifications_than_one_read_takes_are_all_processed(
     await term.create("orders", (1, 2), (1, 2), (1, 2))
     for partition in range(3):
         term.isr_by(f"orders-{partition}", (1,))
-    term.session.blink()
+    term.session.lose_connection()
     for number in range(7):
         notify_isr_change(term, number, f"orders-{number % 3}")
     await settled(300)

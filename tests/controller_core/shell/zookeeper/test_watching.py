@@ -101,7 +101,7 @@ async def test_topics_created_by_the_controller_are_no_event(term: Term) -> None
 
 async def test_changes_during_a_lost_connection_are_found(term: Term) -> None:
     """Watches end with the connection; a lost connection counts as a change."""
-    term.session.blink()
+    term.session.lose_connection()
     term.server.put(paths.topic("auto"), TOPIC)
     term.server.drop(paths.broker(3))
     await settled()

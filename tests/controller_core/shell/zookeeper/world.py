@@ -1,16 +1,11 @@
-"""A store of one active term over an in-memory ZooKeeper: commands of the golden scripts.
+"""A store of one active term over an in-memory ZooKeeper: commands of the golden scripts, in addition to those of `other_processes`.
 
-znode PATH [DATA]          another process writes a znode, with its parents
-delete PATH                another process deletes a znode and its descendants
 rewrite PATH               another process writes the same data again
 another controller         another process is elected
 given CHANGE               apply a change in memory (see `vocabulary`)
 written CHANGE             apply a change in memory and write it
 commit CHANGE | CHANGE     commit changes; print requests and outcome, and apply what was committed
 reread                     read again what was refused; print and apply what is found
-before write COMMAND       runs just before the next transaction; several are used one after the other; `nothing` skips one
-before read PATH: COMMAND  runs just before the next read of that path
-next done / not done       the answer to the next transaction is lost      next too large    it is not sent
 tree PATH                  print a znode and its descendants
 """
 
@@ -23,24 +18,19 @@ from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from kafka_zookeeper import paths
-from kafka_zookeeper.writes import Refused, RefusedReason
-from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeZooKeeper, Fault, data_text
+from tests.controller_core.shell.zookeeper.fake_zookeeper import data_text
+from tests.controller_core.shell.zookeeper.other_processes import OtherProcesses
 from tests.controller_core.shell.zookeeper.vocabulary import change_text, joined, read_change
 
 CONTROLLER = 1000
 CONTROLLER_EPOCH = 9
-FAULTS = {
-    "done": Fault.DONE,
-    "not done": Fault.NOT_DONE,
-    "too large": Refused(-1, RefusedReason.TOO_LARGE),
-}
 
 
-class World:
+class World(OtherProcesses):
     """An active term of controller epoch 9."""
 
     def __init__(self) -> None:
-        self.server = FakeZooKeeper()
+        super().__init__()
         for parent in (paths.TOPICS, paths.BROKER_IDS, "/config/topics", paths.DELETE_TOPICS):
             self.server.put(parent)
         self.server.put(paths.CONTROLLER_EPOCH, str(CONTROLLER_EPOCH - 1).encode())
@@ -68,37 +58,20 @@ class World:
             case "tree":
                 return self.tree(rest)
             case _:
-                self.happens(command)
+                self.run_other(command)
         return []
 
-    def happens(self, command: str) -> None:
-        """Do something as another process, now or later."""
+    def run_other(self, command: str) -> None:
+        """Run a command of another process."""
         verb, _, rest = command.partition(" ")
         match verb:
-            case "znode":
-                path, _, data = rest.partition(" ")
-                self.server.put(path, data.encode() if data else None)
-            case "delete":
-                self.server.drop(rest)
             case "rewrite":
                 self.server.put(rest, self.server.at(rest).data)
             case "another":
                 raised = int(self.server.at(paths.CONTROLLER_EPOCH).data or b"0") + 1
                 self.server.put(paths.CONTROLLER_EPOCH, str(raised).encode())
-            case "before":
-                self._happens_before(*rest.split(" ", 1))
-            case "next":
-                self.server.faults.append(FAULTS[rest])
             case _:
-                raise ValueError(f"no such command: {command}")
-
-    def _happens_before(self, kind: str, rest: str) -> None:
-        """Do something just before the next write, or the next read of a path."""
-        if kind == "read":
-            path, _, command = rest.partition(": ")
-            self.server.before_reads.append((path, lambda: self.happens(command)))
-        else:
-            self.server.before_writes.append(lambda: None if rest == "nothing" else self.happens(rest))
+                super().run_other(command)
 
     def requests(self) -> list[str]:
         """Requests to ZooKeeper since the last call."""

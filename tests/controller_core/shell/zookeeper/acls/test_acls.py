@@ -167,7 +167,7 @@ async def test_no_change_is_missed_after_a_lost_connection() -> None:
     server = AclZooKeeper()
     async with following(server) as acls:
         server.put(ORDERS, encode_entries([READ]))
-        acls._session.blink()  # type: ignore[attr-defined]
+        acls._session.lose_connection()  # type: ignore[attr-defined]
         server.put(NOTIFICATION + "0000000001", b"TOPIC:orders")
         await settled()
         assert acls.known.acls.of(topic("orders")) == of(READ)

@@ -6,7 +6,7 @@ import ssl
 import pytest
 
 from kafka_wire.net.client import Connection, ConnectionFailed
-from tests.kafka_wire_net.peers import request, response
+from tests.kafka_wire.net.peers import request, response
 
 
 async def test_calls_over_verified_tls(start_server, open_connection, server_tls, client_tls) -> None:
@@ -15,7 +15,7 @@ async def test_calls_over_verified_tls(start_server, open_connection, server_tls
     payloads = [bytes([number]) * 10_000 for number in range(20)]
     responses = await asyncio.gather(*(connection.call_raw(request(1, payload)) for payload in payloads))
 
-    assert [response(1, payload) for payload in payloads] == responses
+    assert responses == [response(1, payload) for payload in payloads]
 
 
 async def test_an_unknown_certificate_is_rejected(start_server, server_tls) -> None:

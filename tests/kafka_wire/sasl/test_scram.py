@@ -20,7 +20,7 @@ from kafka_wire.sasl.scram_keys import (
 from kafka_wire.sasl.scram_messages import MAX_MESSAGE_BYTES, read_client_first
 from kafka_wire.sasl.scram_server import start_scram_server
 from kafka_wire.sasl.steps import Authenticated, SaslFailed, Step
-from tests.kafka_wire_sasl.judge import JavaRefusedError, SaslJudge
+from tests.kafka_wire.sasl.judge import JavaRefusedError, SaslJudge
 
 SALT = b"sixteen bytes ok"
 DECOY_KEY = b"of tests only"

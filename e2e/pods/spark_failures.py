@@ -1,4 +1,4 @@
-"""A small Spark application that fails as requested: `spark_troubles.py driver-memory | executor-memory | executor-disk`.
+"""A small Spark application that fails as requested: `spark_failures.py driver-memory | executor-memory | executor-disk`.
 
 One task causes the failure on its first attempt and succeeds when Spark repeats it, so the application completes.
 """
@@ -63,10 +63,10 @@ def once(harm: Callable[[], None]) -> Callable[[Iterable[int]], Iterable[int]]:
 
 if __name__ == "__main__":
     spark = SparkSession.builder.getOrCreate()
-    trouble = sys.argv[1]
-    if trouble == "driver-memory":
+    failure = sys.argv[1]
+    if failure == "driver-memory":
         take_memory()
-    harm = {"executor-memory": fill_memory, "executor-disk": fill_disk}[trouble]
+    harm = {"executor-memory": fill_memory, "executor-disk": fill_disk}[failure]
     total = sum(spark.sparkContext.parallelize(range(100), 2).mapPartitions(once(harm)).collect())
     print(f"the sum is {total}")
     spark.stop()

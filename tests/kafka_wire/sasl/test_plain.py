@@ -4,7 +4,7 @@ import pytest
 
 from kafka_wire.sasl.plain import read_plain, start_plain_client, verify_plain
 from kafka_wire.sasl.steps import Authenticated, SaslFailed
-from tests.kafka_wire_sasl.judge import JavaRefusedError, SaslJudge
+from tests.kafka_wire.sasl.judge import JavaRefusedError, SaslJudge
 
 
 def test_the_client_sends_one_message_and_the_reply_is_empty() -> None:

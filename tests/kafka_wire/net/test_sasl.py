@@ -21,8 +21,8 @@ from kafka_wire.net.client import (
 )
 from kafka_wire.net.sasl_server import MAX_RECEIVE_BYTES, SaslServer
 from kafka_wire.net.server import CloseConnection, Server, ServerLimits, serve
-from tests.kafka_wire_net.peers import RawPeer
-from tests.kafka_wire_net.sasl_peers import MECHANISMS, PrincipalHandler, Users
+from tests.kafka_wire.net.peers import RawPeer
+from tests.kafka_wire.net.sasl_peers import MECHANISMS, PrincipalHandler, Users
 
 ALICE = "alice"
 PASSWORD = "alice's secret, = and ü"
@@ -226,7 +226,7 @@ async def test_the_principal_of_a_connection_cannot_change(start_listener, conne
 async def test_bare_tokens_follow_a_handshake_of_version_0(start_listener, connect) -> None:
     """KIP-43: before Kafka 1.0 tokens had no Kafka header."""
     server = await start_listener()
-    peer, stranger = await connect(server.server), await connect(server.server)
+    peer, other = await connect(server.server), await connect(server.server)
     token = await log_in(peer, ALICE, PASSWORD, version=0)
     await peer.send_frame(codec.encode_request(ApiKey.METADATA, 12, 1, "raw", METADATA))
     _, body = codec.decode_response(ApiKey.METADATA, 12, await peer.read_frame())
@@ -234,7 +234,7 @@ async def test_bare_tokens_follow_a_handshake_of_version_0(start_listener, conne
     assert token == b""
     assert body["cluster_id"] == "User:alice"
     with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
-        await log_in(stranger, ALICE, "wrong", version=0)
+        await log_in(other, ALICE, "wrong", version=0)
 
 
 async def test_a_node_authenticates_on_every_connection(start_listener) -> None:

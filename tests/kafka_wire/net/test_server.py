@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kafka_wire.net.server import CloseConnection, Peer, ServerLimits
-from tests.kafka_wire_net.peers import request, response
+from tests.kafka_wire.net.peers import request, response
 
 
 async def test_responses_are_sent_in_the_order_of_their_requests(start_server, connect) -> None:
@@ -26,7 +26,7 @@ async def test_responses_are_sent_in_the_order_of_their_requests(start_server, c
         await peer.send_frame(request(number, bytes([number])))
     gates[2].set()
 
-    assert [response(n, bytes([n])) for n in range(3)] == [await peer.read_frame() for _ in range(3)]
+    assert [await peer.read_frame() for _ in range(3)] == [response(n, bytes([n])) for n in range(3)]
     assert ended == [2, 1, 0]
 
 
@@ -40,28 +40,34 @@ async def test_a_request_without_a_response(start_server, connect) -> None:
     for number in range(4):
         await peer.send_frame(request(number, bytes([number])))
 
-    assert [response(n, bytes([n])) for n in (1, 3)] == [await peer.read_frame() for _ in range(2)]
+    assert [await peer.read_frame() for _ in range(2)] == [response(n, bytes([n])) for n in (1, 3)]
+
+
+class Concurrency:
+    """A handler that returns a request's payload and counts the requests that it handles at once."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.most = 0
+
+    async def __call__(self, _peer: Peer, frame: bytes) -> bytes:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0)
+        self.now -= 1
+        return frame[4:]
 
 
 async def test_concurrent_requests_of_a_connection_are_limited(start_server, connect) -> None:
     """Further requests wait in the peer's socket, and all of them are handled in the end."""
-    now = most = 0
-
-    async def count(_peer: Peer, frame: bytes) -> bytes:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
-        await asyncio.sleep(0)
-        now -= 1
-        return frame[4:]
-
-    peer = await connect(await start_server(count, max_in_flight=4))
+    handler = Concurrency()
+    peer = await connect(await start_server(handler, max_in_flight=4))
     flood = asyncio.ensure_future(_send_all(peer, 500))
     responses = [await peer.read_frame() for _ in range(500)]
     await flood
 
-    assert [response(number) for number in range(500)] == responses
-    assert most == 4
+    assert responses == [response(number) for number in range(500)]
+    assert handler.most == 4
 
 
 async def _send_all(peer, count: int) -> None:
@@ -71,22 +77,13 @@ async def _send_all(peer, count: int) -> None:
 
 async def test_requests_above_the_byte_limit_of_a_connection_wait(start_server, connect) -> None:
     """Running requests hold at most the size of the largest frame, plus the request that exceeds it."""
-    now = most = 0
-
-    async def count(_peer: Peer, frame: bytes) -> bytes:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
-        await asyncio.sleep(0)
-        now -= 1
-        return frame[4:8]
-
-    peer = await connect(await start_server(count, max_frame_bytes=1_000))
+    handler = Concurrency()
+    peer = await connect(await start_server(handler, max_frame_bytes=1_000))
     for number in range(20):
         await peer.send_frame(request(number, bytes(492)))
 
-    assert [response(number) for number in range(20)] == [await peer.read_frame() for _ in range(20)]
-    assert most == 2
+    assert [await peer.read_frame() for _ in range(20)] == [response(number, bytes(492)) for number in range(20)]
+    assert handler.most == 2
 
 
 async def test_large_frames_are_received_and_sent_completely(start_server, connect) -> None:
@@ -95,7 +92,7 @@ async def test_large_frames_are_received_and_sent_completely(start_server, conne
     payload = bytes(range(256)) * 20_000
     sending = asyncio.ensure_future(peer.send_frame(request(7, payload)))
 
-    assert response(7, payload) == await peer.read_frame()
+    assert await peer.read_frame() == response(7, payload)
     await sending
 
 
@@ -114,7 +111,7 @@ async def test_a_half_closed_peer_receives_its_responses(start_server, connect) 
     await asyncio.sleep(0)
     gate.set()
 
-    assert [response(number) for number in range(3)] == [await peer.read_frame() for _ in range(3)]
+    assert [await peer.read_frame() for _ in range(3)] == [response(number) for number in range(3)]
     assert await peer.is_closed_by_server()
 
 
@@ -131,7 +128,7 @@ async def test_a_slow_handler_does_not_delay_other_connections(start_server, con
     await slow.send_frame(request(1, b"stuck"))
     await quick.send_frame(request(2))
 
-    assert response(2) == await quick.read_frame()
+    assert await quick.read_frame() == response(2)
 
 
 async def test_a_lost_connection_cancels_its_handlers_and_runs_close_callbacks(start_server, connect) -> None:
@@ -215,7 +212,7 @@ async def test_close_waits_for_running_requests(start_server, connect) -> None:
         await connect(server)
     gate.set()
 
-    assert response(1) == await peer.read_frame()
+    assert await peer.read_frame() == response(1)
     assert await peer.is_closed_by_server()
     await closing
 

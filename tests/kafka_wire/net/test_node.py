@@ -8,8 +8,8 @@ import pytest
 from kafka_wire.api import ApiKey
 from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings
 from kafka_wire.net.server import CloseConnection, Peer
-from tests.kafka_wire_net.fake_broker import broker_with
-from tests.kafka_wire_net.peers import request, response, until
+from tests.kafka_wire.net.fake_broker import broker_with
+from tests.kafka_wire.net.peers import request, response, until
 
 _QUICK = Backoff(initial_ms=1, cap_ms=4)
 _NEVER = Backoff(initial_ms=3_600_000, cap_ms=3_600_000)
@@ -42,7 +42,7 @@ async def test_a_node_connects_at_the_first_call(start_server, make_node) -> Non
     node = make_node(server.port)
     assert (node.connected, server.connection_count) == (False, 0)
 
-    assert response(1) == await node.call_raw(request(1))
+    assert await node.call_raw(request(1)) == response(1)
     assert (node.connected, server.connection_count) == (True, 1)
 
 
@@ -71,7 +71,7 @@ async def test_an_ended_connection_is_reopened_at_the_next_call(start_server, ma
     await until(lambda: not node.connected)
     await start_server(port=server.port)
 
-    assert response(2) == await node.call_raw(request(2))
+    assert await node.call_raw(request(2)) == response(2)
 
 
 async def test_a_failed_call_is_only_retried_if_requested(start_server, make_node) -> None:
@@ -123,12 +123,12 @@ async def test_failures_accumulate_until_a_response_arrives(start_server, make_n
     """An accepted connection does not reset the backoff: a peer with another protocol accepts and closes connections."""
     healthy = False
 
-    async def moody(_peer: Peer, frame: bytes) -> bytes:
+    async def fail_until_healthy(_peer: Peer, frame: bytes) -> bytes:
         if not healthy:
             raise CloseConnection("no")
         return frame[4:]
 
-    node = make_node((await start_server(moody)).port)
+    node = make_node((await start_server(fail_until_healthy)).port)
     for _ in range(4):
         with pytest.raises(ConnectionFailed):
             await node.call_raw(request(1))
@@ -165,7 +165,7 @@ async def test_a_call_waits_for_a_slow_connect_up_to_its_timeout(start_server) -
     with pytest.raises(ConnectionFailed, match="could not be reached in time"):
         await node.call_raw(request(2), timeout_ms=10)
 
-    assert response(1) == await patient
+    assert await patient == response(1)
     await node.close()
 
 
@@ -204,11 +204,11 @@ async def test_a_node_sends_one_way_requests(start_server, make_node) -> None:
     seen: list[bytes] = []
     arrived = asyncio.Event()
 
-    async def swallow(_peer: Peer, frame: bytes) -> None:
+    async def ignore(_peer: Peer, frame: bytes) -> None:
         seen.append(frame[8:])
         arrived.set()
 
-    node = make_node((await start_server(swallow)).port)
+    node = make_node((await start_server(ignore)).port)
     await node.send_raw(request(1, b"payload"))
     await arrived.wait()
 

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from kafka_wire.net.server import MalformedRequest, Peer
-from tests.kafka_wire_net.peers import request, response, until
+from tests.kafka_wire.net.peers import request, response, until
 
 
 async def _is_responsive(server, connect) -> bool:
@@ -44,7 +44,7 @@ async def test_a_malformed_stream_closes_its_connection_and_logs_once(garbage, s
         continue
 
     await good.send_frame(request(5))
-    assert response(5) == await good.read_frame()
+    assert await good.read_frame() == response(5)
     assert len(_reasons(caplog)) == 1
     assert server.held_bytes == 0
 
@@ -161,7 +161,7 @@ async def test_an_idle_connection_is_closed_but_not_one_with_a_running_request(s
     assert await idle.is_closed_by_server()
     assert _reasons(caplog) == ["the connection was idle for 40 ms"]
     gate.set()
-    assert response(1) == await waiting.read_frame()
+    assert await waiting.read_frame() == response(1)
 
 
 async def test_the_request_of_a_half_closed_peer_ends_after_the_idle_timeout(start_server, connect) -> None:

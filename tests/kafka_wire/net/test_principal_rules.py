@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_wire.net.principal_rules import MAX_RULES, PrincipalRules
-from tests.kafka_wire_sasl.judge import JavaRefusedError, SaslJudge
+from tests.kafka_wire.sasl.judge import JavaRefusedError, SaslJudge
 
 SUBJECT = "CN=Duke,OU=JavaSoft,O=Sun Microsystems"
 

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_wire.net.buffers import Buffers
 from kafka_wire.net.server import serve
-from tests.kafka_wire_net.peers import RawPeer, echo
+from tests.kafka_wire.net.peers import RawPeer, echo
 
 
 class Holder:

@@ -19,9 +19,9 @@ from e2e.resources import API, SPARK_APPLICATIONS
 from e2e.spark_image import SPARK
 from lab.waiting import wait_until
 
-PROGRAM = Path(__file__).parents[1] / "pods" / "spark_troubles.py"
+PROGRAM = Path(__file__).parents[1] / "pods" / "spark_failures.py"
 
-SCRIPTS = "spark-troubles"
+SCRIPTS = "spark-failures"
 
 ENDED_WITHIN_S = 400.0
 """Time for two runs of an executor, on two cores."""
@@ -117,7 +117,9 @@ def test_an_image_that_no_node_has_is_named(analytics: Kube) -> None:
     )
 
 
-def test_a_driver_that_takes_too_much_memory_is_told_as_such(analytics: Kube, spark_node: str | None) -> None:
+def test_a_driver_that_takes_too_much_memory_is_reported_as_out_of_memory(
+    analytics: Kube, spark_node: str | None
+) -> None:
     """Not as some exit code 137."""
     found = run(analytics, spark_node, "driver-memory")
 

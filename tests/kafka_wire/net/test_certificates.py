@@ -9,9 +9,9 @@ from kafka_wire.api import ApiKey
 from kafka_wire.net.client import Connection, ConnectionFailed
 from kafka_wire.net.distinguished_name import subject_of
 from kafka_wire.net.principal_rules import PrincipalRules
-from tests.kafka_wire_net.authority import Authority, in_der
-from tests.kafka_wire_net.sasl_peers import PrincipalHandler
-from tests.kafka_wire_sasl.judge import SaslJudge
+from tests.kafka_wire.net.authority import Authority, in_der
+from tests.kafka_wire.net.sasl_peers import PrincipalHandler
+from tests.kafka_wire.sasl.judge import SaslJudge
 
 SUBJECTS = [
     "/CN=broker-1",
@@ -25,12 +25,6 @@ SUBJECTS = [
     "/serialNumber=42/street=Main Road 1/title=Dr/GN=Ada/CN=others",
     "/CN=" + "long" * 16,
 ]
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Return one authority for all tests."""
-    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.mark.java
@@ -66,7 +60,7 @@ REJECTED = [
 
 
 @pytest.fixture(scope="module")
-def eight_letters(authority: Authority) -> bytes:
+def eight_characters(authority: Authority) -> bytes:
     """Return a certificate whose subject is a UTF8String of eight characters."""
     return in_der(authority.sign("eight", "/CN=abcdefgh")[0])
 
@@ -80,9 +74,9 @@ def with_subject(certificate: bytes, tag: int, value: bytes) -> bytes:
 
 
 @pytest.mark.java
-def test_strings_of_all_types_are_formatted_as_in_java(eight_letters: bytes) -> None:
+def test_strings_of_all_types_are_formatted_as_in_java(eight_characters: bytes) -> None:
     """X500Principal interprets the bytes of every type as UTF-8, and formats UniversalStrings as hexadecimal."""
-    certificates = [with_subject(eight_letters, *one.values) for one in ACCEPTED]
+    certificates = [with_subject(eight_characters, *one.values) for one in ACCEPTED]
     with SaslJudge() as judge:
         expected = [judge.ask("subject", certificate).decode() for certificate in certificates]
 
@@ -91,11 +85,11 @@ def test_strings_of_all_types_are_formatted_as_in_java(eight_letters: bytes) -> 
 
 @pytest.mark.parametrize(("tag", "value"), REJECTED)
 def test_a_subject_that_cannot_be_decoded_without_loss_is_rejected(
-    eight_letters: bytes, tag: int, value: bytes
+    eight_characters: bytes, tag: int, value: bytes
 ) -> None:
     """Different subjects must not become the same text: one would get the permissions of the other."""
     with pytest.raises(ValueError, match="CN of the certificate's subject is"):
-        subject_of(with_subject(eight_letters, tag, value))
+        subject_of(with_subject(eight_characters, tag, value))
 
 
 async def test_a_peer_with_an_undecodable_subject_is_disconnected(
@@ -186,7 +180,7 @@ async def test_a_certificate_of_an_unknown_authority_is_rejected(
     context.verify_mode = ssl.CERT_REQUIRED
     server = await start_server(PrincipalHandler(), ssl=context)
     tls = ssl.create_default_context(cafile=str(authority.certificate))
-    tls.load_cert_chain(*Authority(tmp_path).sign("stranger", "/O=Example/CN=client"))
+    tls.load_cert_chain(*Authority(tmp_path).sign("unknown", "/O=Example/CN=client"))
 
     assert await _principal(server.port, tls) is None
 

@@ -58,6 +58,13 @@ def response(correlation_id: int, payload: bytes = b"") -> bytes:
     return struct.pack(">i", correlation_id) + payload
 
 
+async def check_no_task_remains() -> None:
+    """Fail if another task than the caller's is running, for fixtures that end after all others."""
+    await asyncio.sleep(0)
+    remaining = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert remaining == []
+
+
 async def until(condition: Callable[[], bool]) -> None:
     """Yield to the event loop until the condition is true; the test's timeout ends an endless wait."""
     while not condition():  # noqa: ASYNC110 -- the tested code sets no event

@@ -9,7 +9,7 @@ import pytest
 from kafka_wire.net.client import Connection, ConnectionFailed, RequestTimedOut
 from kafka_wire.net.pipeline import MAX_UNANSWERED_REQUESTS
 from kafka_wire.net.server import Peer
-from tests.kafka_wire_net.peers import request, response, until
+from tests.kafka_wire.net.peers import request, response, until
 
 
 async def test_a_relayed_frame_only_changes_in_its_correlation_id(start_server, open_connection) -> None:
@@ -39,7 +39,7 @@ async def test_pipelined_requests_are_sent_in_the_order_of_the_calls(start_serve
     payloads = [bytes([number]) for number in range(100)]
     replies = await asyncio.gather(*(connection.call_raw(request(9, payload)) for payload in payloads))
 
-    assert [response(9, payload) for payload in payloads] == replies
+    assert replies == [response(9, payload) for payload in payloads]
     assert payloads == seen
 
 
@@ -75,11 +75,11 @@ async def test_calls_above_the_limit_of_unanswered_requests_wait(start_server, o
 async def test_a_wrong_correlation_id_ends_the_connection(reply, reason, start_script, open_connection) -> None:
     """Responses arrive in order (Kafka's guarantee), so another id means that no later response can be matched."""
 
-    async def reply_wrongly(peer) -> None:
+    async def send_wrong_correlation_id(peer) -> None:
         await peer.read_frame()
         await peer.send_frame(reply)
 
-    connection = await open_connection(await start_script(reply_wrongly))
+    connection = await open_connection(await start_script(send_wrong_correlation_id))
     calls = [asyncio.ensure_future(connection.call_raw(request(1))) for _ in range(3)]
     failures = await asyncio.gather(*calls, return_exceptions=True)
 
@@ -100,11 +100,11 @@ async def test_a_wrong_correlation_id_ends_the_connection(reply, reason, start_s
 async def test_a_malformed_stream_ends_the_connection(stream, reason, start_script, open_connection) -> None:
     """Oversized, negative, too small, another protocol."""
 
-    async def babble(peer) -> None:
+    async def send_garbage(peer) -> None:
         await peer.read_frame()
         await peer.send(stream)
 
-    connection = await open_connection(await start_script(babble), max_frame_bytes=1_000)
+    connection = await open_connection(await start_script(send_garbage), max_frame_bytes=1_000)
     with pytest.raises(ConnectionFailed, match=reason):
         await connection.call_raw(request(1))
 
@@ -166,7 +166,7 @@ async def test_a_response_in_time_cancels_the_timeout(start_server, open_connect
     later = asyncio.ensure_future(connection.call_raw(request(1), timeout_ms=5_000))
     await asyncio.sleep(0.04)
 
-    assert response(1) == await later
+    assert await later == response(1)
     assert not connection.closed
 
 
@@ -186,7 +186,7 @@ async def test_a_cancelled_call_does_not_affect_the_connection(start_server, ope
     waiting = asyncio.ensure_future(connection.call_raw(request(2, b"kept")))
     gate.set()
 
-    assert response(2, b"kept") == await waiting
+    assert await waiting == response(2, b"kept")
     assert cancelled.cancelled()
 
 
@@ -246,7 +246,7 @@ async def test_a_one_way_request_does_not_wait_for_a_response(start_server, open
     connection = await open_connection((await start_server(silent_on_one_way)).port)
     await connection.send_raw(request(1, b"one way"))
 
-    assert response(2, b"both ways") == await connection.call_raw(request(2, b"both ways"))
+    assert await connection.call_raw(request(2, b"both ways")) == response(2, b"both ways")
 
 
 async def test_a_peer_that_stops_reading_ends_the_connection_after_the_timeout(start_script, open_connection) -> None:
@@ -277,7 +277,7 @@ async def test_a_frame_that_is_not_a_request_is_rejected_locally(frame, start_se
     with pytest.raises(ValueError, match="cannot be sent"):
         await connection.call_raw(frame)
 
-    assert response(1) == await connection.call_raw(request(1))
+    assert await connection.call_raw(request(1)) == response(1)
 
 
 async def test_close_fails_waiting_calls_and_may_be_called_twice(start_script, open_connection) -> None:

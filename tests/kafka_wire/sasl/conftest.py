@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kafka_wire_sasl.judge import SaslJudge
+from tests.kafka_wire.sasl.judge import SaslJudge
 
 
 @pytest.fixture(scope="session")

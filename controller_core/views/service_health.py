@@ -1,11 +1,9 @@
-"""Health of the partitions in service, and partition states by Kafka's names.
+"""Health of the partitions in service.
 
-As in Kafka, topics that are being deleted count neither as offline nor as imbalanced.
-Source: PartitionState and PartitionStateMachine.initializePartitionState of Kafka 3.9.
+As in Kafka, topics that are being deleted count neither as offline nor as imbalanced. `model.partition_health` has the definitions.
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
@@ -13,33 +11,6 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, positions_of
 from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.model.partition_health import PartitionHealth, partition_health
-
-
-class PartitionState(IntEnum):
-    """State of a partition, by Kafka's numbers. An existing partition is never NonExistentPartition (3)."""
-
-    NEW = 0
-    """Has replicas, has no leader and no ISR yet."""
-    ONLINE = 1
-    """Has a leader on a registered broker."""
-    OFFLINE = 2
-    """Has a state, but no leader on a registered broker."""
-
-    @property
-    def label(self) -> str:
-        """Kafka's name, as in its state-change log."""
-        return f"{self.name.title()}Partition"
-
-
-def partition_state(*, has_leader_and_isr: bool, leader_is_live: bool) -> PartitionState:
-    """Return a partition's state.
-
-    >>> partition_state(has_leader_and_isr=True, leader_is_live=False).label
-    'OfflinePartition'
-    """
-    if not has_leader_and_isr:
-        return PartitionState.NEW
-    return PartitionState.ONLINE if leader_is_live else PartitionState.OFFLINE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from kafka_wire.failures import CodecError
 from kafka_wire.net import negotiation
 from kafka_wire.net.client import ConnectionFailed, UnsupportedVersion
 from kafka_wire.net.server import Peer
-from tests.kafka_wire_net.fake_broker import FakeBroker, broker_with
+from tests.kafka_wire.net.fake_broker import FakeBroker, broker_with
 
 HIGHEST = negotiation.highest_api_versions()
 
@@ -51,14 +51,14 @@ async def test_negotiation_with_a_peer_before_kip_511_continues_in_version_0(sta
     """Its UNSUPPORTED_VERSION response contains no versions."""
     broker = broker_with(api_versions=(0, 0))
 
-    async def name_nothing(peer: Peer, frame: bytes) -> bytes:
+    async def answer_without_apis(peer: Peer, frame: bytes) -> bytes:
         header = codec.peek_header(frame)
         if header.api_key == ApiKey.API_VERSIONS and header.api_version > 0:
             body = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": []}
             return codec.encode_response(ApiKey.API_VERSIONS, 0, header.correlation_id, body)
         return await broker(peer, frame)
 
-    connection = await open_connection((await start_server(name_nothing)).port)
+    connection = await open_connection((await start_server(answer_without_apis)).port)
 
     assert await connection.api_versions() == {ApiKey.API_VERSIONS: (0, 0), ApiKey.DESCRIBE_CLUSTER: (0, 1)}
 
@@ -87,10 +87,10 @@ async def test_an_invalid_body_fails_only_the_call(start_server, open_connection
 async def test_a_malformed_response_ends_the_connection(start_server, open_connection) -> None:
     """The next response of a peer that encodes wrongly cannot be trusted."""
 
-    async def garble(_peer: Peer, frame: bytes) -> bytes:
+    async def answer_malformed(_peer: Peer, frame: bytes) -> bytes:
         return frame[4:8] + b"\xff" * 9
 
-    connection = await open_connection((await start_server(garble)).port)
+    connection = await open_connection((await start_server(answer_malformed)).port)
     with pytest.raises(ConnectionFailed, match="malformed response to DESCRIBE_CLUSTER"):
         await connection.call(ApiKey.DESCRIBE_CLUSTER, {}, version=0)
 

@@ -11,18 +11,16 @@ import pytest
 from kafka_wire.net.client import Connection
 from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.server import Handler, Server, ServerLimits, serve
-from tests.kafka_wire_net.peers import RawPeer, echo
+from tests.kafka_wire.net.peers import RawPeer, check_no_task_remains, echo
 
 _TEST_CERTIFICATE = Path(__file__).parent / "test_only_localhost.pem"
 
 
 @pytest.fixture(autouse=True)
-async def no_task_left() -> AsyncIterator[None]:
+async def no_remaining_tasks() -> AsyncIterator[None]:
     """Fail a test that leaves a task running; set up before and torn down after every other fixture."""
     yield
-    await asyncio.sleep(0)
-    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    assert left == []
+    await check_no_task_remains()
 
 
 @pytest.fixture
