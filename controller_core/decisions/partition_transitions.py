@@ -105,7 +105,6 @@ def observe_offline_replicas(change: changes.OfflineReplicasObserved, cluster: C
 def observe_assignment(change: changes.TopicObserved, cluster: Cluster) -> None:
     """Update a topic's assignment and moves as found written."""
     topic = cluster.topics[change.name]
-    topic.version = change.version
     if topic.topic_id is None and change.topic_id is not None:
         cluster.set_topic_id(topic, change.topic_id)
     if cluster.is_pending_deletion(change.name):
@@ -142,8 +141,6 @@ def observe_assignment(change: changes.TopicObserved, cluster: Cluster) -> None:
 
 def start_moves(change: changes.MovesStarted, cluster: Cluster) -> None:
     """Record moves, and set their unions as replicas."""
-    topic = cluster.topics[change.topic]
-    topic.version += 1
     for partition, move in change.moves.items():
         row = cluster.row_of(change.topic, partition)
         assert row is not None, f"{change.topic}-{partition} is to move and does not exist"
@@ -154,8 +151,6 @@ def start_moves(change: changes.MovesStarted, cluster: Cluster) -> None:
 
 def finish_moves(change: changes.MovesFinished, cluster: Cluster) -> None:
     """Remove finished moves."""
-    topic = cluster.topics[change.topic]
-    topic.version += 1
     for partition, replicas in change.replicas.items():
         row = cluster.row_of(change.topic, partition)
         assert row is not None, f"{change.topic}-{partition} moved and does not exist"

@@ -30,7 +30,7 @@ def decide_allocate_producer_ids(
     unknown = ErrorCode.BROKER_ID_NOT_REGISTERED
     if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch, unknown)) is not None:
         return Decision(reply=failure)
-    first = cluster.producer_ids.block_end + 1
+    first = cluster.last_producer_id + 1
     last = first + BLOCK_SIZE - 1
     if last > LAST_PRODUCER_ID:
         return Decision(reply=Failure(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been allocated."))

@@ -91,11 +91,7 @@ def _remove_superseded_requests(
     }
     if left == cluster.reassignment_requests:
         return ()
-    return (
-        changes.PendingReassignmentRequestsChanged(
-            left, cluster.reassignment_requests_version, changes.Origin.REQUESTED
-        ),
-    )
+    return (changes.PendingReassignmentRequestsChanged(left, changes.Origin.REQUESTED),)
 
 
 def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) -> Move | Failure | None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from controller_core.model import changes
 from controller_core.model.cluster import Cluster, Deletion
-from controller_core.model.ids import NO_EPOCH
 from controller_core.rules.topic_configs import config_value
 
 Key = TypeVar("Key")
@@ -33,8 +32,7 @@ def observe_topic_deletion_setting(change: changes.TopicDeletionObserved, cluste
 def add_topic(change: changes.TopicAdded, cluster: Cluster) -> None:
     """Add a topic, its partitions and its running moves."""
     assert change.name not in cluster.topics, f"topic {change.name} exists already"
-    is_rewritten = change.origin is changes.Origin.REPAIRED
-    topic = cluster.add_topic(change.name, change.topic_id, change.version + is_rewritten)
+    topic = cluster.add_topic(change.name, change.topic_id)
     topic.rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
     for position, partition in enumerate(change.partitions.tolist()):
         if (move := change.moves.get(partition)) is not None:
@@ -49,27 +47,16 @@ def add_partitions(change: changes.PartitionsAdded, cluster: Cluster) -> None:
     topic = cluster.topics[change.topic]
     rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
     topic.rows = np.concatenate([topic.rows, rows])
-    topic.version = change.version if change.origin is changes.Origin.OBSERVED else topic.version + 1
 
 
 def assign_topic_id(change: changes.TopicIdAssigned, cluster: Cluster) -> None:
     """Set a topic's id."""
-    topic = cluster.topics[change.topic]
-    cluster.set_topic_id(topic, change.topic_id)
-    topic.version += 1
-
-
-def restore_assignment(change: changes.AssignmentRestored, cluster: Cluster) -> None:
-    """Update the znode version; the known assignment stays."""
-    cluster.topics[change.topic].version = change.version + 1
+    cluster.set_topic_id(cluster.topics[change.topic], change.topic_id)
 
 
 def set_reassignment_requests(change: changes.PendingReassignmentRequestsChanged, cluster: Cluster) -> None:
     """Replace the list of running requested reassignments."""
     cluster.reassignment_requests = dict(change.targets)
-    is_written = change.origin is changes.Origin.REQUESTED
-    # The znode is deleted with the last request.
-    cluster.reassignment_requests_version = change.version + is_written if change.targets else NO_EPOCH
 
 
 def queue_deletions(change: changes.DeletionQueued, cluster: Cluster) -> None:
@@ -114,14 +101,12 @@ def remove_topic(change: changes.TopicRemoved, cluster: Cluster) -> None:
 
 def allocate_producer_ids(change: changes.ProducerIdsAllocated, cluster: Cluster) -> None:
     """Advance the end of allocated producer ids."""
-    cluster.producer_ids.block_end = change.last
-    cluster.producer_ids.version += 1
+    cluster.last_producer_id = change.last
 
 
 def observe_producer_ids(change: changes.ProducerIdsObserved, cluster: Cluster) -> None:
     """Set the end of allocated producer ids as found written."""
-    cluster.producer_ids.block_end = change.block_end
-    cluster.producer_ids.version = change.version
+    cluster.last_producer_id = change.block_end
 
 
 def _update_settings(known: dict[Key, bool], reported: Mapping[Key, bool | None]) -> None:

@@ -50,7 +50,7 @@ TRANSITIONS: Mapping[type[changes.Change], Callable[[Any, Cluster], None]] = {
     changes.NotificationsProcessed: _apply_nothing,
     changes.TopicObserved: partition_transitions.observe_assignment,
     changes.TopicIdAssigned: topic_transitions.assign_topic_id,
-    changes.AssignmentRestored: topic_transitions.restore_assignment,
+    changes.AssignmentRestored: _apply_nothing,
     changes.MovesStarted: partition_transitions.start_moves,
     changes.MovesFinished: partition_transitions.finish_moves,
     changes.PendingReassignmentRequestsChanged: topic_transitions.set_reassignment_requests,

@@ -103,8 +103,6 @@ class TopicAdded:
     moves: Mapping[int, Move] = field(default_factory=dict)
     """Running moves by partition id, for a topic that was found with some."""
     configs: Mapping[str, str] = field(default_factory=dict)
-    version: int = 0
-    """Version of the topic's znode before this change (OBSERVED, REPAIRED) or after (REQUESTED)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,8 +113,6 @@ class PartitionsAdded:
     partitions: IntArray
     replicas: IntArray
     origin: Origin
-    version: int = 0
-    """Version of the topic's znode as found (OBSERVED)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,7 +189,6 @@ class TopicObserved:
     replicas: Mapping[int, Replicas]
     adding: Mapping[int, Replicas]
     removing: Mapping[int, Replicas]
-    version: int
     topic_id: UUID | None = None
     """None: the znode has no id; the known one stays."""
 
@@ -211,8 +206,6 @@ class AssignmentRestored:
     """An assignment written by another process is overwritten with the known one."""
 
     topic: str
-    version: int
-    """Version of the topic's znode as found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +231,6 @@ class PendingReassignmentRequestsChanged:
     """Reassignments requested through `/admin/reassign_partitions` that are still running; others are done, refused or superseded."""
 
     targets: Mapping[TopicPartition, Replicas]
-    version: int
-    """Version of the znode before this change; NO_EPOCH if it does not exist."""
     origin: Origin
     refused: Mapping[TopicPartition, Failure] = field(default_factory=dict)
 
@@ -248,8 +239,6 @@ class PendingReassignmentRequestsChanged:
 class ElectionRequestsProcessed:
     """Preferred leader elections requested through `/admin/preferred_replica_election` were processed; the znode is deleted."""
 
-    version: int
-    """Version of the znode."""
     failed: Mapping[TopicPartition, Failure] = field(default_factory=dict)
 
 
@@ -342,7 +331,6 @@ class ProducerIdsObserved:
     """End of the last block of producer ids as found written."""
 
     block_end: int
-    version: int
 
 
 Change = (

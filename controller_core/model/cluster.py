@@ -13,7 +13,7 @@ import numpy as np
 from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokerDefault, TopicDeletion
 from controller_core.model.columns import BoolArray, IntArray, PartitionColumns
-from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.ids import TopicPartition
 from controller_core.model.mode_rules import ZOOKEEPER_RULES, ModeRules
 from controller_core.model.move import Move, Replicas
 
@@ -31,8 +31,6 @@ class Topic:
     index: int
     rows: IntArray
     """Rows in the order of partition ids; these are 0, 1, 2, … unless the znode was edited manually."""
-    version: int = NO_EPOCH
-    """Version of the topic's znode; the next write of the assignment is conditional on it."""
 
 
 @dataclass(slots=True)
@@ -46,14 +44,6 @@ class Deletion:
     """Why the deletion cannot continue (a dead replica, a running move, a refusal); empty if it can."""
     refused: bool = False
     """Whether a broker refused: the deletion is then retried only by events that request a retry, not by every check."""
-
-
-@dataclass(slots=True)
-class ProducerIds:
-    """The last allocated block of producer ids (KIP-730)."""
-
-    block_end: int = -1
-    version: int = NO_EPOCH
 
 
 class Cluster:
@@ -83,14 +73,14 @@ class Cluster:
         """Topics that this controller deleted in this term, oldest first: a log with such a name and another id is garbage."""
         self.reassignment_requests: dict[TopicPartition, Replicas] = {}
         """Running moves that were requested through `/admin/reassign_partitions`, with their targets."""
-        self.reassignment_requests_version = NO_EPOCH
         self.deletions: dict[str, Deletion] = {}
         self.topic_deletion = TopicDeletion.UNKNOWN
         """`delete.topic.enable` of the brokers. No deletion starts before it is known to be true."""
         self.unclean_topics: dict[str, bool] = {}
         """`unclean.leader.election.enable` per topic; topics without an entry use the brokers' default."""
         self.unclean_defaults: dict[BrokerDefault, bool] = {}
-        self.producer_ids = ProducerIds()
+        self.last_producer_id = -1
+        """End of the last allocated block of producer ids (KIP-730); -1 if none is allocated."""
         self.metadata_version = 0
         """Incremented by every applied change that Metadata responses may show."""
         self._by_index: list[Topic | None] = []
@@ -202,14 +192,14 @@ class Cluster:
         pending = [self.topics[name].index for name in self.deletions if self.is_pending_deletion(name)]
         return rows[~np.isin(self.columns.topic[rows], pending)] if pending else rows
 
-    def add_topic(self, name: str, topic_id: UUID | None, version: int) -> Topic:
+    def add_topic(self, name: str, topic_id: UUID | None) -> Topic:
         """Add a topic without partitions."""
         if self._free_indices:
             index = self._free_indices.pop()
         else:
             index = len(self._by_index)
             self._by_index.append(None)
-        topic = Topic(name, topic_id, index, np.zeros(0, dtype=np.int32), version)
+        topic = Topic(name, topic_id, index, np.zeros(0, dtype=np.int32))
         self._by_index[index] = topic
         self.topics[name] = topic
         if topic_id is not None:

@@ -280,7 +280,7 @@ class Controller:
             # An event whose scope is everything reads all of the columns.
             async with self._pace.step(self.cluster.columns.end if event.scope.everything else 0):
                 decision = self._mode.decide(self.cluster, event)
-            outcome = await self._write(decision)
+            outcome = await self._write(decision, event)
             then += [following for following in decision.then if following not in then]
             later += [another for another in decision.later if another not in later]
             if outcome.is_whole or not await self._reread(outcome):
@@ -296,10 +296,10 @@ class Controller:
             )
         return decision.reply
 
-    async def _write(self, decision: Decision[Any]) -> Outcome:
+    async def _write(self, decision: Decision[Any], event: events.Event) -> Outcome:
         """Write a decision's changes, and send its requests to brokers."""
         try:
-            outcome = await self._store.commit(self.cluster, decision.changes)
+            outcome = await self._store.commit(self.cluster, decision.changes, event)
         except StoreError as error:
             raise self._end_term(error) from error
         self._check()

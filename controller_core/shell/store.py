@@ -81,8 +81,11 @@ class Store(Protocol):
     def deliver_to(self, deliver: Deliver) -> None:
         """Set the receiver of committed changes; to be called once, before the first commit."""
 
-    async def commit(self, cluster: Cluster, changes: Sequence[Change]) -> Outcome:
-        """Write a decision's changes, and deliver those that are committed in the decision's order before returning.
+    async def commit(self, cluster: Cluster, changes: Sequence[Change], event: events.Event) -> Outcome:
+        """Write the changes that were decided on an event, and deliver those that are committed in the decision's order before returning.
+
+        The event may contain what the store itself has read: from it a store knows on which stored state the changes are based. It is
+        called in the step of the event loop in which the decision was made, or while no other event runs.
 
         Raises TermEndedError when the fence does not hold, StoreError.
         """

@@ -71,7 +71,6 @@ def topic_document(cluster: Cluster, name: str) -> schema.TopicDocument | None:
     return {
         "topic": name,
         "topic_id": None if topic.topic_id is None else str(topic.topic_id),
-        "znode_version": topic.version,
         "partitions": [_partition(cluster, row) for row in rows[:MAX_PARTITIONS_OF_TOPIC]],
         "partitions_in_all": len(rows),
     }

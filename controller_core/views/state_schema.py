@@ -120,6 +120,5 @@ class TopicDocument(TypedDict):
 
     topic: str
     topic_id: str | None
-    znode_version: int
     partitions: list[PartitionDocument]
     partitions_in_all: int

@@ -19,12 +19,14 @@ Source: KafkaController.processZkPartitionReassignment, maybeRemoveFromZkReassig
 fetchPendingPreferredReplicaElections, removePartitionsFromPreferredReplicaElection.
 """
 
+from collections.abc import Mapping
+
 from controller_core.decisions.leader_elections import decide_elect_leaders
 from controller_core.decisions.reassignment import decide_alter_reassignments
 from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
@@ -32,7 +34,7 @@ from kafka_wire.errors import ErrorCode
 
 def decide_reassignment_requests_read(cluster: Cluster, event: events.ReassignmentRequestsRead) -> Decision[None]:
     """Start the moves of new requests."""
-    started = decide_alter_reassignments(cluster, events.AlterReassignments(_new_requests(cluster, event)))
+    started = decide_alter_reassignments(cluster, events.AlterReassignments(_new_requests(cluster, event.targets)))
     # The review removes requests from the list, on the version that was read.
     moves = (change for change in started.changes if isinstance(change, changes.MovesStarted))
     return decision(*moves, then=(*started.then, events.ReviewReassignmentRequests(event)))
@@ -40,32 +42,33 @@ def decide_reassignment_requests_read(cluster: Cluster, event: events.Reassignme
 
 def decide_review_reassignment_requests(cluster: Cluster, event: events.ReviewReassignmentRequests) -> Decision[None]:
     """Keep requests with a running move in the list, and remove all others."""
-    found = event.found or events.ReassignmentRequestsRead(
-        cluster.reassignment_requests, cluster.reassignment_requests_version
-    )
-    checked = decide_alter_reassignments(cluster, events.AlterReassignments(_new_requests(cluster, found)))
+    targets = cluster.reassignment_requests if event.found is None else event.found.targets
+    # A list that exists and is empty is deleted; the known one exists while it has requests.
+    exists = bool(targets) if event.found is None else event.found.exists
+    checked = decide_alter_reassignments(cluster, events.AlterReassignments(_new_requests(cluster, targets)))
     if checked.changes:
         return decision()  # Another process wrote the same topic, so the move did not start; the next read retries.
     refused = {partition: failure for partition, failure in (checked.reply or {}).items() if failure is not None}
-    running = {
-        partition: target for partition, target in found.targets.items() if cluster.is_moving_to(partition, target)
-    }
-    is_to_be_written = found.version != NO_EPOCH and (not running or running != found.targets)
+    running = {partition: target for partition, target in targets.items() if cluster.is_moving_to(partition, target)}
+    is_to_be_written = exists and (not running or running != targets)
     if (
         not is_to_be_written
         and running == cluster.reassignment_requests
-        and found.version == cluster.reassignment_requests_version
+        and (event.found is None or not event.found.exists)
     ):
+        # An existing list that was read is observed even if it is known: another process may have written it again.
         return decision()
     origin = changes.Origin.REQUESTED if is_to_be_written else changes.Origin.OBSERVED
-    return decision(changes.PendingReassignmentRequestsChanged(running, found.version, origin, refused))
+    return decision(changes.PendingReassignmentRequestsChanged(running, origin, refused))
 
 
-def _new_requests(cluster: Cluster, found: events.ReassignmentRequestsRead) -> dict[TopicPartition, Replicas | None]:
+def _new_requests(
+    cluster: Cluster, targets: Mapping[TopicPartition, Replicas]
+) -> dict[TopicPartition, Replicas | None]:
     """Return the requests that are neither running nor were started before; the others are done or superseded."""
     return {
         partition: target
-        for partition, target in found.targets.items()
+        for partition, target in targets.items()
         if cluster.reassignment_requests.get(partition) != target and not cluster.is_moving_to(partition, target)
     }
 
@@ -84,4 +87,4 @@ def decide_remove_election_requests(cluster: Cluster, event: events.RemoveElecti
         for partition, failure in results.items()
         if failure is not None and failure.code is not ErrorCode.ELECTION_NOT_NEEDED
     }
-    return decision(changes.ElectionRequestsProcessed(event.found.version, failed))
+    return decision(changes.ElectionRequestsProcessed(failed))

@@ -93,7 +93,6 @@ def build_topic_added(cluster: Cluster, record: events.TopicRecord, *, repaired:
         changes.Origin.OBSERVED if is_as_written else changes.Origin.REPAIRED,
         moves,
         record.configs,
-        version=record.version,
     )
 
 
@@ -118,7 +117,11 @@ def repair(assignment: Mapping[int, Replicas], controller_id: int, live: Replica
 
 
 def decide_topics_changed(cluster: Cluster, event: events.TopicsChanged) -> Decision[None]:
-    """Apply assignments as they are written, or restore the known ones of topics that are queued for deletion."""
+    """Apply assignments as they are written, or restore the known ones of topics that are queued for deletion.
+
+    The store drops the changes of records that are not newer than the known state (`znode_versions`), such as those that an earlier
+    decision about this event has applied.
+    """
     made: list[changes.Change] = []
     replaced: list[events.TopicRecord] = []
     for record in event.topics:
@@ -127,10 +130,8 @@ def decide_topics_changed(cluster: Cluster, event: events.TopicsChanged) -> Deci
             continue
         if None not in {topic.topic_id, record.topic_id} and topic.topic_id != record.topic_id:
             replaced.append(record)
-        elif record.version <= topic.version:
-            continue  # Applied by an earlier decision about this event.
         elif record.name in cluster.deletions and _adds_partitions(cluster, record):
-            made.append(changes.AssignmentRestored(record.name, record.version))
+            made.append(changes.AssignmentRestored(record.name))
         else:
             made.append(build_topic_observed(record))
     observed = frozenset(change.name for change in made if isinstance(change, changes.TopicObserved))
@@ -146,9 +147,7 @@ def decide_topics_changed(cluster: Cluster, event: events.TopicsChanged) -> Deci
 
 def build_topic_observed(record: events.TopicRecord) -> changes.TopicObserved:
     """Return the change that applies the written assignment of a known topic."""
-    return changes.TopicObserved(
-        record.name, record.replicas, record.adding, record.removing, record.version, record.topic_id
-    )
+    return changes.TopicObserved(record.name, record.replicas, record.adding, record.removing, record.topic_id)
 
 
 def _adds_partitions(cluster: Cluster, record: events.TopicRecord) -> bool:

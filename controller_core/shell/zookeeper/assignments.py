@@ -21,6 +21,7 @@ from controller_core.shell.active import ActiveTerm, OverloadedError
 from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.reading import find_topics, with_configs
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
+from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -37,9 +38,12 @@ MIN_TOPICS_PER_POLL = 500
 class AssignmentPoller:
     """The poller of one active term."""
 
-    def __init__(self, controller: ActiveTerm, session: ZooKeeperSession, unreadable: UnreadableTopics) -> None:
+    def __init__(
+        self, controller: ActiveTerm, session: ZooKeeperSession, versions: ZnodeVersions, unreadable: UnreadableTopics
+    ) -> None:
         self._controller = controller
         self._session = session
+        self._versions = versions
         self._unreadable = unreadable
         self._waiting: list[str] = []
         """Topics that have not been polled in the current cycle."""
@@ -72,12 +76,11 @@ class AssignmentPoller:
     async def _changed_names(self, names: list[str]) -> list[str]:
         """Return the topics whose znode has another version than the known one."""
         nodes = await self._session.multi_get([paths.topic(name) for name in names]) if names else []
-        topics = self._controller.cluster.topics
         return [
             name
             for name, node in zip(names, nodes, strict=True)
             if node is not None
-            and (name not in topics or topics[name].version != node.version)
+            and self._versions.known(name) != node.version
             and self._unreadable.version(name) != node.version
         ]
 
@@ -90,5 +93,5 @@ class AssignmentPoller:
         if added:
             # Changed topics are found again in the next polling cycle: their versions still differ.
             return events.TopicsRead(await with_configs(self._session, added), ())
-        changed = [record for record in found.records if record.version != topics[record.name].version]
+        changed = [record for record in found.records if record.version != self._versions.known(record.name)]
         return events.TopicsChanged(await with_configs(self._session, changed)) if changed else None

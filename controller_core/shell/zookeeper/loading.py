@@ -20,6 +20,7 @@ from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.store import Store
 from controller_core.zookeeper_mode.controller_id import claimed_by_states, claimed_partitions
 from controller_core.zookeeper_mode.observed_topics import build_topic_added
+from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.cluster_id import decode_cluster_id
 from kafka_zookeeper.formats.documents import FormatError
@@ -78,13 +79,17 @@ async def require_no_broker_with_id(session: ZooKeeperSession, own: int) -> None
 
 async def require_no_replicas_with_id(session: ZooKeeperSession, controller_id: int) -> None:
     """Raise IdentityError if a broker may have replicas under the controller's id. Writes nothing."""
-    await _load_partitions(session, Cluster(controller_id, NO_EPOCH))
+    await _load_partitions(session, Cluster(controller_id, NO_EPOCH), ZnodeVersions())
 
 
 async def load_cluster(
-    session: ZooKeeperSession, controller_id: int, controllership: Controllership, inter_broker_listener: str
+    session: ZooKeeperSession,
+    versions: ZnodeVersions,
+    controller_id: int,
+    controllership: Controllership,
+    inter_broker_listener: str,
 ) -> Cluster:
-    """Read brokers, topics, states, deletions and producer ids.
+    """Read brokers, topics, states, deletions and producer ids, and note the znodes' versions in `versions`.
 
     Raises IdentityError if a broker may have replicas under the controller's id.
     """
@@ -96,9 +101,10 @@ async def load_cluster(
     observed = changes.BrokersObserved(read.brokers, read.unreachable)
     log_unreachable(cluster, observed)
     apply(cluster, observed)
-    await _load_partitions(session, cluster)
+    await _load_partitions(session, cluster, versions)
     cluster.unclean_topics = await reading.read_unclean_topics(session, list(cluster.topics))
-    cluster.producer_ids = await reading.read_producer_ids(session)
+    producer_ids = await reading.read_producer_ids(session)
+    _apply(cluster, versions, changes.ProducerIdsObserved(producer_ids.block_end), producer_ids.version)
     queued = tuple(name for name in await session.children(paths.DELETE_TOPICS) or [] if name in cluster.topics)
     apply(cluster, changes.DeletionQueued(queued, changes.Origin.OBSERVED))
     log.info(
@@ -113,13 +119,13 @@ async def load_cluster(
     return cluster
 
 
-async def _load_partitions(session: ZooKeeperSession, cluster: Cluster) -> None:
+async def _load_partitions(session: ZooKeeperSession, cluster: Cluster, versions: ZnodeVersions) -> None:
     """Read topics and the states of their partitions. Raises IdentityError."""
     names = await session.children(paths.TOPICS) or []
     pauses = Pauses(STATES_PER_READ)
     for start in range(0, len(names), TOPICS_PER_READ):
         for record in await reading.read_topics(session, names[start : start + TOPICS_PER_READ]):
-            apply(cluster, build_topic_added(cluster, record, repaired=False))
+            _apply(cluster, versions, build_topic_added(cluster, record, repaired=False), record.version)
             await pauses.after(len(record.replicas))
     rows = cluster.columns.used()
     claimed = [rows[:0]]
@@ -134,6 +140,11 @@ async def _load_partitions(session: ZooKeeperSession, cluster: Cluster) -> None:
     partitions = claimed_partitions(cluster, np.concatenate(claimed))
     if partitions:
         raise holds_replicas(cluster.controller_id, partitions)
+
+
+def _apply(cluster: Cluster, versions: ZnodeVersions, change: changes.Change, version: int) -> None:
+    apply(cluster, change)
+    versions.note(change, version)
 
 
 async def read_cluster_id(session: ZooKeeperSession) -> str:

@@ -1,7 +1,7 @@
 """Changes as groups of ZooKeeper operations: a pure function, so that tests read exactly what would be written.
 
 A group is atomic. Each transaction that contains groups is fenced by a check of `/controller_epoch`, which the store adds, and each
-write names the znode's version that the decision was based on.
+write names the znode's version that the decision was based on: `expected` (`zookeeper_mode.znode_versions`), or the partition epoch.
 
 Some znodes may exist already: parents that another controller created before it failed, a name queued twice, the configuration of a
 topic that was deleted in ZooKeeper. `present` names those that the first attempt found; they are then overwritten or left as they are.
@@ -16,10 +16,11 @@ from uuid import UUID
 import numpy as np
 
 from controller_core.model import changes
-from controller_core.model.cluster import Cluster, Topic
+from controller_core.model.cluster import Cluster
 from controller_core.model.columns import unpad
 from controller_core.model.ids import NO_BROKER, NO_EPOCH
 from controller_core.model.move import Move, Replicas
+from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.admin import encode_reassignment
 from kafka_zookeeper.formats.configs import encode_config
@@ -41,7 +42,7 @@ class Group:
     """The topic whose znode the group writes; empty for other groups."""
 
 
-def groups_of(cluster: Cluster, change: changes.Change, present: AbstractSet[str]) -> list[Group]:
+def groups_of(cluster: Cluster, change: changes.Change, expected: int, present: AbstractSet[str]) -> list[Group]:
     """Return the groups of one change; none for a change that was observed or exists only in memory."""
     match change:
         case changes.PartitionStates():
@@ -49,27 +50,27 @@ def groups_of(cluster: Cluster, change: changes.Change, present: AbstractSet[str
         case changes.TopicAdded(origin=changes.Origin.REQUESTED):
             return [_new_topic(change, present)]
         case changes.TopicAdded(origin=changes.Origin.REPAIRED):
-            return [_repaired_topic(change)]
+            return [_repaired_topic(change, expected)]
         case changes.PartitionsAdded(origin=changes.Origin.REQUESTED):
             added = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
-            return [_assignment(cluster, cluster.topics[change.topic], replicas=added)]
+            return [_assignment(cluster, change.topic, expected, replicas=added)]
         case changes.TopicIdAssigned():
-            return [_assignment(cluster, cluster.topics[change.topic], topic_id=change.topic_id)]
+            return [_assignment(cluster, change.topic, expected, topic_id=change.topic_id)]
         case changes.AssignmentRestored():
-            return [_assignment(cluster, cluster.topics[change.topic], found_version=change.version)]
+            return [_assignment(cluster, change.topic, expected)]
         case changes.MovesStarted():
-            return [_assignment(cluster, cluster.topics[change.topic], moves=dict(change.moves))]
+            return [_assignment(cluster, change.topic, expected, moves=dict(change.moves))]
         case changes.MovesFinished():
-            return [_assignment(cluster, cluster.topics[change.topic], finished=dict(change.replicas))]
+            return [_assignment(cluster, change.topic, expected, finished=dict(change.replicas))]
         case changes.DeletionQueued(origin=changes.Origin.REQUESTED):
             queued = [paths.delete_topic(name) for name in change.topics]
             return [Group((Create(path, None),)) for path in queued if path not in present]
         case changes.PendingReassignmentRequestsChanged(origin=changes.Origin.REQUESTED):
-            return [Group((_move_requests(change),))]
+            return [Group((_move_requests(change, expected),))]
         case changes.ElectionRequestsProcessed():
-            return [Group((Delete(paths.PREFERRED_REPLICA_ELECTION, change.version),))]
+            return [Group((Delete(paths.PREFERRED_REPLICA_ELECTION, expected),))]
         case changes.ProducerIdsAllocated():
-            return [_producer_ids(cluster, change)]
+            return [_producer_ids(change, expected)]
         case _:
             return []
 
@@ -84,25 +85,25 @@ def _new_topic(change: changes.TopicAdded, present: AbstractSet[str]) -> Group:
     return Group((configured, Create(paths.topic(change.name), document), parent), topic=change.name)
 
 
-def _repaired_topic(change: changes.TopicAdded) -> Group:
+def _repaired_topic(change: changes.TopicAdded, expected: int) -> Group:
     replicas = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
     adding = {partition: move.adding for partition, move in change.moves.items()}
     removing = {partition: move.removing for partition, move in change.moves.items()}
     document = encode_topic(TopicAssignment(replicas, adding, removing, change.topic_id))
-    return Group((SetData(paths.topic(change.name), document, change.version),), topic=change.name)
+    return Group((SetData(paths.topic(change.name), document, expected),), topic=change.name)
 
 
 def _assignment(
     cluster: Cluster,
-    topic: Topic,
+    name: str,
+    expected: int,
     replicas: dict[int, Replicas] | None = None,
     moves: dict[int, Move] | None = None,
     finished: dict[int, Replicas] | None = None,
-    found_version: int | None = None,
     topic_id: UUID | None = None,
 ) -> Group:
     """Write a topic's current assignment with partitions added (`replicas`), moves started (`moves`) and moves finished."""
-    columns = cluster.columns
+    columns, topic = cluster.columns, cluster.topics[name]
     all_replicas: dict[int, Replicas] = {}
     all_moves: dict[int, Move] = {}
     for row in topic.rows.tolist():
@@ -121,8 +122,7 @@ def _assignment(
             topic_id or topic.topic_id,
         )
     )
-    version = topic.version if found_version is None else found_version
-    return Group((SetData(paths.topic(topic.name), document, version),), topic=topic.name)
+    return Group((SetData(paths.topic(name), document, expected),), topic=name)
 
 
 def _states(cluster: Cluster, change: changes.PartitionStates, present: AbstractSet[str]) -> list[Group]:
@@ -167,16 +167,15 @@ def parents_of(cluster: Cluster, change: changes.Change) -> list[str]:
     return [paths.partitions(topic.name) for topic, _ in cluster.by_topic(first.tolist())]
 
 
-def _move_requests(change: changes.PendingReassignmentRequestsChanged) -> Operation:
+def _move_requests(change: changes.PendingReassignmentRequestsChanged, expected: int) -> Operation:
     if not change.targets:
-        return Delete(paths.REASSIGN_PARTITIONS, change.version)
+        return Delete(paths.REASSIGN_PARTITIONS, expected)
     targets = {WrittenName(*name): target for name, target in change.targets.items()}
-    return SetData(paths.REASSIGN_PARTITIONS, encode_reassignment(targets), change.version)
+    return SetData(paths.REASSIGN_PARTITIONS, encode_reassignment(targets), expected)
 
 
-def _producer_ids(cluster: Cluster, change: changes.ProducerIdsAllocated) -> Group:
+def _producer_ids(change: changes.ProducerIdsAllocated, expected: int) -> Group:
     document = encode_producer_id_block(ProducerIdBlock(change.broker, change.first, change.last))
-    version = cluster.producer_ids.version
     path = paths.PRODUCER_ID_BLOCK
-    written = Create(path, document) if version == NO_EPOCH else SetData(path, document, version)
+    written = Create(path, document) if expected == NO_ZNODE else SetData(path, document, expected)
     return Group((written,))

@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from controller_core.model import changes, events
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster, ProducerIds
+from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray
 from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, TopicPartition
 from controller_core.shell.pace import Pauses
 from controller_core.shell.zookeeper.validation import check_assignment, is_valid_state
+from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.brokers import decode_broker
 from kafka_zookeeper.formats.configs import DEFAULT_ENTITY, EntityType, decode_config
@@ -231,6 +232,15 @@ def _is_true(text: str) -> bool:
     return text.strip().lower() == "true"
 
 
+@dataclass(frozen=True, slots=True)
+class ProducerIds:
+    """The last allocated block of producer ids, as found written."""
+
+    block_end: int
+    version: int
+    """Version of the znode."""
+
+
 async def read_producer_ids(session: ZooKeeperSession) -> ProducerIds:
     """Read the last allocated block of producer ids.
 
@@ -238,7 +248,7 @@ async def read_producer_ids(session: ZooKeeperSession) -> ProducerIds:
     """
     node = await session.get(paths.PRODUCER_ID_BLOCK)
     if node is None:
-        return ProducerIds()
+        return ProducerIds(-1, NO_ZNODE)
     try:
         block = decode_producer_id_block(node.data)
     except FormatError as error:

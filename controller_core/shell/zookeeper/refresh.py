@@ -7,10 +7,18 @@ import numpy as np
 from controller_core.model import events
 from controller_core.model.changes import Change, Origin, ProducerIdsObserved, TopicRemoved
 from controller_core.model.cluster import Cluster
+from controller_core.model.events import PRODUCER_IDS
 from controller_core.shell.store import Outcome
-from controller_core.shell.zookeeper.reading import find_topics, read_producer_ids, read_states, with_configs
+from controller_core.shell.zookeeper.reading import (
+    ProducerIds,
+    find_topics,
+    read_producer_ids,
+    read_states,
+    with_configs,
+)
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from controller_core.zookeeper_mode.observed_topics import build_topic_observed
+from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
 from kafka_zookeeper.session import ZooKeeperSession
 
 
@@ -22,10 +30,16 @@ class Refreshed:
     """To be applied: changes of known topics and partitions."""
     unknown_topics: tuple[events.TopicRecord, ...] = ()
     """To be decided on: topics that are not in the known state."""
+    versions: dict[str, int] = field(default_factory=dict)
+    """Versions of the znodes that the changes follow from (`znode_versions.Versions`)."""
 
 
 async def refresh(
-    session: ZooKeeperSession, cluster: Cluster, outcome: Outcome, unreadable: UnreadableTopics
+    session: ZooKeeperSession,
+    cluster: Cluster,
+    outcome: Outcome,
+    versions: ZnodeVersions,
+    unreadable: UnreadableTopics,
 ) -> Refreshed:
     """Read the states, topics and producer ids that an outcome reports as stale.
 
@@ -45,17 +59,19 @@ async def refresh(
         unknown = [record for name, record in records.items() if name not in cluster.topics]
         found.unknown_topics = await with_configs(session, unknown)
         known = [name for name in names if name in cluster.topics and name not in topics.unreadable]
-        found.changes += [change for name in known if (change := _topic(cluster, name, records.get(name))) is not None]
+        found.changes += [change for name in known if (change := _topic(versions, name, records.get(name))) is not None]
+        found.versions |= {name: record.version for name, record in records.items()}
     if outcome.stale_producer_ids:
         producer_ids = await read_producer_ids(session)
-        if producer_ids != cluster.producer_ids:
-            found.changes.append(ProducerIdsObserved(producer_ids.block_end, producer_ids.version))
+        if producer_ids != ProducerIds(cluster.last_producer_id, versions.known(PRODUCER_IDS)):
+            found.changes.append(ProducerIdsObserved(producer_ids.block_end))
+            found.versions[PRODUCER_IDS] = producer_ids.version
     return found
 
 
-def _topic(cluster: Cluster, name: str, record: events.TopicRecord | None) -> Change | None:
+def _topic(versions: ZnodeVersions, name: str, record: events.TopicRecord | None) -> Change | None:
     if record is None:
         return TopicRemoved(name, Origin.OBSERVED)
-    if record.version == cluster.topics[name].version:
+    if record.version == versions.known(name):
         return None
     return build_topic_observed(record)

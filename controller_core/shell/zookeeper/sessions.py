@@ -214,7 +214,7 @@ class SessionSupervisor:
         await loading.create_parents(store)
         await loading.create_features(store)
         cluster = await loading.load_cluster(
-            session, self.settings.controller_id, controllership, self.settings.inter_broker_listener
+            session, store.versions, self.settings.controller_id, controllership, self.settings.inter_broker_listener
         )
         cluster_id = await loading.read_cluster_id(session)
         # The loaded state is long-lived, as are modules and schemas: collecting all of it would block the event loop for 50 ms.
@@ -234,7 +234,7 @@ class SessionSupervisor:
 
     def _start_tasks(self, session: ZooKeeperSession, store: Store, controller: Controller) -> None:
         """Start the tasks that run until the active term ends."""
-        ClusterWatcher(controller, session, store.unreadable).start()
+        ClusterWatcher(controller, session, store.versions, store.unreadable).start()
         controller.spawn(controller.tick(), "tick")
         controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
         controller.spawn(assign_topic_ids(controller), "assign topic ids")

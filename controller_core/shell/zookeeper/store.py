@@ -22,6 +22,7 @@ from controller_core.model.changes import (
     TopicRemoved,
 )
 from controller_core.model.cluster import Cluster
+from controller_core.model.events import Event
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.pace import Pace
 from controller_core.shell.store import Deliver, Outcome, Reread
@@ -31,6 +32,7 @@ from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.removal import forget_deletions, remove_notifications, remove_topic
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
+from controller_core.zookeeper_mode.znode_versions import NO_ZNODE, ZnodeVersions, versions_read
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import Node, ZooKeeperSession
 from kafka_zookeeper.writes import (
@@ -70,6 +72,8 @@ class Store:
     def __init__(self, session: ZooKeeperSession, epoch_version: int) -> None:
         self.pace = Pace()
         """Steps of the active term's long computations: those of writes and those of the controller's loop."""
+        self.versions = ZnodeVersions()
+        """Versions of the znodes of the present state; only the store and loading change them."""
         self.unreadable = UnreadableTopics()
         self._deliver: Deliver = _discard
         self._session = session
@@ -81,32 +85,49 @@ class Store:
         """Set the receiver of committed changes."""
         self._deliver = deliver
 
-    async def commit(self, cluster: Cluster, changes: Sequence[Change]) -> Outcome:
+    async def commit(self, cluster: Cluster, changes: Sequence[Change], event: Event) -> Outcome:
         """Write changes, and deliver in their order those that were written.
 
-        The changes of one decision concern different znodes, so they are written concurrently. Raises TermEndedError when the fence
-        does not hold, StoreError.
+        The changes of one decision concern different znodes, so they are written concurrently. Changes that follow from an older
+        znode than the known one are dropped: its content is already applied, or replaced. Raises TermEndedError when the fence does
+        not hold, StoreError.
         """
+        read = versions_read(event)
+        based = [(change, self.versions.expected(change, read)) for change in changes]
+        based = [(change, expected) for change, expected in based if not self.versions.is_stale(change, expected)]
         outcome = Outcome()
         with store_errors():
-            parts = await asyncio.gather(*(self._commit_one(cluster, change) for change in changes))
-        for part in parts:
+            parts = await asyncio.gather(*(self._commit_one(cluster, change, expected) for change, expected in based))
+        written: list[tuple[Change, int]] = []
+        for part, (_, expected) in zip(parts, based, strict=True):
+            written += [(change, expected) for change in part.committed]
             outcome.committed += part.committed
             outcome.stale_rows += part.stale_rows
             outcome.stale_topics += part.stale_topics
             outcome.stale_producer_ids |= part.stale_producer_ids
             outcome.unknown |= part.unknown
-        await self._deliver(outcome.committed)
+        await self._deliver_and_note(written)
         return outcome
 
     async def reread(self, cluster: Cluster, outcome: Outcome) -> Reread:
         """Read again what was refused or whose result is unknown, and deliver what differs. Raises TermEndedError, StoreError."""
         with store_errors():
-            found = await refresh(self._session, cluster, outcome, self.unreadable)
-        await self._deliver(found.changes)
+            found = await refresh(self._session, cluster, outcome, self.versions, self.unreadable)
+        await self._deliver_and_note(
+            [(change, self.versions.expected(change, found.versions)) for change in found.changes]
+        )
         return Reread(bool(found.changes), found.unknown_topics)
 
-    async def _commit_one(self, cluster: Cluster, change: Change) -> Outcome:
+    async def _deliver_and_note(self, based: Sequence[tuple[Change, int]]) -> None:
+        """Deliver changes, and note the versions that their znodes have now.
+
+        In this order: until a change is applied, a decision on the earlier state must not be written over it.
+        """
+        await self._deliver([change for change, _ in based])
+        for change, expected in based:
+            self.versions.note(change, expected)
+
+    async def _commit_one(self, cluster: Cluster, change: Change, expected: int) -> Outcome:
         match change:
             case TopicRemoved(origin=Origin.REQUESTED):
                 done = await remove_topic(self, change.topic)
@@ -115,25 +136,27 @@ class Store:
             case NotificationsProcessed():
                 done = await remove_notifications(self, change.paths)
             case PendingReassignmentRequestsChanged() | ElectionRequestsProcessed():
-                return await self._commit_list(cluster, change)
+                return await self._commit_list(cluster, change, expected)
             case _:
-                return await self._commit_groups(cluster, change)
+                return await self._commit_groups(cluster, change, expected)
         return Outcome([change]) if done else Outcome(unknown=True)
 
-    async def _commit_list(self, cluster: Cluster, change: Change) -> Outcome:
+    async def _commit_list(self, cluster: Cluster, change: Change, expected: int) -> Outcome:
         """Write a list that other processes write as well. If the write is not committed, the list's watch leads to a new decision."""
-        groups = groups_of(cluster, change, frozenset())
+        groups = groups_of(cluster, change, expected, frozenset())
         results = [await self.transact(group.operations) for group in groups]
         return Outcome([change] if all(isinstance(result, Committed) for result in results) else [])
 
-    async def _commit_groups(self, cluster: Cluster, change: Change) -> Outcome:
+    async def _commit_groups(self, cluster: Cluster, change: Change, expected: int) -> Outcome:
         if isinstance(change, PartitionStates) and len(change.rows) > STATES_PER_STEP:
             return await self._commit_in_steps(cluster, change)
-        groups = groups_of(cluster, change, frozenset())
-        return await self._write(cluster, change, groups, parents_of(cluster, change)) if groups else Outcome([change])
+        groups = groups_of(cluster, change, expected, frozenset())
+        if not groups:
+            return Outcome([change])
+        return await self._write(cluster, change, expected, groups, parents_of(cluster, change))
 
     async def _write(
-        self, cluster: Cluster, change: Change, groups: Sequence[Group], parents: Sequence[str]
+        self, cluster: Cluster, change: Change, expected: int, groups: Sequence[Group], parents: Sequence[str]
     ) -> Outcome:
         outcome = Outcome(unknown=not await self.ensure(parents))
         refused = await write_groups(self, groups)
@@ -142,7 +165,7 @@ class Store:
         while not refused.present <= present:
             present |= refused.present
             wanted = {target_path(group) for group in refused.groups}
-            again = [group for group in groups_of(cluster, change, present) if target_path(group) in wanted]
+            again = [group for group in groups_of(cluster, change, expected, present) if target_path(group) in wanted]
             refused = await write_groups(self, again)
         if not refused.groups:
             return Outcome([change])
@@ -169,8 +192,8 @@ class Store:
                 async with self.pace.step():
                     places = np.arange(begin, min(begin + STATES_PER_STEP, len(change.rows)), dtype=np.int32)
                     part = change.take(places)
-                    groups, parents = groups_of(cluster, part, frozenset()), parents_of(cluster, part)
-                return await self._write(cluster, part, groups, parents)
+                    groups, parents = groups_of(cluster, part, NO_ZNODE, frozenset()), parents_of(cluster, part)
+                return await self._write(cluster, part, NO_ZNODE, groups, parents)
 
         writes = [asyncio.create_task(commit(begin)) for begin in range(0, len(change.rows), STATES_PER_STEP)]
         try:

@@ -23,6 +23,7 @@ from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.reading import brokers_read, find_topics, with_configs
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
+from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -40,9 +41,12 @@ Read = Callable[[WatchedReads], Coroutine[Any, Any, events.Event | None]]
 class ClusterWatcher:
     """The watches of one active term."""
 
-    def __init__(self, controller: ActiveTerm, session: ZooKeeperSession, unreadable: UnreadableTopics) -> None:
+    def __init__(
+        self, controller: ActiveTerm, session: ZooKeeperSession, versions: ZnodeVersions, unreadable: UnreadableTopics
+    ) -> None:
         self._controller = controller
         self._session = session
+        self._versions = versions
         self._unreadable = unreadable
 
     def start(self) -> None:
@@ -62,9 +66,8 @@ class ClusterWatcher:
         }
         for name, read in reads.items():
             self._controller.spawn(self._follow(name, read), f"watch {name}")
-        self._controller.spawn(
-            AssignmentPoller(self._controller, self._session, self._unreadable).follow(), "watch assignments"
-        )
+        poller = AssignmentPoller(self._controller, self._session, self._versions, self._unreadable)
+        self._controller.spawn(poller.follow(), "watch assignments")
 
     async def _follow(self, name: str, read: Read) -> None:
         changed = asyncio.Event()

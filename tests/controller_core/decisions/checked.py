@@ -74,14 +74,14 @@ class CheckedDriver(Driver):
         self.late.clear()
         super().take_over()
 
-    def _commit(self, changes: Sequence[Change]) -> bool:
+    def _commit(self, changes: Sequence[Change], event: events.Event) -> bool:
         """Check changes before they are written: a controller that fails right after a write reports nothing."""
         for change in changes:
             self._check_change(change)
         begun = {name: self._origin_of(name) for change in changes for name in _moved_by(change)}
         versions = {name: topic.version for name, topic in self.written.topics.items()}
         try:
-            return super()._commit(changes)
+            return super()._commit(changes, event)
         finally:
             for name, origin in begun.items():
                 written = self.written.topics.get(name.topic)

@@ -170,11 +170,11 @@ class Driver(Loop):
 
     def read_assignments(self) -> None:
         """Read the assignments of known topics that another process wrote."""
-        known = self.cluster.topics
+        known, versions = self.cluster.topics, self.written.versions
         changed = [
             name
             for name, found in self.written.topics.items()
-            if name in known and known[name].version != found.version
+            if name in known and versions.known(name) != found.version
         ]
         self.submit(events.TopicsChanged(tuple(map(self.written.record, changed))))
 

@@ -23,6 +23,7 @@ from controller_core.shell.brokers.answers import RefusedPartitions, interpret_a
 from controller_core.shell.brokers.requests import stop_replica
 from controller_core.zookeeper_mode.decide import decide
 from controller_core.zookeeper_mode.propagation import apply_and_build_requests
+from controller_core.zookeeper_mode.znode_versions import versions_read
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.fake_broker import FakeBroker
@@ -165,7 +166,7 @@ class Loop:
         later: list[events.Event] = []
         for _ in range(MAX_ATTEMPTS):
             decision = decide(self.cluster, event)
-            is_whole = self._commit(decision.changes)
+            is_whole = self._commit(decision.changes, event)
             self._send(decision.sends)
             then += [following for following in decision.then if following not in then]
             later += [another for another in decision.later if another not in later]
@@ -179,51 +180,53 @@ class Loop:
         self._later += later
         return decision.reply
 
-    def _commit(self, changes: Sequence[Change]) -> bool:
+    def _commit(self, changes: Sequence[Change], event: events.Event) -> bool:
         """Write changes, apply the written ones, and read the refused ones again; return whether all were written."""
+        versions, read = self.written.versions, versions_read(event)
+        expected = [versions.expected(change, read) for change in changes]
         if changes:
             self._die_or_not([], after=False)
             due = [writing for commits, writing in self._intrusions if commits == 0]
             self._intrusions = [(commits - 1, writing) for commits, writing in self._intrusions if commits > 0]
             for writing in due:
                 writing()
-        outcomes = [self.written.commit(self.cluster, change) for change in changes]
+        outcomes = [self.written.commit(self.cluster, *based) for based in zip(changes, expected, strict=True)]
         if changes:
-            self._die_or_not([outcome.committed for outcome in outcomes if outcome.committed is not None], after=True)
+            self._die_or_not(_committed(outcomes, expected), after=True)
         if changes and self.lost_answer is not None:
             if self.lost_answer == 0:
                 outcomes = [outcome.lost() for outcome in outcomes]
             self.lost_answer = None if self.lost_answer == 0 else self.lost_answer - 1
-        for outcome in outcomes:
-            if outcome.committed is not None:
-                self._carry_out(outcome.committed)
+        for change, version in _committed(outcomes, expected):
+            self._carry_out(change, version)
         refused = [outcome for outcome in outcomes if not outcome.is_whole]
         for outcome in refused:
             self._catch_up(outcome)
         return not refused
 
-    def _die_or_not(self, written: Sequence[Change], *, after: bool) -> None:
+    def _die_or_not(self, written: Sequence[tuple[Change, int]], *, after: bool) -> None:
         if self.crash is None or self.crash.after != after:
             return
         self.crash.commits -= 1
         if self.crash.commits < 0:
-            self.lines += [line for change in written for line in change_lines(self.cluster, change)]
+            self.lines += [line for based in written for line in change_lines(self.cluster, *based)]
             self.lines.append("the controller fails")
             raise CrashError
 
-    def _carry_out(self, change: Change) -> None:
+    def _carry_out(self, change: Change, expected: int) -> None:
         for name in _topics_of(self.cluster, change):
             assert covers(self._scope, Scope(partitions=frozenset([name]))), (
                 f"{name} is outside the scope of the scheduled event"
             )
         self.changes.append(change)
-        self.lines += change_lines(self.cluster, change)
+        self.lines += change_lines(self.cluster, change, expected)
         self._send(apply_and_build_requests(self.cluster, change))
+        self.written.versions.note(change, expected)
 
     def _catch_up(self, outcome: Outcome) -> None:
         self.lines.append("the result is lost" if outcome.is_unknown else "refused: another process wrote")
-        for change in self.written.found(self.cluster, outcome):
-            self._carry_out(change)
+        for change, version in self.written.found(self.cluster, outcome):
+            self._carry_out(change, version)
         if outcome.stale_topic in self.written.topics and outcome.stale_topic not in self.cluster.topics:
             self._run_intruder(outcome.stale_topic)
 
@@ -298,6 +301,15 @@ def covers(outer: Scope, inner: Scope) -> bool:
         and inner.topics <= outer.topics
         and all(name in outer.partitions or name.topic in outer.topics for name in inner.partitions)
     )
+
+
+def _committed(outcomes: Sequence[Outcome], expected: Sequence[int]) -> list[tuple[Change, int]]:
+    """Return the committed changes, with the versions for which they were valid."""
+    return [
+        (outcome.committed, version)
+        for outcome, version in zip(outcomes, expected, strict=True)
+        if outcome.committed is not None
+    ]
 
 
 def _topics_of(cluster: Cluster, change: Change) -> list[TopicPartition]:

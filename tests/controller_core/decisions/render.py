@@ -33,8 +33,8 @@ def name(partition: TopicPartition) -> str:
     return f"{partition.topic}-{partition.partition}"
 
 
-def change_lines(cluster: Cluster, change: changes.Change) -> list[str]:
-    """Describe a change before it is applied."""
+def change_lines(cluster: Cluster, change: changes.Change, expected: int) -> list[str]:
+    """Describe a change before it is applied; `expected` is the version of the znode for which it is valid."""
     match change:
         case changes.PartitionStates():
             return _state_lines(cluster, change)
@@ -53,8 +53,8 @@ def change_lines(cluster: Cluster, change: changes.Change) -> list[str]:
             return [_topic("found", change.name, change.replicas, moves)]
         case changes.TopicIdAssigned(topic=topic):
             return [f"write topic id of {topic}"]
-        case changes.AssignmentRestored(topic=topic, version=version):
-            return [f"write topic {topic} as it is known, over version {version}"]
+        case changes.AssignmentRestored(topic=topic):
+            return [f"write topic {topic} as it is known, over version {expected}"]
         case changes.MovesStarted():
             union = {partition: move.replicas for partition, move in change.moves.items()}
             moves = {partition: (move.adding, move.removing) for partition, move in change.moves.items()}

@@ -2,9 +2,9 @@
 
 from controller_core.decisions.producer_ids import BLOCK_SIZE, LAST_PRODUCER_ID, ProducerIdBlock
 from controller_core.model import events
-from controller_core.model.cluster import ProducerIds
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.driver import Driver, cluster_with
+from tests.controller_core.decisions.written import WrittenProducerIds
 
 
 def allocate(driver: Driver, broker_id: int = 1, epoch: int | None = None) -> object:
@@ -51,7 +51,7 @@ def test_an_unregistered_broker_is_refused() -> None:
 def test_the_last_block_is_allocated_and_no_id_beyond_64_bits() -> None:
     """Ids are not negative and 64 bits wide; none is allocated twice."""
     driver = cluster_with([1])
-    driver.written.producer_ids = ProducerIds(LAST_PRODUCER_ID - BLOCK_SIZE, 7)
+    driver.written.producer_ids = WrittenProducerIds(LAST_PRODUCER_ID - BLOCK_SIZE, 7)
     driver.take_over()
 
     assert allocate(driver) == ProducerIdBlock(LAST_PRODUCER_ID - BLOCK_SIZE + 1, BLOCK_SIZE)

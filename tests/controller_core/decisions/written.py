@@ -1,7 +1,7 @@
 """Model of the written state: the plain twin of ZooKeeper behind the shell's store.
 
-Every znode that the controller writes has a version, every write is conditional on the version that it was decided on, and a controller
-that was deposed writes nothing. Paths, bytes, transactions and lost connections are omitted.
+Every znode that the controller writes has a version, every write is conditional on the version that it was decided on (`versions` of the
+active controller), and a controller that was deposed writes nothing. Paths, bytes, transactions and lost connections are omitted.
 """
 
 from collections.abc import Iterable
@@ -34,12 +34,13 @@ from controller_core.model.changes import (
     TopicIdAssigned,
     TopicRemoved,
 )
-from controller_core.model.cluster import Cluster, ProducerIds
+from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad, unpad
-from controller_core.model.events import ElectionRequestsRead, ReassignmentRequestsRead, TopicRecord
+from controller_core.model.events import PRODUCER_IDS, ElectionRequestsRead, ReassignmentRequestsRead, TopicRecord
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.zookeeper_mode.observed_topics import build_topic_added, build_topic_observed
+from controller_core.zookeeper_mode.znode_versions import NO_ZNODE, ZnodeVersions
 
 UNCLEAN = "unclean.leader.election.enable"
 
@@ -70,6 +71,14 @@ class WrittenTopic:
     removing: dict[int, Replicas] = field(default_factory=dict)
     configs: dict[str, str] = field(default_factory=dict)
     version: int = 0
+
+
+@dataclass(frozen=True)
+class WrittenProducerIds:
+    """Znode of the last block of producer ids."""
+
+    block_end: int = -1
+    version: int = NO_ZNODE
 
 
 @dataclass
@@ -113,10 +122,12 @@ class Written:
 
     def __init__(self) -> None:
         self.controller_epoch = 0
+        self.versions = ZnodeVersions()
+        """Versions of the znodes of the active controller's state."""
         self.topics: dict[str, WrittenTopic] = {}
         self.states: dict[TopicPartition, WrittenState] = {}
         self.deletions: list[str] = []
-        self.producer_ids = ProducerIds()
+        self.producer_ids = WrittenProducerIds()
         self.reassignment_requests: ReassignmentRequestsRead | None = None
         self.election_requests: ElectionRequestsRead | None = None
         self.unclean_default: bool | None = None
@@ -127,13 +138,16 @@ class Written:
     def take_place(self, controller_id: int) -> Cluster:
         """Raise the controller epoch: the earlier controllers' writes are refused from now on."""
         self.controller_epoch += 1
+        self.versions = ZnodeVersions()
         return Cluster(controller_id, self.controller_epoch)
 
     def load(self, cluster: Cluster, brokers: Iterable[Broker]) -> None:
         """Read everything, in the order of the shell's loading."""
         apply(cluster, BrokersObserved(tuple(brokers)))
         for name in self.topics:
-            apply(cluster, build_topic_added(cluster, self.record(name), repaired=False))
+            added = build_topic_added(cluster, self.record(name), repaired=False)
+            apply(cluster, added)
+            self.versions.note(added, self.topics[name].version)
         if (states := self.states_of(cluster, cluster.columns.used().tolist())) is not None:
             apply(cluster, states)
         cluster.unclean_topics = {
@@ -141,7 +155,8 @@ class Written:
         }
         if self.unclean_default is not None:
             cluster.unclean_defaults = {BrokerDefault.DYNAMIC: self.unclean_default}
-        cluster.producer_ids = replace(self.producer_ids)
+        cluster.last_producer_id = self.producer_ids.block_end
+        self.versions.note(ProducerIdsObserved(self.producer_ids.block_end), self.producer_ids.version)
         queued = tuple(name for name in self.deletions if name in cluster.topics)
         apply(cluster, DeletionQueued(queued, Origin.OBSERVED))
 
@@ -163,20 +178,23 @@ class Written:
             dict(topic.configs),
         )
 
-    def found(self, cluster: Cluster, outcome: Outcome) -> list[Change]:
-        """Read the known state again for which a write was refused."""
+    def found(self, cluster: Cluster, outcome: Outcome) -> list[tuple[Change, int]]:
+        """Read the known state again for which a write was refused; returns it with the versions of its znodes."""
         changes: list[Change] = []
+        versions: dict[str, int] = {}
         if outcome.stale_rows and (states := self.states_of(cluster, outcome.stale_rows)) is not None:
             changes.append(states)
         if (name := outcome.stale_topic) in cluster.topics:
             if name in self.topics:
                 found = self.record(name)
+                versions[name] = found.version
                 changes.append(build_topic_observed(found))
             else:
                 changes.append(TopicRemoved(name, Origin.OBSERVED))
         if outcome.is_unknown:
-            changes.append(ProducerIdsObserved(self.producer_ids.block_end, self.producer_ids.version))
-        return changes
+            versions[PRODUCER_IDS] = self.producer_ids.version
+            changes.append(ProducerIdsObserved(self.producer_ids.block_end))
+        return [(change, self.versions.expected(change, versions)) for change in changes]
 
     def states_of(self, cluster: Cluster, rows: Iterable[int]) -> StatesObserved | None:
         """Read the states of those rows that have one."""
@@ -200,30 +218,32 @@ class Written:
             np.array([state.is_recovering for _, state in there]),
         )
 
-    def commit(self, cluster: Cluster, change: Change) -> Outcome:
+    def commit(self, cluster: Cluster, change: Change, expected: int) -> Outcome:
         """Write one change as far as its versions match. Raises DeposedError."""
         if cluster.controller_epoch != self.controller_epoch:
             raise DeposedError
+        if self.versions.is_stale(change, expected):
+            return Outcome(None)
         match change:
             case PartitionStates():
                 return self._commit_states(cluster, change)
             case TopicAdded(origin=Origin.REQUESTED | Origin.REPAIRED):
-                return self._commit_topic(change)
+                return self._commit_topic(change, expected)
             case PartitionsAdded(origin=Origin.REQUESTED):
                 added = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
-                return self._assign(cluster, change.topic, change, added, {}, {})
+                return self._assign(change.topic, expected, change, added, {}, {})
             case TopicIdAssigned():
-                return self._assign_id(cluster, change)
+                return self._assign_id(change, expected)
             case AssignmentRestored():
-                return self._restore(cluster, change)
+                return self._restore(cluster, change, expected)
             case MovesStarted():
                 union = {partition: move.replicas for partition, move in change.moves.items()}
                 adding = {partition: move.adding for partition, move in change.moves.items()}
                 removing = {partition: move.removing for partition, move in change.moves.items()}
-                return self._assign(cluster, change.topic, change, union, adding, removing)
+                return self._assign(change.topic, expected, change, union, adding, removing)
             case MovesFinished():
                 nothing: dict[int, Replicas] = dict.fromkeys(change.replicas, ())
-                return self._assign(cluster, change.topic, change, dict(change.replicas), nothing, nothing)
+                return self._assign(change.topic, expected, change, dict(change.replicas), nothing, nothing)
             case DeletionQueued(origin=Origin.REQUESTED):
                 self.deletions += [name for name in change.topics if name not in self.deletions]
             case DeletionDequeued():
@@ -233,21 +253,21 @@ class Written:
                     self.remove(change.topic)
                 self.deletions = [name for name in self.deletions if name != change.topic]
             case PendingReassignmentRequestsChanged(origin=Origin.REQUESTED):
-                return self._leave_requests(change)
+                return self._leave_requests(change, expected)
             case ElectionRequestsProcessed():
-                if self.election_requests is None or self.election_requests.version != change.version:
+                if self.election_requests is None or self.election_requests.version != expected:
                     return Outcome(None)
                 self.election_requests = None
             case ProducerIdsAllocated():
-                assert self.producer_ids.version == cluster.producer_ids.version
-                self.producer_ids = ProducerIds(change.last, self.producer_ids.version + 1)
+                assert self.producer_ids.version == expected
+                self.producer_ids = WrittenProducerIds(change.last, self.producer_ids.version + 1)
         return Outcome(change)
 
-    def _leave_requests(self, change: PendingReassignmentRequestsChanged) -> Outcome:
+    def _leave_requests(self, change: PendingReassignmentRequestsChanged, expected: int) -> Outcome:
         """Write the list of requested moves; a refused write has no result, since the watch causes a read."""
-        if self.reassignment_requests is None or self.reassignment_requests.version != change.version:
+        if self.reassignment_requests is None or self.reassignment_requests.version != expected:
             return Outcome(None)
-        left = ReassignmentRequestsRead(dict(change.targets), change.version + 1)
+        left = ReassignmentRequestsRead(dict(change.targets), expected + 1)
         self.reassignment_requests = left if left.targets else None
         return Outcome(change)
 
@@ -279,10 +299,10 @@ class Written:
             return Outcome(change)
         return Outcome(change.take(np.array(written, dtype=np.int32)) if written else None, tuple(stale))
 
-    def _commit_topic(self, change: TopicAdded) -> Outcome:
+    def _commit_topic(self, change: TopicAdded, expected: int) -> Outcome:
         present = self.topics.get(change.name)
         as_thought = present is None if change.origin is Origin.REQUESTED else present is not None
-        if not as_thought or (present is not None and present.version != change.version):
+        if not as_thought or (present is not None and present.version != expected):
             return Outcome(None, stale_topic=change.name)
         self.topics[change.name] = WrittenTopic(
             change.topic_id,
@@ -294,17 +314,17 @@ class Written:
         )
         return Outcome(change)
 
-    def _assign_id(self, cluster: Cluster, change: TopicIdAssigned) -> Outcome:
+    def _assign_id(self, change: TopicIdAssigned, expected: int) -> Outcome:
         present = self.topics.get(change.topic)
-        if present is None or present.version != cluster.topics[change.topic].version:
+        if present is None or present.version != expected:
             return Outcome(None, stale_topic=change.topic)
         self.topics[change.topic] = replace(present, topic_id=change.topic_id, version=present.version + 1)
         return Outcome(change)
 
-    def _restore(self, cluster: Cluster, change: AssignmentRestored) -> Outcome:
+    def _restore(self, cluster: Cluster, change: AssignmentRestored, expected: int) -> Outcome:
         """Write a topic's assignment as a controller knows it."""
         present, known = self.topics.get(change.topic), cluster.topics[change.topic]
-        if present is None or present.version != change.version:
+        if present is None or present.version != expected:
             return Outcome(None, stale_topic=change.topic)
         replicas = {cluster.name_of(row).partition: cluster.columns.replicas_of(row) for row in known.rows.tolist()}
         moves = {
@@ -313,13 +333,13 @@ class Written:
         adding = _without_empty({partition: move.adding for partition, move in moves.items()})
         removing = _without_empty({partition: move.removing for partition, move in moves.items()})
         restored = replace(present, replicas=replicas, adding=adding, removing=removing)
-        self.topics[change.topic] = replace(restored, version=change.version + 1)
+        self.topics[change.topic] = replace(restored, version=expected + 1)
         return Outcome(change)
 
     def _assign(
         self,
-        cluster: Cluster,
         name: str,
+        expected: int,
         change: Change,
         replicas: dict[int, Replicas],
         adding: dict[int, Replicas],
@@ -327,7 +347,7 @@ class Written:
     ) -> Outcome:
         """Write a topic's assignment with some changed partitions."""
         present = self.topics.get(name)
-        if present is None or present.version != cluster.topics[name].version:
+        if present is None or present.version != expected:
             return Outcome(None, stale_topic=name)
         self.topics[name] = replace(
             present,

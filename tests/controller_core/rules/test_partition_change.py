@@ -34,7 +34,7 @@ Row = tuple[int, int, tuple[int, ...]]
 def cluster_of(cases: Sequence[PartitionCase], rules: ModeRules = ZOOKEEPER_RULES) -> Cluster:
     """Build a cluster with these partitions; the leader epoch of each is its row, the partition epoch is 7."""
     cluster = Cluster(1000, 1, rules)
-    topic = cluster.add_topic("orders", None, 0)
+    topic = cluster.add_topic("orders", None)
     rows = np.arange(len(cases), dtype=np.int32)
     cluster.columns.record_ids(np.array([MAX_BROKER], dtype=np.int32))
     topic.rows = cluster.columns.add(topic.index, rows, pad([case.assignment for case in cases]))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
+from controller_core.model.events import Event
 from controller_core.shell.pace import Pace
 from controller_core.shell.store import Deliver, Outcome, Reread
 
@@ -23,7 +24,7 @@ class LogStore:
         """Add a receiver: the active controller first, then standbys."""
         self._deliver.append(deliver)
 
-    async def commit(self, _cluster: Cluster, changes: Sequence[Change]) -> Outcome:
+    async def commit(self, _cluster: Cluster, changes: Sequence[Change], _event: Event) -> Outcome:
         """Append, wait until that is committed, deliver."""
         self.log += changes
         async with self._order:

@@ -10,16 +10,20 @@ from typing import Any
 import pytest
 
 from controller_core.decisions.topics import TopicCreation
+from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.events import (
     BrokersRead,
+    CreatePartitions,
     Event,
+    NewPartitions,
     RepairPartitions,
     TopicsRead,
 )
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from controller_core.shell import controller as controller_module
+from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from kafka_zookeeper import paths
 from kafka_zookeeper.writes import MultiResult, Operation
@@ -64,6 +68,28 @@ async def test_events_of_other_partitions_run_while_one_is_written(term: Term) -
     assert order == ["b-0", "a-0"]
     assert term.state("a-0") == (1, 0, (1,))
     assert term.state("b-0") == (2, 0, (2,))
+
+
+async def test_the_store_gets_a_decision_in_the_step_that_made_it(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`shell.store`: another task in between could apply a change of the state that was decided on (ADR 21)."""
+    await term.create("orders", (1, 2))
+    steps: list[str] = []
+    commit = term.store.commit
+
+    def decide(cluster: Cluster, event: Event) -> Decision[Any]:
+        steps.append("decide")
+        asyncio.get_running_loop().call_soon(steps.append, "another step")
+        return ZOOKEEPER_MODE.decide(cluster, event)
+
+    async def noted(cluster: Cluster, changes: Sequence[Change], event: Event) -> Outcome:
+        steps.append("commit")
+        return await commit(cluster, changes, event)
+
+    term.decide_with(decide)
+    monkeypatch.setattr(term.store, "commit", noted)
+    await term.controller.submit(CreatePartitions((NewPartitions("orders", 2),)))
+
+    assert steps[:3] == ["decide", "commit", "another step"]
 
 
 async def test_external_state_is_read_while_no_event_runs(term: Term) -> None:

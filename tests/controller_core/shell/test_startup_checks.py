@@ -7,6 +7,7 @@ from controller_core.shell.startup_checks import MAX_PARTITIONS_NAMED, IdentityE
 from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.loading import load_cluster, require_no_replicas_with_id
 from controller_core.zookeeper_mode.decide import decide
+from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
 from kafka_zookeeper import paths
 from tests.controller_core.shell.running_process import OWN_ID, RunningProcess
 from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeZooKeeper
@@ -94,7 +95,7 @@ async def test_a_partition_whose_isr_names_the_id_is_never_repaired() -> None:
     server = FakeZooKeeper()
     server.put(paths.CONTROLLER_EPOCH, b"9")
     written(server, [1, 2], 1, [1, 2])
-    cluster = await load_cluster(server.session(), OWN_ID, CONTROLLERSHIP, "INTERNAL")
+    cluster = await load_cluster(server.session(), ZnodeVersions(), OWN_ID, CONTROLLERSHIP, "INTERNAL")
     cluster.columns.replicas[0, 1] = cluster.columns.isr[0, 1] = OWN_ID
     cluster.columns.record_ids(cluster.columns.replicas[0])
 

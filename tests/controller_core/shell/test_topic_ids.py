@@ -27,7 +27,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     """A term over brokers 1, 2 and 3 that watches, and has no settings of the brokers yet."""
     monkeypatch.setattr(topic_ids_module, "POLL_S", 0.0)
     term = Term(monkeypatch, 1, 2, 3)
-    ClusterWatcher(term.controller, term.session, term.store.unreadable).start()
+    ClusterWatcher(term.controller, term.session, term.store.versions, term.store.unreadable).start()
     term.controller.spawn(assign_topic_ids(term.controller), "assign topic ids")
     await settled()
     yield term
@@ -125,4 +125,4 @@ async def test_a_lost_answer_gives_no_topic_two_ids(term: Term, fault: Fault) ->
     await settled(200)
 
     assert written_id(term, "old") == term.cluster.topics["old"].topic_id
-    assert term.server.at(paths.topic("old")).version == term.cluster.topics["old"].version == 1
+    assert term.server.at(paths.topic("old")).version == term.store.versions.known("old") == 1

@@ -12,6 +12,7 @@ from controller_core.shell.zookeeper.assignments import AssignmentPoller
 from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.loading import load_cluster
 from controller_core.shell.zookeeper.reading import read_topics
+from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
 from kafka_zookeeper import paths
 from tests.controller_core.shell.terms import CONTROLLER, Term, isr_request, settled
 from tests.controller_core.shell.zookeeper.vocabulary import tp
@@ -58,7 +59,7 @@ async def test_a_corrected_topic_is_read_again(term: Term) -> None:
     """Also a topic that was never known before."""
     term.server.put(paths.topic("new"), b"garbage")
     edit(term, b"[1,2,3]", b"[1,2,2]")
-    assignments = AssignmentPoller(term.controller, term.session, term.store.unreadable)
+    assignments = AssignmentPoller(term.controller, term.session, term.store.versions, term.store.unreadable)
     await assignments._read_changed(["new", "orders"])
     assert term.store.unreadable.names() == ["new", "orders"]
 
@@ -140,7 +141,7 @@ async def test_an_assignment_by_hand_is_a_move_at_a_take_over_too(term: Term) ->
     """Written while no controller was active: the ISR has the records."""
     edit(term, b"[1,2,3]", b"[4]")
 
-    cluster = await load_cluster(term.session, CONTROLLER, Controllership(9, 0, -1), "INTERNAL")
+    cluster = await load_cluster(term.session, ZnodeVersions(), CONTROLLER, Controllership(9, 0, -1), "INTERNAL")
 
     row = cluster.row_of(*P0)
     assert row is not None

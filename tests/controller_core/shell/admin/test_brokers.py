@@ -82,7 +82,7 @@ async def test_stale_broker_gets_no_producer_ids() -> None:
         response["producer_id_start"],
         response["producer_id_len"],
     ) == (ErrorCode.STALE_BROKER_EPOCH, 0, 0)
-    assert active.cluster.producer_ids.block_end == -1
+    assert active.cluster.last_producer_id == -1
 
 
 async def test_unknown_broker_gets_no_producer_ids() -> None:

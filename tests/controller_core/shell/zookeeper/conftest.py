@@ -14,7 +14,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     """An active term with brokers 1, 2 and 3, after the first reads."""
     monkeypatch.setattr(watching_module, "OVERLOAD_PAUSE_S", 0.0)
     term = Term(monkeypatch, 1, 2, 3)
-    ClusterWatcher(term.controller, term.session, term.store.unreadable).start()
+    ClusterWatcher(term.controller, term.session, term.store.versions, term.store.unreadable).start()
     await settled()
     yield term
     assert not term.controller.has_ended, await term.controller.ended()

@@ -20,7 +20,8 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     monkeypatch.setattr(assignments_module, "PAUSE_S", 0.0)
     term = Term(monkeypatch, 1, 2, 3)
     term.controller.spawn(
-        AssignmentPoller(term.controller, term.session, term.store.unreadable).follow(), "assignments"
+        AssignmentPoller(term.controller, term.session, term.store.versions, term.store.unreadable).follow(),
+        "assignments",
     )
     await settled()
     yield term
@@ -54,7 +55,7 @@ async def test_partitions_added_to_a_topic_under_deletion_are_removed_again(term
     await settled()
 
     assert term.server.at(paths.topic("orders")).data == before
-    assert term.server.at(paths.topic("orders")).version == term.cluster.topics["orders"].version
+    assert term.server.at(paths.topic("orders")).version == term.store.versions.known("orders")
     assert term.cluster.row_of("orders", 1) is None
 
 
@@ -66,7 +67,7 @@ async def test_writes_of_the_controller_are_no_event(term: Term) -> None:
     await settled()
 
     assert len(term.cluster.topics["orders"].rows) == 11
-    assert term.server.at(paths.topic("orders")).version == term.cluster.topics["orders"].version
+    assert term.server.at(paths.topic("orders")).version == term.store.versions.known("orders")
 
 
 async def test_an_assignment_that_cannot_be_decoded_is_logged_once_and_changes_nothing(
@@ -83,7 +84,7 @@ async def test_an_assignment_that_cannot_be_decoded_is_logged_once_and_changes_n
 
     term.server.put(paths.topic("orders"), good)
     await settled()
-    assert term.cluster.topics["orders"].version == 2
+    assert term.store.versions.known("orders") == 2
 
 
 async def test_topics_are_polled_in_shares(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from kafka_zookeeper import paths
 from kafka_zookeeper.writes import MAX_BATCH_OPERATIONS, MultiResult, Operation, Refused, RefusedReason
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
-from tests.controller_core.shell.zookeeper.world import World
+from tests.controller_core.shell.zookeeper.world import NO_READ, World
 
 
 async def topic_of(partitions: int) -> World:
@@ -32,7 +32,7 @@ async def topic_of(partitions: int) -> World:
 async def elect(world: World, partitions: int) -> Outcome:
     """Elect broker 2 as the leader of all partitions."""
     change = read_change(world.cluster, "states " + " ".join(f"t-{number}=2/1/2" for number in range(partitions)))
-    return await world.store.commit(world.cluster, [change])
+    return await world.store.commit(world.cluster, [change], NO_READ)
 
 
 def versions(world: World, partitions: int) -> list[int]:
@@ -164,7 +164,7 @@ async def test_a_large_topic_is_removed_in_several_transactions_and_its_queued_n
     world = await topic_of(300)
     await world.do("commit queue t")
     seen = recorded(world)
-    outcome = await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")])
+    outcome = await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")], NO_READ)
 
     assert outcome.is_whole
     assert [len(operations) for operations in seen] == [500, 103, 4]
@@ -179,12 +179,12 @@ async def test_an_interrupted_removal_is_continued_by_the_next_controller() -> N
     world.run_other("before write nothing")
     world.run_other("before write another controller")
     with pytest.raises(TermEndedError):
-        await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")])
+        await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")], NO_READ)
     assert world.server.children(paths.DELETE_TOPICS) == ["t"]
     assert 0 < len(world.server.children(f"{paths.topic('t')}/partitions")) < 300
 
     next_store = Store(world.server.session(), world.server.at(paths.CONTROLLER_EPOCH).version)  # type: ignore[arg-type]
-    outcome = await next_store.commit(world.cluster, [read_change(world.cluster, "remove t")])
+    outcome = await next_store.commit(world.cluster, [read_change(world.cluster, "remove t")], NO_READ)
 
     assert outcome.is_whole
     assert [*world.server.children(paths.TOPICS), *world.server.children(paths.DELETE_TOPICS)] == []
@@ -198,7 +198,7 @@ async def test_a_topic_with_too_many_levels_below_it_stays_queued(
     world = await topic_of(1)
     apply(world.cluster, read_change(world.cluster, "queued t"))
     world.server.put(paths.topic("t") + "/1/2/3/4/5/6/7/8/9")
-    outcome = await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")])
+    outcome = await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")], NO_READ)
 
     assert outcome.unknown
     assert world.server.children(paths.TOPICS) == ["t"]

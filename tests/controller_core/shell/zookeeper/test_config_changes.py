@@ -20,7 +20,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     """An active term with brokers 1 and 2, a topic whose last in-sync replica is offline, and an old notification."""
     term = Term(monkeypatch, 1, 2)
     term.server.put(f"{paths.CONFIG_CHANGE_PREFIX}0000000000", encode_config_change("users/alice"))
-    ClusterWatcher(term.controller, term.session, term.store.unreadable).start()
+    ClusterWatcher(term.controller, term.session, term.store.versions, term.store.unreadable).start()
     await term.create("orders", (1, 2))
     term.isr_by("orders-0", (1,))
     term.server.drop(paths.broker(1))

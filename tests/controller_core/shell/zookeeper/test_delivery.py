@@ -11,7 +11,7 @@ from kafka_zookeeper import paths
 from kafka_zookeeper.errors import SessionLostError
 from kafka_zookeeper.writes import MultiResult, Operation
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
-from tests.controller_core.shell.zookeeper.world import World
+from tests.controller_core.shell.zookeeper.world import NO_READ, World
 
 STATE = '{"controller_epoch":9,"leader":2,"version":1,"leader_epoch":0,"isr":[2]}'
 
@@ -45,7 +45,7 @@ async def test_changes_written_out_of_order_are_delivered_in_the_decisions_order
 
     world.session.multi = first_waits  # type: ignore[method-assign]
     decision = [read_change(world.cluster, f"new {name} 0=1") for name in ("first", "second")]
-    await world.store.commit(world.cluster, decision)
+    await world.store.commit(world.cluster, decision, NO_READ)
 
     assert (written[0], changes) == ("second", decision)
 
@@ -56,7 +56,7 @@ async def test_a_refused_change_is_not_delivered() -> None:
     changes = delivered(world)
     world.server.put(paths.topic("first"), b"{}")
     decision = [read_change(world.cluster, f"new {name} 0=1") for name in ("first", "second")]
-    outcome = await world.store.commit(world.cluster, decision)
+    outcome = await world.store.commit(world.cluster, decision, NO_READ)
 
     assert outcome.stale_topics == ["first"]
     assert [change.name for change in changes if isinstance(change, TopicAdded)] == ["second"]
@@ -68,7 +68,7 @@ async def test_changes_found_by_a_reread_are_delivered() -> None:
     await world.do("written new orders 0=1,2")
     changes = delivered(world)
     await world.do("znode /brokers/topics/orders/partitions/0/state " + STATE)
-    outcome = await world.store.commit(world.cluster, [read_change(world.cluster, "states orders-0=1/0/1,2")])
+    outcome = await world.store.commit(world.cluster, [read_change(world.cluster, "states orders-0=1/0/1,2")], NO_READ)
     reread = await world.store.reread(world.cluster, outcome)
 
     assert outcome.committed == []

@@ -39,7 +39,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     monkeypatch.setattr(watching_module, "OVERLOAD_PAUSE_S", 0.0)
     term = Term(monkeypatch, 1, 2, 3)
     await term.create("orders", (1, 2), (1, 2))
-    ClusterWatcher(term.controller, term.session, term.store.unreadable).start()
+    ClusterWatcher(term.controller, term.session, term.store.versions, term.store.unreadable).start()
     await settled()
     yield term
     assert not term.controller.has_ended, await term.controller.ended()
@@ -187,7 +187,7 @@ async def test_a_list_written_before_the_active_term_is_executed(monkeypatch: py
     await led_by_another(term)
     term.server.put(MOVES, moves(orders_1=[1, 3]))
     term.server.put(ELECTIONS, elections("orders-0"))
-    ClusterWatcher(term.controller, term.session, term.store.unreadable).start()
+    ClusterWatcher(term.controller, term.session, term.store.versions, term.store.unreadable).start()
     await settled()
 
     assert term.state("orders-0")[0] == 1

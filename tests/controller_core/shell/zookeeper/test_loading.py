@@ -6,12 +6,14 @@ import pytest
 
 from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
+from controller_core.model.events import PRODUCER_IDS
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Move
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.loading import create_features, create_parents, load_cluster, read_cluster_id
 from controller_core.shell.zookeeper.store import Store
+from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import SessionLostError
 from tests.controller_core.shell.scripts import check_script
@@ -53,8 +55,9 @@ class World:
                 await create_parents(Store(self.session, CONTROLLERSHIP.epoch_version))
                 return self._told()
             case "load":
-                cluster = await load_cluster(self.session, 1000, CONTROLLERSHIP, "INTERNAL")
-                return [*self._told(), *known(cluster)]
+                versions = ZnodeVersions()
+                cluster = await load_cluster(self.session, versions, 1000, CONTROLLERSHIP, "INTERNAL")
+                return [*self._told(), *known(cluster, versions)]
         raise ValueError(f"no such command: {command}")
 
     def _told(self) -> list[str]:
@@ -62,12 +65,12 @@ class World:
         return lines
 
 
-def known(cluster: Cluster) -> list[str]:
-    """Print a cluster's state."""
+def known(cluster: Cluster, versions: ZnodeVersions) -> list[str]:
+    """Print a cluster's state, and the versions of the znodes that it was read from."""
     lines = [broker_text(broker) for broker in cluster.brokers.values()]
     columns = cluster.columns
     for topic in cluster.topics.values():
-        lines.append(f"topic {topic.name} id {topic.topic_id} version {topic.version}")
+        lines.append(f"topic {topic.name} id {topic.topic_id} version {versions.known(topic.name)}")
         for row in topic.rows.tolist():
             state = f"{columns.leader[row]}/{columns.leader_epoch[row]}/{joined(columns.isr_of(row))} version {columns.partition_epoch[row]}"
             text = "no state" if columns.partition_epoch[row] == NO_EPOCH else state
@@ -75,7 +78,7 @@ def known(cluster: Cluster) -> list[str]:
             lines.append(f"  {columns.partition[row]}={joined(columns.replicas_of(row))} {text}{move}")
     lines += [f"to be deleted: {name}" for name in cluster.deletions]
     lines += [f"unclean leaders allowed: {name}" for name in sorted(cluster.topics) if allows_unclean(cluster, name)]
-    return [*lines, f"producer ids to {cluster.producer_ids.block_end} version {cluster.producer_ids.version}"]
+    return [*lines, f"producer ids to {cluster.last_producer_id} version {versions.known(PRODUCER_IDS)}"]
 
 
 def broker_text(broker: Broker) -> str:
@@ -104,7 +107,7 @@ async def test_a_broker_without_the_inter_broker_listener_is_unreachable_from_th
     await world.do("broker 1")
     await world.do("broker 2")
 
-    cluster = await load_cluster(world.session, 1000, CONTROLLERSHIP, "CLIENTS")
+    cluster = await load_cluster(world.session, ZnodeVersions(), 1000, CONTROLLERSHIP, "CLIENTS")
 
     assert cluster.may_lead() == set()
     assert sorted(cluster.unreachable) == [1, 2]
@@ -118,7 +121,7 @@ async def test_a_session_that_is_lost_during_loading_ends_it() -> None:
     world.server.before_reads.append((paths.topic("a"), world.session.expire))
 
     with pytest.raises(SessionLostError):
-        await load_cluster(world.session, 1000, CONTROLLERSHIP, "INTERNAL")
+        await load_cluster(world.session, ZnodeVersions(), 1000, CONTROLLERSHIP, "INTERNAL")
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ import pytest
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import StatesObserved
-from controller_core.model.cluster import Cluster, ProducerIds
+from controller_core.model.cluster import Cluster
 from controller_core.model.events import TopicRecord
 from controller_core.model.ids import MAX_BROKER_ID
 from controller_core.shell.zookeeper import reading
-from controller_core.shell.zookeeper.reading import decode_brokers, read_states, read_topics
+from controller_core.shell.zookeeper.reading import ProducerIds, decode_brokers, read_states, read_topics
+from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.producer_ids import INT64_MAX
 from kafka_zookeeper.session import Node
@@ -232,7 +233,7 @@ async def test_the_last_block_of_producer_ids_is_read_or_no_ids_are_left(
 
 async def test_there_is_no_znode_before_the_first_block_of_producer_ids(session: FakeSession) -> None:
     """A cluster in which no broker has started."""
-    assert await reading.read_producer_ids(session) == ProducerIds()
+    assert await reading.read_producer_ids(session) == ProducerIds(-1, NO_ZNODE)
 
 
 def test_concatenated_lists_become_padded_rows() -> None:

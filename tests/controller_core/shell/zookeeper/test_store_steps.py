@@ -12,7 +12,7 @@ from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import store as store_module
 from kafka_zookeeper import paths
-from tests.controller_core.shell.zookeeper.world import World
+from tests.controller_core.shell.zookeeper.world import NO_READ, World
 
 PARTITIONS = 20
 STALE = (4, 5, 11)
@@ -30,7 +30,7 @@ async def world() -> World:
 
 async def commit(made: World, change: Change) -> None:
     """Write a change and apply it."""
-    assert (await made.store.commit(made.cluster, [change])).is_whole
+    assert (await made.store.commit(made.cluster, [change], NO_READ)).is_whole
     apply(made.cluster, change)
 
 
@@ -51,7 +51,7 @@ async def committed(made: World, *, stale: tuple[int, ...] = ()) -> Outcome:
     for partition in stale:
         path = paths.partition_state("orders", partition)
         made.server.put(path, made.server.at(path).data)
-    return await made.store.commit(made.cluster, [states(made)])
+    return await made.store.commit(made.cluster, [states(made)], NO_READ)
 
 
 def written(outcome: Outcome) -> list[list[int]]:
@@ -81,10 +81,10 @@ async def test_the_size_of_a_step_is_limited(monkeypatch: pytest.MonkeyPatch) ->
     iterations = 0
     groups_of = store_module.groups_of
 
-    def noted(cluster, change, present):  # type: ignore[no-untyped-def]
+    def noted(cluster, change, expected, present):  # type: ignore[no-untyped-def]
         sizes.append(len(change.rows))
         iterations_at.append(iterations)
-        return groups_of(cluster, change, present)
+        return groups_of(cluster, change, expected, present)
 
     async def count() -> None:
         nonlocal iterations

@@ -1,6 +1,6 @@
 """Changes as lines of the golden scripts: parsing and printing.
 
-topic orders 0=1,2,3 1=2,3,1 id=7 version=3 retention.ms=5     TopicAdded (observed; `new` requested, `repaired`)
+topic orders 0=1,2,3 1=2,3,1 id=7 version=3 retention.ms=5     TopicAdded (observed; `new` requested, `repaired`); see `read_versions`
 partitions orders 2=3,1                                        PartitionsAdded
 states orders-0=1/4/1,2 orders-1=2/0/2,3                       PartitionStates: leader/leader epoch/ISR[/replicas]
 known orders-0=1/4/1,2/7                                       StatesObserved: …/version of the znode
@@ -12,6 +12,7 @@ remove a / removed a                                           TopicRemoved: req
 producer-ids 1 0 999                                           ProducerIdsAllocated
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 import numpy as np
@@ -36,6 +37,7 @@ from controller_core.model.changes import (
 )
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad, unpad
+from controller_core.model.events import TopicRecord, TopicsRead
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Move, Replicas, plan_move
 from tests.controller_core.states import NewState, column, partition_states
@@ -76,6 +78,19 @@ def read_change(cluster: Cluster, text: str) -> Change:
     raise ValueError(f"no such change: {text}")
 
 
+def read_versions(text: str) -> dict[str, int]:
+    """Read the version of the topic's znode that a change follows from: `version=3`, 0 where it is missing."""
+    _, topic, *words = text.split()
+    return {topic: next((int(word.removeprefix("version=")) for word in words if word.startswith("version=")), 0)}
+
+
+def read_event(texts: Sequence[str]) -> TopicsRead:
+    """Read the event of changes: the topics that were found, with the versions of their znodes."""
+    found = [read_versions(text) for text in texts if text.split()[0] in {"topic", "repaired"}]
+    versions = [version for versions in found for version in versions.items()]
+    return TopicsRead(tuple(TopicRecord(name, None, {}, version=version) for name, version in versions), ())
+
+
 def ids(text: str) -> Replicas:
     """Read `1,2,3`."""
     return tuple(int(word) for word in text.split(",") if word)
@@ -103,16 +118,14 @@ def _topic(origin: Origin, words: list[str]) -> TopicAdded:
     given = replicas(words[1:])
     named = {name: value for name, _, value in (word.partition("=") for word in words[1:]) if not name.isdigit()}
     topic_id = UUID(int=int(named.pop("id"))) if "id" in named else None
-    version = int(named.pop("version", "0"))
+    named.pop("version", None)
     moves = {
         int(name.removeprefix("move")): Move(given[int(name.removeprefix("move"))], *map(ids, value.split("/")))
         for name, value in named.items()
         if name.startswith("move")
     }
     configs = {name: value for name, value in named.items() if not name.startswith("move")}
-    return TopicAdded(
-        words[0], topic_id, column([*given]), pad([*given.values()]), origin, moves, configs, version=version
-    )
+    return TopicAdded(words[0], topic_id, column([*given]), pad([*given.values()]), origin, moves, configs)
 
 
 def _state(cluster: Cluster, word: str) -> NewState:
@@ -149,8 +162,8 @@ def joined(values: object) -> str:
     return ",".join(map(str, values))  # type: ignore[call-overload]
 
 
-def change_text(cluster: Cluster, change: Change) -> str:
-    """Write a change as one line."""
+def change_text(cluster: Cluster, change: Change, expected: int) -> str:
+    """Write a change as one line; `expected` is the version of the znode for which it is valid."""
     match change:
         case PartitionStates() | StatesObserved():
             found = (_row_text(cluster, change, place) for place in range(len(change.rows)))
@@ -158,7 +171,7 @@ def change_text(cluster: Cluster, change: Change) -> str:
         case TopicObserved():
             assigned = " ".join(f"{partition}={joined(given)}" for partition, given in change.replicas.items())
             moving = f" adding {change.adding} removing {change.removing}" if change.adding or change.removing else ""
-            return f"TopicObserved {change.name} {assigned}{moving} version {change.version}"
+            return f"TopicObserved {change.name} {assigned}{moving} version {expected}"
         case TopicAdded():
             given = zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True)
             assigned = " ".join(f"{partition}={joined(found)}" for partition, found in given)
@@ -176,7 +189,7 @@ def change_text(cluster: Cluster, change: Change) -> str:
         case ProducerIdsAllocated():
             return f"ProducerIdsAllocated {change.first} to {change.last}"
         case ProducerIdsObserved():
-            return f"ProducerIdsObserved to {change.block_end} version {change.version}"
+            return f"ProducerIdsObserved to {change.block_end} version {expected}"
     raise ValueError(f"no words for {change}")
 
 

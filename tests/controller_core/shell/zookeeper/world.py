@@ -12,18 +12,22 @@ tree PATH                  print a znode and its descendants
 from controller_core.decisions.transition import apply
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
+from controller_core.model.events import RepairPartitions, TopicsRead
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome, StoreError
 from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
+from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
 from kafka_zookeeper import paths
 from tests.controller_core.shell.zookeeper.fake_zookeeper import data_text
 from tests.controller_core.shell.zookeeper.other_processes import OtherProcesses
-from tests.controller_core.shell.zookeeper.vocabulary import change_text, joined, read_change
+from tests.controller_core.shell.zookeeper.vocabulary import change_text, joined, read_change, read_event, read_versions
 
 CONTROLLER = 1000
 CONTROLLER_EPOCH = 9
+NO_READ = RepairPartitions()
+"""An event that was read from no znode."""
 
 
 class World(OtherProcesses):
@@ -45,14 +49,17 @@ class World(OtherProcesses):
         verb, _, rest = command.partition(" ")
         match verb:
             case "given":
-                apply(self.cluster, read_change(self.cluster, rest))
+                change = read_change(self.cluster, rest)
+                apply(self.cluster, change)
+                self.store.versions.note(change, self.store.versions.expected(change, read_versions(rest)))
             case "written":
                 change = read_change(self.cluster, rest)
-                assert (await self.store.commit(self.cluster, [change])).is_whole
+                assert (await self.store.commit(self.cluster, [change], NO_READ)).is_whole
                 apply(self.cluster, change)
                 self.server.lines.clear()
             case "commit":
-                return await self._commit([read_change(self.cluster, text) for text in rest.split(" | ")])
+                texts = rest.split(" | ")
+                return await self._commit([read_change(self.cluster, text) for text in texts], read_event(texts))
             case "reread":
                 return await self._reread()
             case "tree":
@@ -83,12 +90,12 @@ class World(OtherProcesses):
         found = sorted(each for each in self.server.znodes if each == path or each.startswith(f"{path}/"))
         return [f"{each} {data_text(self.server.at(each).data)}" for each in found] or [f"{path} is not there"]
 
-    async def _commit(self, changes: list[Change]) -> list[str]:
+    async def _commit(self, changes: list[Change], event: TopicsRead) -> list[str]:
         try:
-            self.outcome = await self.store.commit(self.cluster, changes)
+            self.outcome = await self.store.commit(self.cluster, changes, event)
         except (TermEndedError, StoreError) as error:
             return [*self.requests(), f"{type(error.__cause__ or error).__name__}: {error}"]
-        lines = [f"committed: {change_text(self.cluster, change)}" for change in self.outcome.committed]
+        lines = [f"committed: {change_text(self.cluster, change, NO_ZNODE)}" for change in self.outcome.committed]
         if self.outcome.stale_rows:
             names = (self.cluster.name_of(row) for row in self.outcome.stale_rows)
             lines.append(f"stale: {joined(f'{topic}-{partition}' for topic, partition in names)}")
@@ -100,9 +107,13 @@ class World(OtherProcesses):
         return [*self.requests(), *lines]
 
     async def _reread(self) -> list[str]:
-        found = await refresh(self.session, self.cluster, self.outcome, UnreadableTopics())
-        lines = [f"found: {change_text(self.cluster, change)}" for change in found.changes]
+        versions = self.store.versions
+        found = await refresh(self.session, self.cluster, self.outcome, versions, UnreadableTopics())
+        expected = [versions.expected(change, found.versions) for change in found.changes]
+        based = list(zip(found.changes, expected, strict=True))
+        lines = [f"found: {change_text(self.cluster, *one)}" for one in based]
         lines += [f"unknown topic: {record.name} version {record.version}" for record in found.unknown_topics]
-        for change in found.changes:
+        for change, version in based:
             apply(self.cluster, change)
+            versions.note(change, version)
         return [*self.requests(), *(lines or ["found: nothing new"])]
