@@ -13,8 +13,7 @@ from controller_core.model.decision import Decision
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.rules.partition_change import change_isr, next_partition_epoch
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 
 @dataclass(frozen=True, slots=True)

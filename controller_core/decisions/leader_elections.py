@@ -16,8 +16,7 @@ from controller_core.model.decision import Decision
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.rules.election import Election, ElectionReason, elect_offline, elect_preferred, no_leader
 from controller_core.rules.partition_change import NewState, change_states
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 FAILURES: Mapping[ElectionReason, Failure] = {
     ElectionReason.ELECTION_NOT_NEEDED: Failure(

@@ -6,8 +6,7 @@ from controller_core.decisions.isr import refuse_stale_broker
 from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 BLOCK_SIZE = 1000
 """Ids in a block: Kafka's own size (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE)."""

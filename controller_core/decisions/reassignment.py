@@ -29,8 +29,7 @@ from controller_core.model.ids import NO_EPOCH, NO_LEADER, TopicPartition
 from controller_core.model.move import Move, MoveStage, Replicas, current_replicas, plan_move, without
 from controller_core.rules.election import elect_reassigned
 from controller_core.rules.partition_change import NewState, change_states, raise_epochs
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 Results = Mapping[TopicPartition, Failure | None]
 

@@ -19,8 +19,7 @@ from controller_core.rules.election import Election
 from controller_core.rules.election_columns import elect_shutdown
 from controller_core.rules.offline_replicas import elect_rows_with_offline_replicas
 from controller_core.rules.partition_change import change_leaders, shrink_isr, shrunk_leader_epochs
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ from controller_core.rules.mutation_quota import Spending
 from controller_core.rules.placement import PlacementError, place_added, place_replicas
 from controller_core.rules.topic_configs import topic_config_error
 from controller_core.rules.topic_names import topic_name_error
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """Total number of partitions that one request may add. It is the limit of Kafka's KRaft controller (KIP-599 limits only rates), and

@@ -35,8 +35,7 @@ from controller_core.model.move import without
 from controller_core.model.sends import Send, SendMetadata, SendStopReplica
 from controller_core.rules.mutation_quota import Spending
 from controller_core.zookeeper_mode.stray_logs import deleted_stale_logs
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 
 def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:

@@ -26,8 +26,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 
 def decide_reassignment_requests_read(cluster: Cluster, event: events.ReassignmentRequestsRead) -> Decision[None]:

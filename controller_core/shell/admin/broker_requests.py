@@ -24,9 +24,8 @@ from controller_core.model.move import Replicas
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import error_fields
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 TOPIC_IDS_FROM = 2
 """First version of AlterPartition with topic ids and INELIGIBLE_REPLICA; earlier versions get OPERATION_NOT_ATTEMPTED instead."""

@@ -23,10 +23,9 @@ from controller_core.shell.admin.config_backed import config_backed_handler
 from controller_core.shell.admin.outcomes import Outcome, error_fields
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import Config, EntityConfigStore
-from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 MAX_LOOKUP_S = 5.0
 """Time limit for resolving a host name: the usual first timeout of a resolver."""

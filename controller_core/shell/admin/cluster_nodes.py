@@ -17,9 +17,8 @@ from controller_core.shell.admin.outcomes import error_fields
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 BROKER_ENDPOINT = 1
 """Endpoint type of this process. Controllers of a KRaft quorum have another type (KIP-919)."""

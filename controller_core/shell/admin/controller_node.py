@@ -24,10 +24,9 @@ from controller_core.shell.admin.outcomes import Outcome, error_fields
 from controller_core.shell.admin.topic_description import known_topic
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 TRANSACTION_STATES = frozenset(
     {

@@ -17,9 +17,8 @@ from controller_core.shell.admin.outcomes import Outcome, duplicates, error_fiel
 from controller_core.shell.admin.waiting import wait_for_leaders
 from controller_core.shell.random_topic_ids import draw_place
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 STRICT_QUOTA_FROM = 3
 """First version with THROTTLING_QUOTA_EXCEEDED (KIP-599)."""

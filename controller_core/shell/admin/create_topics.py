@@ -28,9 +28,8 @@ from controller_core.shell.admin.outcomes import NO_TOPIC_ID, duplicates, error_
 from controller_core.shell.admin.waiting import wait_for_defaults, wait_for_leaders
 from controller_core.shell.random_topic_ids import draw_place, draw_topic_id
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """The metadata log of a KRaft quorum."""

@@ -19,9 +19,8 @@ from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, Outcome, error_fields, timed_out
 from controller_core.shell.admin.waiting import MAX_WAIT_MS, wait_for_defaults
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 IDS_FROM = 6
 """First version in which topics may be identified by id."""

@@ -15,9 +15,8 @@ from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, by_topic, error_fields
 from controller_core.shell.admin.waiting import wait_for_brokers
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 PREFERRED, UNCLEAN = 0, 1
 """ElectionType; version 0 lacks the field, whose default is PREFERRED."""

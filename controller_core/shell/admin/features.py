@@ -12,8 +12,8 @@ from controller_core.shell.admin.outcomes import error_fields
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.shell.store import FeatureStore
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
+from kafka_wire.errors import Failure
 
 TYPES_FROM = 1
 """First version with upgrade types."""

@@ -38,10 +38,10 @@ from controller_core.shell.admin.features import update_features, update_feature
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from controller_core.shell.store import EntityConfigStore, FeatureStore
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
+from kafka_wire.errors import Failure
 from kafka_wire.net.outflow import never
 from kafka_wire.net.server import CloseConnection
 

@@ -27,10 +27,9 @@ from controller_core.shell.front.handler import RelayInstead
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.metadata_encoding import NOT_REQUESTED, TopicHead
 
 IDS_FROM = 12

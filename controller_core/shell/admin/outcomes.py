@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from controller_core.model.ids import TopicPartition
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 NO_TOPIC_ID = UUID(int=0)
 """Value of a missing topic id: the topic was created before topic ids existed, or no topic is identified."""

@@ -15,9 +15,8 @@ from controller_core.model.move import Replicas
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, by_topic, error_fields
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 Targets = Mapping[TopicPartition, Replicas | None]
 """Target replicas; None cancels the running move."""

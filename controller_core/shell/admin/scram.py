@@ -16,10 +16,9 @@ from controller_core.shell.admin.config_backed import config_backed_handler
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, Outcome, error_fields
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import Config, EntityConfigStore
-from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.sasl import scram_keys
 
 MECHANISM_OF = {mechanism.type_id: mechanism for mechanism in scram_keys.SCRAM_MECHANISMS.values()}

@@ -29,11 +29,10 @@ from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.authorized_operations import SUPPORTED, authorized_operations
 from kafka_node.authorization.guard import Ask, Guard
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.net.server import CloseConnection
 
 REFUSED = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message)

@@ -28,9 +28,8 @@ from controller_core.zookeeper_mode.deletion import is_being_deleted
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 MAX_PARTITIONS_PER_PAGE = 2_000
 """Kafka's default (max.request.partition.size.limit): a response of about half a megabyte."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from controller_core.model.cluster import Cluster
 from controller_core.shell.active import ActiveController, Defaults
 from controller_core.shell.admin.outcomes import timed_out
-from kafka_node.errors import Failure
+from kafka_wire.errors import Failure
 
 MAX_SILENCE_MS = 5_000
 """A caller that sends its next request to another broker must find the change there, so responses wait for the live brokers. A hung

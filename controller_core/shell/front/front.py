@@ -23,14 +23,13 @@ from kafka_node.acks import has_response
 from kafka_node.authorization.guard import Guard
 from kafka_node.authorization.refusal import refusal, refuses_at_top
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_node.security.listeners import NOTHING, Demands
 from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response, framed
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.net.buffers import Buffers
 from kafka_wire.net.outflow import never
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS

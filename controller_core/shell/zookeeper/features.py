@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 from controller_core.rules.features import FeatureUpdate, Levels, Supported, update_features
 from controller_core.shell.store import FeatureOutcomes
 from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.formats.brokers import decode_broker

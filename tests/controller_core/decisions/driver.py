@@ -14,8 +14,7 @@ from controller_core.model import events
 from controller_core.model.changes import BrokerDefault, TopicDeletion
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Replicas
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from tests.controller_core.decisions.fake_broker import FakeBroker
 from tests.controller_core.decisions.loop import CONTROLLER, CrashError, Loop, tp
 from tests.controller_core.decisions.messages import Message

@@ -13,7 +13,7 @@ from controller_core.model import changes
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, unpad
 from controller_core.model.ids import TopicPartition
-from kafka_node.errors import Failure
+from kafka_wire.errors import Failure
 from tests.controller_core.decisions.messages import LeaderAndIsr, Message, SentState, UpdateMetadata
 
 VERBS = {
