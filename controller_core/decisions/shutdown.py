@@ -11,9 +11,8 @@ import numpy as np
 from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray
-from controller_core.model.decision import Decision, decision
+from controller_core.model.decision import Decision, SendStopReplica, decision
 from controller_core.model.ids import NO_BROKER, NO_EPOCH, NO_LEADER, TopicPartition
-from controller_core.model.sends import SendStopReplica
 from controller_core.rules import election
 from controller_core.rules.election import Election
 from controller_core.rules.election_columns import elect_shutdown

@@ -15,8 +15,7 @@ from typing import Any
 from controller_core.model import changes, events
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
-from controller_core.model.decision import Decision
-from controller_core.model.sends import Send
+from controller_core.model.decision import Decision, Send
 from controller_core.shell.active import Defaults, OverloadedError, TermEndedError
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels

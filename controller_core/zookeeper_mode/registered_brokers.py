@@ -13,9 +13,8 @@ import numpy as np
 
 from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
-from controller_core.model.decision import Decision, decision
+from controller_core.model.decision import Decision, Send, SendMetadata, decision
 from controller_core.model.ids import NO_EPOCH
-from controller_core.model.sends import Send, SendMetadata
 from controller_core.zookeeper_mode.propagation import (
     full_metadata_request,
     leader_and_isr_requests,

@@ -19,9 +19,8 @@ from enum import Enum
 
 from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
-from controller_core.model.decision import Decision, decision
+from controller_core.model.decision import Decision, Send, SendStopReplica, decision
 from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
-from controller_core.model.sends import Send, SendStopReplica
 from controller_core.rules.partition_change import raise_epochs
 from kafka_wire.errors import ErrorCode, Failure
 

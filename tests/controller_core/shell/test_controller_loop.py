@@ -11,14 +11,13 @@ import pytest
 
 from controller_core.decisions.topics import TopicCreation
 from controller_core.model.cluster import Cluster
-from controller_core.model.decision import Decision
+from controller_core.model.decision import Decision, SendLeaderAndIsr, SendMetadata
 from controller_core.model.events import (
     BrokersRead,
     Event,
     RepairPartitions,
     TopicsRead,
 )
-from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from controller_core.shell import controller as controller_module
 from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from kafka_zookeeper import paths
