@@ -16,9 +16,8 @@ A replica in a failed log directory counts as dead (`rules.offline_replicas`). R
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray, any_of
+from controller_core.model import BoolArray, Cluster, IntArray, changes, events
+from controller_core.model.columns import any_of
 from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.rules import election

@@ -7,11 +7,8 @@ gets the new ISR with the response, all other brokers by UpdateMetadata. The she
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, Replicas, TopicPartition, events
 from controller_core.model.decision import Decision
-from controller_core.model.ids import TopicPartition
-from controller_core.model.move import Replicas
 from controller_core.rules.partition_change import change_isr, next_partition_epoch
 from kafka_wire.errors import ErrorCode, Failure
 

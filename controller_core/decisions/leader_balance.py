@@ -21,9 +21,7 @@ Source: KafkaController.checkAndTriggerAutoLeaderRebalance (protocol notes, Z65)
 
 import numpy as np
 
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model import BoolArray, Cluster, IntArray, events
 from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import NO_BROKER, NO_EPOCH
 from controller_core.rules.election_columns import elect_preferred

@@ -10,10 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, TopicPartition, events
 from controller_core.model.decision import Decision
-from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.ids import NO_EPOCH
 from controller_core.rules.election import Election, ElectionReason, elect_offline, elect_preferred, no_leader
 from controller_core.rules.partition_change import NewState, change_states
 from kafka_wire.errors import ErrorCode, Failure

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from controller_core.decisions.isr import refuse_stale_broker
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, changes, events
 from controller_core.model.decision import Decision
 from kafka_wire.errors import ErrorCode, Failure
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model import BoolArray, Cluster, IntArray, TopicPartition, changes, events
 from controller_core.model.decision import Decision, SendStopReplica, decision
-from controller_core.model.ids import NO_BROKER, NO_EPOCH, NO_LEADER, TopicPartition
+from controller_core.model.ids import NO_BROKER, NO_EPOCH, NO_LEADER
 from controller_core.rules import election
 from controller_core.rules.election import Election
 from controller_core.rules.election_columns import elect_shutdown

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model import BoolArray, IntArray
 from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.rules.election import ElectionReason
 

@@ -20,8 +20,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray, pad, positions_of, widen
+from controller_core.model import BoolArray, Cluster, IntArray
+from controller_core.model.columns import pad, positions_of, widen
 from controller_core.rules.election import Election
 from controller_core.rules.election_columns import Elections
 

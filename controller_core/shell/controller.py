@@ -12,9 +12,7 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from controller_core.model import changes, events
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
+from controller_core.model import Broker, Cluster, Endpoint, changes, events
 from controller_core.model.decision import Decision, Send
 from controller_core.shell.active import Defaults, OverloadedError, TermEndedError
 from controller_core.shell.brokers.answers import Retry

@@ -12,9 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from controller_core.model import events
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.ids import TopicPartition
+from controller_core.model import Broker, Endpoint, TopicPartition, events
 from controller_core.shell.active import ActiveController
 from controller_core.shell.brokers.log_listing import ListingError
 from controller_core.shell.metrics import Metrics

@@ -18,8 +18,7 @@ from secrets import SystemRandom
 
 from aiohttp import web
 
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
+from controller_core.model import Broker, Cluster, Endpoint
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller

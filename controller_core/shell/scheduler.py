@@ -24,7 +24,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from controller_core.model.ids import TopicPartition
+from controller_core.model import TopicPartition
 from controller_core.model.scope import Scope
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.event_source import MAX_CLIENT_WAITING, OWN, Source, SourceKind

@@ -17,10 +17,8 @@ from collections.abc import Iterator, Mapping
 from controller_core.decisions.isr import IsrAnswer, PartitionAnswer
 from controller_core.decisions.producer_ids import ProducerIdBlock
 from controller_core.decisions.shutdown import Remaining
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import NO_EPOCH, TopicPartition
-from controller_core.model.move import Replicas
+from controller_core.model import Cluster, Replicas, TopicPartition, events
+from controller_core.model.ids import NO_EPOCH
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import error_fields
 from kafka_node.context import RequestContext

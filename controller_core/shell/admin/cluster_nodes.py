@@ -9,8 +9,7 @@ Source: ZkMetadataCache.getAliveBrokerNodes, AuthHelper.computeDescribeClusterRe
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from controller_core.model.broker import Broker
-from controller_core.model.cluster import Cluster
+from controller_core.model import Broker, Cluster
 from controller_core.model.ids import NO_EPOCH
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import error_fields

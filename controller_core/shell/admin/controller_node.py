@@ -17,7 +17,7 @@ RuntimeLoggerManager.
 import re
 from collections.abc import Callable, Mapping
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster
 from controller_core.rules.topic_names import topic_name_error
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, error_fields

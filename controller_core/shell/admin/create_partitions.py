@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from random import Random
 
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, events
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import Outcome, duplicates, error_fields, timed_out

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, events
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, Outcome, error_fields, timed_out

@@ -9,8 +9,7 @@ Source: KafkaApis.handleElectLeaders, ElectLeadersRequest.getErrorResponse.
 from collections.abc import Mapping
 
 from controller_core.decisions.leader_elections import election_candidates
-from controller_core.model import events
-from controller_core.model.ids import TopicPartition
+from controller_core.model import TopicPartition, events
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, by_topic, error_fields
 from controller_core.shell.admin.waiting import wait_for_brokers

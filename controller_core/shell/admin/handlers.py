@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random, SystemRandom
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster
 from controller_core.shell.active import ActiveController, OverloadedError, TermEndedError, TopicDefault
 from controller_core.shell.admin import (
     broker_requests,

@@ -16,7 +16,7 @@ Source: KafkaApis.handleTopicMetadataRequest.
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from controller_core.model.cluster import Cluster, Topic
+from controller_core.model import Cluster, Topic
 from controller_core.rules.topic_names import illegal_name_reason, is_internal
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.cluster_nodes import reachable

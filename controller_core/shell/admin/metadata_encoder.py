@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from controller_core.model.cluster import Cluster, Topic
+from controller_core.model import Cluster, Topic
 from controller_core.rules.topic_names import is_internal
 from controller_core.shell.active import ActiveController, OverloadedError
 from controller_core.shell.admin.cluster_nodes import nodes

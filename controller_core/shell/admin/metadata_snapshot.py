@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model.cluster import Cluster, Topic
-from controller_core.model.columns import FREE, BoolArray, IntArray, any_of, keep_ids, positions_of
+from controller_core.model import BoolArray, Cluster, IntArray, Topic
+from controller_core.model.columns import FREE, any_of, keep_ids, positions_of
 from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.shell.admin.cluster_nodes import reachable
 from controller_core.shell.admin.computation_steps import Pace

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from controller_core.model.ids import TopicPartition
+from controller_core.model import TopicPartition
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 

@@ -8,10 +8,7 @@ Source: KafkaApis.handleAlterPartitionReassignmentsRequest, handleListPartitionR
 from collections.abc import Iterable, Mapping
 
 from controller_core.decisions.reassignment import RunningMove, running_moves
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import TopicPartition
-from controller_core.model.move import Replicas
+from controller_core.model import Cluster, Replicas, TopicPartition, events
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, by_topic, error_fields
 from kafka_node.context import RequestContext

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster
 from controller_core.shell.admin.computation_steps import Pace
 from controller_core.shell.admin.create_partitions import create_partitions_refused
 from controller_core.shell.admin.create_topics import create_topics_refused

@@ -17,9 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from controller_core.model.cluster import Cluster, Topic
-from controller_core.model.columns import IntArray
-from controller_core.model.ids import NO_BROKER, NO_LEADER, TopicPartition
+from controller_core.model import Cluster, IntArray, Topic, TopicPartition
+from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.rules.topic_names import illegal_name_reason, is_internal
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.cluster_nodes import reachable

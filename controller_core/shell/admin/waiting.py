@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster
 from controller_core.shell.active import ActiveController, Defaults
 from controller_core.shell.admin.outcomes import timed_out
 from kafka_wire.errors import Failure

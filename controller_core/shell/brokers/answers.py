@@ -12,9 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import TopicPartition
+from controller_core.model import Cluster, TopicPartition, events
 from controller_core.shell.brokers.requests import StatesBody, stopped_partitions
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

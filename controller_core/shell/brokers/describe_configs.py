@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from controller_core.model.broker import Endpoint
+from controller_core.model import Endpoint
 from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.startup_checks import POLICY_SETTINGS

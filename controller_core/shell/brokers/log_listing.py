@@ -2,7 +2,7 @@
 
 import asyncio
 
-from controller_core.model.broker import Endpoint
+from controller_core.model import Endpoint
 from controller_core.zookeeper_mode.apis import CALLED
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire import codec
