@@ -48,7 +48,7 @@ SEEDED_BUGS = (
     SeededBug(
         "C2",
         "a leader takes a stranger into its ISR",
-        f"{_DECISIONS}/isr.py",
+        f"{_DECISIONS}/broker_requests.py",
         "if others := set(change.isr) - set(cluster.columns.replicas_of(row)):",
         "if others := set(change.isr) - set(change.isr):",
     ),
@@ -69,14 +69,14 @@ SEEDED_BUGS = (
     SeededBug(
         "C4",
         "an ISR is taken under a leader epoch of the past",
-        f"{_DECISIONS}/isr.py",
+        f"{_DECISIONS}/broker_requests.py",
         "if change.leader_epoch < leader_epoch:",
         "if change.leader_epoch < 0:",
     ),
     SeededBug(
         "C4",
         "an ISR is taken over a partition epoch of the past",
-        f"{_DECISIONS}/isr.py",
+        f"{_DECISIONS}/broker_requests.py",
         "if change.partition_epoch != partition_epoch:",
         "if change.partition_epoch > partition_epoch:",
     ),
@@ -119,7 +119,7 @@ SEEDED_BUGS = (
     SeededBug(
         "C8",
         "a broker on its way out stays in ISRs",
-        f"{_DECISIONS}/shutdown.py",
+        f"{_DECISIONS}/broker_requests.py",
         "decision(changes.ControlledShutdownStarted(event.broker), moved, following,",
         "decision(changes.ControlledShutdownStarted(event.broker), moved,",
     ),
@@ -225,14 +225,14 @@ SEEDED_BUGS = (
     SeededBug(
         "C14",
         "leaders go back whatever the percentage is",
-        f"{_DECISIONS}/leader_balance.py",
+        f"{_DECISIONS}/leader_elections.py",
         "rows[elsewhere & over[preferred] & available]",
         "rows[elsewhere & available]",
     ),
     SeededBug(
         "C14",
         "as much as the percentage is a reason",
-        f"{_DECISIONS}/leader_balance.py",
+        f"{_DECISIONS}/leader_elections.py",
         "not_led * PERCENT > preferring * percentage",
         "not_led * PERCENT >= preferring * percentage",
     ),

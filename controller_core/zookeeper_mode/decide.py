@@ -6,16 +6,7 @@ The order of events is in `shell.scheduler`.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller_core.decisions import (
-    failover,
-    isr,
-    leader_balance,
-    leader_elections,
-    producer_ids,
-    reassignment,
-    shutdown,
-    topics,
-)
+from controller_core.decisions import broker_requests, failover, leader_elections, reassignment, topics
 from controller_core.model import events
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
@@ -61,10 +52,10 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.CreatePartitions: topics.decide_create_partitions,
     events.AlterReassignments: reassignment.decide_alter_reassignments,
     events.ElectLeaders: leader_elections.decide_elect_leaders,
-    events.BalanceLeaders: leader_balance.decide_balance_leaders,
-    events.AlterPartition: isr.decide_alter_partition,
-    events.ControlledShutdown: shutdown.decide_controlled_shutdown,
-    events.AllocateProducerIds: producer_ids.decide_allocate_producer_ids,
+    events.BalanceLeaders: leader_elections.decide_balance_leaders,
+    events.AlterPartition: broker_requests.decide_alter_partition,
+    events.ControlledShutdown: broker_requests.decide_controlled_shutdown,
+    events.AllocateProducerIds: broker_requests.decide_allocate_producer_ids,
 }
 
 

@@ -10,7 +10,7 @@ A broker permanently refuses a single partition with INCONSISTENT_TOPIC_ID if it
 replica has to lead then, but only one that accepts the partition. If all replicas refuse it (another process wrote another topic
 id to the znode), the brokers continue with their present state, and a new leader would serve no requests. The other members of the
 ISR are therefore sent the same LeaderAndIsr again: a broker checks the topic id before the leader epoch, so the response shows
-whether it accepts the partition. As soon as one does, the refused replica counts as offline (`rules.offline_replicas`).
+whether it accepts the partition. As soon as one does, the refused replica counts as offline (`rules.election_columns`).
 """
 
 from collections.abc import Collection, Iterable

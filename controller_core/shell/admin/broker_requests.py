@@ -14,9 +14,7 @@ Partition.addBrokerEpochToIsr, ControllerApis.handleUnregisterBroker (KRaft).
 
 from collections.abc import Iterator, Mapping
 
-from controller_core.decisions.isr import IsrAnswer, PartitionAnswer
-from controller_core.decisions.producer_ids import ProducerIdBlock
-from controller_core.decisions.shutdown import Remaining
+from controller_core.decisions.broker_requests import IsrAnswer, PartitionAnswer, ProducerIdBlock, Remaining
 from controller_core.model import Cluster, Replicas, TopicPartition, events
 from controller_core.model.ids import NO_EPOCH
 from controller_core.shell.active import ActiveController

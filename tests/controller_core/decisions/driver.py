@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from controller_core.decisions.isr import PartitionAnswer
+from controller_core.decisions.broker_requests import PartitionAnswer
 from controller_core.model import events
 from controller_core.model.changes import BrokerDefault, TopicDeletion
 from controller_core.model.ids import NO_EPOCH

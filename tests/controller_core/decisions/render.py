@@ -5,9 +5,7 @@ Values that differ between runs are omitted (topic ids, epochs of registrations)
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from controller_core.decisions.isr import PartitionAnswer
-from controller_core.decisions.producer_ids import ProducerIdBlock
-from controller_core.decisions.shutdown import Remaining
+from controller_core.decisions.broker_requests import PartitionAnswer, ProducerIdBlock, Remaining
 from controller_core.decisions.topics import TopicCreation
 from controller_core.model import changes
 from controller_core.model.cluster import Cluster

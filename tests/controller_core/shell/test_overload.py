@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from controller_core.decisions.isr import PartitionAnswer
+from controller_core.decisions.broker_requests import PartitionAnswer
 from controller_core.model import events
 from controller_core.model.events import Event
 from controller_core.model.scope import ALL
