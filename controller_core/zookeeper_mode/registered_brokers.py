@@ -15,11 +15,7 @@ from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, Send, SendMetadata, decision
 from controller_core.model.ids import NO_EPOCH
-from controller_core.zookeeper_mode.propagation import (
-    full_metadata_request,
-    leader_and_isr_requests,
-    stop_stray_replicas,
-)
+from controller_core.zookeeper_mode import propagation
 
 CHECK_EVERYTHING: tuple[events.Event, ...] = (
     events.RepairPartitions(),
@@ -33,7 +29,10 @@ CHECK_EVERYTHING: tuple[events.Event, ...] = (
 def decide_activated(cluster: Cluster) -> Decision[None]:
     """Send the full state to every broker, then repair what changed while no controller was active."""
     brokers = tuple(sorted(cluster.unfenced()))
-    sends: list[Send] = [full_metadata_request(cluster, brokers), *leader_and_isr_for_hosted(cluster, brokers)]
+    sends: list[Send] = [
+        propagation.full_metadata_request(cluster, brokers),
+        *leader_and_isr_for_hosted(cluster, brokers),
+    ]
     return decision(sends=sends if brokers else (), then=CHECK_EVERYTHING)
 
 
@@ -55,8 +54,8 @@ def decide_brokers_read(cluster: Cluster, event: events.BrokersRead) -> Decision
         return decision(then=(events.AdvanceMoves(), events.AdvanceDeletions()))
     sends: list[Send] = [_live_brokers_request(staying)]
     if added:
-        stops = stop_stray_replicas(cluster, added)
-        sends += [full_metadata_request(cluster, added), *leader_and_isr_for_hosted(cluster, added), *stops]
+        stops = propagation.stop_stray_replicas(cluster, added)
+        sends += [propagation.full_metadata_request(cluster, added), *leader_and_isr_for_hosted(cluster, added), *stops]
     observed = changes.BrokersObserved(event.brokers, event.unreachable)
     return decision(observed, sends=sends, then=CHECK_EVERYTHING)
 
@@ -83,4 +82,4 @@ def leader_and_isr_for_hosted(cluster: Cluster, brokers: tuple[int, ...]) -> Ite
     """Return a request per broker to lead or follow all partitions of which it has replicas."""
     rows = cluster.columns.hosted_by(cluster.columns.flags(brokers))
     with_state = cluster.without_pending_deletion(rows[cluster.columns.partition_epoch[rows] != NO_EPOCH])
-    return leader_and_isr_requests(cluster, brokers, with_state)
+    return propagation.leader_and_isr_requests(cluster, brokers, with_state)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from controller_core.shell.admin.outcomes import Outcome, error_fields, timed_out
+from controller_core.shell.admin.responses import Outcome, error_fields, timed_out
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import AclCache, AclStore
 from kafka_node.authorization import acl

@@ -18,7 +18,7 @@ from controller_core.decisions.broker_requests import IsrAnswer, PartitionAnswer
 from controller_core.model import Cluster, Replicas, TopicPartition, events
 from controller_core.model.ids import NO_EPOCH
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.outcomes import error_fields
+from controller_core.shell.admin.responses import error_fields
 from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure

@@ -21,8 +21,8 @@ from controller_core.model import Cluster, IntArray, Topic, TopicPartition
 from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.rules.topic_names import illegal_name_reason, is_internal
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.cluster_nodes import reachable
-from controller_core.shell.admin.outcomes import NO_TOPIC_ID
+from controller_core.shell.admin.cluster_apis import reachable
+from controller_core.shell.admin.responses import NO_TOPIC_ID
 from controller_core.zookeeper_mode.deletion import is_being_deleted
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
