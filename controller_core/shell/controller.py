@@ -18,10 +18,9 @@ from controller_core.shell.active import Defaults, OverloadedError, TermEndedErr
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.requests import OwnAddress
-from controller_core.shell.event_source import source_of
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.mode import Mode
-from controller_core.shell.scheduler import Scheduler
+from controller_core.shell.scheduler import Scheduler, source_of
 from controller_core.shell.state_log import log_change
 from controller_core.shell.store import Outcome, Store, StoreError
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity

@@ -11,7 +11,6 @@ from controller_core.model import events
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.zookeeper_mode import (
-    broker_notifications,
     broker_settings,
     deletion,
     leader_and_isr_answers,
@@ -30,8 +29,8 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.DeletionsRead: deletion.decide_deletions_read,
     events.TopicDeletionRead: broker_settings.decide_topic_deletion_read,
     events.ResumeTopics: broker_settings.decide_resume_topics,
-    events.IsrChangesRead: broker_notifications.decide_isr_changes_read,
-    events.LogDirsFailed: broker_notifications.decide_log_dirs_failed,
+    events.IsrChangesRead: registered_brokers.decide_isr_changes_read,
+    events.LogDirsFailed: registered_brokers.decide_log_dirs_failed,
     events.ReassignmentRequestsRead: legacy_requests.decide_reassignment_requests_read,
     events.ReviewReassignmentRequests: legacy_requests.decide_review_reassignment_requests,
     events.ElectionRequestsRead: legacy_requests.decide_election_requests_read,

@@ -5,9 +5,8 @@ from collections.abc import Callable, Container, Mapping
 from functools import partial
 
 from controller_core.shell.front import request_limits
-from controller_core.shell.front.broker_versions import SharedVersions
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
-from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits
+from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits, SharedVersions
 from controller_core.shell.front.route import LiveBrokers
 from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
 from kafka_node import versions

@@ -21,10 +21,9 @@ from controller_core.model.cluster import Cluster
 from controller_core.shell.activation_gate import ActivationGate
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.broker_settings import BrokerSettingsReader
-from controller_core.shell.brokers.log_listing import list_logs
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
-from controller_core.shell.log_survey import LogSurvey
+from controller_core.shell.log_survey import LogSurvey, list_logs
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.periodic_tasks import assign_topic_ids, balance_leaders
 from controller_core.shell.settings import ControllerSettings
