@@ -197,7 +197,7 @@ SEEDED_BUGS = (
         "C12",
         "a broker that comes is not told what it leads",
         f"{_ZOOKEEPER_MODE}/registered_brokers.py",
-        "*leader_and_isr_for_hosted(cluster, added), *stops]",
+        "*_leader_and_isr_for_hosted(cluster, added), *stops]",
         "*stops]",
     ),
     SeededBug(
