@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from controller_core.decisions import broker_requests, failover, leader_elections, reassignment, topics
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, events
 from controller_core.model.decision import Decision
 from controller_core.zookeeper_mode import (
     broker_settings,

@@ -17,10 +17,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, TopicPartition, changes, events
 from controller_core.model.decision import Decision, SendLeaderAndIsr, decision
-from controller_core.model.ids import TopicPartition
 from controller_core.rules.partition_change import raise_epochs
 from controller_core.zookeeper_mode.propagation import leader_and_isr_requests
 

@@ -18,8 +18,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, changes, events
 from controller_core.model.decision import Decision, Send, SendMetadata, decision
 from controller_core.model.ids import NO_EPOCH
 from controller_core.zookeeper_mode import propagation
@@ -62,7 +61,11 @@ def decide_brokers_read(cluster: Cluster, event: events.BrokersRead) -> Decision
     sends: list[Send] = [_live_brokers_request(staying)]
     if added:
         stops = propagation.stop_stray_replicas(cluster, added)
-        sends += [propagation.full_metadata_request(cluster, added), *_leader_and_isr_for_hosted(cluster, added), *stops]
+        sends += [
+            propagation.full_metadata_request(cluster, added),
+            *_leader_and_isr_for_hosted(cluster, added),
+            *stops,
+        ]
     observed = changes.BrokersObserved(event.brokers, event.unreachable)
     return decision(observed, sends=sends, then=CHECK_EVERYTHING)
 
@@ -103,4 +106,6 @@ def decide_isr_changes_read(cluster: Cluster, event: events.IsrChangesRead) -> D
 def decide_log_dirs_failed(cluster: Cluster, event: events.LogDirsFailed) -> Decision[None]:
     """Send brokers all partitions that they lead or follow, with the epochs that they know; they report lost replicas."""
     live = tuple(sorted(set(event.brokers).intersection(cluster.unfenced())))
-    return decision(changes.NotificationsProcessed(event.notifications), sends=_leader_and_isr_for_hosted(cluster, live))
+    return decision(
+        changes.NotificationsProcessed(event.notifications), sends=_leader_and_isr_for_hosted(cluster, live)
+    )

@@ -8,9 +8,8 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model import Cluster, TopicPartition, events
+from controller_core.model.ids import NO_EPOCH
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.admin import decode_preferred_replica_election, decode_reassignment

@@ -14,9 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray
+from controller_core.model import Cluster, IntArray, changes, events
 from controller_core.shell.zookeeper.reading import read_states, read_unclean_default, read_unclean_topics
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_zookeeper import paths

@@ -15,9 +15,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from controller_core.model import events
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
+from controller_core.model import Broker, Cluster, Endpoint, events
 from controller_core.shell.activation_gate import ActivationGate
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.broker_settings import BrokerSettingsReader
