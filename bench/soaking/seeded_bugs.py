@@ -197,8 +197,8 @@ SEEDED_BUGS = (
         "C12",
         "a broker that comes is not told what it leads",
         f"{_ZOOKEEPER_MODE}/registered_brokers.py",
-        "*_leader_and_isr_for_hosted(cluster, added), *stops]",
-        "*stops]",
+        "            *_leader_and_isr_for_hosted(cluster, added),\n",
+        "",
     ),
     SeededBug(
         "C12",
