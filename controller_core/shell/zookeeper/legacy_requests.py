@@ -12,8 +12,7 @@ from controller_core.model import Cluster, TopicPartition, events
 from controller_core.model.ids import NO_EPOCH
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_zookeeper import paths
-from kafka_zookeeper.formats.admin import decode_preferred_replica_election, decode_reassignment
-from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.formats import FormatError, decode_preferred_replica_election, decode_reassignment
 from kafka_zookeeper.session import Node
 
 log = logging.getLogger(__name__)

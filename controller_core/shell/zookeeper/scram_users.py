@@ -15,8 +15,7 @@ from kafka_wire.sasl.scram_decoy import CredentialShape, shape_of
 from kafka_wire.sasl.scram_keys import ScramCredential, decode_credential
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError
-from kafka_zookeeper.formats.configs import EntityType, decode_config, sanitize
-from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.formats import EntityType, FormatError, decode_config, sanitize
 from kafka_zookeeper.session import Node, ZooKeeperSession
 
 log = logging.getLogger(__name__)
