@@ -21,12 +21,9 @@ from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
-from kafka_wire.failures import CodecError
 from kafka_wire.log_dir_columns import LogDirColumns, decode_log_dirs
-from kafka_wire.net.backoff import Backoff
-from kafka_wire.net.failures import ConnectionFailed, UnsupportedVersion
+from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings, UnsupportedVersion
 from kafka_wire.net.negotiation import api_versions_request, choose_version
-from kafka_wire.net.node import Node, NodeSettings
 
 TIMEOUT_MS = 30_000
 """A broker sums the sizes of all of its segments. One that takes longer is asked again later."""
@@ -49,7 +46,7 @@ async def list_logs(broker: int, endpoint: Endpoint, security: BrokerSecurity = 
         frame = codec.encode_request(key, version, 0, CLIENT_ID, {"topics": None})
         # A long answer is decoded in a thread: the event loop processes events in the meantime.
         found = await asyncio.to_thread(decode_log_dirs, version, await node.call_raw(frame, timeout_ms=TIMEOUT_MS))
-    except (ConnectionFailed, CodecError, UnsupportedVersion) as error:
+    except (ConnectionFailed, codec.CodecError, UnsupportedVersion) as error:
         raise ListingError(f"broker {broker}: {error}") from error
     finally:
         await node.close()

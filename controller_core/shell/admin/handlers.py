@@ -39,8 +39,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.errors import Failure
-from kafka_wire.net.outflow import never
-from kafka_wire.net.server import CloseConnection
+from kafka_wire.net.server import CloseConnection, never
 
 ANSWERED_BY_BROKERS = frozenset({ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER})
 """Requests about the cluster that every broker answers."""

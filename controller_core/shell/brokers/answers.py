@@ -17,7 +17,7 @@ from controller_core.shell.brokers.requests import StatesBody, stopped_partition
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from kafka_wire.net.backoff import Backoff
+from kafka_wire.net.client import Backoff
 
 HARMLESS = frozenset({ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH})
 """Partition errors of LeaderAndIsr after which nothing has to be done."""

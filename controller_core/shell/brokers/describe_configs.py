@@ -19,8 +19,7 @@ from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
 from kafka_wire.errors import ErrorCode
-from kafka_wire.net.failures import ConnectionFailed, UnsupportedVersion
-from kafka_wire.net.node import Node, NodeSettings
+from kafka_wire.net.client import ConnectionFailed, Node, NodeSettings, UnsupportedVersion
 
 TIMEOUT_MS = 5_000
 """If a broker takes longer, it or another one is asked later."""

@@ -21,10 +21,8 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response, framed
 from kafka_wire.errors import ErrorCode, Failure
-from kafka_wire.net.buffers import Buffers
-from kafka_wire.net.outflow import never
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
-from kafka_wire.net.server import CloseConnection, MalformedRequest, Peer, Server, ServerLimits, serve
+from kafka_wire.net.server import Buffers, CloseConnection, MalformedRequest, Peer, Server, ServerLimits, never, serve
 
 log = logging.getLogger(__name__)
 

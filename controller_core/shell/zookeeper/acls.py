@@ -26,9 +26,8 @@ from kafka_node.authorization import acl
 from kafka_node.authorization.acls import Acls, Entries
 from kafka_wire.errors import ErrorCode, Failure
 from kafka_zookeeper import formats, paths
-from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.formats import AclEntry, AclResource, FormatError
-from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 from kafka_zookeeper.writes import ANY_VERSION, Committed, Create, Delete, MultiResult, Refused, RefusedReason, SetData
 from kafka_zookeeper.writes import Operation as Write
 

@@ -10,8 +10,7 @@ from controller_core.shell.store import FeatureOutcomes
 from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
 from kafka_wire.errors import ErrorCode, Failure
 from kafka_zookeeper import formats, paths
-from kafka_zookeeper.errors import ZooKeeperError
-from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 from kafka_zookeeper.writes import Check, Committed, Create, MultiResult, Operation, Refused, SetData
 
 DISABLED = Failure(ErrorCode.INVALID_REQUEST, "Feature versioning system is disabled.")

@@ -10,13 +10,12 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 
-from kafka_wire.net.failures import CloseConnection
+from kafka_wire.net.server import CloseConnection
 from kafka_wire.sasl.scram_decoy import CredentialShape, shape_of
 from kafka_wire.sasl.scram_keys import ScramCredential, decode_credential
 from kafka_zookeeper import paths
-from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.formats import EntityType, FormatError, decode_config, sanitize
-from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 
 log = logging.getLogger(__name__)
 

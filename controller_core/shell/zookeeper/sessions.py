@@ -35,9 +35,8 @@ from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_node.security.brokers import BrokerSecurity
 from kafka_wire.log_dir_columns import LogDirColumns
-from kafka_wire.net.backoff import Backoff
-from kafka_zookeeper.errors import ConnectFailedError, ZooKeeperError
-from kafka_zookeeper.session import SessionState, ZooKeeperSession, ensure_chroot
+from kafka_wire.net.client import Backoff
+from kafka_zookeeper.session import ConnectFailedError, SessionState, ZooKeeperError, ZooKeeperSession, ensure_chroot
 from kafka_zookeeper.settings import ZooKeeperSettings
 
 log = logging.getLogger(__name__)
