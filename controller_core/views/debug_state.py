@@ -1,149 +1,29 @@
 """JSON documents of `/state`: the controller's state in memory, for debugging.
 
-Typed dictionaries are their schema, for the builders below and for programs that print them. Numbers are Kafka's ids, epochs and
-counts; -1 is Kafka's "none". Lists are truncated at a limit and contain their full length. `shell.process` serves the documents, the
-command line prints them.
+`state_schema` defines their fields. Lists are truncated at a limit and contain their full length. `shell.process` serves the
+documents, the command line prints them.
 """
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Generic, Literal, TypedDict, TypeVar
+from typing import Literal
 
 from controller_core.model import Broker, Cluster
 from controller_core.model.ids import NO_EPOCH
+from controller_core.views import state_schema as schema
 from controller_core.views.partition_health import partition_state, service_health
-
-T = TypeVar("T")
-
-
-class Listing(TypedDict, Generic[T]):
-    """The first elements of a list, and its full length."""
-
-    in_all: int
-    listed: list[T]
-
-
-class BrokerDocument(TypedDict):
-    """A registered broker."""
-
-    id: int
-    epoch: int
-    rack: str | None
-    state: Literal["live", "shutting down"]
-    endpoints: list[str]
-    """LISTENER://HOST:PORT."""
-    leads: int
-    in_sync: int
-    replicas: int
-    queued_requests: int
-
-
-class PartitionCounts(TypedDict):
-    """Counts of partitions whose topics are not being deleted."""
-
-    in_service: int
-    offline: int
-    under_replicated: int
-    not_led_by_preferred: int
-
-
-class ReassignmentDocument(TypedDict):
-    """A running reassignment (KIP-455)."""
-
-    partition: str
-    replicas: list[int]
-    adding: list[int]
-    removing: list[int]
-    stage: str
-    waits_for: list[int]
-
-
-class DeletionDocument(TypedDict):
-    """A topic whose deletion is queued or running."""
-
-    topic: str
-    started: bool
-    blocked: str | None
-    waits_for: dict[str, int]
-    """Partitions whose logs a broker has not deleted yet, by broker id."""
-
-
-class StrayReplicasDocument(TypedDict):
-    """Brokers that may hold a log of a partition that is not assigned to them."""
-
-    partition: str
-    brokers: list[int]
-
-
-class RefusedReplicaDocument(TypedDict):
-    """A replica that a live broker refuses."""
-
-    partition: str
-    broker: int
-    error: str
-
-
-class ClusterDocument(TypedDict):
-    """State of an active controller."""
-
-    active: Literal[True]
-    cluster_id: str
-    controller_id: int
-    controller_epoch: int
-    waiting_events: int
-    brokers: list[BrokerDocument]
-    unreachable_brokers: list[int]
-    topics: int
-    partitions: PartitionCounts
-    offline_partitions: list[str]
-    reassignments: Listing[ReassignmentDocument]
-    deletions: Listing[DeletionDocument]
-    left_behind: Listing[StrayReplicasDocument]
-    refused_replicas: Listing[RefusedReplicaDocument]
-    unreadable_topics: list[str]
-    """Topics whose znode cannot be decoded."""
-
-
-class StandbyDocument(TypedDict):
-    """State of a controller that is not active."""
-
-    active: Literal[False]
-    controller_id: int
-
-
-class PartitionDocument(TypedDict):
-    """A partition's state; `state` is Kafka's name, such as OnlinePartition."""
-
-    partition: int
-    state: str
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
-    isr: list[int]
-    replicas: list[int]
-
-
-class TopicDocument(TypedDict):
-    """State of one topic."""
-
-    topic: str
-    topic_id: str | None
-    znode_version: int
-    partitions: list[PartitionDocument]
-    partitions_in_all: int
-
 
 MAX_LISTED = 100
 """Maximum length of a list: readable, and quickly encoded while the event loop waits."""
 MAX_PARTITIONS_OF_TOPIC = 10_000
 """Maximum number of partitions in the document of one topic."""
 
-Document = ClusterDocument | StandbyDocument | TopicDocument
+Document = schema.ClusterDocument | schema.StandbyDocument | schema.TopicDocument
 
 
 def cluster_document(
     cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting_events: int, unreadable: Iterable[str] = ()
-) -> ClusterDocument:
+) -> schema.ClusterDocument:
     """Return the state of an active controller.
 
     `queued` is the number of waiting requests by broker; `unreadable` are the topics whose znode cannot be decoded.
@@ -175,12 +55,12 @@ def cluster_document(
     }
 
 
-def standby_document(controller_id: int) -> StandbyDocument:
+def standby_document(controller_id: int) -> schema.StandbyDocument:
     """Return the state of a controller that is not active."""
     return {"active": False, "controller_id": controller_id}
 
 
-def topic_document(cluster: Cluster, name: str) -> TopicDocument | None:
+def topic_document(cluster: Cluster, name: str) -> schema.TopicDocument | None:
     """Return the state of one topic's partitions; None if there is no such topic."""
     topic = cluster.topics.get(name)
     if topic is None:
@@ -195,7 +75,7 @@ def topic_document(cluster: Cluster, name: str) -> TopicDocument | None:
     }
 
 
-def _broker(cluster: Cluster, broker: Broker, queued: int) -> BrokerDocument:
+def _broker(cluster: Cluster, broker: Broker, queued: int) -> schema.BrokerDocument:
     columns = cluster.columns
     flags = columns.flags([broker.id])
     state: Literal["live", "shutting down"] = "shutting down" if broker.id in cluster.shutting_down else "live"
@@ -212,7 +92,7 @@ def _broker(cluster: Cluster, broker: Broker, queued: int) -> BrokerDocument:
     }
 
 
-def _partition(cluster: Cluster, row: int) -> PartitionDocument:
+def _partition(cluster: Cluster, row: int) -> schema.PartitionDocument:
     columns = cluster.columns
     leader = int(columns.leader[row])
     state = partition_state(
@@ -229,8 +109,8 @@ def _partition(cluster: Cluster, row: int) -> PartitionDocument:
     }
 
 
-def _reassignments(cluster: Cluster) -> Listing[ReassignmentDocument]:
-    listed: list[ReassignmentDocument] = [
+def _reassignments(cluster: Cluster) -> schema.Listing[schema.ReassignmentDocument]:
+    listed: list[schema.ReassignmentDocument] = [
         {
             "partition": _name(cluster, row),
             "replicas": list(move.replicas),
@@ -244,8 +124,8 @@ def _reassignments(cluster: Cluster) -> Listing[ReassignmentDocument]:
     return {"in_all": len(cluster.moves), "listed": listed}
 
 
-def _deletions(cluster: Cluster) -> Listing[DeletionDocument]:
-    listed: list[DeletionDocument] = [
+def _deletions(cluster: Cluster) -> schema.Listing[schema.DeletionDocument]:
+    listed: list[schema.DeletionDocument] = [
         {
             "topic": name,
             "started": deletion.started,
@@ -257,21 +137,21 @@ def _deletions(cluster: Cluster) -> Listing[DeletionDocument]:
     return {"in_all": len(cluster.deletions), "listed": listed}
 
 
-def _stray_replicas(cluster: Cluster) -> Listing[StrayReplicasDocument]:
+def _stray_replicas(cluster: Cluster) -> schema.Listing[schema.StrayReplicasDocument]:
     """Return replicas outside the assignment that brokers have not deleted yet; offline brokers delete them after their return."""
-    listed: list[StrayReplicasDocument] = [
+    listed: list[schema.StrayReplicasDocument] = [
         {"partition": _name(cluster, row), "brokers": sorted(brokers)}
         for row, brokers in islice(cluster.stray_replicas.items(), MAX_LISTED)
     ]
     return {"in_all": len(cluster.stray_replicas), "listed": listed}
 
 
-def _refused(cluster: Cluster) -> Listing[RefusedReplicaDocument]:
+def _refused(cluster: Cluster) -> schema.Listing[schema.RefusedReplicaDocument]:
     """Return replicas that live brokers refuse, with the error of their response."""
     refused = [
         (row, broker, error) for row, brokers in cluster.refused_replicas.items() for broker, error in brokers.items()
     ]
-    listed: list[RefusedReplicaDocument] = [
+    listed: list[schema.RefusedReplicaDocument] = [
         {"partition": _name(cluster, row), "broker": broker, "error": error}
         for row, broker, error in refused[:MAX_LISTED]
     ]
