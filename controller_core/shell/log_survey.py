@@ -25,9 +25,22 @@ from kafka_wire.log_dir_columns import LogDirColumns, decode_log_dirs
 from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings, UnsupportedVersion
 from kafka_wire.net.negotiation import api_versions_request, choose_version
 
-TIMEOUT_MS = 30_000
+log = logging.getLogger(__name__)
+
+LISTING_TIMEOUT_MS = 30_000
 """A broker sums the sizes of all of its segments. One that takes longer is asked again later."""
 CLIENT_ID = "steward-controller-logs"
+SURVEY_INTERVAL_S = 30.0
+"""Pause before a broker's logs are listed, and the shortest pause between two lists of one broker: the time that a broker may take to
+answer a StopReplica in flight, and six times the interval of the controller's periodic checks."""
+PAUSES = Backoff(initial_ms=round(SURVEY_INTERVAL_S * 1000), cap_ms=3_600_000, jitter=0)
+"""Pauses between lists of one broker that still has stray logs; a list costs the broker a pass over all of its segments."""
+MAX_AT_ONCE = 1_000
+"""Logs that one event deletes; the others wait for the next list."""
+SLICE = 1_000
+"""Logs that are compared before the event loop runs again: a few milliseconds."""
+MAX_NAMED = 20
+"""Logs that one line of the log names."""
 
 
 class ListingError(Exception):
@@ -40,12 +53,14 @@ async def list_logs(broker: int, endpoint: Endpoint, security: BrokerSecurity = 
     node = Node(endpoint.host, endpoint.port, settings)
     key = ApiKey.DESCRIBE_LOG_DIRS
     try:
-        answer = await node.call(ApiKey.API_VERSIONS, api_versions_request(), timeout_ms=TIMEOUT_MS)
+        answer = await node.call(ApiKey.API_VERSIONS, api_versions_request(), timeout_ms=LISTING_TIMEOUT_MS)
         offered = {one["api_key"]: (one["min_version"], one["max_version"]) for one in answer["api_keys"]}
         version = choose_version(key, (CALLED[key].lowest, CALLED[key].highest), offered, f"broker {broker}")
         frame = codec.encode_request(key, version, 0, CLIENT_ID, {"topics": None})
         # A long answer is decoded in a thread: the event loop processes events in the meantime.
-        found = await asyncio.to_thread(decode_log_dirs, version, await node.call_raw(frame, timeout_ms=TIMEOUT_MS))
+        found = await asyncio.to_thread(
+            decode_log_dirs, version, await node.call_raw(frame, timeout_ms=LISTING_TIMEOUT_MS)
+        )
     except (ConnectionFailed, codec.CodecError, UnsupportedVersion) as error:
         raise ListingError(f"broker {broker}: {error}") from error
     finally:
@@ -54,20 +69,6 @@ async def list_logs(broker: int, endpoint: Endpoint, security: BrokerSecurity = 
         raise ListingError(f"broker {broker}: {ErrorCode(found.error_code).name}")
     return found
 
-
-log = logging.getLogger(__name__)
-
-SURVEY_INTERVAL_S = 30.0
-"""Pause before a broker's logs are listed, and the shortest pause between two lists of one broker: the time that a broker may take to
-answer a StopReplica in flight, and six times the interval of the controller's periodic checks."""
-PAUSES = Backoff(initial_ms=round(SURVEY_INTERVAL_S * 1000), cap_ms=3_600_000, jitter=0)
-"""Pauses between lists of one broker that still has stray logs; a list costs the broker a pass over all of its segments."""
-MAX_AT_ONCE = 1_000
-"""Logs that one event deletes; the others wait for the next list."""
-SLICE = 1_000
-"""Logs that are compared before the event loop runs again: a few milliseconds."""
-MAX_NAMED = 20
-"""Logs that one line of the log names."""
 
 ListLogs = Callable[[int, Endpoint], Awaitable[LogDirColumns]]
 

@@ -61,7 +61,7 @@ async def test_a_broker_that_cannot_be_reached_is_a_listing_error(
     first, second = world.brokers
     second.ranges[ApiKey.DESCRIBE_LOG_DIRS] = (0, 4)
     second.react = hang
-    monkeypatch.setattr(log_survey, "TIMEOUT_MS", 50)
+    monkeypatch.setattr(log_survey, "LISTING_TIMEOUT_MS", 50)
 
     for port in (1, first.port, second.port):
         with pytest.raises(ListingError, match="broker 1"):
