@@ -16,10 +16,9 @@ A replica in a failed log directory counts as dead (`rules.election_columns`). R
 
 import numpy as np
 
-from controller_core.model import BoolArray, Cluster, IntArray, changes, events
+from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray, changes, events
 from controller_core.model.columns import any_of
 from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.rules import election, election_columns
 from controller_core.rules.partition_change import change_leaders, shrink_isr
 

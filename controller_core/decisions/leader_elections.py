@@ -29,9 +29,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller_core.model import BoolArray, Cluster, IntArray, TopicPartition, events
+from controller_core.model import NO_BROKER, NO_EPOCH, BoolArray, Cluster, IntArray, TopicPartition, events
 from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import NO_BROKER, NO_EPOCH
 from controller_core.rules import election_columns
 from controller_core.rules.election import Election, ElectionReason, elect_offline, elect_preferred, no_leader
 from controller_core.rules.partition_change import NewState, change_leaders, change_states

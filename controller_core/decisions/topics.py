@@ -14,10 +14,9 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import Cluster, IntArray, Replicas, changes, events
+from controller_core.model import NO_BROKER, Cluster, IntArray, Replicas, changes, events
 from controller_core.model.columns import pad, unpad
 from controller_core.model.decision import Decision
-from controller_core.model.ids import NO_BROKER
 from controller_core.rules.mutation_quota import Spending
 from controller_core.rules.placement import PlacementError, place_added, place_replicas
 from controller_core.rules.topic_configs import topic_config_error

@@ -34,9 +34,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model import BoolArray, Cluster, IntArray
+from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray
 from controller_core.model.columns import pad, positions_of, widen
-from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.rules.election import Election, ElectionReason
 
 FEW = 4

@@ -9,9 +9,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from controller_core.model import Cluster, IntArray
+from controller_core.model import NO_BROKER, NO_LEADER, Cluster, IntArray
 from controller_core.model.columns import positions_of
-from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.model.partition_health import PartitionHealth, partition_health
 
 

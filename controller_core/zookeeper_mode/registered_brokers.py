@@ -18,9 +18,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from controller_core.model import Cluster, changes, events
+from controller_core.model import NO_EPOCH, Cluster, changes, events
 from controller_core.model.decision import Decision, Send, SendMetadata, decision
-from controller_core.model.ids import NO_EPOCH
 from controller_core.zookeeper_mode import propagation
 
 CHECK_EVERYTHING: tuple[events.Event, ...] = (

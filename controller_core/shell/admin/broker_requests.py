@@ -15,8 +15,7 @@ Partition.addBrokerEpochToIsr, ControllerApis.handleUnregisterBroker (KRaft).
 from collections.abc import Iterator, Mapping
 
 from controller_core.decisions.broker_requests import IsrAnswer, PartitionAnswer, ProducerIdBlock, Remaining
-from controller_core.model import Cluster, Replicas, TopicPartition, events
-from controller_core.model.ids import NO_EPOCH
+from controller_core.model import NO_EPOCH, Cluster, Replicas, TopicPartition, events
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.responses import error_fields
 from kafka_node.context import RequestContext

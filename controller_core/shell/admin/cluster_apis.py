@@ -14,8 +14,7 @@ UpdateFeaturesRequest.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from controller_core.model import Broker, Cluster
-from controller_core.model.ids import NO_EPOCH
+from controller_core.model import NO_EPOCH, Broker, Cluster
 from controller_core.rules.features import FeatureUpdate, UpgradeType
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.responses import error_fields

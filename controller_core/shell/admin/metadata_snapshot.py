@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model import BoolArray, Cluster, IntArray, Topic
+from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray, Topic
 from controller_core.model.columns import FREE, any_of, keep_ids, positions_of
-from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.shell.admin.cluster_apis import reachable
 from controller_core.shell.pace import ClientPace
 from controller_core.zookeeper_mode.deletion import is_being_deleted

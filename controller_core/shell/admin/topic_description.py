@@ -17,8 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from controller_core.model import Cluster, IntArray, Topic, TopicPartition
-from controller_core.model.ids import NO_BROKER, NO_LEADER
+from controller_core.model import NO_BROKER, NO_LEADER, Cluster, IntArray, Topic, TopicPartition
 from controller_core.rules.topic_names import illegal_name_reason, is_internal
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.cluster_apis import reachable

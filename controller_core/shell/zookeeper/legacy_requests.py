@@ -8,8 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from controller_core.model import Cluster, TopicPartition, events
-from controller_core.model.ids import NO_EPOCH
+from controller_core.model import NO_EPOCH, Cluster, TopicPartition, events
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats import FormatError, decode_preferred_replica_election, decode_reassignment

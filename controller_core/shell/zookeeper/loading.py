@@ -9,8 +9,7 @@ import time
 import numpy as np
 
 from controller_core.decisions.transition import apply
-from controller_core.model import Cluster, changes
-from controller_core.model.ids import NO_EPOCH
+from controller_core.model import NO_EPOCH, Cluster, changes
 from controller_core.shell.pace import Pauses
 from controller_core.shell.startup_checks import holds_replicas, is_registered
 from controller_core.shell.state_log import log_unreachable
