@@ -1,10 +1,11 @@
-"""Kafka's error codes with their names, default messages and retriable flags.
+"""Kafka's error codes with their names, default messages and retriable flags; an error with its message, as a value.
 
 Messages and flags come from Kafka 4.3.1's Errors enum: tools/extract_errors.py extracts them into `tables/errors.jsonl`, and a test
 compares the names below with that table. The exceptions of this package are in failures.py.
 """
 
 import json
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from importlib import resources
@@ -181,3 +182,25 @@ class ErrorCode(IntEnum):
     def _missing_(cls, code: object) -> "ErrorCode | None":
         """Map an unknown code to UNKNOWN_SERVER_ERROR, as Java's Errors.forCode does."""
         return cls.UNKNOWN_SERVER_ERROR if isinstance(code, int) else None
+
+
+MAX_MESSAGE_CHARACTERS = 1_000
+"""Enough to name the cause. A string of the protocol has 32,767 bytes at most, and a response may have as many messages as elements."""
+CUT = " ... (shortened)"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Reason of a refusal in Kafka's terms. A value, not an exception: decisions return it, and responses contain it."""
+
+    code: ErrorCode
+    message: str
+    """Shortened if too long: messages repeat data of the caller."""
+
+    def __post_init__(self) -> None:
+        if len(self.message) > MAX_MESSAGE_CHARACTERS:
+            shortened = f"{self.message[: MAX_MESSAGE_CHARACTERS - len(CUT)]}{CUT}"
+            object.__setattr__(self, "message", shortened)
+
+    def __str__(self) -> str:
+        return f"{self.code.name}: {self.message}"

@@ -42,7 +42,7 @@ from kafka_zookeeper.settings import ZooKeeperSettings
 from kafka_zookeeper.watches import EventKind, OneShot, WatchCallback, WatchEvent, WatchKind
 from kafka_zookeeper.writes import Committed, Create, MultiResult, Operation, Refused, RefusedReason, Unknown
 
-__all__ = ["Node", "SessionState", "ZooKeeperSession", "ensure_chroot"]
+__all__ = ["ConnectFailedError", "Node", "SessionState", "ZooKeeperError", "ZooKeeperSession", "ensure_chroot"]
 
 log = logging.getLogger(__name__)
 

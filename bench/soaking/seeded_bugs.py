@@ -47,7 +47,7 @@ SEEDED_BUGS = (
     SeededBug(
         "C2",
         "isr_with_broker_outside_assignment_accepted",
-        f"{_DECISIONS}/isr.py",
+        f"{_DECISIONS}/broker_requests.py",
         "if others := set(change.isr) - set(cluster.columns.replicas_of(row)):",
         "if others := set(change.isr) - set(change.isr):",
     ),
@@ -68,14 +68,14 @@ SEEDED_BUGS = (
     SeededBug(
         "C4",
         "alter_partition_with_stale_leader_epoch_accepted",
-        f"{_DECISIONS}/isr.py",
+        f"{_DECISIONS}/broker_requests.py",
         "if change.leader_epoch < leader_epoch:",
         "if change.leader_epoch < 0:",
     ),
     SeededBug(
         "C4",
         "alter_partition_with_stale_partition_epoch_accepted",
-        f"{_DECISIONS}/isr.py",
+        f"{_DECISIONS}/broker_requests.py",
         "if change.partition_epoch != partition_epoch:",
         "if change.partition_epoch > partition_epoch:",
     ),
@@ -118,7 +118,7 @@ SEEDED_BUGS = (
     SeededBug(
         "C8",
         "broker_in_controlled_shutdown_not_removed_from_isrs",
-        f"{_DECISIONS}/shutdown.py",
+        f"{_DECISIONS}/broker_requests.py",
         "decision(changes.ControlledShutdownStarted(event.broker), moved, following,",
         "decision(changes.ControlledShutdownStarted(event.broker), moved,",
     ),
@@ -196,8 +196,8 @@ SEEDED_BUGS = (
         "C12",
         "leader_and_isr_not_sent_to_registered_broker",
         f"{_ZOOKEEPER_MODE}/registered_brokers.py",
-        "*leader_and_isr_for_hosted(cluster, added), *stops]",
-        "*stops]",
+        "            *_leader_and_isr_for_hosted(cluster, added),\n",
+        "",
     ),
     SeededBug(
         "C12",
@@ -224,14 +224,14 @@ SEEDED_BUGS = (
     SeededBug(
         "C14",
         "leader_imbalance_percentage_ignored",
-        f"{_DECISIONS}/leader_balance.py",
+        f"{_DECISIONS}/leader_elections.py",
         "rows[elsewhere & over[preferred] & available]",
         "rows[elsewhere & available]",
     ),
     SeededBug(
         "C14",
         "rebalance_started_at_exactly_the_imbalance_percentage",
-        f"{_DECISIONS}/leader_balance.py",
+        f"{_DECISIONS}/leader_elections.py",
         "not_led * PERCENT > preferring * percentage",
         "not_led * PERCENT >= preferring * percentage",
     ),

@@ -10,25 +10,16 @@
     written ISR contains non-replicas   the corrected state is written, with a higher leader epoch
 
 A dead broker, a new broker, a takeover and a retry after a refused write all use the same check, so none of them misses a partition.
-A replica in a failed log directory counts as dead (`rules.offline_replicas`). Registrations of brokers are in
+A replica in a failed log directory counts as dead (`rules.election_columns`). Registrations of brokers are in
 `zookeeper_mode.registered_brokers`.
 """
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray, any_of
+from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray, changes, events
+from controller_core.model.columns import any_of
 from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import NO_BROKER, NO_LEADER
-from controller_core.rules import election
-from controller_core.rules.election import Election
-from controller_core.rules.election_columns import elect_new, elect_offline
-from controller_core.rules.offline_replicas import (
-    elect_rows_with_offline_replicas,
-    offline_flags,
-    rows_led_by_offline_replica,
-)
+from controller_core.rules import election, election_columns
 from controller_core.rules.partition_change import change_leaders, shrink_isr
 
 
@@ -37,7 +28,7 @@ def decide_repair_partitions(cluster: Cluster, event: events.RepairPartitions) -
     columns = cluster.columns
     unfenced, may_lead = columns.flags(cluster.unfenced()), columns.flags(cluster.may_lead())
     leaderless = columns.without_live_leader(unfenced)
-    if lost := rows_led_by_offline_replica(cluster):
+    if lost := election_columns.rows_led_by_offline_replica(cluster):
         leaderless = np.union1d(leaderless, np.array(lost, dtype=np.int32))
     return decision(
         _first_leaders(cluster, _within(cluster, columns.new(), event), may_lead),
@@ -56,21 +47,21 @@ def _within(cluster: Cluster, rows: IntArray, event: events.RepairPartitions) ->
 
 
 def _first_leaders(cluster: Cluster, rows: IntArray, may_lead: BoolArray) -> changes.PartitionStates | None:
-    return change_leaders(cluster, rows, elect_new(cluster.columns.replicas[rows], may_lead))
+    return change_leaders(cluster, rows, election_columns.elect_new(cluster.columns.replicas[rows], may_lead))
 
 
 def _next_leaders(cluster: Cluster, rows: IntArray, may_lead: BoolArray) -> changes.PartitionStates | None:
     columns = cluster.columns
     unclean = cluster.unclean_allowed(rows)
-    elections = elect_offline(columns.replicas[rows], columns.isr[rows], may_lead, unclean)
+    elections = election_columns.elect_offline(columns.replicas[rows], columns.isr[rows], may_lead, unclean)
     eligible = cluster.may_lead()
 
-    def elect(position: int, row: int) -> Election:
+    def elect(position: int, row: int) -> election.Election:
         online = eligible - cluster.offline_at(row)
         allowed = bool(unclean[position])
         return election.elect_offline(columns.replicas_of(row), columns.isr_of(row), online, unclean_allowed=allowed)
 
-    elections = elect_rows_with_offline_replicas(cluster, rows, elections, elect)
+    elections = election_columns.elect_rows_with_offline_replicas(cluster, rows, elections, elect)
     # If no replica can lead, the dead leader is removed once; after that there is nothing to write.
     written = elections.elected | (columns.leader[rows] != NO_LEADER) | _is_corrected(cluster, rows)
     return change_leaders(cluster, rows, elections, written)
@@ -80,8 +71,8 @@ def _shrink(cluster: Cluster, rows: IntArray, unfenced: BoolArray) -> changes.Pa
     """Write ISRs of partitions with a live leader that lose dead brokers, or that are corrected only in memory."""
     columns = cluster.columns
     leader, isr = columns.leader[rows], columns.isr[rows]
-    leading = unfenced[leader] & ~offline_flags(cluster, rows, leader)
-    kept = unfenced[isr] & ~offline_flags(cluster, rows, isr)
+    leading = unfenced[leader] & ~election_columns.offline_flags(cluster, rows, leader)
+    kept = unfenced[isr] & ~election_columns.offline_flags(cluster, rows, isr)
     shrinking = leading & (any_of(~kept & (isr != NO_BROKER)) | _is_corrected(cluster, rows))
     return shrink_isr(cluster, rows[shrinking], kept[shrinking])
 

@@ -7,11 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller_core.model import changes
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray, any_of, keep_ids, pad
-from controller_core.model.ids import NO_BROKER, NO_EPOCH, NO_LEADER
-from controller_core.model.move import Move, MoveStage, Replicas, current_replicas, plan_move, without
+from controller_core.model import NO_BROKER, NO_EPOCH, NO_LEADER, Cluster, IntArray, Move, MoveStage, Replicas, changes
+from controller_core.model.columns import any_of, keep_ids, pad
+from controller_core.model.move import current_replicas, plan_move, without
 from controller_core.rules.partition_change import check_states, contained_in, next_partition_epoch
 
 

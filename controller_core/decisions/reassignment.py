@@ -22,15 +22,13 @@ Choosing targets is in `rules.placement`; waves and throttles are in the operato
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, Move, MoveStage, Replicas, TopicPartition, changes, events
 from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import NO_EPOCH, NO_LEADER, TopicPartition
-from controller_core.model.move import Move, MoveStage, Replicas, current_replicas, plan_move, without
+from controller_core.model.ids import NO_EPOCH, NO_LEADER
+from controller_core.model.move import current_replicas, plan_move, without
 from controller_core.rules.election import elect_reassigned
 from controller_core.rules.partition_change import NewState, change_states, raise_epochs
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 Results = Mapping[TopicPartition, Failure | None]
 

@@ -8,8 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller_core.model import changes
-from controller_core.model.cluster import Cluster, Deletion
+from controller_core.model import Cluster, Deletion, changes
 from controller_core.rules.topic_configs import config_value
 
 Key = TypeVar("Key")

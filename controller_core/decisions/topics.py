@@ -14,18 +14,14 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray, pad, unpad
+from controller_core.model import NO_BROKER, Cluster, IntArray, Replicas, changes, events
+from controller_core.model.columns import pad, unpad
 from controller_core.model.decision import Decision
-from controller_core.model.ids import NO_BROKER
-from controller_core.model.move import Replicas
 from controller_core.rules.mutation_quota import Spending
 from controller_core.rules.placement import PlacementError, place_added, place_replicas
 from controller_core.rules.topic_configs import topic_config_error
 from controller_core.rules.topic_names import topic_name_error
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """Total number of partitions that one request may add. It is the limit of Kafka's KRaft controller (KIP-599 limits only rates), and

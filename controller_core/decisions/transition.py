@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from controller_core.decisions import partition_transitions, topic_transitions
-from controller_core.model import changes
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, changes
 
 NOT_IN_METADATA = (
     changes.AssignmentRestored,

@@ -14,7 +14,7 @@ from controller_core.model.broker import Broker
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Move, Replicas
-from kafka_node.errors import Failure
+from kafka_wire.errors import Failure
 
 
 class Origin(Enum):

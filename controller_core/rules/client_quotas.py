@@ -25,8 +25,7 @@ from dataclasses import dataclass
 
 from controller_core.model.quota import DEFAULT, EntityName, QuotaChange, QuotaEntity, QuotaEntityType
 from controller_core.rules.config_rules import WHOLE_BITS, ConfigType, java_double_string, parse, parse_double, trim
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 Config = Mapping[str, str]
 

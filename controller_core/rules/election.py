@@ -24,7 +24,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from controller_core.model.ids import NO_LEADER
+from controller_core.model import NO_LEADER
 
 Replicas = tuple[int, ...]
 

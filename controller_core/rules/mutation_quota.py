@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller_core.model.quota import DEFAULT, MutationAllowance, QuotaEntity
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 QUOTA = "controller_mutation_rate"
 BURST_S = 11.0

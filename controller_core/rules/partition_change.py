@@ -27,11 +27,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller_core.model import changes
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids, pad
+from controller_core.model import BoolArray, Cluster, IntArray, Replicas, changes
+from controller_core.model.columns import any_of, keep_ids, pad
 from controller_core.model.ids import INITIAL_LEADER_EPOCH, NO_BROKER, NO_EPOCH, NO_LEADER
-from controller_core.model.move import Replicas
 from controller_core.rules.election_columns import Elections
 
 Epoch = TypeVar("Epoch", int, IntArray)

@@ -34,7 +34,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import IntArray
+from controller_core.model import IntArray
 
 Positions = npt.NDArray[np.intp]
 """Positions in the circle, or numbers of racks."""

@@ -7,8 +7,7 @@ AdminZkClient.validateTopicCreate.
 import re
 from collections.abc import Iterable
 
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 MAX_NAME_LENGTH = 249
 """Kafka's limit, in UTF-16 units: a log directory's name is the topic's, a hyphen, the partition and a suffix, in 255 bytes."""

@@ -5,9 +5,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from controller_core.model import events
-from controller_core.model.broker import Endpoint
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, Endpoint, events
 
 
 class TermEndedError(Exception):

@@ -11,8 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from controller_core.model import changes
-from controller_core.model.broker import Broker
+from controller_core.model import Broker, changes
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError, read_broker_settings
 from controller_core.shell.controller import Controller

@@ -12,19 +12,15 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from controller_core.model import changes, events
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
-from controller_core.model.decision import Decision
-from controller_core.model.sends import Send
+from controller_core.model import Broker, Cluster, Endpoint, changes, events
+from controller_core.model.decision import Decision, Send
 from controller_core.shell.active import Defaults, OverloadedError, TermEndedError
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.requests import OwnAddress
-from controller_core.shell.event_source import source_of
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.mode import Mode
-from controller_core.shell.scheduler import Scheduler
+from controller_core.shell.scheduler import Scheduler, source_of
 from controller_core.shell.state_log import log_change
 from controller_core.shell.store import Outcome, Store, StoreError
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity

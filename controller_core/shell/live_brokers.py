@@ -3,8 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
+from controller_core.model import Broker, Cluster, Endpoint
 from controller_core.shell.front.route import BrokerEndpoint
 from controller_core.shell.settings import Listener
 

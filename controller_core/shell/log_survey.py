@@ -1,7 +1,7 @@
 """Survey of logs: compares the logs on brokers with the assignment, after a take-over and after each registration of a broker.
 
 A former controller may have lost controllership between writing an assignment and deleting the logs outside it, and the records of
-removed replicas on absent brokers end with its term. So each broker lists its logs (`brokers.log_listing`), one broker at a time. Logs
+removed replicas on absent brokers end with its term. So each broker lists its logs (DescribeLogDirs), one broker at a time. Logs
 that two lists in a row contain outside the assignment are checked again by an event, which decides what is deleted
 (`zookeeper_mode.stray_logs`).
 """
@@ -12,18 +12,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from controller_core.model import events
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.ids import TopicPartition
+from controller_core.model import Broker, Endpoint, TopicPartition, events
 from controller_core.shell.active import ActiveController
-from controller_core.shell.brokers.log_listing import ListingError
 from controller_core.shell.metrics import Metrics
+from controller_core.zookeeper_mode.apis import CALLED
 from controller_core.zookeeper_mode.stray_logs import LogKind, classify_log
-from kafka_wire.log_dir_columns import LogDirColumns
-from kafka_wire.net.backoff import Backoff
+from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
+from kafka_wire.log_dir_columns import LogDirColumns, decode_log_dirs
+from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings, UnsupportedVersion
+from kafka_wire.net.negotiation import api_versions_request, choose_version
 
 log = logging.getLogger(__name__)
 
+LISTING_TIMEOUT_MS = 30_000
+"""A broker sums the sizes of all of its segments. One that takes longer is asked again later."""
+CLIENT_ID = "steward-controller-logs"
 SURVEY_INTERVAL_S = 30.0
 """Pause before a broker's logs are listed, and the shortest pause between two lists of one broker: the time that a broker may take to
 answer a StopReplica in flight, and six times the interval of the controller's periodic checks."""
@@ -35,6 +41,34 @@ SLICE = 1_000
 """Logs that are compared before the event loop runs again: a few milliseconds."""
 MAX_NAMED = 20
 """Logs that one line of the log names."""
+
+
+class ListingError(Exception):
+    """The broker did not return the list of its logs."""
+
+
+async def list_logs(broker: int, endpoint: Endpoint, security: BrokerSecurity = UNPROTECTED) -> LogDirColumns:
+    """Request the list of all logs of one broker. Raises ListingError."""
+    settings = security.settings(NodeSettings(client_id=CLIENT_ID), endpoint.security_protocol)
+    node = Node(endpoint.host, endpoint.port, settings)
+    key = ApiKey.DESCRIBE_LOG_DIRS
+    try:
+        answer = await node.call(ApiKey.API_VERSIONS, api_versions_request(), timeout_ms=LISTING_TIMEOUT_MS)
+        offered = {one["api_key"]: (one["min_version"], one["max_version"]) for one in answer["api_keys"]}
+        version = choose_version(key, (CALLED[key].lowest, CALLED[key].highest), offered, f"broker {broker}")
+        frame = codec.encode_request(key, version, 0, CLIENT_ID, {"topics": None})
+        # A long answer is decoded in a thread: the event loop processes events in the meantime.
+        found = await asyncio.to_thread(
+            decode_log_dirs, version, await node.call_raw(frame, timeout_ms=LISTING_TIMEOUT_MS)
+        )
+    except (ConnectionFailed, codec.CodecError, UnsupportedVersion) as error:
+        raise ListingError(f"broker {broker}: {error}") from error
+    finally:
+        await node.close()
+    if found.error_code != ErrorCode.NONE:
+        raise ListingError(f"broker {broker}: {ErrorCode(found.error_code).name}")
+    return found
+
 
 ListLogs = Callable[[int, Endpoint], Awaitable[LogDirColumns]]
 

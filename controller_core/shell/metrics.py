@@ -11,9 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import NO_BROKER, NO_LEADER
+from controller_core.model import NO_BROKER, NO_LEADER, Cluster, changes, events
 from controller_core.views.service_health import service_health
 
 PREFIX = "kafka_controller_kafkacontroller"

@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from controller_core.model import Cluster, IntArray
 from controller_core.model.changes import Change
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray
-from controller_core.model.decision import Decision
+from controller_core.model.decision import Decision, Send, SendLeaderAndIsr, SendMetadata
 from controller_core.model.events import Event
-from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from secrets import SystemRandom
 
 from aiohttp import web
 
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
+from controller_core.model import Broker, Cluster, Endpoint
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
@@ -43,7 +42,7 @@ from kafka_node.security.contexts import client_context
 from kafka_node.security.listeners import demands_of
 from kafka_node.security.renewal import Renewal
 from kafka_node.security.secret_files import read_password
-from kafka_wire.net.buffers import Buffers
+from kafka_wire.net.server import Buffers
 from kafka_zookeeper.settings import ZooKeeperSettings
 
 log = logging.getLogger(__name__)

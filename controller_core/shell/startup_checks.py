@@ -9,7 +9,7 @@ these classes would break the rules of the cluster's owner silently.
 
 from collections.abc import Mapping, Sequence
 
-from controller_core.model.broker import Broker
+from controller_core.model import Broker
 
 MAX_PARTITIONS_NAMED = 20
 """Partitions that an error names: enough to recognise the broker, in a line of readable length."""

@@ -8,11 +8,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from controller_core.model import changes
-from controller_core.model.cluster import Cluster
+from controller_core.model import NO_LEADER, Cluster, TopicPartition, changes
 from controller_core.model.columns import unpad
-from controller_core.model.ids import NO_LEADER, TopicPartition
-from kafka_node.errors import Failure
+from kafka_wire.errors import Failure
 
 log = logging.getLogger("steward.state_change")
 

@@ -19,15 +19,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from controller_core.model import events
+from controller_core.model import Cluster, events
 from controller_core.model.changes import Change
-from controller_core.model.cluster import Cluster
 from controller_core.model.quota import EntityName, QuotaEntity, QuotaEntityType
 from controller_core.rules.features import FeatureUpdate
 from controller_core.shell.pace import Pace
 from kafka_node.authorization.acl import Pattern
 from kafka_node.authorization.acls import Acls, Entries
-from kafka_node.errors import Failure
+from kafka_wire.errors import Failure
 
 
 class StoreError(Exception):

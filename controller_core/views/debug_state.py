@@ -8,9 +8,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Literal
 
-from controller_core.model.broker import Broker
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import NO_EPOCH
+from controller_core.model import NO_EPOCH, Broker, Cluster
 from controller_core.views import state_schema as schema
 from controller_core.views.partition_state import partition_state
 from controller_core.views.service_health import service_health

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray, positions_of
-from controller_core.model.ids import NO_BROKER, NO_LEADER
+from controller_core.model import NO_BROKER, NO_LEADER, Cluster, IntArray
+from controller_core.model.columns import positions_of
 from controller_core.model.partition_health import PartitionHealth, partition_health
 
 

@@ -26,10 +26,8 @@ TopicDeletionManager.init (Kafka 3.9).
 
 from collections.abc import Iterable
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
+from controller_core.model import NO_EPOCH, Cluster, changes, events
 from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import NO_EPOCH
 from controller_core.rules.partition_change import raise_epochs
 
 

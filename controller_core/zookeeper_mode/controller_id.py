@@ -14,9 +14,8 @@ in `/brokers/ids`, and its replicas must not be moved away. The written state of
 
 import numpy as np
 
-from controller_core.model import changes
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray, any_of
+from controller_core.model import Cluster, IntArray, changes
+from controller_core.model.columns import any_of
 
 FIRST_VERSION = 0
 """Version of a state znode that was written only once."""

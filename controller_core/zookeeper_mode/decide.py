@@ -6,21 +6,10 @@ The order of events is in `shell.scheduler`.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller_core.decisions import (
-    failover,
-    isr,
-    leader_balance,
-    leader_elections,
-    producer_ids,
-    reassignment,
-    shutdown,
-    topics,
-)
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
+from controller_core.decisions import broker_requests, failover, leader_elections, reassignment, topics
+from controller_core.model import Cluster, events
 from controller_core.model.decision import Decision
 from controller_core.zookeeper_mode import (
-    broker_notifications,
     broker_settings,
     deletion,
     leader_and_isr_answers,
@@ -39,8 +28,8 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.DeletionsRead: deletion.decide_deletions_read,
     events.TopicDeletionRead: broker_settings.decide_topic_deletion_read,
     events.ResumeTopics: broker_settings.decide_resume_topics,
-    events.IsrChangesRead: broker_notifications.decide_isr_changes_read,
-    events.LogDirsFailed: broker_notifications.decide_log_dirs_failed,
+    events.IsrChangesRead: registered_brokers.decide_isr_changes_read,
+    events.LogDirsFailed: registered_brokers.decide_log_dirs_failed,
     events.ReassignmentRequestsRead: legacy_requests.decide_reassignment_requests_read,
     events.ReviewReassignmentRequests: legacy_requests.decide_review_reassignment_requests,
     events.ElectionRequestsRead: legacy_requests.decide_election_requests_read,
@@ -61,10 +50,10 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.CreatePartitions: topics.decide_create_partitions,
     events.AlterReassignments: reassignment.decide_alter_reassignments,
     events.ElectLeaders: leader_elections.decide_elect_leaders,
-    events.BalanceLeaders: leader_balance.decide_balance_leaders,
-    events.AlterPartition: isr.decide_alter_partition,
-    events.ControlledShutdown: shutdown.decide_controlled_shutdown,
-    events.AllocateProducerIds: producer_ids.decide_allocate_producer_ids,
+    events.BalanceLeaders: leader_elections.decide_balance_leaders,
+    events.AlterPartition: broker_requests.decide_alter_partition,
+    events.ControlledShutdown: broker_requests.decide_controlled_shutdown,
+    events.AllocateProducerIds: broker_requests.decide_allocate_producer_ids,
 }
 
 

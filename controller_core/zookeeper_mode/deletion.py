@@ -26,17 +26,14 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster, Deletion, Topic
+from controller_core.model import Cluster, Deletion, Topic, TopicPartition, changes, events
 from controller_core.model.columns import unpad
-from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, TopicPartition
+from controller_core.model.decision import Decision, Send, SendMetadata, SendStopReplica, decision
+from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH
 from controller_core.model.move import without
-from controller_core.model.sends import Send, SendMetadata, SendStopReplica
 from controller_core.rules.mutation_quota import Spending
 from controller_core.zookeeper_mode.stray_logs import deleted_stale_logs
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 
 def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:

@@ -10,18 +10,15 @@ A broker permanently refuses a single partition with INCONSISTENT_TOPIC_ID if it
 replica has to lead then, but only one that accepts the partition. If all replicas refuse it (another process wrote another topic
 id to the znode), the brokers continue with their present state, and a new leader would serve no requests. The other members of the
 ISR are therefore sent the same LeaderAndIsr again: a broker checks the topic id before the leader epoch, so the response shows
-whether it accepts the partition. As soon as one does, the refused replica counts as offline (`rules.offline_replicas`).
+whether it accepts the partition. As soon as one does, the refused replica counts as offline (`rules.election_columns`).
 """
 
 from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
-from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import TopicPartition
-from controller_core.model.sends import SendLeaderAndIsr
+from controller_core.model import Cluster, TopicPartition, changes, events
+from controller_core.model.decision import Decision, SendLeaderAndIsr, decision
 from controller_core.rules.partition_change import raise_epochs
 from controller_core.zookeeper_mode.propagation import leader_and_isr_requests
 

@@ -23,13 +23,9 @@ from collections.abc import Mapping
 
 from controller_core.decisions.leader_elections import decide_elect_leaders
 from controller_core.decisions.reassignment import decide_alter_reassignments
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, Replicas, TopicPartition, changes, events
 from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import TopicPartition
-from controller_core.model.move import Replicas
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 
 def decide_reassignment_requests_read(cluster: Cluster, event: events.ReassignmentRequestsRead) -> Decision[None]:

@@ -21,11 +21,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, Move, Replicas, changes, events
 from controller_core.model.columns import pad
 from controller_core.model.decision import Decision, decision
-from controller_core.model.move import Move, Replicas, plan_move, without
+from controller_core.model.move import plan_move, without
 
 
 def decide_topics_read(cluster: Cluster, event: events.TopicsRead) -> Decision[None]:

@@ -14,12 +14,9 @@ from collections.abc import Container, Iterable, Iterator
 import numpy as np
 
 from controller_core.decisions.transition import apply
-from controller_core.model import changes
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray, any_of
-from controller_core.model.ids import NO_EPOCH, TopicPartition
-from controller_core.model.move import MoveStage
-from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
+from controller_core.model import NO_EPOCH, BoolArray, Cluster, IntArray, MoveStage, TopicPartition, changes
+from controller_core.model.columns import any_of
+from controller_core.model.decision import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
 
 
 def apply_and_build_requests(cluster: Cluster, change: changes.Change) -> tuple[Send, ...]:

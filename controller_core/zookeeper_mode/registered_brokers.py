@@ -1,26 +1,26 @@
-"""Broker registrations: requests and follow-up events when brokers start, stop or restart, and when a controller becomes active.
+"""Broker registrations and notifications: requests and follow-up events of what brokers write to ZooKeeper.
 
 Registrations are read as a level. A broker that left, or registered again with another epoch (it restarted and lost unflushed records),
-is first removed, and `RepairPartitions` elects without it. New brokers are added only after that.
+is first removed, and `RepairPartitions` elects without it. New brokers are added only after that. When a controller becomes active, all
+registered brokers are new to it.
 
 A broker without the inter-broker listener counts as offline: Kafka's controller fails to add it, too
 (ControllerChannelManager.addNewBroker needs the endpoint of that listener).
+
+Brokers with an inter.broker.protocol.version below 2.7 write the ISR themselves and leave a notification. The written state is applied
+and sent to all brokers, and moves that waited for it continue (KafkaController.processIsrChangeNotification). A notification of a failed
+log directory does not list its partitions: the broker gets all its partitions again, and its response reports those that it has lost
+(processLogDirEventNotification). A notification is removed by the decision that processes it. If the controller fails before the
+removal, its successor reads all states and sends them to all brokers anyway.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
-from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import NO_EPOCH
-from controller_core.model.sends import Send, SendMetadata
-from controller_core.zookeeper_mode.propagation import (
-    full_metadata_request,
-    leader_and_isr_requests,
-    stop_stray_replicas,
-)
+from controller_core.model import NO_EPOCH, Cluster, changes, events
+from controller_core.model.decision import Decision, Send, SendMetadata, decision
+from controller_core.zookeeper_mode import propagation
 
 CHECK_EVERYTHING: tuple[events.Event, ...] = (
     events.RepairPartitions(),
@@ -34,7 +34,10 @@ CHECK_EVERYTHING: tuple[events.Event, ...] = (
 def decide_activated(cluster: Cluster) -> Decision[None]:
     """Send the full state to every broker, then repair what changed while no controller was active."""
     brokers = tuple(sorted(cluster.unfenced()))
-    sends: list[Send] = [full_metadata_request(cluster, brokers), *leader_and_isr_for_hosted(cluster, brokers)]
+    sends: list[Send] = [
+        propagation.full_metadata_request(cluster, brokers),
+        *_leader_and_isr_for_hosted(cluster, brokers),
+    ]
     return decision(sends=sends if brokers else (), then=CHECK_EVERYTHING)
 
 
@@ -56,8 +59,12 @@ def decide_brokers_read(cluster: Cluster, event: events.BrokersRead) -> Decision
         return decision(then=(events.AdvanceMoves(), events.AdvanceDeletions()))
     sends: list[Send] = [_live_brokers_request(staying)]
     if added:
-        stops = stop_stray_replicas(cluster, added)
-        sends += [full_metadata_request(cluster, added), *leader_and_isr_for_hosted(cluster, added), *stops]
+        stops = propagation.stop_stray_replicas(cluster, added)
+        sends += [
+            propagation.full_metadata_request(cluster, added),
+            *_leader_and_isr_for_hosted(cluster, added),
+            *stops,
+        ]
     observed = changes.BrokersObserved(event.brokers, event.unreachable)
     return decision(observed, sends=sends, then=CHECK_EVERYTHING)
 
@@ -80,8 +87,24 @@ def _live_brokers_request(brokers: tuple[int, ...]) -> SendMetadata:
     return SendMetadata(brokers, np.zeros(0, dtype=np.int32))
 
 
-def leader_and_isr_for_hosted(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
+def _leader_and_isr_for_hosted(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
     """Return a request per broker to lead or follow all partitions of which it has replicas."""
     rows = cluster.columns.hosted_by(cluster.columns.flags(brokers))
     with_state = cluster.without_pending_deletion(rows[cluster.columns.partition_epoch[rows] != NO_EPOCH])
-    return leader_and_isr_requests(cluster, brokers, with_state)
+    return propagation.leader_and_isr_requests(cluster, brokers, with_state)
+
+
+def decide_isr_changes_read(cluster: Cluster, event: events.IsrChangesRead) -> Decision[None]:
+    """Apply the states that brokers wrote, and advance the moves that may have waited for them."""
+    rows = [] if event.states is None else event.states.rows.tolist()
+    moving = frozenset(cluster.topic_at(row).name for row in rows if row in cluster.moves)
+    then = (events.AdvanceMoves(moving),) if moving else ()
+    return decision(event.states, changes.NotificationsProcessed(event.notifications), then=then)
+
+
+def decide_log_dirs_failed(cluster: Cluster, event: events.LogDirsFailed) -> Decision[None]:
+    """Send brokers all partitions that they lead or follow, with the epochs that they know; they report lost replicas."""
+    live = tuple(sorted(set(event.brokers).intersection(cluster.unfenced())))
+    return decision(
+        changes.NotificationsProcessed(event.notifications), sends=_leader_and_isr_for_hosted(cluster, live)
+    )

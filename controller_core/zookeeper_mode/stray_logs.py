@@ -17,14 +17,11 @@ docs/adr/0014 and 0015 explain why these are safe. `shell.log_survey` lists the 
 from collections.abc import Iterable
 from enum import Enum
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
-from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
-from controller_core.model.sends import Send, SendStopReplica
+from controller_core.model import Cluster, TopicPartition, changes, events
+from controller_core.model.decision import Decision, Send, SendStopReplica, decision
+from controller_core.model.ids import EPOCH_DURING_DELETE
 from controller_core.rules.partition_change import raise_epochs
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 STALE_LOG = ErrorCode.INCONSISTENT_TOPIC_ID.name
 """The error of a broker that has a log of another topic of that name."""

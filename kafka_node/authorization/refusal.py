@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from kafka_node.errors import Failure
 from kafka_wire import schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
+from kafka_wire.errors import Failure
 from kafka_wire.net.server import CloseConnection
 from kafka_wire.schema import Field
 

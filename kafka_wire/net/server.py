@@ -20,7 +20,18 @@ from kafka_wire.net.peer import Handler, Peer
 from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.sasl_server import SaslServer
 
-__all__ = ["CloseConnection", "Handler", "MalformedRequest", "Peer", "SaslServer", "Server", "ServerLimits", "serve"]
+__all__ = [
+    "Buffers",
+    "CloseConnection",
+    "Handler",
+    "MalformedRequest",
+    "Peer",
+    "SaslServer",
+    "Server",
+    "ServerLimits",
+    "never",
+    "serve",
+]
 
 log = logging.getLogger(__name__)
 

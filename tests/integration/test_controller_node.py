@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from controller_core.shell.admin.waiting import MAX_SILENCE_MS
+from controller_core.shell.admin.responses import MAX_SILENCE_MS
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from lab import tools

@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from controller_core.shell.admin.outcomes import Outcome, error_fields, timed_out
+from controller_core.shell.admin.responses import Outcome, error_fields, timed_out
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import AclCache, AclStore
 from kafka_node.authorization import acl
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.net.server import CloseConnection
 
 _E = TypeVar("_E", acl.ResourceType, acl.PatternType, acl.Operation, acl.Permission)

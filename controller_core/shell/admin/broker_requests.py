@@ -14,19 +14,13 @@ Partition.addBrokerEpochToIsr, ControllerApis.handleUnregisterBroker (KRaft).
 
 from collections.abc import Iterator, Mapping
 
-from controller_core.decisions.isr import IsrAnswer, PartitionAnswer
-from controller_core.decisions.producer_ids import ProducerIdBlock
-from controller_core.decisions.shutdown import Remaining
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import NO_EPOCH, TopicPartition
-from controller_core.model.move import Replicas
+from controller_core.decisions.broker_requests import IsrAnswer, PartitionAnswer, ProducerIdBlock, Remaining
+from controller_core.model import NO_EPOCH, Cluster, Replicas, TopicPartition, events
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.outcomes import error_fields
+from controller_core.shell.admin.responses import error_fields
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 TOPIC_IDS_FROM = 2
 """First version of AlterPartition with topic ids and INELIGIBLE_REPLICA; earlier versions get OPERATION_NOT_ATTEMPTED instead."""

@@ -11,22 +11,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from controller_core.model.quota import EntityName, QuotaChange, QuotaEntity, QuotaEntityType
-from controller_core.rules.client_quotas import (
-    NameMatch,
-    QuotaFilter,
-    alter_quotas,
-    quota_values,
-    read_entity,
-    read_filter,
-)
-from controller_core.shell.admin.config_backed import config_backed_handler
-from controller_core.shell.admin.outcomes import Outcome, error_fields
-from controller_core.shell.front.handler import RequestHandler
+from controller_core.rules import client_quotas
+from controller_core.shell.admin.responses import Outcome, error_fields
+from controller_core.shell.front.handler import RequestHandler, store_backed_handler
 from controller_core.shell.store import Config, EntityConfigStore
-from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 MAX_LOOKUP_S = 5.0
 """Time limit for resolving a host name: the usual first timeout of a resolver."""
@@ -51,8 +42,8 @@ def quota_handlers(configs: EntityConfigStore | None, resolves: IsHost = is_host
         return await alter_client_quotas(store, resolves, body)
 
     return {
-        ApiKey.ALTER_CLIENT_QUOTAS: config_backed_handler(configs, "quotas", alter),
-        ApiKey.DESCRIBE_CLIENT_QUOTAS: config_backed_handler(configs, "quotas", describe_client_quotas),
+        ApiKey.ALTER_CLIENT_QUOTAS: store_backed_handler(configs, "quotas", alter),
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: store_backed_handler(configs, "quotas", describe_client_quotas),
     }
 
 
@@ -70,7 +61,7 @@ async def alter_client_quotas(configs: EntityConfigStore, resolves: IsHost, body
 
 
 async def _alter(configs: EntityConfigStore, resolves: IsHost, entry: Body, *, validate_only: bool) -> Outcome:
-    entity = read_entity([(each["entity_type"], each["entity_name"]) for each in entry["entity"]])
+    entity = client_quotas.read_entity([(each["entity_type"], each["entity_name"]) for each in entry["entity"]])
     if isinstance(entity, Failure):
         return entity
     if isinstance(entity.ip, str):
@@ -79,14 +70,14 @@ async def _alter(configs: EntityConfigStore, resolves: IsHost, entry: Body, *, v
         if not await resolves(address):
             return Failure(ErrorCode.INVALID_REQUEST, f"{address} is not a valid IP or resolvable host.")
     changes = [QuotaChange(op["key"], None if op["remove"] else op["value"]) for op in entry["ops"]]
-    change = partial(alter_quotas, entity, changes)
+    change = partial(client_quotas.alter_quotas, entity, changes)
     return await configs.change(entity, change, validate_only=validate_only)
 
 
 async def describe_client_quotas(configs: EntityConfigStore, body: Body) -> Body:
     """Describe the quotas of all entities that a filter selects; entities without quotas are omitted."""
     components = [(each["entity_type"], each["match_type"], each["match"]) for each in body["components"]]
-    quota_filter = read_filter(components, strict=body["strict"])
+    quota_filter = client_quotas.read_filter(components, strict=body["strict"])
     if isinstance(quota_filter, Failure):
         return _not_described(quota_filter)
     entities = await _selected(configs, quota_filter)
@@ -101,7 +92,7 @@ async def describe_client_quotas(configs: EntityConfigStore, body: Body) -> Body
 def _described(read: Mapping[QuotaEntity, Config]) -> Body:
     entries = []
     for entity, config in read.items():
-        values = quota_values(entity, config)
+        values = client_quotas.quota_values(entity, config)
         if isinstance(values, Failure):
             return _not_described(values)
         if values:
@@ -114,7 +105,7 @@ def _not_described(failure: Failure) -> Body:
     return {**error_fields(failure), "entries": None}
 
 
-async def _selected(configs: EntityConfigStore, quota_filter: QuotaFilter) -> list[QuotaEntity] | Failure:
+async def _selected(configs: EntityConfigStore, quota_filter: client_quotas.QuotaFilter) -> list[QuotaEntity] | Failure:
     """List the entities that a filter selects; exact names are used without listing the store."""
     users = await _of_type(configs, QuotaEntityType.USER, quota_filter.user, wanted=quota_filter.wants_users)
     if isinstance(users, Failure):
@@ -140,7 +131,7 @@ async def _selected(configs: EntityConfigStore, quota_filter: QuotaFilter) -> li
 
 
 async def _of_type(
-    configs: EntityConfigStore, entity_type: QuotaEntityType, match: NameMatch | None, *, wanted: bool
+    configs: EntityConfigStore, entity_type: QuotaEntityType, match: client_quotas.NameMatch | None, *, wanted: bool
 ) -> list[EntityName] | Failure:
     if not wanted:
         return []

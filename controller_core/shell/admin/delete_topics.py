@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, events
 from controller_core.shell.active import ActiveController
+from controller_core.shell.admin import responses
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
-from controller_core.shell.admin.outcomes import NO_TOPIC_ID, Outcome, error_fields, timed_out
-from controller_core.shell.admin.waiting import MAX_WAIT_MS, wait_for_defaults
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 IDS_FROM = 6
 """First version in which topics may be identified by id."""
@@ -37,12 +34,12 @@ class RequestedTopic:
 
     name: str | None
     topic_id: UUID
-    failure: Outcome = None
+    failure: responses.Outcome = None
 
 
 async def delete_topics(active: ActiveController, context: RequestContext, body: Body, quotas: MutationQuotas) -> Body:
     """Start the deletion of topics, wait until they are deleted, and answer."""
-    defaults = await wait_for_defaults(active, body["timeout_ms"])
+    defaults = await responses.wait_for_defaults(active, body["timeout_ms"])
     if isinstance(defaults, Failure):
         return delete_topics_refused(context, body, defaults)
     if not defaults.delete_topic_enable:
@@ -51,7 +48,7 @@ async def delete_topics(active: ActiveController, context: RequestContext, body:
     event = delete_topics_event(requested)
     quota = await quotas.for_request(context, STRICT_QUOTA_FROM)
     sizes = {name: len(active.cluster.topics[name].rows) for name in event.names if name in active.cluster.topics}
-    results: Mapping[str, Outcome] = {}
+    results: Mapping[str, responses.Outcome] = {}
     if event.names:
         results = await quota.submit(active, event, partial(_partitions_deleted, sizes))
     queued = [name for name, failure in results.items() if failure is None]
@@ -59,7 +56,7 @@ async def delete_topics(active: ActiveController, context: RequestContext, body:
     return {**delete_topics_response(requested, results, deleted), "throttle_time_ms": quota.throttle_ms()}
 
 
-def _partitions_deleted(sizes: Mapping[str, int], results: Mapping[str, Outcome]) -> int:
+def _partitions_deleted(sizes: Mapping[str, int], results: Mapping[str, responses.Outcome]) -> int:
     return sum(sizes.get(name, 0) for name, failure in results.items() if failure is None)
 
 
@@ -73,7 +70,7 @@ def deletion_disabled(context: RequestContext) -> Failure:
 def requested_topics(context: RequestContext, body: Body) -> list[RequestedTopic]:
     """List the topics of a request in order."""
     if context.api_version < IDS_FROM:
-        return [RequestedTopic(name, NO_TOPIC_ID) for name in body["topic_names"]]
+        return [RequestedTopic(name, responses.NO_TOPIC_ID) for name in body["topic_names"]]
     return [RequestedTopic(topic["name"], topic["topic_id"]) for topic in body["topics"]]
 
 
@@ -83,7 +80,7 @@ def resolve(cluster: Cluster, requested: Iterable[RequestedTopic]) -> list[Reque
 
 
 def _resolve(cluster: Cluster, topic: RequestedTopic) -> RequestedTopic:
-    has_id = topic.topic_id != NO_TOPIC_ID
+    has_id = topic.topic_id != responses.NO_TOPIC_ID
     if topic.name is not None and has_id:
         message = "Topic name and topic ID can not both be specified."
         return RequestedTopic(topic.name, topic.topic_id, Failure(ErrorCode.INVALID_REQUEST, message))
@@ -111,28 +108,32 @@ async def deleted_in_time(active: ActiveController, names: Iterable[str], timeou
     if timeout_ms <= 0:
         return frozenset()
     waited = list(names)
-    deleted = await asyncio.gather(*(active.topic_removed(name, min(timeout_ms, MAX_WAIT_MS)) for name in waited))
+    deleted = await asyncio.gather(
+        *(active.topic_removed(name, min(timeout_ms, responses.MAX_WAIT_MS)) for name in waited)
+    )
     return frozenset(name for name, is_deleted in zip(waited, deleted, strict=True) if is_deleted)
 
 
 def delete_topics_response(
-    requested: Iterable[RequestedTopic], results: Mapping[str, Outcome], deleted: frozenset[str]
+    requested: Iterable[RequestedTopic], results: Mapping[str, responses.Outcome], deleted: frozenset[str]
 ) -> Body:
     """Translate the outcome of each topic."""
     return {"responses": [_response(topic, _outcome(topic, results, deleted)) for topic in requested]}
 
 
-def _outcome(topic: RequestedTopic, results: Mapping[str, Outcome], deleted: frozenset[str]) -> Outcome:
+def _outcome(
+    topic: RequestedTopic, results: Mapping[str, responses.Outcome], deleted: frozenset[str]
+) -> responses.Outcome:
     if topic.failure is not None or topic.name is None:
         return topic.failure
     failure = results[topic.name]
     if failure is None and topic.name not in deleted:
-        return timed_out("The topic is marked for deletion and is not deleted yet; its deletion continues.")
+        return responses.timed_out("The topic is marked for deletion and is not deleted yet; its deletion continues.")
     return failure
 
 
-def _response(topic: RequestedTopic, outcome: Outcome) -> Body:
-    return {"name": topic.name, "topic_id": topic.topic_id, **error_fields(outcome)}
+def _response(topic: RequestedTopic, outcome: responses.Outcome) -> Body:
+    return {"name": topic.name, "topic_id": topic.topic_id, **responses.error_fields(outcome)}
 
 
 def delete_topics_refused(context: RequestContext, body: Body, failure: Failure) -> Body:

@@ -14,36 +14,32 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random, SystemRandom
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster
 from controller_core.shell.active import ActiveController, OverloadedError, TermEndedError, TopicDefault
 from controller_core.shell.admin import (
     broker_requests,
     client_quotas,
-    cluster_nodes,
+    cluster_apis,
     controller_node,
-    create_partitions,
-    create_topics,
     delete_topics,
-    elections,
     metadata,
     metadata_encoder,
     mutation_quotas,
-    outcomes,
-    reassignments,
+    partitions,
+    responses,
     scram,
+    topic_creation,
     topic_description,
 )
 from controller_core.shell.admin.acls import AclService, acl_handlers
-from controller_core.shell.admin.features import update_features, update_features_refused
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from controller_core.shell.store import EntityConfigStore, FeatureStore
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.net.outflow import never
-from kafka_wire.net.server import CloseConnection
+from kafka_wire.errors import Failure
+from kafka_wire.net.server import CloseConnection, never
 
 ANSWERED_BY_BROKERS = frozenset({ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER})
 """Requests about the cluster that every broker answers."""
@@ -130,34 +126,34 @@ def apis(
     """Return the APIs of the active controller."""
 
     async def create_topics_handler(active: ActiveController, context: RequestContext, body: Body) -> Body:
-        return await create_topics.create_topics(active, context, body, random, topic_defaults(), quotas)
+        return await topic_creation.create_topics(active, context, body, random, topic_defaults(), quotas)
 
     async def create_partitions_handler(active: ActiveController, context: RequestContext, body: Body) -> Body:
-        return await create_partitions.create_partitions(active, context, body, random, quotas)
+        return await topic_creation.create_partitions(active, context, body, random, quotas)
 
     async def delete_topics_handler(active: ActiveController, context: RequestContext, body: Body) -> Body:
         return await delete_topics.delete_topics(active, context, body, quotas)
 
     return {
         ApiKey.METADATA: Api(partial(metadata.metadata, encoder), metadata.metadata_refused),
-        ApiKey.DESCRIBE_CLUSTER: Api(cluster_nodes.describe_cluster, cluster_nodes.describe_cluster_refused),
+        ApiKey.DESCRIBE_CLUSTER: Api(cluster_apis.describe_cluster, cluster_apis.describe_cluster_refused),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(
             topic_description.describe_topic_partitions, topic_description.describe_topic_partitions_refused
         ),
-        ApiKey.CREATE_TOPICS: Api(create_topics_handler, create_topics.create_topics_refused),
+        ApiKey.CREATE_TOPICS: Api(create_topics_handler, topic_creation.create_topics_refused),
         ApiKey.DELETE_TOPICS: Api(delete_topics_handler, delete_topics.delete_topics_refused),
-        ApiKey.CREATE_PARTITIONS: Api(create_partitions_handler, create_partitions.create_partitions_refused),
-        ApiKey.ELECT_LEADERS: Api(elections.elect_leaders, elections.elect_leaders_refused),
+        ApiKey.CREATE_PARTITIONS: Api(create_partitions_handler, topic_creation.create_partitions_refused),
+        ApiKey.ELECT_LEADERS: Api(partitions.elect_leaders, partitions.elect_leaders_refused),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(
-            reassignments.alter_reassignments, reassignments.alter_reassignments_refused
+            partitions.alter_reassignments, partitions.alter_reassignments_refused
         ),
-        ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(
-            reassignments.list_reassignments, reassignments.list_reassignments_refused
-        ),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(partitions.list_reassignments, partitions.list_reassignments_refused),
         ApiKey.DESCRIBE_CONFIGS: Api(controller_node.describe_configs, controller_node.relay_refused),
         ApiKey.ALTER_CONFIGS: Api(controller_node.alter_configs, controller_node.relay_refused),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(controller_node.incremental_alter_configs, controller_node.relay_refused),
-        ApiKey.UPDATE_FEATURES: Api(partial(update_features, features), update_features_refused),
+        ApiKey.UPDATE_FEATURES: Api(
+            partial(cluster_apis.update_features, features), cluster_apis.update_features_refused
+        ),
         ApiKey.UNREGISTER_BROKER: Api(broker_requests.unregister_broker, broker_requests.unregister_broker_refused),
         ApiKey.ALTER_PARTITION: Api(broker_requests.alter_partition, broker_requests.alter_partition_refused),
         ApiKey.CONTROLLED_SHUTDOWN: Api(
@@ -183,13 +179,13 @@ async def answer(
     controller = active()
     if controller is None:
         relay_if_brokers_know(key, registered())
-        return api.refused(context, body, outcomes.NOT_CONTROLLER)
+        return api.refused(context, body, responses.NOT_CONTROLLER)
     try:
         return await api.answer(controller, context, body)
     except TermEndedError:
-        return api.refused(context, body, outcomes.NOT_CONTROLLER)
+        return api.refused(context, body, responses.NOT_CONTROLLER)
     except OverloadedError:
-        return api.refused(context, body, outcomes.OVERLOADED)
+        return api.refused(context, body, responses.OVERLOADED)
 
 
 def relay_if_brokers_know(key: ApiKey, broker_count: int | None) -> None:

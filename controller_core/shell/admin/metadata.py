@@ -16,21 +16,20 @@ Source: KafkaApis.handleTopicMetadataRequest.
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from controller_core.model.cluster import Cluster, Topic
+from controller_core.model import Cluster, Topic
 from controller_core.rules.topic_names import illegal_name_reason, is_internal
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.cluster_nodes import reachable
+from controller_core.shell.admin.cluster_apis import reachable
 from controller_core.shell.admin.metadata_encoder import Entry, MetadataEncoder, Shape, described_head
-from controller_core.shell.admin.outcomes import NO_TOPIC_ID
+from controller_core.shell.admin.responses import NO_TOPIC_ID
 from controller_core.shell.admin.topic_description import failed_topic, known_topic
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.metadata_encoding import NOT_REQUESTED, TopicHead
 
 IDS_FROM = 12

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from controller_core.model.cluster import Cluster, Topic
+from controller_core.model import Cluster, Topic
 from controller_core.rules.topic_names import is_internal
 from controller_core.shell.active import ActiveController, OverloadedError
-from controller_core.shell.admin.cluster_nodes import nodes
-from controller_core.shell.admin.computation_steps import Pace
+from controller_core.shell.admin.cluster_apis import nodes
 from controller_core.shell.admin.metadata_snapshot import Snapshot
-from controller_core.shell.admin.outcomes import NO_TOPIC_ID
+from controller_core.shell.admin.responses import NO_TOPIC_ID
+from controller_core.shell.pace import ClientPace
 from kafka_node.context import RequestContext
 from kafka_wire import metadata_encoding
 from kafka_wire.codec import Body
@@ -95,9 +95,9 @@ class MetadataEncoder:
         """Total size of the existing responses of more than one piece."""
         return sum(body.byte_count for body in self._live)
 
-    def pace(self) -> Pace:
+    def pace(self) -> ClientPace:
         """Return a pace for one computation."""
-        return Pace(self._is_urgent)
+        return ClientPace(self._is_urgent)
 
     async def all_topics(self, active: ActiveController, shape: Shape) -> EncodedBody:
         """Describe all topics; concurrent requests of the same shape share the response."""

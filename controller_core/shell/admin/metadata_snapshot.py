@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model.cluster import Cluster, Topic
-from controller_core.model.columns import FREE, BoolArray, IntArray, any_of, keep_ids, positions_of
-from controller_core.model.ids import NO_BROKER, NO_LEADER
-from controller_core.shell.admin.cluster_nodes import reachable
-from controller_core.shell.admin.computation_steps import Pace
+from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray, Topic
+from controller_core.model.columns import FREE, any_of, keep_ids, positions_of
+from controller_core.shell.admin.cluster_apis import reachable
+from controller_core.shell.pace import ClientPace
 from controller_core.zookeeper_mode.deletion import is_being_deleted
 from kafka_wire.errors import ErrorCode
 from kafka_wire.metadata_encoding import MetadataPartitions
@@ -75,7 +74,7 @@ class Snapshot:
 
     @classmethod
     async def of_all(
-        cls, cluster: Cluster, listener: str, pace: Pace, only: Collection[Topic] | None = None
+        cls, cluster: Cluster, listener: str, pace: ClientPace, only: Collection[Topic] | None = None
     ) -> "Snapshot":
         """Copy all topics that are not being deleted, in the order of their indices; with `only`, only these topics.
 

@@ -12,14 +12,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from controller_core.model.quota import DEFAULT, QuotaEntity
-from controller_core.shell.admin.config_backed import config_backed_handler
-from controller_core.shell.admin.outcomes import NOT_CONTROLLER, Outcome, error_fields
-from controller_core.shell.front.handler import RequestHandler
+from controller_core.shell.admin.responses import NOT_CONTROLLER, Outcome, error_fields
+from controller_core.shell.front.handler import RequestHandler, store_backed_handler
 from controller_core.shell.store import Config, EntityConfigStore
-from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.sasl import scram_keys
 
 MECHANISM_OF = {mechanism.type_id: mechanism for mechanism in scram_keys.SCRAM_MECHANISMS.values()}
@@ -45,8 +43,8 @@ def scram_handlers(
         return await alter_user_scram_credentials(store, is_controller, body)
 
     return {
-        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: config_backed_handler(configs, "SCRAM credentials", alter),
-        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: config_backed_handler(
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: store_backed_handler(configs, "SCRAM credentials", alter),
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: store_backed_handler(
             configs, "SCRAM credentials", describe_user_scram_credentials
         ),
     }

@@ -17,23 +17,21 @@ from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
-from controller_core.model.cluster import Cluster
-from controller_core.shell.admin.computation_steps import Pace
-from controller_core.shell.admin.create_partitions import create_partitions_refused
-from controller_core.shell.admin.create_topics import create_topics_refused
+from controller_core.model import Cluster
 from controller_core.shell.admin.metadata import is_for_all_topics
-from controller_core.shell.admin.outcomes import NO_TOPIC_ID, NOT_CONTROLLER, error_fields
+from controller_core.shell.admin.responses import NO_TOPIC_ID, NOT_CONTROLLER, error_fields
+from controller_core.shell.admin.topic_creation import create_partitions_refused, create_topics_refused
 from controller_core.shell.admin.topic_description import describe_topic_partitions_refused, failed_topic, known_topics
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
+from controller_core.shell.pace import ClientPace
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.authorized_operations import SUPPORTED, authorized_operations
 from kafka_node.authorization.guard import Ask, Guard
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.net.server import CloseConnection
 
 REFUSED = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message)
@@ -279,7 +277,7 @@ async def _describe_topic_partitions(
         return allows(Operation.DESCRIBE, ResourceType.TOPIC, name)
 
     refused: list[Body] = []
-    pace = Pace()  # short steps: all topics of the cluster may have to be authorized
+    pace = ClientPace()  # short steps: all topics of the cluster may have to be authorized
     if body["topics"]:
         names: dict[str, bool] = {}
         for name in dict.fromkeys(topic["name"] for topic in body["topics"]):

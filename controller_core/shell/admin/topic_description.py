@@ -17,20 +17,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from controller_core.model.cluster import Cluster, Topic
-from controller_core.model.columns import IntArray
-from controller_core.model.ids import NO_BROKER, NO_LEADER, TopicPartition
+from controller_core.model import NO_BROKER, NO_LEADER, Cluster, IntArray, Topic, TopicPartition
 from controller_core.rules.topic_names import illegal_name_reason, is_internal
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.cluster_nodes import reachable
-from controller_core.shell.admin.outcomes import NO_TOPIC_ID
+from controller_core.shell.admin.cluster_apis import reachable
+from controller_core.shell.admin.responses import NO_TOPIC_ID
 from controller_core.zookeeper_mode.deletion import is_being_deleted
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 MAX_PARTITIONS_PER_PAGE = 2_000
 """Kafka's default (max.request.partition.size.limit): a response of about half a megabyte."""

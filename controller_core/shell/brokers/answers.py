@@ -12,14 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import TopicPartition
+from controller_core.model import Cluster, TopicPartition, events
 from controller_core.shell.brokers.requests import StatesBody, stopped_partitions
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from kafka_wire.net.backoff import Backoff
+from kafka_wire.net.client import Backoff
 
 HARMLESS = frozenset({ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH})
 """Partition errors of LeaderAndIsr after which nothing has to be done."""

@@ -16,11 +16,8 @@ from dataclasses import dataclass
 from controller_core.shell.brokers.requests import StatesBody, decode_answer
 from controller_core.shell.pace import Pace
 from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.failures import CodecError
-from kafka_wire.net.backoff import Backoff
-from kafka_wire.net.failures import ConnectionFailed, UnsupportedVersion
-from kafka_wire.net.node import Node
+from kafka_wire.codec import Body, CodecError
+from kafka_wire.net.client import Backoff, ConnectionFailed, Node, UnsupportedVersion
 
 log = logging.getLogger(__name__)
 

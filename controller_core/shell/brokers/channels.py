@@ -5,11 +5,8 @@ import logging
 import math
 from collections.abc import Callable, Iterable
 
-from controller_core.model import events
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import TopicPartition
-from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
+from controller_core.model import Broker, Cluster, Endpoint, TopicPartition, events
+from controller_core.model.decision import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
 from controller_core.shell.brokers import answers, requests
 from controller_core.shell.brokers.channel import Channel, Request
 from controller_core.shell.mode import Mode
@@ -17,7 +14,7 @@ from controller_core.shell.pace import Pace
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.net.node import Node, NodeSettings
+from kafka_wire.net.client import Node, NodeSettings
 
 log = logging.getLogger(__name__)
 

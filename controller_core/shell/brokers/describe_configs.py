@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from controller_core.model.broker import Endpoint
+from controller_core.model import Endpoint
 from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.startup_checks import POLICY_SETTINGS
@@ -19,8 +19,7 @@ from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
 from kafka_wire.errors import ErrorCode
-from kafka_wire.net.failures import ConnectionFailed, UnsupportedVersion
-from kafka_wire.net.node import Node, NodeSettings
+from kafka_wire.net.client import ConnectionFailed, Node, NodeSettings, UnsupportedVersion
 
 TIMEOUT_MS = 5_000
 """If a broker takes longer, it or another one is asked later."""

@@ -14,13 +14,11 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray, keep_ids, pad, positions_of
-from controller_core.model.ids import LEADER_DURING_DELETE, NO_BROKER, NO_EPOCH, TopicPartition
-from controller_core.model.move import Replicas
-from controller_core.model.sends import SendLeaderAndIsr, SendMetadata, SendStopReplica
-from controller_core.rules.offline_replicas import offline_flags
+from controller_core.model import Broker, Cluster, Endpoint, IntArray, Replicas, TopicPartition
+from controller_core.model.columns import keep_ids, pad, positions_of
+from controller_core.model.decision import SendLeaderAndIsr, SendMetadata, SendStopReplica
+from controller_core.model.ids import LEADER_DURING_DELETE, NO_BROKER, NO_EPOCH
+from controller_core.rules.election_columns import offline_flags
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -4,18 +4,9 @@ import logging
 from collections.abc import Callable, Container, Mapping
 from functools import partial
 
-from controller_core.shell.front.broker_versions import SharedVersions
+from controller_core.shell.front import request_limits
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
-from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits
-from controller_core.shell.front.request_limits import (
-    AUTHORIZATION_UNITS,
-    OWN_UNITS,
-    SLICED,
-    SMALL_BYTES,
-    own_bytes,
-    own_units,
-    relayed_bytes,
-)
+from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits, SharedVersions
 from controller_core.shell.front.route import LiveBrokers
 from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
 from kafka_node import versions
@@ -23,18 +14,15 @@ from kafka_node.acks import has_response
 from kafka_node.authorization.guard import Guard
 from kafka_node.authorization.refusal import refusal, refuses_at_top
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_node.security.listeners import NOTHING, Demands
 from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response, framed
-from kafka_wire.errors import ErrorCode
-from kafka_wire.net.buffers import Buffers
-from kafka_wire.net.outflow import never
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
-from kafka_wire.net.server import CloseConnection, MalformedRequest, Peer, Server, ServerLimits, serve
+from kafka_wire.net.server import Buffers, CloseConnection, MalformedRequest, Peer, Server, ServerLimits, never, serve
 
 log = logging.getLogger(__name__)
 
@@ -113,12 +101,12 @@ class Front:
     def request_bytes(self, key: int, _version: int) -> int:
         """Return the largest frame that is accepted for requests of an API."""
         if key in self._own:
-            return own_bytes(ApiKey(key))
+            return request_limits.own_bytes(ApiKey(key))
         if self.relay is None or key in versions.BETWEEN_SERVERS:
-            return SMALL_BYTES
+            return request_limits.SMALL_BYTES
         if key not in _KNOWN_KEYS and key not in self._relayed_ranges():
-            return SMALL_BYTES
-        return relayed_bytes(key)
+            return request_limits.SMALL_BYTES
+        return request_limits.relayed_bytes(key)
 
     async def close(self, grace_ms: int | None = None) -> None:
         """Stop accepting connections, wait up to the grace period for running requests, then close all connections."""
@@ -170,7 +158,9 @@ class Front:
         body: Body
         if not lowest <= version <= highest:
             version, body = 0, versions.unsupported_version_body((lowest, highest))
-        elif not versions.names_its_software_well(codec.decode_bounded(frame, header, OWN_UNITS), version):
+        elif not versions.names_its_software_well(
+            codec.decode_bounded(frame, header, request_limits.OWN_UNITS), version
+        ):
             body = {"error_code": ErrorCode.INVALID_REQUEST}
         else:
             shared = versions.NO_BROKER if self._shared_versions is None else await self._shared_versions.shared()
@@ -186,9 +176,9 @@ class Front:
             return await self._refused_by_header(key, header, frame, failure)
         answer = partial(self._authorized_answer, key, peer, header)
         try:
-            if key in SLICED:
-                return await self._sliced[SLICED[key].is_from_brokers].answer(key, header, frame, answer)
-            body = await answer(codec.decode_bounded(frame, header, own_units(key)), is_slice=False)
+            if key in request_limits.SLICED:
+                return await self._sliced[request_limits.SLICED[key].is_from_brokers].answer(key, header, frame, answer)
+            body = await answer(codec.decode_bounded(frame, header, request_limits.own_units(key)), is_slice=False)
         except RelayInstead:
             return await self._relay(peer, header, frame)
         except AnswerError as error:
@@ -234,7 +224,9 @@ class Front:
         if refuses_at_top(key, version):
             body = refusal(key, version, {}, failure)
         else:
-            body = refusal(key, version, codec.decode_bounded(frame, header, AUTHORIZATION_UNITS), failure)
+            body = refusal(
+                key, version, codec.decode_bounded(frame, header, request_limits.AUTHORIZATION_UNITS), failure
+            )
         return codec.encode_response(key, version, header.correlation_id, body)
 
     def _context(self, peer: Peer, header: RequestHeader) -> RequestContext:
@@ -255,7 +247,7 @@ class Front:
         key = ApiKey(header.api_key)
         if (failure := await guard.refuse_by_header(key, context)) is not None:
             return await Front._refused_by_header(key, header, frame, failure)
-        body = await guard.refuse(key, context, codec.decode_bounded(frame, header, AUTHORIZATION_UNITS))
+        body = await guard.refuse(key, context, codec.decode_bounded(frame, header, request_limits.AUTHORIZATION_UNITS))
         if body is None:
             return None
         if not has_response(header, frame):

@@ -1,6 +1,7 @@
-"""Interface of the handlers for requests that the controller answers itself."""
+"""Interface of the handlers for requests that the controller answers itself or, without the store that they need, relays."""
 
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
@@ -17,3 +18,18 @@ RequestHandler = Callable[[RequestContext, Body], Awaitable[Body | EncodedBody]]
 It is cancelled when the client's connection breaks. RelayInstead relays the request and CloseConnection closes the connection. Any
 other exception is logged as UNKNOWN_SERVER_ERROR and also closes the connection.
 """
+
+Store = TypeVar("Store")
+
+
+def store_backed_handler(
+    store: Store | None, what: str, answer: Callable[[Store, Body], Awaitable[Body]]
+) -> RequestHandler:
+    """Create a handler that answers from a store; without a store it raises RelayInstead."""
+
+    async def handle(_: RequestContext, body: Body) -> Body:
+        if store is None:
+            raise RelayInstead(f"{what} are not stored by this process")
+        return await answer(store, body)
+
+    return handle

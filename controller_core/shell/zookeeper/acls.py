@@ -24,12 +24,9 @@ from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS, Attempt, op
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_node.authorization import acl
 from kafka_node.authorization.acls import Acls, Entries
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_zookeeper import formats, paths
-from kafka_zookeeper.errors import ZooKeeperError
-from kafka_zookeeper.formats import AclEntry, AclResource, FormatError
-from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 from kafka_zookeeper.writes import ANY_VERSION, Committed, Create, Delete, MultiResult, Refused, RefusedReason, SetData
 from kafka_zookeeper.writes import Operation as Write
 
@@ -91,7 +88,7 @@ class ZooKeeperAcls:
             return Failure(
                 ErrorCode.REQUEST_TIMED_OUT, f"unknown whether the ACLs of {pattern.name} were changed: {error}"
             )
-        except FormatError:
+        except formats.FormatError:
             return Failure(ErrorCode.INVALID_REQUEST, f"the stored ACLs of {pattern.name} are malformed")
         except ValueError:
             return Failure(ErrorCode.INVALID_REQUEST, f"invalid resource name {pattern.name!r}")
@@ -157,7 +154,7 @@ class ZooKeeperAcls:
             try:
                 # A deleted one had expired: it was created and deleted while this process was disconnected.
                 found = None if node is None else decode_notification(name, node, prefixed=prefixed)
-            except FormatError as error:
+            except formats.FormatError as error:
                 log.error(
                     "Failed to decode notification of changed ACLs; reading all ACLs", extra={"error": str(error)}
                 )
@@ -192,7 +189,7 @@ class ZooKeeperAcls:
         """Decode a pattern's entries; LOCKED if that fails."""
         try:
             return decode_entries(pattern, node)
-        except FormatError as error:
+        except formats.FormatError as error:
             key = (error.path, 0 if node is None else node.mzxid)
             if key not in self._logged:
                 self._logged.add(key)
@@ -261,7 +258,7 @@ def decode_entries(pattern: acl.Pattern, node: Node | None) -> Entries:
 def encode_entries(entries: Iterable[acl.Entry]) -> bytes:
     """Encode entries."""
     return formats.encode_acls(
-        AclEntry(each.principal, each.permission.label, each.operation.label, each.host) for each in entries
+        formats.AclEntry(each.principal, each.permission.label, each.operation.label, each.host) for each in entries
     )
 
 
@@ -274,4 +271,6 @@ def decode_notification(name: str, node: Node, *, prefixed: bool) -> acl.Pattern
 
 def encode_notification(pattern: acl.Pattern) -> bytes:
     """Encode the notification of a pattern's changed ACLs."""
-    return formats.encode_acl_change(AclResource(pattern.resource_type.label, pattern.name, pattern.pattern_type.name))
+    return formats.encode_acl_change(
+        formats.AclResource(pattern.resource_type.label, pattern.name, pattern.pattern_type.name)
+    )

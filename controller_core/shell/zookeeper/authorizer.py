@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster
 from controller_core.shell.admin.acls import AclService
 from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RequestHandler

@@ -8,12 +8,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from controller_core.model.broker import Broker
+from controller_core.model import Broker
 from controller_core.shell.zookeeper.reading import decode_brokers
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_zookeeper import paths
-from kafka_zookeeper.errors import ZooKeeperError
-from kafka_zookeeper.session import ZooKeeperSession
+from kafka_zookeeper.session import ZooKeeperError, ZooKeeperSession
 
 log = logging.getLogger(__name__)
 

@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from controller_core.model.quota import DEFAULT, EntityName, QuotaEntity, QuotaEntityType
 from controller_core.shell.store import Config, UpdateConfig
 from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from kafka_zookeeper import paths
-from kafka_zookeeper.errors import ZooKeeperError
-from kafka_zookeeper.formats import configs
-from kafka_zookeeper.formats.documents import FormatError
-from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_zookeeper.formats import FormatError, configs
+from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 from kafka_zookeeper.writes import Committed, Create, Delete, MultiResult, Operation, Refused, RefusedReason, SetData
 
 TYPES = {

@@ -8,15 +8,9 @@ from collections.abc import Callable, Iterable
 from controller_core.rules.features import FeatureUpdate, Levels, Supported, update_features
 from controller_core.shell.store import FeatureOutcomes
 from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
-from kafka_zookeeper import paths
-from kafka_zookeeper.errors import ZooKeeperError
-from kafka_zookeeper.formats.brokers import decode_broker
-from kafka_zookeeper.formats.controller import decode_controller_epoch
-from kafka_zookeeper.formats.documents import FormatError
-from kafka_zookeeper.formats.feature import FeatureStatus, FinalizedFeatures, decode_features, encode_features
-from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_wire.errors import ErrorCode, Failure
+from kafka_zookeeper import formats, paths
+from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 from kafka_zookeeper.writes import Check, Committed, Create, MultiResult, Operation, Refused, SetData
 
 DISABLED = Failure(ErrorCode.INVALID_REQUEST, "Feature versioning system is disabled.")
@@ -49,7 +43,7 @@ class Features:
             return await _update(session, list(updates), controller_epoch, list(brokers), validate_only=validate_only)
         except ZooKeeperError as error:
             return Failure(ErrorCode.FEATURE_UPDATE_FAILED, f"unknown whether the features were updated: {error}")
-        except FormatError:
+        except formats.FormatError:
             return Failure(ErrorCode.FEATURE_UPDATE_FAILED, "the stored features or broker registrations are malformed")
 
 
@@ -65,11 +59,11 @@ async def _update(
 
     async def attempt() -> Attempt[FeatureOutcomes | Failure]:
         epoch, feature, *registrations = await session.multi_get(where)
-        if epoch is None or decode_controller_epoch(epoch.data) != controller_epoch:
+        if epoch is None or formats.decode_controller_epoch(epoch.data) != controller_epoch:
             return Attempt([], NOT_CONTROLLER)
         # The first controller of Kafka 2.7 or later creates the znode, without features.
-        present = FinalizedFeatures() if feature is None else decode_features(feature.data)
-        if present.status is FeatureStatus.DISABLED:
+        present = formats.FinalizedFeatures() if feature is None else formats.decode_features(feature.data)
+        if present.status is formats.FeatureStatus.DISABLED:
             return Attempt([], DISABLED)
         supported = [_supported(*each) for each in zip(brokers, registrations, strict=True)]
         levels, outcomes = update_features(updates, present.levels, supported)
@@ -91,8 +85,8 @@ async def _is_retried(ended: MultiResult) -> bool:
     return isinstance(ended, Refused) and ended.index != FENCE
 
 
-def _write(feature: Node | None, present: FinalizedFeatures, levels: Levels) -> Operation:
-    data = encode_features(FinalizedFeatures(FeatureStatus.ENABLED, levels, present.version))
+def _write(feature: Node | None, present: formats.FinalizedFeatures, levels: Levels) -> Operation:
+    data = formats.encode_features(formats.FinalizedFeatures(formats.FeatureStatus.ENABLED, levels, present.version))
     if feature is None:
         return Create(paths.FEATURE, data)
     return SetData(paths.FEATURE, data, feature.version)
@@ -102,5 +96,5 @@ def _supported(broker_id: int, registration: Node | None) -> Supported:
     """Return the features that a broker supports; one that is no longer registered restricts nothing."""
     if registration is None:
         return {}
-    features = decode_broker(broker_id, registration.data).features
+    features = formats.decode_broker(broker_id, registration.data).features
     return {name: (versions.lowest, versions.highest) for name, versions in features.items()}

@@ -8,13 +8,9 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from controller_core.model import events
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model import NO_EPOCH, Cluster, TopicPartition, events
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
-from kafka_zookeeper import paths
-from kafka_zookeeper.formats.admin import decode_preferred_replica_election, decode_reassignment
-from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper import formats, paths
 from kafka_zookeeper.session import Node
 
 log = logging.getLogger(__name__)
@@ -34,7 +30,7 @@ class LegacyRequests:
         if node is None:
             # Deleting the list does not cancel a running reassignment.
             return events.ReassignmentRequestsRead({}, NO_EPOCH) if self._cluster.reassignment_requests else None
-        found = _decoded(paths.REASSIGN_PARTITIONS, node, decode_reassignment) or {}
+        found = _decoded(paths.REASSIGN_PARTITIONS, node, formats.decode_reassignment) or {}
         return events.ReassignmentRequestsRead(
             {TopicPartition(*name): target for name, target in found.items()}, node.version
         )
@@ -44,13 +40,13 @@ class LegacyRequests:
         node = await reads.get(paths.PREFERRED_REPLICA_ELECTION)
         if node is None:
             return None
-        found = _decoded(paths.PREFERRED_REPLICA_ELECTION, node, decode_preferred_replica_election) or ()
+        found = _decoded(paths.PREFERRED_REPLICA_ELECTION, node, formats.decode_preferred_replica_election) or ()
         return events.ElectionRequestsRead(tuple(TopicPartition(*name) for name in dict.fromkeys(found)), node.version)
 
 
 def _decoded(path: str, node: Node, decode: Callable[[bytes | None], _T]) -> _T | None:
     try:
         return decode(node.data)
-    except FormatError as error:
+    except formats.FormatError as error:
         log.error("Failed to decode request; removing it", extra={"path": path, "error": error.reason})
         return None

@@ -9,9 +9,7 @@ import time
 import numpy as np
 
 from controller_core.decisions.transition import apply
-from controller_core.model import changes
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import NO_EPOCH
+from controller_core.model import NO_EPOCH, Cluster, changes
 from controller_core.shell.pace import Pauses
 from controller_core.shell.startup_checks import holds_replicas, is_registered
 from controller_core.shell.state_log import log_unreachable
@@ -21,10 +19,7 @@ from controller_core.shell.zookeeper.store import Store
 from controller_core.zookeeper_mode.controller_id import claimed_by_states, claimed_partitions
 from controller_core.zookeeper_mode.observed_topics import build_topic_added
 from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
-from kafka_zookeeper import paths
-from kafka_zookeeper.formats.cluster_id import decode_cluster_id
-from kafka_zookeeper.formats.documents import FormatError
-from kafka_zookeeper.formats.feature import FinalizedFeatures, encode_features
+from kafka_zookeeper import formats, paths
 from kafka_zookeeper.session import ZooKeeperSession
 from kafka_zookeeper.writes import Create
 
@@ -67,7 +62,7 @@ async def create_features(store: Store) -> None:
     """
     (present,) = await store.nodes_of([paths.FEATURE])
     if present is None:
-        await store.transact([Create(paths.FEATURE, encode_features(FinalizedFeatures()))])
+        await store.transact([Create(paths.FEATURE, formats.encode_features(formats.FinalizedFeatures()))])
 
 
 async def require_no_broker_with_id(session: ZooKeeperSession, own: int) -> None:
@@ -153,7 +148,7 @@ async def read_cluster_id(session: ZooKeeperSession) -> str:
     if node is None:
         return ""
     try:
-        return decode_cluster_id(node.data)
-    except FormatError as error:
+        return formats.decode_cluster_id(node.data)
+    except formats.FormatError as error:
         log.error("Failed to decode the cluster's id", extra={"error": str(error)})
         return ""

@@ -14,22 +14,17 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller_core.model import changes, events
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray
+from controller_core.model import Cluster, IntArray, changes, events
 from controller_core.shell.zookeeper.reading import read_states, read_unclean_default, read_unclean_topics
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
-from kafka_zookeeper import paths
-from kafka_zookeeper.formats.configs import DEFAULT_ENTITY, EntityType, decode_config_change
-from kafka_zookeeper.formats.documents import FormatError
-from kafka_zookeeper.formats.notifications import decode_isr_change, decode_log_dir_event
+from kafka_zookeeper import formats, paths
 from kafka_zookeeper.session import ZooKeeperSession
 
 log = logging.getLogger(__name__)
 
 MAX_NOTIFICATIONS_PER_READ = 1_000
 """Notifications read and removed at once: one transaction. The removal fires the watch, so that the remaining ones are read next."""
-BROKERS_DEFAULT = f"{EntityType.BROKERS}/{DEFAULT_ENTITY}"
+BROKERS_DEFAULT = f"{formats.EntityType.BROKERS}/{formats.DEFAULT_ENTITY}"
 
 _T = TypeVar("_T")
 Decode = Callable[[str, bytes | None], _T]
@@ -49,7 +44,7 @@ class BrokerNotifications:
     async def isr_changes(self, reads: WatchedReads) -> events.Event | None:
         """Read the states of partitions whose leader (below inter.broker.protocol.version 2.7) wrote the ISR."""
         names = await self._names(reads, paths.ISR_CHANGE_NOTIFICATION)
-        found = await self._read(paths.ISR_CHANGE_NOTIFICATION, names, decode_isr_change)
+        found = await self._read(paths.ISR_CHANGE_NOTIFICATION, names, formats.decode_isr_change)
         known = (self._cluster.row_of(*name) for partitions in found for name in partitions)
         rows = np.array(sorted({row for row in known if row is not None}), dtype=np.int32)
         states = await self._changed_states(rows)
@@ -58,7 +53,7 @@ class BrokerNotifications:
     async def failed_log_dirs(self, reads: WatchedReads) -> events.Event | None:
         """Read which brokers reported a failed log directory."""
         names = await self._names(reads, paths.LOG_DIR_EVENT_NOTIFICATION)
-        found = await self._read(paths.LOG_DIR_EVENT_NOTIFICATION, names, decode_log_dir_event)
+        found = await self._read(paths.LOG_DIR_EVENT_NOTIFICATION, names, formats.decode_log_dir_event)
         brokers = tuple(sorted(set(found)))
         return events.LogDirsFailed(brokers, _paths(paths.LOG_DIR_EVENT_NOTIFICATION, names)) if names else None
 
@@ -102,12 +97,12 @@ class ConfigNotifications:
         message = "Failed to decode notification of a changed configuration"
         # By their path below /config.
         entities = set(
-            await read_notifications(self._session, paths.CONFIG_CHANGES, new, decode_config_change, message)
+            await read_notifications(self._session, paths.CONFIG_CHANGES, new, formats.decode_config_change, message)
         )
         self._seen = names
-        if any(entity.startswith(f"{EntityType.BROKERS}/") for entity in entities):
+        if any(entity.startswith(f"{formats.EntityType.BROKERS}/") for entity in entities):
             self._brokers_changed()
-        prefix = f"{EntityType.TOPICS}/"
+        prefix = f"{formats.EntityType.TOPICS}/"
         named = sorted(entity.removeprefix(prefix) for entity in entities if entity.startswith(prefix))
         known = [name for name in named if name in self._cluster.topics]
         found = await read_unclean_topics(self._session, known) if known else {}
@@ -129,7 +124,7 @@ async def read_notifications(
             continue
         try:
             found.append(decode(name, node.data))
-        except FormatError as error:
+        except formats.FormatError as error:
             log.warning(message, extra={"path": error.path, "error": error.reason})
     return found
 

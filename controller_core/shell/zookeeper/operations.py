@@ -15,19 +15,10 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import changes
-from controller_core.model.cluster import Cluster
+from controller_core.model import NO_BROKER, NO_EPOCH, Cluster, Move, Replicas, changes
 from controller_core.model.columns import unpad
-from controller_core.model.ids import NO_BROKER, NO_EPOCH
-from controller_core.model.move import Move, Replicas
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
-from kafka_zookeeper import paths
-from kafka_zookeeper.formats.admin import encode_reassignment
-from kafka_zookeeper.formats.configs import encode_config
-from kafka_zookeeper.formats.documents import TopicPartition as WrittenName
-from kafka_zookeeper.formats.partition_columns import encode_partition_states
-from kafka_zookeeper.formats.producer_ids import ProducerIdBlock, encode_producer_id_block
-from kafka_zookeeper.formats.topics import TopicAssignment, encode_topic
+from kafka_zookeeper import formats, paths
 from kafka_zookeeper.writes import ANY_VERSION, Create, Delete, Operation, SetData
 
 
@@ -77,10 +68,10 @@ def groups_of(cluster: Cluster, change: changes.Change, expected: int, present: 
 
 def _new_topic(change: changes.TopicAdded, present: AbstractSet[str]) -> Group:
     """Write a topic's configuration and its assignment, in Kafka's order (AdminZkClient.createTopic)."""
-    config_path, config = paths.topic_config(change.name), encode_config(change.configs)
+    config_path, config = paths.topic_config(change.name), formats.encode_config(change.configs)
     configured = SetData(config_path, config, ANY_VERSION) if config_path in present else Create(config_path, config)
     replicas = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
-    document = encode_topic(TopicAssignment(replicas, topic_id=change.topic_id))
+    document = formats.encode_topic(formats.TopicAssignment(replicas, topic_id=change.topic_id))
     parent = Create(paths.partitions(change.name), None)
     return Group((configured, Create(paths.topic(change.name), document), parent), topic=change.name)
 
@@ -89,7 +80,7 @@ def _repaired_topic(change: changes.TopicAdded, expected: int) -> Group:
     replicas = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
     adding = {partition: move.adding for partition, move in change.moves.items()}
     removing = {partition: move.removing for partition, move in change.moves.items()}
-    document = encode_topic(TopicAssignment(replicas, adding, removing, change.topic_id))
+    document = formats.encode_topic(formats.TopicAssignment(replicas, adding, removing, change.topic_id))
     return Group((SetData(paths.topic(change.name), document, expected),), topic=change.name)
 
 
@@ -114,8 +105,8 @@ def _assignment(
     all_moves |= moves or {}
     all_replicas |= {partition: move.replicas for partition, move in all_moves.items()}
     all_replicas |= (replicas or {}) | (finished or {})
-    document = encode_topic(
-        TopicAssignment(
+    document = formats.encode_topic(
+        formats.TopicAssignment(
             all_replicas,
             {partition: move.adding for partition, move in all_moves.items()},
             {partition: move.removing for partition, move in all_moves.items()},
@@ -129,7 +120,7 @@ def _states(cluster: Cluster, change: changes.PartitionStates, present: Abstract
     """Write partition states, one group each; a partition's first state is created together with its parent."""
     counts = (change.isr != NO_BROKER).sum(axis=1)
     offsets = np.concatenate(([0], np.cumsum(counts)))
-    documents = encode_partition_states(
+    documents = formats.encode_partition_states(
         change.leader,
         change.leader_epoch,
         cluster.controller_epoch,
@@ -170,12 +161,12 @@ def parents_of(cluster: Cluster, change: changes.Change) -> list[str]:
 def _move_requests(change: changes.PendingReassignmentRequestsChanged, expected: int) -> Operation:
     if not change.targets:
         return Delete(paths.REASSIGN_PARTITIONS, expected)
-    targets = {WrittenName(*name): target for name, target in change.targets.items()}
-    return SetData(paths.REASSIGN_PARTITIONS, encode_reassignment(targets), expected)
+    targets = {formats.TopicPartition(*name): target for name, target in change.targets.items()}
+    return SetData(paths.REASSIGN_PARTITIONS, formats.encode_reassignment(targets), expected)
 
 
 def _producer_ids(change: changes.ProducerIdsAllocated, expected: int) -> Group:
-    document = encode_producer_id_block(ProducerIdBlock(change.broker, change.first, change.last))
+    document = formats.encode_producer_id_block(formats.ProducerIdBlock(change.broker, change.first, change.last))
     path = paths.PRODUCER_ID_BLOCK
     written = Create(path, document) if expected == NO_ZNODE else SetData(path, document, expected)
     return Group((written,))

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from controller_core.shell.store import StoreError
-from kafka_zookeeper.errors import ZooKeeperError
-from kafka_zookeeper.session import ZooKeeperSession
+from kafka_zookeeper.session import ZooKeeperError, ZooKeeperSession
 from kafka_zookeeper.writes import Committed, MultiResult, Operation
 
 T = TypeVar("T")

@@ -10,22 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model import changes, events
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray
-from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, TopicPartition
+from controller_core.model import Broker, Cluster, Endpoint, IntArray, TopicPartition, changes, events
+from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER
 from controller_core.shell.pace import Pauses
 from controller_core.shell.zookeeper.validation import check_assignment, is_valid_state
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
-from kafka_zookeeper import paths
-from kafka_zookeeper.formats.brokers import decode_broker
-from kafka_zookeeper.formats.configs import DEFAULT_ENTITY, EntityType, decode_config
-from kafka_zookeeper.formats.documents import FormatError
-from kafka_zookeeper.formats.partition_columns import decode_partition_states
-from kafka_zookeeper.formats.partition_states import RECOVERING
-from kafka_zookeeper.formats.producer_ids import INT64_MAX, decode_producer_id_block
-from kafka_zookeeper.formats.topics import decode_topic
+from kafka_zookeeper import formats, paths
+from kafka_zookeeper.formats.producer_ids import INT64_MAX
 from kafka_zookeeper.session import Node, ZooKeeperSession
 
 log = logging.getLogger(__name__)
@@ -57,8 +48,8 @@ def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tupl
             )
             continue
         try:
-            found = decode_broker(broker_id, node.data)
-        except FormatError as error:
+            found = formats.decode_broker(broker_id, node.data)
+        except formats.FormatError as error:
             log.error(
                 "Ignoring broker; failed to decode its registration", extra={"broker": broker_id, "error": str(error)}
             )
@@ -107,9 +98,9 @@ async def find_topics(session: ZooKeeperSession, names: Sequence[str]) -> Topics
             continue
         await pauses.after(len(node.data or b""))
         try:
-            found = decode_topic(name, node.data)
+            found = formats.decode_topic(name, node.data)
             check_assignment(name, found)
-        except FormatError as error:
+        except formats.FormatError as error:
             unreadable[name] = Unreadable(node.version, str(error))
             continue
         records.append(
@@ -137,7 +128,7 @@ async def read_states(
     names = cluster.names_of(rows)
     where = [paths.partition_state(*name) for name in names]
     nodes = await session.multi_get(where)
-    columns = decode_partition_states(where, [None if node is None else node.data for node in nodes])
+    columns = formats.decode_partition_states(where, [None if node is None else node.data for node in nodes])
     for place, error in columns.errors.items():
         log.error(
             "Ignoring partition state that cannot be decoded", extra={**_partition(names[place]), "error": str(error)}
@@ -164,7 +155,7 @@ async def read_states(
         isr[valid],
         versions[valid],
         columns.controller_epoch[valid],
-        columns.leader_recovery_state[valid] == RECOVERING,
+        columns.leader_recovery_state[valid] == formats.RECOVERING,
     )
 
 
@@ -194,8 +185,8 @@ async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -
     for name, path, node in zip(names, where, nodes, strict=True):
         await pauses.after()
         try:
-            config = decode_config(path, None if node is None else node.data)
-        except FormatError as error:
+            config = formats.decode_config(path, None if node is None else node.data)
+        except formats.FormatError as error:
             log.error("Failed to decode topic configuration", extra={"topic": name, "error": str(error)})
             unclean[name] = False
             continue
@@ -217,11 +208,11 @@ async def with_configs(
 
 async def read_unclean_default(session: ZooKeeperSession) -> bool | None:
     """Read the brokers' dynamic default of unclean.leader.election.enable; None if it is not set."""
-    path = paths.config(EntityType.BROKERS, DEFAULT_ENTITY)
+    path = paths.config(formats.EntityType.BROKERS, formats.DEFAULT_ENTITY)
     node = await session.get(path)
     try:
-        config = decode_config(path, None if node is None else node.data)
-    except FormatError as error:
+        config = formats.decode_config(path, None if node is None else node.data)
+    except formats.FormatError as error:
         log.error("Failed to decode the brokers' default configuration", extra={"path": path, "error": error.reason})
         return None
     return _is_true(config[UNCLEAN_ELECTION]) if UNCLEAN_ELECTION in config else None
@@ -250,8 +241,8 @@ async def read_producer_ids(session: ZooKeeperSession) -> ProducerIds:
     if node is None:
         return ProducerIds(-1, NO_ZNODE)
     try:
-        block = decode_producer_id_block(node.data)
-    except FormatError as error:
+        block = formats.decode_producer_id_block(node.data)
+    except formats.FormatError as error:
         log.error(
             "Failed to decode the last block of producer ids; none is allocated any longer. Correct the znode and restart the controller",
             extra={"error": str(error)},

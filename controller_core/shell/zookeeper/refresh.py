@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller_core.model import events
+from controller_core.model import Cluster, events
 from controller_core.model.changes import Change, Origin, ProducerIdsObserved, TopicRemoved
-from controller_core.model.cluster import Cluster
 from controller_core.model.events import PRODUCER_IDS
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper.reading import (

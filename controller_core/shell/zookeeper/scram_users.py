@@ -10,14 +10,11 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 
-from kafka_wire.net.failures import CloseConnection
+from kafka_wire.net.server import CloseConnection
 from kafka_wire.sasl.scram_decoy import CredentialShape, shape_of
 from kafka_wire.sasl.scram_keys import ScramCredential, decode_credential
-from kafka_zookeeper import paths
-from kafka_zookeeper.errors import ZooKeeperError
-from kafka_zookeeper.formats.configs import EntityType, decode_config, sanitize
-from kafka_zookeeper.formats.documents import FormatError
-from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_zookeeper import formats, paths
+from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +53,7 @@ class ScramUsers:
 
     async def credential(self, mechanism: str, user: str) -> ScramCredential | None:
         """Return a user's credential, or None. Raises CloseConnection when ZooKeeper cannot be read."""
-        name = sanitize(user)
+        name = formats.sanitize(user)
         async with self._reading:
             session = self._session()
             if session is None:
@@ -81,7 +78,7 @@ class ScramUsers:
 
     async def _known_names(self, session: ZooKeeperSession) -> frozenset[str]:
         if self._names is None or self._is_stale(self._names, FRESH_S):
-            found = await session.children(f"{paths.CONFIG}/{EntityType.USERS}")
+            found = await session.children(f"{paths.CONFIG}/{formats.EntityType.USERS}")
             self._names = (self._clock(), frozenset(found or ()))
         return self._names[1]
 
@@ -100,7 +97,7 @@ class ScramUsers:
         """Take as long as for a known user, so that timing does not reveal which names exist, at a bounded rate."""
         slot = hash(name) % UNKNOWN_SLOTS
         if self._is_stale(self._unknown.get(slot), FRESH_S):
-            await session.get(f"{paths.CONFIG}/{EntityType.USERS}")
+            await session.get(f"{paths.CONFIG}/{formats.EntityType.USERS}")
             self._unknown[slot] = (self._clock(), None)
         return {}
 
@@ -120,13 +117,13 @@ class ScramUsers:
 
 
 def _path(name: str) -> str:
-    return paths.config(EntityType.USERS, name)
+    return paths.config(formats.EntityType.USERS, name)
 
 
 def _decode(path: str, node: Node | None) -> Config:
     try:
-        return {} if node is None else decode_config(path, node.data)
-    except FormatError as error:
+        return {} if node is None else formats.decode_config(path, node.data)
+    except formats.FormatError as error:
         log.warning("Failed to decode SCRAM credential; it is not usable", extra={"path": path, "error": str(error)})
         return {}
 

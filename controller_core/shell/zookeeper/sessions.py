@@ -12,19 +12,16 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from controller_core.model import events
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
-from controller_core.shell.activation_gate import ActivationGate
+from controller_core.model import Broker, Cluster, events
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.broker_settings import BrokerSettingsReader
-from controller_core.shell.brokers.log_listing import list_logs
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
-from controller_core.shell.log_survey import LogSurvey
+from controller_core.shell.log_survey import LogSurvey, list_logs
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.periodic_tasks import assign_topic_ids, balance_leaders
 from controller_core.shell.settings import ControllerSettings
@@ -37,10 +34,8 @@ from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_node.security.brokers import BrokerSecurity
-from kafka_wire.log_dir_columns import LogDirColumns
-from kafka_wire.net.backoff import Backoff
-from kafka_zookeeper.errors import ConnectFailedError, ZooKeeperError
-from kafka_zookeeper.session import SessionState, ZooKeeperSession, ensure_chroot
+from kafka_wire.net.client import Backoff
+from kafka_zookeeper.session import ConnectFailedError, SessionState, ZooKeeperError, ZooKeeperSession, ensure_chroot
 from kafka_zookeeper.settings import ZooKeeperSettings
 
 log = logging.getLogger(__name__)
@@ -52,10 +47,36 @@ SESSION_PAUSES = Backoff(initial_ms=1_000, cap_ms=30_000)
 process and the brokers. There is no pause after a long session: the time without this controller must be short."""
 SHORT_SESSION_S = 60.0
 """A session that lasted longer does not belong to a series of failures."""
-
+ACTIVATION_TIMEOUT_S = 10.0
+"""Maximum wait of a caller while the cluster is loaded; afterwards it gets NOT_CONTROLLER and retries."""
 
 SessionTask = Callable[[ZooKeeperSession], Coroutine[Any, Any, None]]
 """Work that runs for as long as a session lasts: until cancelled."""
+
+
+class ActivationGate:
+    """Closed while this process holds `/controller` and has not loaded the cluster yet."""
+
+    def __init__(self) -> None:
+        self._is_loading = False
+        self._loaded = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Wait, for a limited time, while the cluster is loaded: brokers name this process as the controller already."""
+        if self._is_loading:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ACTIVATION_TIMEOUT_S):
+                    await self._loaded.wait()
+
+    def begin(self) -> None:
+        """Close the gate: this process has won the controller election."""
+        self._is_loading = True
+
+    def end(self) -> None:
+        """Open the gate: the cluster is loaded, or controllership was lost again."""
+        self._is_loading = False
+        self._loaded.set()
+        self._loaded = asyncio.Event()
 
 
 class SessionSupervisor:
@@ -239,13 +260,9 @@ class SessionSupervisor:
         controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
         controller.spawn(assign_topic_ids(controller), "assign topic ids")
         controller.spawn(self.broker_settings.follow(controller, partial(_cluster_id, session)), "read broker settings")
-        controller.spawn(self._log_survey(controller).run(), "compare brokers' logs")
-
-    def _log_survey(self, controller: Controller) -> LogSurvey:
-        async def list_all(broker: int, endpoint: Endpoint) -> LogDirColumns:
-            return await list_logs(broker, endpoint, self._security)
-
-        return LogSurvey(controller, self.settings.inter_broker_listener, list_all, self._metrics)
+        listing = partial(list_logs, security=self._security)
+        survey = LogSurvey(controller, self.settings.inter_broker_listener, listing, self._metrics)
+        controller.spawn(survey.run(), "compare brokers' logs")
 
     def _registration_ended(self, broker: Broker) -> None:
         """End what a standby relays to a broker; an active controller does so when it processes the broker's failure."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from controller_core.model import Cluster
 from controller_core.model.changes import (
     Change,
     DeletionDequeued,
@@ -21,7 +22,6 @@ from controller_core.model.changes import (
     ProducerIdsAllocated,
     TopicRemoved,
 )
-from controller_core.model.cluster import Cluster
 from controller_core.model.events import Event
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.pace import Pace

@@ -8,7 +8,8 @@ from itertools import chain
 
 import numpy as np
 
-from controller_core.model.columns import BoolArray, IntArray, any_of
+from controller_core.model import BoolArray, IntArray
+from controller_core.model.columns import any_of
 from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, NO_LEADER
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.documents import FormatError, shown

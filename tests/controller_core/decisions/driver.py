@@ -9,13 +9,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from controller_core.decisions.isr import PartitionAnswer
+from controller_core.decisions.broker_requests import PartitionAnswer
 from controller_core.model import events
 from controller_core.model.changes import BrokerDefault, TopicDeletion
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Replicas
-from kafka_node.errors import Failure
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 from tests.controller_core.decisions.fake_broker import FakeBroker
 from tests.controller_core.decisions.loop import CONTROLLER, CrashError, Loop, tp
 from tests.controller_core.decisions.messages import Message

@@ -16,9 +16,9 @@ from typing import Any
 from controller_core.model import events
 from controller_core.model.changes import Change, PartitionStates
 from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Send, SendStopReplica
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import Scope
-from controller_core.model.sends import Send, SendStopReplica
 from controller_core.shell.brokers.answers import RefusedPartitions, interpret_answer
 from controller_core.shell.brokers.requests import stop_replica
 from controller_core.zookeeper_mode.decide import decide

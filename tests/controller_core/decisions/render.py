@@ -5,15 +5,13 @@ Values that differ between runs are omitted (topic ids, epochs of registrations)
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from controller_core.decisions.isr import PartitionAnswer
-from controller_core.decisions.producer_ids import ProducerIdBlock
-from controller_core.decisions.shutdown import Remaining
+from controller_core.decisions.broker_requests import PartitionAnswer, ProducerIdBlock, Remaining
 from controller_core.decisions.topics import TopicCreation
 from controller_core.model import changes
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, unpad
 from controller_core.model.ids import TopicPartition
-from kafka_node.errors import Failure
+from kafka_wire.errors import Failure
 from tests.controller_core.decisions.messages import LeaderAndIsr, Message, SentState, UpdateMetadata
 
 VERBS = {

@@ -14,8 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from controller_core.decisions.producer_ids import ProducerIdBlock
-from controller_core.decisions.shutdown import Remaining
+from controller_core.decisions.broker_requests import ProducerIdBlock, Remaining
 from controller_core.model import events
 from controller_core.model.changes import TopicDeletion
 from controller_core.model.ids import NO_LEADER

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.decisions.shutdown import Remaining
+from controller_core.decisions.broker_requests import Remaining
 from controller_core.model import events
 from controller_core.model.ids import NO_LEADER
 from kafka_wire.errors import ErrorCode

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.decisions.leader_balance import decide_balance_leaders
+from controller_core.decisions.leader_elections import decide_balance_leaders
 from controller_core.decisions.transition import apply
 from controller_core.model import events
 from controller_core.model.broker import Broker

@@ -6,9 +6,7 @@ right result (protocol notes, Z103).
 
 import pytest
 
-from controller_core.decisions.isr import PartitionAnswer
-from controller_core.decisions.producer_ids import ProducerIdBlock
-from controller_core.decisions.shutdown import Remaining
+from controller_core.decisions.broker_requests import PartitionAnswer, ProducerIdBlock, Remaining
 from controller_core.model import events
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp

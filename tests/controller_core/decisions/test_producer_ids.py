@@ -1,6 +1,6 @@
 """Producer id blocks (KIP-730): each id is allocated once."""
 
-from controller_core.decisions.producer_ids import BLOCK_SIZE, LAST_PRODUCER_ID, ProducerIdBlock
+from controller_core.decisions.broker_requests import BLOCK_SIZE, LAST_PRODUCER_ID, ProducerIdBlock
 from controller_core.model import events
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.driver import Driver, cluster_with

@@ -11,7 +11,7 @@ import pytest
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved, TopicDeletion
 from controller_core.model.cluster import Cluster
-from controller_core.model.decision import Decision
+from controller_core.model.decision import Decision, Send, SendStopReplica
 from controller_core.model.events import (
     AlterPartition,
     CreateTopics,
@@ -23,7 +23,6 @@ from controller_core.model.events import (
 )
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
-from controller_core.model.sends import Send, SendStopReplica
 from controller_core.shell import controller as controller_module
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.requests import OwnAddress

@@ -12,7 +12,7 @@ import pytest
 from controller_core.decisions.topics import TopicCreation
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
-from controller_core.model.decision import Decision
+from controller_core.model.decision import Decision, SendLeaderAndIsr, SendMetadata
 from controller_core.model.events import (
     BrokersRead,
     CreatePartitions,
@@ -21,7 +21,6 @@ from controller_core.model.events import (
     RepairPartitions,
     TopicsRead,
 )
-from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from controller_core.shell import controller as controller_module
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE

@@ -12,8 +12,7 @@ from controller_core.model.changes import BrokersObserved
 from controller_core.model.events import StrayLogsFound
 from controller_core.model.ids import TopicPartition
 from controller_core.shell import log_survey as module
-from controller_core.shell.brokers.log_listing import ListingError
-from controller_core.shell.log_survey import PAUSES, LogSurvey
+from controller_core.shell.log_survey import PAUSES, ListingError, LogSurvey
 from controller_core.shell.metrics import Metrics
 from controller_core.zookeeper_mode.stray_logs import LogKind
 from kafka_wire.log_dir_columns import LogDirColumns

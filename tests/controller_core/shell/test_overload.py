@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from controller_core.decisions.isr import PartitionAnswer
+from controller_core.decisions.broker_requests import PartitionAnswer
 from controller_core.model import events
 from controller_core.model.events import Event
 from controller_core.model.scope import ALL
-from controller_core.shell import event_source
+from controller_core.shell import scheduler
 from controller_core.shell.active import OverloadedError
-from controller_core.shell.event_source import CLIENT, OWN, Source, SourceKind, source_of
+from controller_core.shell.scheduler import CLIENT, OWN, Source, SourceKind, source_of
 from tests.controller_core.shell.terms import Term, isr_request, names, settled
 from tests.controller_core.shell.zookeeper.vocabulary import tp
 
@@ -27,7 +27,7 @@ CLIENT_LIMIT = 20
 @pytest.fixture
 async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     """Three brokers and a topic; a low limit for events of clients."""
-    monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", CLIENT_LIMIT)
+    monkeypatch.setattr(scheduler, "MAX_CLIENT_WAITING", CLIENT_LIMIT)
     term = Term(monkeypatch, 1, 2, 3)
     await term.create("orders", (1, 2, 3))
     yield term
@@ -142,13 +142,13 @@ async def test_2000_clients_behind_one_long_event_cost_little_each(monkeypatch: 
             await end.wait()
 
     scope = events.ElectLeaders(names("orders-0")).scope
-    clients = [asyncio.create_task(take(one)) for one in (ALL, *[scope] * event_source.MAX_CLIENT_WAITING)]
+    clients = [asyncio.create_task(take(one)) for one in (ALL, *[scope] * scheduler.MAX_CLIENT_WAITING)]
     await settled()
-    assert term.controller.scheduler.waiting == event_source.MAX_CLIENT_WAITING
+    assert term.controller.scheduler.waiting == scheduler.MAX_CLIENT_WAITING
     end.set()
     await asyncio.gather(*clients)
 
-    assert checks < 5 * event_source.MAX_CLIENT_WAITING
+    assert checks < 5 * scheduler.MAX_CLIENT_WAITING
     await term.controller.close()
 
 

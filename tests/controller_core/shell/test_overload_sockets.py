@@ -8,8 +8,8 @@ import pytest
 
 from controller_core.model.scope import ALL
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.event_source import MAX_CLIENT_WAITING
 from controller_core.shell.front.front import Front, open_front
+from controller_core.shell.scheduler import MAX_CLIENT_WAITING
 from controller_core.zookeeper_mode.apis import SERVED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey

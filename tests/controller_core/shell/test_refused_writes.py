@@ -6,6 +6,7 @@ Sources: ARCHITECTURE.md; protocol notes, Z51.
 import pytest
 
 from controller_core.model.changes import DeletionQueued, DeletionStarted, Origin
+from controller_core.model.decision import SendLeaderAndIsr
 from controller_core.model.events import (
     AdvanceDeletions,
     AlterReassignments,
@@ -13,7 +14,6 @@ from controller_core.model.events import (
     CreateTopics,
     LeaderAndIsrRejected,
 )
-from controller_core.model.sends import SendLeaderAndIsr
 from controller_core.shell import controller as controller_module
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.brokers.answers import Retry

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from controller_core.model import scope
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import ALL, Scope
-from controller_core.shell import event_source
+from controller_core.shell import scheduler
 from controller_core.shell import scheduler as scheduler_module
 from controller_core.shell.active import OverloadedError
-from controller_core.shell.event_source import CLIENT, OWN, Source, SourceKind
-from controller_core.shell.scheduler import CLIENT_HANDICAP, Scheduler, ScopeLocks
+from controller_core.shell.scheduler import CLIENT, CLIENT_HANDICAP, OWN, Scheduler, ScopeLocks, Source, SourceKind
 from tests.twins.scope import overlap
 
 TOPICS = st.frozensets(st.sampled_from("abc"), max_size=2)
@@ -198,7 +197,7 @@ async def test_too_many_events_of_clients_are_refused_and_the_others_run(
     crowd: Crowd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A limit on everything: the caller gets a retriable error at once instead of an answer after its time-out."""
-    monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", 3)
+    monkeypatch.setattr(scheduler, "MAX_CLIENT_WAITING", 3)
     await crowd.arrive(ALL, A, A, A, source=CLIENT)
     with pytest.raises(OverloadedError, match=r"source \(client\): the limit is 3"):
         async with crowd.scheduler.run_exclusively(A, CLIENT):
@@ -209,8 +208,8 @@ async def test_too_many_events_of_clients_are_refused_and_the_others_run(
 
 async def test_each_source_has_its_own_limit(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients at their limit do not limit brokers, nor one broker another; the controller has no limit."""
-    monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", 2)
-    monkeypatch.setattr(event_source, "MAX_WAITING_PER_BROKER", 1)
+    monkeypatch.setattr(scheduler, "MAX_CLIENT_WAITING", 2)
+    monkeypatch.setattr(scheduler, "MAX_WAITING_PER_BROKER", 1)
     await crowd.arrive(ALL)
     await crowd.arrive(A, A, source=CLIENT)
     await crowd.arrive(A, source=BROKER_1)
@@ -247,7 +246,7 @@ async def test_an_event_of_a_client_is_passed_a_limited_number_of_times(
         await crowd.end(number)
 
     assert crowd.began == [0, 2, 3, 4, 1, 5]
-    assert CLIENT_HANDICAP > event_source.MAX_CLIENT_WAITING
+    assert CLIENT_HANDICAP > scheduler.MAX_CLIENT_WAITING
 
 
 async def test_a_running_event_is_not_passed(crowd: Crowd) -> None:

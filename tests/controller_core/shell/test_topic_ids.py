@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from controller_core.model.sends import SendLeaderAndIsr
+from controller_core.model.decision import SendLeaderAndIsr
 from controller_core.shell import periodic_tasks as topic_ids_module
 from controller_core.shell.active import Defaults
 from controller_core.shell.periodic_tasks import assign_topic_ids

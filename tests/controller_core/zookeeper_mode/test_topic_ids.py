@@ -7,7 +7,7 @@ import numpy as np
 
 from controller_core.model import events
 from controller_core.model.changes import TopicIdAssigned
-from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
+from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
 from controller_core.zookeeper_mode.observed_topics import topics_without_id
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, UpdateMetadata

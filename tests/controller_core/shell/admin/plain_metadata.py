@@ -9,9 +9,9 @@ from typing import Any
 from controller_core.model.cluster import Cluster, Topic
 from controller_core.rules.topic_names import illegal_name_reason
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.cluster_nodes import nodes, reachable
+from controller_core.shell.admin.cluster_apis import nodes, reachable
 from controller_core.shell.admin.metadata import metadata_refused, refuse_metadata
-from controller_core.shell.admin.outcomes import NO_TOPIC_ID
+from controller_core.shell.admin.responses import NO_TOPIC_ID
 from controller_core.shell.admin.topic_description import (
     View,
     described_partitions,

@@ -3,7 +3,7 @@
 import pytest
 
 from controller_core.rules.topic_config_table import TOPIC_CONFIGS
-from controller_core.shell.admin.create_topics import created_configs, printed_value
+from controller_core.shell.admin.topic_creation import created_configs, printed_value
 
 
 def test_every_topic_config_is_listed_once() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from controller_core.model.events import ControlledShutdown, ElectLeaders, RepairPartitions
 from controller_core.model.ids import TopicPartition
-from controller_core.shell.admin import elections
+from controller_core.shell.admin import partitions
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -146,7 +146,7 @@ async def test_standby_answers_election_of_all_with_top_level_error() -> None:
 
 async def test_election_of_all_is_submitted_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """One small request must not block the event loop in proportion to the cluster; the answer is that of one event."""
-    monkeypatch.setattr(elections, "MAX_PARTITIONS_PER_EVENT", 2)
+    monkeypatch.setattr(partitions, "MAX_PARTITIONS_PER_EVENT", 2)
     active = active_with(broker(1), broker(2))
     names = [f"t{number}" for number in range(5)]
     for name in names:

@@ -10,8 +10,8 @@ from controller_core.decisions.transition import apply
 from controller_core.model.changes import BrokersObserved, NotificationsProcessed, Origin, TopicAdded
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.admin import metadata_encoder, metadata_snapshot
-from controller_core.shell.admin.computation_steps import Pace
 from controller_core.shell.admin.metadata_encoder import MetadataEncoder, Shape
+from controller_core.shell.pace import ClientPace
 from kafka_wire import codec
 from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.metadata_encoding import NOT_REQUESTED
@@ -26,7 +26,7 @@ TOPICS, PARTITIONS = 20, 5
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use small pieces, and pause at every opportunity regardless of the clock."""
     monkeypatch.setattr(metadata_encoder, "PIECE_PARTITIONS", 7)
-    monkeypatch.setattr(Pace, "is_due", True)
+    monkeypatch.setattr(ClientPace, "is_due", True)
 
 
 @pytest.fixture
@@ -191,10 +191,10 @@ async def test_busy_controller_gets_most_of_the_time(monkeypatch: pytest.MonkeyP
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    monkeypatch.setattr("controller_core.shell.admin.computation_steps.asyncio.sleep", sleep)
+    monkeypatch.setattr("controller_core.shell.pace.asyncio.sleep", sleep)
     times = iter([0.0, 0.002, 0.002, 0.003, 0.003])
     busy = [True, False]
-    pace = Pace(lambda: busy.pop(0), lambda: next(times))
+    pace = ClientPace(lambda: busy.pop(0), lambda: next(times))
     await pace.step()
     await pace.step()
     assert pauses == [pytest.approx(0.002 * 19), 0]

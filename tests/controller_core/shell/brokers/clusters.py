@@ -9,7 +9,7 @@ from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray
-from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
+from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
 from controller_core.shell.brokers.requests import OwnAddress
 from tests.controller_core.shell.zookeeper.vocabulary import read_change, row_of
 

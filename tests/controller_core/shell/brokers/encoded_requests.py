@@ -4,7 +4,7 @@ Every test of a request therefore checks the bytes that the controller sends, in
 """
 
 from controller_core.model.cluster import Cluster
-from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
+from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
 from controller_core.shell.brokers import requests
 from controller_core.shell.brokers.requests import OwnAddress, StatesBody
 from controller_core.zookeeper_mode.apis import CALLED

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from controller_core.model.cluster import Cluster, Topic
 from controller_core.model.columns import IntArray, unpad_all
+from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
 from controller_core.model.ids import LEADER_DURING_DELETE
-from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from controller_core.shell.brokers.requests import OwnAddress, addresses, known_brokers, live_broker
 from kafka_wire.codec import Body
 

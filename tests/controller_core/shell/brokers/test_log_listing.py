@@ -3,8 +3,8 @@
 import pytest
 
 from controller_core.model.broker import Endpoint
-from controller_core.shell.brokers import log_listing
-from controller_core.shell.brokers.log_listing import ListingError, list_logs
+from controller_core.shell import log_survey
+from controller_core.shell.log_survey import ListingError, list_logs
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -61,7 +61,7 @@ async def test_a_broker_that_cannot_be_reached_is_a_listing_error(
     first, second = world.brokers
     second.ranges[ApiKey.DESCRIBE_LOG_DIRS] = (0, 4)
     second.react = hang
-    monkeypatch.setattr(log_listing, "TIMEOUT_MS", 50)
+    monkeypatch.setattr(log_survey, "LISTING_TIMEOUT_MS", 50)
 
     for port in (1, first.port, second.port):
         with pytest.raises(ListingError, match="broker 1"):

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from controller_core.shell.front import broker_versions
-from controller_core.shell.front.broker_versions import SharedVersions
+from controller_core.shell.front import relay
+from controller_core.shell.front.relay import SharedVersions
 from kafka_node.versions import NO_BROKER
 from kafka_wire.api import ApiKey
 from kafka_wire.net.server import serve
@@ -91,7 +91,7 @@ async def test_unreachable_broker_is_skipped_for_a_while(start_brokers, caplog) 
 
 async def test_hung_broker_delays_clients_only_briefly(start_brokers, monkeypatch) -> None:
     """A hung process accepts connections and answers nothing."""
-    monkeypatch.setattr(broker_versions, "REQUEST_TIMEOUT_MS", 500)  # enough for the other broker on a busy machine
+    monkeypatch.setattr(relay, "VERSIONS_TIMEOUT_MS", 500)  # enough for the other broker on a busy machine
     [good] = await start_brokers(1)
     silent = await serve(lambda _peer, _frame: asyncio.Event().wait(), "127.0.0.1", 0)
     frozen = type(good.endpoint)(2, "127.0.0.1", silent.port)

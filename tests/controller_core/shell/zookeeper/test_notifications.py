@@ -5,8 +5,8 @@ import logging
 import numpy as np
 import pytest
 
+from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
 from controller_core.model.events import AlterReassignments
-from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from controller_core.shell.zookeeper import notifications as notifications_module
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.documents import TopicPartition

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
+from controller_core.model.decision import SendMetadata
 from controller_core.model.events import ControlledShutdown, CreateTopics, NewTopic
-from controller_core.model.sends import SendMetadata
 from controller_core.shell.active import OverloadedError
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths

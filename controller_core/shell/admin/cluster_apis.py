@@ -1,25 +1,30 @@
-"""Nodes of the cluster on one listener, and DescribeCluster, versions 0 and 1 (KIP-700).
+"""APIs of the whole cluster: DescribeCluster and UpdateFeatures; the nodes of the cluster on one listener.
 
 The nodes are the live brokers and the controller, which is listed as one of them. A node without the listener of the request is
-omitted: its address on another listener may not be reachable for the client.
+omitted: its address on another listener may not be reachable for the client. DescribeCluster has versions 0 and 1 (KIP-700).
 
-Source: ZkMetadataCache.getAliveBrokerNodes, AuthHelper.computeDescribeClusterResponse.
+UpdateFeatures, versions 0 and 1, changes the finalized features of the cluster (KIP-584, KIP-778). Version 0 has a flag where version 1
+has an upgrade type, and has no `validate_only`. Kafka's controller ignores `validate_only` in ZooKeeper mode; this controller does not.
+The rules of valid updates are in `rules.features`.
+
+Source: ZkMetadataCache.getAliveBrokerNodes, AuthHelper.computeDescribeClusterResponse, KafkaApis.handleUpdateFeatures,
+UpdateFeaturesRequest.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from controller_core.model.broker import Broker
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import NO_EPOCH
+from controller_core.model import NO_EPOCH, Broker, Cluster
+from controller_core.rules.features import FeatureUpdate, UpgradeType
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.outcomes import error_fields
+from controller_core.shell.admin.responses import error_fields
+from controller_core.shell.front.handler import RelayInstead
+from controller_core.shell.store import FeatureStore
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 BROKER_ENDPOINT = 1
 """Endpoint type of this process. Controllers of a KRaft quorum have another type (KIP-919)."""
@@ -99,3 +104,46 @@ def refuse_endpoint_type(body: Body) -> Failure | None:
 def describe_cluster_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
     """Answer with an error only."""
     return {**error_fields(failure), "cluster_id": "", "controller_id": -1, "brokers": []}
+
+
+TYPES_FROM = 1
+"""First version with upgrade types."""
+
+
+async def update_features(
+    features: FeatureStore | None, active: ActiveController, context: RequestContext, body: Body
+) -> Body:
+    """Validate each feature and write the valid updates at once. Raises RelayInstead if there is no store."""
+    if features is None:
+        raise RelayInstead("features are not stored by this process")
+    outcomes = await features.update(
+        feature_updates(context, body),
+        controller_epoch=active.cluster.controller_epoch,
+        brokers=tuple(sorted(active.cluster.may_lead())),
+        validate_only=body["validate_only"],
+    )
+    if isinstance(outcomes, Failure):
+        return update_features_refused(context, body, outcomes)
+    results = [{"feature": feature, **error_fields(outcome)} for feature, outcome in outcomes.items()]
+    return {**error_fields(None), "results": results}
+
+
+def feature_updates(context: RequestContext, body: Body) -> list[FeatureUpdate]:
+    """Read the updates; of two for a feature the first one is used, as in Kafka."""
+    found: dict[str, FeatureUpdate] = {}
+    for each in body["feature_updates"]:
+        update = FeatureUpdate(each["feature"], each["max_version_level"], _upgrade_type(context, each))
+        found.setdefault(update.feature, update)
+    return list(found.values())
+
+
+def _upgrade_type(context: RequestContext, each: Body) -> UpgradeType:
+    if context.api_version < TYPES_FROM:
+        return UpgradeType.SAFE_DOWNGRADE if each["allow_downgrade"] else UpgradeType.UPGRADE
+    code = each["upgrade_type"]
+    return UpgradeType(code) if code in list(UpgradeType) else UpgradeType.UNKNOWN
+
+
+def update_features_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
+    """Answer with a top-level error and no features."""
+    return {**error_fields(failure), "results": []}

@@ -1,16 +1,16 @@
-"""CreateTopics, versions 0 to 7.
+"""CreateTopics, versions 0 to 7, and CreatePartitions, versions 0 to 3 (KIP-195).
 
 Each topic succeeds or fails separately; the core validates it. This module draws the random numbers that the core needs.
 
-After the topics are written, the response waits until their partitions have leaders that the live brokers know, or until the request's
-timeout: a client that sends its next request to another broker finds the topics there. As in Kafka, the answer is REQUEST_TIMED_OUT for
-a created topic with a leaderless partition, and for every created topic if the request's timeout is not positive.
+After the topics or partitions are written, the response waits until the partitions have leaders that the live brokers know, or until the
+request's timeout: a client that sends its next request to another broker finds them there. As in Kafka, the answer is REQUEST_TIMED_OUT
+for a topic with a leaderless partition, and for every created topic if the request's timeout is not positive.
 
-From version 5 on the response contains all configurations of a new topic, each with its source (KIP-525), printed as Kafka prints them
-after parsing.
+From version 5 on the response of CreateTopics contains all configurations of a new topic, each with its source (KIP-525), printed as
+Kafka prints them after parsing.
 
-Source: KafkaApis.handleCreateTopicsRequest, ControllerApis.createTopics, ZkAdminManager.createTopics and
-maybePopulateMetadataAndConfigs, ConfigDef.convertToString.
+Source: KafkaApis.handleCreateTopicsRequest and handleCreatePartitionsRequest, ControllerApis.createTopics, ZkAdminManager.createTopics,
+createPartitions and maybePopulateMetadataAndConfigs, ConfigDef.convertToString.
 """
 
 from collections.abc import Mapping
@@ -19,22 +19,20 @@ from functools import partial
 from random import Random
 
 from controller_core.decisions.topics import TopicCreation
-from controller_core.model import events
+from controller_core.model import Cluster, events
 from controller_core.rules.config_rules import ConfigKey, InvalidValue, java_string
 from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import ActiveController, Defaults, TopicDefault
+from controller_core.shell.admin import responses
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
-from controller_core.shell.admin.outcomes import NO_TOPIC_ID, duplicates, error_fields, timed_out
-from controller_core.shell.admin.waiting import wait_for_defaults, wait_for_leaders
 from controller_core.shell.random_topic_ids import draw_place, draw_topic_id
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """The metadata log of a KRaft quorum."""
-STRICT_QUOTA_FROM = 6
+TOPICS_STRICT_QUOTA_FROM = 6
 """First version with THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 USE_DEFAULT = -1
 """Value in a request for the cluster's num.partitions or default.replication.factor (KIP-464)."""
@@ -59,18 +57,18 @@ async def create_topics(
     results = {name: TopicCreation(failure) for name, failure in refuse_names(body).items()}
     defaults = Defaults()
     if undecided := [topic["name"] for topic in body["topics"] if uses_defaults(topic)]:
-        found = await wait_for_defaults(active, body["timeout_ms"])
+        found = await responses.wait_for_defaults(active, body["timeout_ms"])
         if isinstance(found, Failure):
             results |= {name: TopicCreation(found) for name in undecided if name not in results}
         else:
             defaults = found
     event = create_topics_event(body, defaults, random, frozenset(results))
-    quota = await quotas.for_request(context, STRICT_QUOTA_FROM)
+    quota = await quotas.for_request(context, TOPICS_STRICT_QUOTA_FROM)
     if event.topics:
         results |= await quota.submit(active, event, partial(_partitions_created, event))
     created = [name for name, result in results.items() if result.failure is None]
     if created and not body["validate_only"] and body["timeout_ms"] > 0:
-        leaderless = await wait_for_leaders(active, created, body["timeout_ms"])
+        leaderless = await responses.wait_for_leaders(active, created, body["timeout_ms"])
         results |= {name: TopicCreation(failure) for name, failure in leaderless.items()}
     response = create_topics_response(body, results, broker_defaults)
     return {**response, "throttle_time_ms": quota.throttle_ms()}
@@ -90,7 +88,9 @@ def uses_defaults(topic: Body) -> bool:
 def refuse_names(body: Body) -> dict[str, Failure]:
     """Refuse topics that are invalid in any state of the cluster. Returns failures by name, with the messages of ControllerApis."""
     names = [topic["name"] for topic in body["topics"]]
-    refused = {name: Failure(ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name in duplicates(names)}
+    refused = {
+        name: Failure(ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name in responses.duplicates(names)
+    }
     if CLUSTER_METADATA_TOPIC in names:
         message = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
         refused[CLUSTER_METADATA_TOPIC] = Failure(ErrorCode.INVALID_REQUEST, message)
@@ -135,13 +135,14 @@ def _result(name: str, result: TopicCreation, body: Body, broker_defaults: Mappi
         return _failed(name, result.failure)
     if not body["validate_only"] and body["timeout_ms"] <= 0:
         return _failed(
-            name, timed_out("The topic was created; the request's timeout left no time to wait for the brokers.")
+            name,
+            responses.timed_out("The topic was created; the request's timeout left no time to wait for the brokers."),
         )
     return {
         "name": name,
-        **error_fields(None),
+        **responses.error_fields(None),
         # A topic that is only validated has no id.
-        "topic_id": NO_TOPIC_ID if body["validate_only"] or result.topic_id is None else result.topic_id,
+        "topic_id": responses.NO_TOPIC_ID if body["validate_only"] or result.topic_id is None else result.topic_id,
         "num_partitions": result.partitions,
         "replication_factor": result.replication_factor,
         "configs": created_configs(result.configs, broker_defaults),
@@ -151,8 +152,8 @@ def _result(name: str, result: TopicCreation, body: Body, broker_defaults: Mappi
 def _failed(name: str, failure: Failure) -> Body:
     return {
         "name": name,
-        **error_fields(failure),
-        "topic_id": NO_TOPIC_ID,
+        **responses.error_fields(failure),
+        "topic_id": responses.NO_TOPIC_ID,
         "num_partitions": -1,
         "replication_factor": -1,
         "configs": [],
@@ -198,3 +199,73 @@ def printed_value(key: ConfigKey, text: str) -> str:
     if isinstance(value, InvalidValue):
         return text
     return ",".join(value) if isinstance(value, tuple) else java_string(value)
+
+
+PARTITIONS_STRICT_QUOTA_FROM = 3
+"""First version with THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+
+
+async def create_partitions(
+    active: ActiveController, context: RequestContext, body: Body, random: Random, quotas: MutationQuotas
+) -> Body:
+    """Add partitions, wait until the brokers have them, and answer."""
+    results: dict[str, responses.Outcome] = dict(refuse_duplicates(body))
+    event = create_partitions_event(body, random, frozenset(results))
+    quota = await quotas.for_request(context, PARTITIONS_STRICT_QUOTA_FROM)
+    if event.topics:
+        results |= await quota.submit(active, event, partial(_partitions_added, event, _sizes(active.cluster, event)))
+    added = [name for name, failure in results.items() if failure is None]
+    if added and not body["validate_only"] and body["timeout_ms"] > 0:
+        results |= await responses.wait_for_leaders(active, added, body["timeout_ms"])
+    return {**create_partitions_response(body, results), "throttle_time_ms": quota.throttle_ms()}
+
+
+def _sizes(cluster: Cluster, event: events.CreatePartitions) -> dict[str, int]:
+    """Count the partitions of topics before the request."""
+    return {new.topic: len(cluster.topics[new.topic].rows) for new in event.topics if new.topic in cluster.topics}
+
+
+def _partitions_added(
+    event: events.CreatePartitions, before: Mapping[str, int], results: Mapping[str, responses.Outcome]
+) -> int:
+    if event.validate_only:
+        return 0
+    grown = (new for new in event.topics if results[new.topic] is None)
+    return sum(max(0, new.count - before.get(new.topic, new.count)) for new in grown)
+
+
+def refuse_duplicates(body: Body) -> dict[str, Failure]:
+    """Refuse topics that are listed twice in the request."""
+    names = responses.duplicates(topic["name"] for topic in body["topics"])
+    return {name: Failure(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.") for name in names}
+
+
+def create_partitions_event(
+    body: Body, random: Random, refused: frozenset[str] = frozenset()
+) -> events.CreatePartitions:
+    """Translate the topics that are not refused yet."""
+    topics = [topic for topic in body["topics"] if topic["name"] not in refused]
+    return events.CreatePartitions(tuple(_new_partitions(topic, random) for topic in topics), body["validate_only"])
+
+
+def _new_partitions(topic: Body, random: Random) -> events.NewPartitions:
+    given = topic["assignments"]
+    assignments = None if given is None else [tuple(assignment["broker_ids"]) for assignment in given]
+    return events.NewPartitions(topic["name"], topic["count"], assignments, draw_place(random), draw_place(random))
+
+
+def create_partitions_response(body: Body, results: Mapping[str, responses.Outcome]) -> Body:
+    """Translate the outcome of each topic; a name that is listed twice is answered once."""
+    no_time = not body["validate_only"] and body["timeout_ms"] <= 0
+    late = responses.timed_out("The partitions were added; the request's timeout left no time to wait for the brokers.")
+    outcomes = {
+        name: late if no_time and results[name] is None else results[name]
+        for name in dict.fromkeys(topic["name"] for topic in body["topics"])
+    }
+    return {"results": [{"name": name, **responses.error_fields(outcome)} for name, outcome in outcomes.items()]}
+
+
+def create_partitions_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
+    """Answer every topic with the same error."""
+    names = dict.fromkeys(topic["name"] for topic in body["topics"])
+    return {"results": [{"name": name, **responses.error_fields(failure)} for name in names]}

@@ -1,0 +1,255 @@
+"""Requests of brokers: new ISRs (AlterPartition), controlled shutdown, blocks of producer ids.
+
+AlterPartition (KIP-497, KIP-841): the checks and their order are those of KafkaController.alterPartitions. The leader epoch stays, so
+replicas are sent nothing; the leader gets the new ISR with the response, all other brokers by UpdateMetadata. The shell resolves topic
+ids to names.
+
+ControlledShutdown (KIP-143): a broker's leaders move to other brokers before it exits. Afterwards the broker leads no partition that
+another live ISR member can lead (C8), is in no ISR that has another member, and is sent requests to stop following, so that no leader
+waits for its fetches. It repeats the request until it leads no partition.
+
+AllocateProducerIds (KIP-730): each id is allocated once, to one broker.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller_core.model import BoolArray, Cluster, IntArray, Replicas, TopicPartition, changes, events
+from controller_core.model.decision import Decision, SendStopReplica, decision
+from controller_core.model.ids import NO_BROKER, NO_EPOCH, NO_LEADER
+from controller_core.rules import election, election_columns, partition_change
+from kafka_wire.errors import ErrorCode, Failure
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAnswer:
+    """A partition's state after the change."""
+
+    leader: int
+    leader_epoch: int
+    isr: Replicas
+    partition_epoch: int
+
+
+IsrAnswer = Failure | Mapping[TopicPartition, Failure | PartitionAnswer]
+"""One error for the whole request, or a result for each partition."""
+
+
+def refuse_stale_broker(
+    cluster: Cluster, broker: int, broker_epoch: int, unknown: ErrorCode = ErrorCode.STALE_BROKER_EPOCH
+) -> Failure | None:
+    """Refuse a request of an unregistered broker or of another incarnation of the broker (KIP-380).
+
+    As in Kafka, a request without an epoch is refused as well: every broker that has these APIs knows its epoch.
+    """
+    known = cluster.brokers.get(broker)
+    if known is None:
+        return Failure(unknown, f"Broker {broker} is not registered.")
+    if broker_epoch != known.epoch:
+        words = f"Broker {broker} is registered under epoch {known.epoch}, the request carries {broker_epoch}."
+        return Failure(ErrorCode.STALE_BROKER_EPOCH, words)
+    return None
+
+
+def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> Decision[IsrAnswer]:
+    """Check each partition independently; write the valid ISRs."""
+    if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch)) is not None:
+        return Decision(reply=failure)
+    answers: dict[TopicPartition, Failure | PartitionAnswer] = {}
+    changed: list[int] = []
+    changes: list[events.IsrChange] = []
+    granted: list[int] = []
+    for change in event.changes:
+        row = cluster.row_of(*change.partition)
+        failure = _refuse_change(cluster, event.broker, change, row)
+        if failure is not None or row is None:
+            answers[change.partition] = failure or _unknown()
+            continue
+        granted.append(row)
+        if _is_done_already(cluster, change, row):
+            answers[change.partition] = _answer(change, int(cluster.columns.partition_epoch[row]), event.broker)
+        else:
+            changed.append(row)
+            changes.append(change)
+            answers[change.partition] = _answer(
+                change, partition_change.next_partition_epoch(change.partition_epoch), event.broker
+            )
+    written = partition_change.change_isr(
+        cluster, changed, [change.isr for change in changes], [change.is_recovering for change in changes]
+    )
+    # Also for ISRs that are already set: an earlier write may have succeeded while its response was lost.
+    moving = frozenset(cluster.topic_at(row).name for row in granted if row in cluster.moves)
+    later = (events.AdvanceMoves(moving),) if moving else ()
+    return Decision(() if written is None else (written,), later=later, reply=answers)
+
+
+def _answer(change: events.IsrChange, partition_epoch: int, leader: int) -> PartitionAnswer:
+    return PartitionAnswer(leader, change.leader_epoch, change.isr, partition_epoch)
+
+
+def _unknown() -> Failure:
+    return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+
+
+def _is_done_already(cluster: Cluster, change: events.IsrChange, row: int) -> bool:
+    """Whether the requested state is the present one: a leader that lost the response sends the old partition epoch again."""
+    if row in cluster.corrected_rows:
+        return False  # The known state is not written yet.
+    columns = cluster.columns
+    return (
+        change.partition_epoch <= columns.partition_epoch[row]
+        and change.isr == columns.isr_of(row)
+        and change.is_recovering == columns.recovering[row]
+    )
+
+
+def _refuse_change(cluster: Cluster, broker: int, change: events.IsrChange, row: int | None) -> Failure | None:
+    if row is None or cluster.is_pending_deletion(change.partition.topic):
+        return _unknown()
+    columns = cluster.columns
+    leader_epoch, partition_epoch = int(columns.leader_epoch[row]), int(columns.partition_epoch[row])
+    if change.leader_epoch > leader_epoch or change.partition_epoch > partition_epoch:
+        # Another controller has written a newer state: this one lost controllership.
+        return Failure(ErrorCode.NOT_CONTROLLER, "The leader knows a newer state than this controller.")
+    if change.leader_epoch < leader_epoch:
+        return Failure(ErrorCode.FENCED_LEADER_EPOCH, f"The leader epoch is now {leader_epoch}.")
+    if columns.leader[row] != broker:
+        return Failure(ErrorCode.INVALID_REQUEST, f"Broker {broker} does not lead the partition.")
+    if _is_done_already(cluster, change, row):
+        return None
+    if change.partition_epoch != partition_epoch:
+        return Failure(ErrorCode.INVALID_UPDATE_VERSION, f"The partition epoch is now {partition_epoch}.")
+    return _refuse_isr(cluster, broker, change, row)
+
+
+def _refuse_isr(cluster: Cluster, broker: int, change: events.IsrChange, row: int) -> Failure | None:
+    if not change.isr or broker not in change.isr or len(set(change.isr)) != len(change.isr):
+        return Failure(
+            ErrorCode.INVALID_REQUEST, f"An ISR without its leader, or with a replica twice: {list(change.isr)}."
+        )
+    if others := set(change.isr) - set(cluster.columns.replicas_of(row)):
+        return Failure(ErrorCode.INVALID_REQUEST, f"Not replicas of the partition: {sorted(others)}.")
+    if change.is_recovering and len(change.isr) > 1:
+        return Failure(ErrorCode.INVALID_REQUEST, "A recovering leader must be the only member of the ISR (KIP-704).")
+    if change.is_recovering and not cluster.columns.recovering[row]:
+        return Failure(ErrorCode.INVALID_REQUEST, "The leader has recovered; it cannot recover again (KIP-704).")
+    joining = set(change.isr) - set(cluster.columns.isr_of(row))
+    if dead := sorted(joining - cluster.may_lead()):
+        return Failure(
+            ErrorCode.INELIGIBLE_REPLICA, f"Brokers that are not live cannot join the ISR: {dead} (KIP-841)."
+        )
+    if offline := sorted(joining & {*cluster.offline_at(row), *cluster.refused_at(row)}):
+        words = f"Offline replicas of live brokers cannot join the ISR: {offline} (KIP-112)."
+        return Failure(ErrorCode.INELIGIBLE_REPLICA, words)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """Partitions that the broker still leads because no other replica can."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+def decide_controlled_shutdown(cluster: Cluster, event: events.ControlledShutdown) -> Decision[Failure | Remaining]:
+    """Move leaders off a broker and remove it from ISRs."""
+    known = cluster.brokers.get(event.broker)
+    if known is None:
+        return Decision(reply=Failure(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {event.broker} does not exist."))
+    if event.broker_epoch != NO_EPOCH and event.broker_epoch < known.epoch:
+        words = (
+            f"Broker {event.broker} is registered under epoch {known.epoch}, the request carries {event.broker_epoch}."
+        )
+        return Decision(reply=Failure(ErrorCode.STALE_BROKER_EPOCH, words))
+    leaving = cluster.columns.flags({*cluster.shutting_down, event.broker})
+    led = _led_with_other_replicas(cluster, event.broker)
+    moved, kept = _elect_new_leaders(cluster, led, leaving)
+    following = _leave_isrs(cluster, event.broker)
+    stop = _stop_following(cluster, event.broker)
+    remaining = Remaining(tuple(cluster.names_of(kept)))
+    written = decision(changes.ControlledShutdownStarted(event.broker), moved, following, sends=[stop] if stop else [])
+    return Decision(written.changes, written.sends, reply=remaining)
+
+
+def _led_with_other_replicas(cluster: Cluster, broker: int) -> IntArray:
+    """Return the rows that the broker leads and that have another replica: without one there is no candidate."""
+    columns = cluster.columns
+    rows = cluster.without_pending_deletion(columns.led_by(columns.flags([broker])))
+    # A used second slot means more than one replica: replica lists have no gaps.
+    shared: IntArray = rows[columns.replicas[rows, 1] != NO_BROKER]
+    return shared
+
+
+def _elect_new_leaders(
+    cluster: Cluster, rows: IntArray, leaving: BoolArray
+) -> tuple[changes.PartitionStates | None, IntArray]:
+    """Elect new leaders; also return the rows without a candidate."""
+    columns = cluster.columns
+    elections = election_columns.elect_shutdown(
+        columns.replicas[rows], columns.isr[rows], columns.flags(cluster.unfenced()), leaving
+    )
+    unfenced, shutting_down = cluster.unfenced(), set(np.flatnonzero(leaving).tolist())
+
+    def elect(_position: int, row: int) -> election.Election:
+        online = unfenced - cluster.offline_at(row)
+        return election.elect_shutdown(columns.replicas_of(row), columns.isr_of(row), online, shutting_down)
+
+    elections = election_columns.elect_rows_with_offline_replicas(cluster, rows, elections, elect)
+    return partition_change.change_leaders(cluster, rows, elections), rows[~elections.elected]
+
+
+def _leave_isrs(cluster: Cluster, broker: int) -> changes.PartitionStates | None:
+    """Remove the broker from the ISRs in which it follows and another member stays.
+
+    Without a leader the ISR stays: only its members may lead again.
+    """
+    columns = cluster.columns
+    rows = cluster.without_pending_deletion(columns.with_in_isr(columns.flags([broker])))
+    isr = columns.isr[rows]
+    led_by_another = (columns.leader[rows] != broker) & (columns.leader[rows] != NO_LEADER)
+    follows = led_by_another & ((isr != NO_BROKER).sum(axis=1) > 1)
+    return partition_change.shrink_isr(cluster, rows[follows], isr[follows] != broker)
+
+
+def _stop_following(cluster: Cluster, broker: int) -> SendStopReplica | None:
+    """Return the request to stop following, without deleting logs; it is harmless if ISRs still contain the broker."""
+    columns = cluster.columns
+    rows = cluster.without_pending_deletion(columns.hosted_by(columns.flags([broker])))
+    rows = rows[(columns.leader[rows] != broker) & (columns.partition_epoch[rows] != NO_EPOCH)]
+    if not len(rows):
+        return None
+    # The leader epoch of the shrunk ISR; a broker accepts a StopReplica whose epoch is not below its own.
+    epochs = tuple(partition_change.shrunk_leader_epochs(cluster, rows).tolist())
+    return SendStopReplica(broker, tuple(cluster.names_of(rows)), epochs, delete=False)
+
+
+BLOCK_SIZE = 1000
+"""Ids in a block: Kafka's own size (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE)."""
+LAST_PRODUCER_ID = 2**63 - 1
+"""Producer ids are 64 bits wide and not negative."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdBlock:
+    """Ids from `first` on."""
+
+    first: int
+    size: int
+
+
+def decide_allocate_producer_ids(
+    cluster: Cluster, event: events.AllocateProducerIds
+) -> Decision[Failure | ProducerIdBlock]:
+    """Allocate the block after the last one."""
+    unknown = ErrorCode.BROKER_ID_NOT_REGISTERED
+    if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch, unknown)) is not None:
+        return Decision(reply=failure)
+    first = cluster.last_producer_id + 1
+    last = first + BLOCK_SIZE - 1
+    if last > LAST_PRODUCER_ID:
+        return Decision(reply=Failure(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been allocated."))
+    return Decision(
+        (changes.ProducerIdsAllocated(event.broker, first, last),), reply=ProducerIdBlock(first, BLOCK_SIZE)
+    )
