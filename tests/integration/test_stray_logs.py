@@ -40,9 +40,16 @@ def logs_of(held: Held, broker: int, topic: str) -> list[str]:
     return sorted(found.name for found in held.cluster.broker(broker).data_folder.glob(f"{topic}-?"))
 
 
+def has_topic_id(held: Held, broker: int, topic: str) -> bool:
+    """Whether a log and its topic id are on a broker's disk: Kafka writes the id a moment later, and accepts a log without one."""
+    path = held.cluster.broker(broker).data_folder / f"{topic}-0" / "partition.metadata"
+    return path.exists() and path.stat().st_size > 0
+
+
 def leave_log_on_2(held: Held, topic: str) -> None:
     """Move a partition from 1 and 2 to 1 and 3 while 2 is down, and request the deletion of its topic."""
     create_on(held, topic, [1, 2])
+    wait_until(lambda: has_topic_id(held, 2, topic), timeout_s=PATIENCE_S, what=f"the log of {topic} with its topic id")
     held.cluster.broker(2).kill()
     held.cluster.broker(2).wait_until_deregistered()
     wait_until(
