@@ -36,8 +36,11 @@ ON_CLUSTERS = "tests/integration"
 
 OF_OPERATOR = "tests/kafka_operator"
 
-OWN_CLUSTERS = ("held_cluster(", "kafka_cluster(", "stage(")
-"""In the text of the tests on clusters that start one of their own; the others share one."""
+OWN_CLUSTERS = ("held_cluster(", "kafka_cluster(", "stage: Stage")
+"""In the text of the tests on clusters that need another than the shared one."""
+
+ON_STAGE = "stage: Stage"
+"""In the text of those that share a second one."""
 
 OPERATOR_APART = ("kafka_4", "leases", "proposals", "security", "spark", "webhook")
 """In the names of about half of the operator's live tests: they need another Kafka than the others, or none."""
@@ -125,6 +128,7 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     own = [path for path, text in on_clusters.items() if any(call in text for call in OWN_CLUSTERS)]
     shared = [path for path in on_clusters if path not in own]
     # What only some tests need is started by the first of them and runs to the end: these come last.
+    own.sort(key=lambda path: ON_STAGE in on_clusters[path])
     shared.sort(key=lambda path: ON_API in on_clusters[path])
     apart.sort(key=lambda path: ON_QUORUM in of_operator[path])
     ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *live, *ON_OPERATORS_KAFKA, *LAST)]

@@ -26,6 +26,9 @@ pytestmark = [pytest.mark.helm, pytest.mark.kubernetes, pytest.mark.java, pytest
 PATIENCE_S = 180.0
 """A JVM that starts on a busy machine, and what it does first."""
 
+SMALL_LAUNCHER = {"SPARK_LAUNCHER_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
+"""For the JVM that only works out the driver's command line."""
+
 PROGRAM = """
 import pathlib, sys, time
 from pyspark import SparkContext
@@ -133,7 +136,7 @@ class Driver:
                 [home / "bin" / "spark-submit", *conf, *given, str(self._stop)],
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable},
+                env={**os.environ, **SMALL_LAUNCHER, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable},
             )
 
     @property
