@@ -15,7 +15,7 @@ from bench.many_topics import create_and_wait, is_ready, writes
 from bench.operator_stage import Stage, operator_stage
 from lab.process import Process
 from lab.steward import ROOT, StewardOperator
-from lab.waiting import wait_until
+from lab.waiting import SHORTEST_POLL_INTERVAL_S, wait_until
 
 NAME = "topics"
 ABOUT = "1,000 Topics to Ready, compared with empty kopf handlers; 10,000 Topics; real API server and brokers (many minutes)"
@@ -93,6 +93,7 @@ def resident_rows(at: Stage, count: int) -> Iterator[Row]:
             lambda: _reconciled(process) >= count and process.metric("steward_reconciliations_queue_size") == 0,
             timeout_s=PATIENCE_S + count / 10,
             what="the new process has checked all Topics",
+            interval_s=SHORTEST_POLL_INTERVAL_S,
         )
         seconds = time.perf_counter() - began_s
         rest = process.process.resident_bytes

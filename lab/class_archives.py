@@ -14,6 +14,9 @@ from lab.jars import LAYOUT, java
 
 ARCHIVE = "kafka.jsa"
 
+TRAINING = 2
+"""Incremented when the broker that writes an archive does something else."""
+
 
 @functools.cache
 def archive_name(version: str) -> str:
@@ -25,7 +28,7 @@ def archive_name(version: str) -> str:
     release = home / "release"
     description = release.read_text(encoding="utf-8") if release.is_file() else ""
     build = hashlib.sha256(f"{home}\n{description}".encode()).hexdigest()[:12]
-    return f"classes-{version}-{LAYOUT}-{build}"
+    return f"classes-{version}-{LAYOUT}.{TRAINING}-{build}"
 
 
 def archive_options(version: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""All tests, as six runs of pytest, up to five of them side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
+"""All tests, as six runs of pytest side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
 
-Two have the tests on whole clusters and two the operator's on a live Kubernetes API: all four wait most of the time, for sessions to
-end and brokers to start. The fifth has the rest, which computes, and lets the others go first, so that nothing in them is late for a session.
-What runs on Spark and Helm, which is as much to compute, begins when one of them has ended, so that no processor is idle at the end.
+Two have the tests on whole clusters and two the operator's on a live Kubernetes API: all four wait half of the time, for sessions to
+end and brokers to start. The other two compute, one of them on Spark and Helm; they let the four go first, so that nothing in these is late
+for a session, and use what these leave of the processors, so that none is idle.
 Options go to all. What names files or folders (`tests/lab`, `tests/x.py::test_y`) is one plain run.
 
 With `--quick`, only tests that need no JVM, no cluster and no Helm run, as two runs side by side, in about a minute on two
@@ -36,16 +36,29 @@ ON_CLUSTERS = "tests/integration"
 
 OF_OPERATOR = "tests/kafka_operator"
 
-OWN_CLUSTERS = ("held_cluster(", "kafka_cluster(", "stage(")
-"""In the text of the tests on clusters that start one of their own; the others share one."""
+OWN_CLUSTERS = ("held_cluster(", "kafka_cluster(", "stage: Stage")
+"""In the text of the tests on clusters that need another than the shared one."""
+
+ON_STAGE = "stage: Stage"
+"""In the text of those that share a second one."""
 
 OPERATOR_APART = ("kafka_4", "leases", "proposals", "security", "spark", "webhook")
 """In the names of about half of the operator's live tests: they need another Kafka than the others, or none."""
 
-LAST = ("tests/balance_analytics", "tests/bench", "tests/charts", "tests/lab", "tests/steward")
+ON_OPERATORS_KAFKA = (
+    "tests/controller_core/shell/front/test_front_kafka.py",
+    "tests/kafka_zookeeper/test_real_kafka.py",
+)
+"""Other tests on the cluster that all tests of a run share: they run after the operator's, for which it has started."""
 
-AT_ONCE = 5
-"""Four that wait and one that computes: a second one that computes would make the others late."""
+LAST = ("tests/bench", "tests/lab", "tests/steward", "tests/charts", "tests/balance_analytics")
+"""What shares Spark and clusters comes last, so that these run no longer than they are needed."""
+
+ON_API = "user: User"
+"""In the text of the tests on clusters that need a Kubernetes API and an operator."""
+
+ON_QUORUM = "kraft_cluster"
+"""In the text of the tests that need brokers with a quorum."""
 
 LIVE_PARTS = frozenset({"own", "shared", "operator", "apart"})
 
@@ -53,7 +66,7 @@ LIVE = ("pytest.mark.kubernetes", "pytest.mark.kafka")
 """In the text of the operator's tests that meet a real API server or real brokers."""
 
 LETS_OTHERS_GO_FIRST = ("nice", "-n", "7")
-"""A fifth of a processor that somebody else wants as well, all of one that nobody wants."""
+"""A fifth of a processor that a run of normal priority wants as well, all of one that nobody wants."""
 
 SHOWN = ("--durations=15", "--durations-min=5")
 """Where the time goes, so that it is seen when it grows."""
@@ -61,6 +74,10 @@ SHOWN = ("--durations=15", "--durations-min=5")
 PLAIN_TRACEBACKS = {"PYTHONNODEBUGRANGES": "1"}
 """Without carets below their lines, for which Python parses a line: while it parses a file for a test's report, and the garbage
 collector has a traceback of its own to tell, Python 3.11 ends that in a SystemError, and pytest ends all of the run."""
+
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+"""Not passed on: without bytecode, each of a hundred processes of Steward that tests start compiles its modules, which is half of its
+start, and each run of pytest rewrites the assertions of all its tests."""
 
 RETRY_FAILED = "--retry-failed"
 
@@ -106,18 +123,24 @@ class Part:
 
 def parts(root: Path = ROOT) -> tuple[Part, ...]:
     """Return the runs, as they begin; together they take each file of tests once."""
-    live = [path for path, text in _texts(root, OF_OPERATOR).items() if any(mark in text for mark in LIVE)]
+    of_operator = _texts(root, OF_OPERATOR)
+    live = [path for path, text in of_operator.items() if any(mark in text for mark in LIVE)]
     apart = [path for path in live if any(word in path for word in OPERATOR_APART)]
     on_clusters = _texts(root, ON_CLUSTERS)
     own = [path for path, text in on_clusters.items() if any(call in text for call in OWN_CLUSTERS)]
-    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *live, *LAST)]
+    shared = [path for path in on_clusters if path not in own]
+    # What only some tests need is started by the first of them and runs to the end: these come last.
+    own.sort(key=lambda path: ON_STAGE in on_clusters[path])
+    shared.sort(key=lambda path: ON_API in on_clusters[path])
+    apart.sort(key=lambda path: ON_QUORUM in of_operator[path])
+    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *live, *ON_OPERATORS_KAFKA, *LAST)]
     return (
         Part("own", own),
-        Part("shared", [path for path in on_clusters if path not in own]),
-        Part("operator", [path for path in live if path not in apart]),
+        Part("shared", shared),
+        Part("operator", [path for path in live if path not in apart] + list(ON_OPERATORS_KAFKA)),
         Part("apart", apart),
         Part("rest", ["tests", *ignored], LETS_OTHERS_GO_FIRST),
-        Part("last", LAST),
+        Part("last", LAST, LETS_OTHERS_GO_FIRST),
     )
 
 
@@ -186,7 +209,7 @@ def run_parts(chosen: Sequence[Part], arguments: Sequence[str], folder: Path) ->
         _tell(part.name, run)
         return recorded, run.wait()
 
-    pool = ThreadPoolExecutor(AT_ONCE)
+    pool = ThreadPoolExecutor(len(chosen))
     try:
         return dict(done.result() for done in [pool.submit(carry_out, part) for part in chosen])
     finally:
@@ -203,6 +226,7 @@ def _start(arguments: Sequence[str], *, by: Sequence[str] = (), piped: bool = Fa
     command = [*by, sys.executable, "-m", "pytest", *arguments]
     output = subprocess.PIPE if piped else None
     environment = {**os.environ, **PLAIN_TRACEBACKS}
+    environment.pop(NO_BYTECODE, None)
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, text=True, errors="replace")
 
 

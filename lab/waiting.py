@@ -13,8 +13,14 @@ from collections.abc import Callable
 
 from lab.missing import LabError
 
-POLL_INTERVAL_S = 0.02
-"""Short compared with the start of a process (at least tenths of a second), long compared with one poll (under a millisecond)."""
+SHORTEST_POLL_INTERVAL_S = 0.02
+"""Short compared with the start of a process: at least tenths of a second."""
+
+LONGEST_POLL_INTERVAL_S = 0.2
+"""Short compared with any state that a test waits to see, long compared with a poll: one of a Kubernetes API costs some milliseconds."""
+
+POLL_SHARE = 0.05
+"""A poll comes after this share of the time waited so far: few polls in a long wait, which ends at most so much later."""
 
 CONNECT_TIMEOUT_S = 0.5
 """A loopback connection is accepted at once or refused at once; a stopped process with a full backlog is what runs into this."""
@@ -26,7 +32,7 @@ def wait_until(
     timeout_s: float,
     what: str,
     context: Callable[[], str] = str,
-    interval_s: float = POLL_INTERVAL_S,
+    interval_s: float | None = None,
 ) -> float:
     """Return the seconds it took until `holds()` was true; raise `LabError` naming `what` after `timeout_s`.
 
@@ -34,10 +40,20 @@ def wait_until(
     """
     started = time.monotonic()
     while not holds():
-        if time.monotonic() - started > timeout_s:
+        waited_s = time.monotonic() - started
+        if waited_s > timeout_s:
             raise LabError(f"timed out after {timeout_s:g} s: {what}\n{context()}".rstrip())
-        time.sleep(interval_s)
+        time.sleep(poll_interval_s(waited_s) if interval_s is None else interval_s)
     return time.monotonic() - started
+
+
+def poll_interval_s(waited_s: float) -> float:
+    """Return the time until the next poll of a wait that has taken `waited_s`.
+
+    >>> poll_interval_s(0.1), poll_interval_s(2.0), poll_interval_s(30.0)
+    (0.02, 0.1, 0.2)
+    """
+    return min(max(SHORTEST_POLL_INTERVAL_S, POLL_SHARE * waited_s), LONGEST_POLL_INTERVAL_S)
 
 
 def port_accepts(port: int, host: str = "127.0.0.1") -> bool:

@@ -14,7 +14,8 @@ from lab.spark import spark_kafka_jars
 TINY = {
     "spark.driver.memory": "768m",
     # The first compiler tier only, as every JVM of the lab: nothing here runs long enough for the second.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    # With the first tier only, its default for code is so little that Java throws compiled code away and compiles it again.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",

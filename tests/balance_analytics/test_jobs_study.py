@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.main import parser, run
 from balance_analytics.model.results import Result
-from balance_analytics.model.results_json import from_json
 from balance_analytics.study import series
 from lab.generated_load import Truth, lay_out, truth_of
 from lab.generated_load.hourly_facts import write_facts
@@ -114,21 +113,3 @@ def test_topics_and_racks_carry_the_sum_of_theirs(studied: tuple[Path, Result, T
     }
 
     assert pytest.approx([sums["partition"]] * 4, rel=1e-3) == list(sums.values())
-
-
-def test_a_second_run_writes_the_same(studied: tuple[Path, Result, Truth]) -> None:
-    """Byte for byte the result, row for row the tables; a run begins again wherever it ended."""
-    folder, result, _ = studied
-    before = (folder / "out" / "result.json").read_bytes()
-    tables = {name: _rows(folder, name) for name in ("partition", "topic", "broker", "broker_hours")}
-
-    run(asked(folder, "--stage", "loads", "--brokers", str(folder / "brokers.json")), END_MS)
-    run(asked(folder, "--stage", "study", "--brokers", str(folder / "brokers.json")), END_MS)
-
-    assert before == (folder / "out" / "result.json").read_bytes()
-    assert result == from_json(before)
-    assert tables == {name: _rows(folder, name) for name in tables}
-
-
-def _rows(folder: Path, name: str) -> list[str]:
-    return sorted(map(str, pq.read_table(folder / "out" / "loads" / name).to_pylist()))

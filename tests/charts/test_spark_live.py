@@ -26,7 +26,8 @@ pytestmark = [pytest.mark.helm, pytest.mark.kubernetes, pytest.mark.java, pytest
 PATIENCE_S = 180.0
 """A JVM that starts on a busy machine, and what it does first."""
 
-POLL_S = 0.3
+SMALL_LAUNCHER = {"SPARK_LAUNCHER_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
+"""For the JVM that only works out the driver's command line."""
 
 PROGRAM = """
 import pathlib, sys, time
@@ -135,7 +136,7 @@ class Driver:
                 [home / "bin" / "spark-submit", *conf, *given, str(self._stop)],
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable},
+                env={**os.environ, **SMALL_LAUNCHER, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable},
             )
 
     @property
@@ -151,8 +152,9 @@ class Driver:
 
 def executors(api: KubernetesApi) -> list[Resource]:
     """Return the executors' pods that exist."""
-    listed = api.kubectl(f"--namespace={JOBS}", "get", "pods", f"--selector={EXECUTORS}", "--output=json", check=True)
-    found: list[Resource] = json.loads(listed.stdout)["items"]
+    listed = api.get(f"/api/v1/namespaces/{JOBS}/pods?labelSelector={EXECUTORS}")
+    assert listed is not None, "pods cannot be listed"
+    found: list[Resource] = json.loads(listed)["items"]
     return found
 
 
@@ -165,7 +167,7 @@ def until_executors(api: KubernetesApi, driver: Driver, holds: Callable[[list[Re
         assert driver.process.poll() is None, driver.words
         return holds(found)
 
-    wait_until(look, timeout_s=PATIENCE_S, what="executors", context=lambda: driver.words[-4000:], interval_s=POLL_S)
+    wait_until(look, timeout_s=PATIENCE_S, what="executors", context=lambda: driver.words[-4000:])
     return found
 
 

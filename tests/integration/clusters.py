@@ -16,6 +16,7 @@ from lab.cluster import kafka_cluster
 from lab.folder import lab_folder
 from lab.kafka import INTERNAL
 from lab.steward import StewardController
+from lab.waiting import wait_until
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.faults import metadata_of, wait_until_converged
 
@@ -44,7 +45,8 @@ def on(topic: str, *assignment: list[int], **config: str) -> NewTopic:
 
 def create_on(held: Held, topic: str, *assignment: list[int], **config: str) -> None:
     """Create a topic with this assignment, and wait until all replicas are in sync."""
-    held.admin.create_topics([on(topic, *assignment, **config)])[topic].result(PATIENCE_S)
+    new = on(topic, *assignment, **config)
+    wait_until(lambda: held._created(new), timeout_s=PATIENCE_S, what=f"topic {topic}")
     held.cluster.wait_until_in_sync(topic)
 
 

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -24,6 +25,9 @@ from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.steward import StewardController, StewardOperator
 from lab.waiting import wait_until
 from tests.integration.kubernetes import User, cluster_text, install
+
+if TYPE_CHECKING:
+    from tests.integration.faults_zookeeper import Stage
 
 BROKERS = (1, 2, 3, 4)
 CHROOT = "/kafka/steward"
@@ -142,11 +146,20 @@ def held() -> Iterator[Held]:
 
 
 @pytest.fixture(scope="session")
+def stage() -> Iterator["Stage"]:
+    """Four brokers under a controller that reaches ZooKeeper through a proxy."""
+    from tests.integration.faults_zookeeper import start_stage  # it imports this module
+
+    with start_stage() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
 def operator(kubernetes_api: KubernetesApi) -> Iterator[StewardOperator]:
-    """An operator on a Kubernetes API, with exactly the permissions that it needs; leave it running."""
+    """An operator on a Kubernetes API, with exactly the permissions that it needs, which checks everything often; leave it running."""
     install(kubernetes_api)
     with lab_folder() as folder:
-        running = StewardOperator(kubernetes_api.kubeconfig_for(OPERATOR), folder)
+        running = StewardOperator(kubernetes_api.kubeconfig_for(OPERATOR), folder, arguments=["--resync-interval-s=5"])
         try:
             running.start()
             yield running

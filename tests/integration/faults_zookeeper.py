@@ -89,7 +89,7 @@ class Stage(Held):
 
 
 @contextmanager
-def stage() -> Iterator[Stage]:
+def start_stage() -> Iterator[Stage]:
     """Yield four brokers under the controller behind a proxy, and the topic `WITNESS`."""
     with (
         lab_folder() as folder,

@@ -1,7 +1,7 @@
 """A user with kubectl: applies manifests and reads the resources.
 
-Writes and tables go through kubectl, as a user's do. Polling sends one HTTP request each, since a kubectl every few milliseconds
-would take most of this machine's time.
+Writes and tables go through kubectl, as a user's do. Polls, and what comes before and after a test, are single HTTP requests, since a
+kubectl every few milliseconds would take most of this machine's time.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import yaml
@@ -104,7 +105,8 @@ class User:
     def __init__(self, api: KubernetesApi, namespace: str) -> None:
         self.api = api
         self.namespace = namespace
-        self.kubectl("create", "namespace", namespace)
+        made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        assert api.send("POST", "/api/v1/namespaces", made).status == HTTPStatus.CREATED
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """Return the output of kubectl; LabError with its message if it fails."""
@@ -147,6 +149,15 @@ class User:
             if name in (None, event["involvedObject"]["name"])
             for _ in range(event["count"])
         ]
+
+    def wait_for_events(self, name: str, *expected: tuple[str, str]) -> None:
+        """Wait until exactly these events, in any order, were posted about a resource; they come a moment after its status."""
+        wait_until(
+            lambda: sorted(self.events(name)) == sorted(expected),
+            timeout_s=PATIENCE_S,
+            what=f"the events of {name} are {expected}",
+            context=lambda: f"they are {self.events(name)}",
+        )
 
     def row(self, kind: str, name: str) -> dict[str, str]:
         """Return the row of a resource in `kubectl get --output=wide`, by the columns' titles."""
@@ -199,7 +210,8 @@ class User:
 
     def clean_up(self) -> None:
         """Delete everything for the next test; a running move is cancelled."""
-        self.kubectl("delete", ",".join(KINDS), "--all", "--wait=false")
+        for kind in KINDS:
+            assert self.api.send("DELETE", self._path(kind)).status in {HTTPStatus.OK, HTTPStatus.ACCEPTED}
         self.wait_until_removed()
 
     def _is_ready(self, kind: str, name: str) -> bool:

@@ -4,8 +4,6 @@ Each step of the controller's work is cut once. The work ends as without the fau
 records are kept. Cuts that cost the session are in test_faults_zookeeper_sessions.
 """
 
-from collections.abc import Iterator
-
 import pytest
 from confluent_kafka.cimpl import NewTopic
 
@@ -24,7 +22,6 @@ from tests.integration.faults_zookeeper import (
     led_by_other_than,
     queue_path,
     sets,
-    stage,
     state_path,
     topic_path,
 )
@@ -34,11 +31,10 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 either_end = pytest.mark.parametrize("end", [End.DONE, End.NOT_DONE], ids=["done", "not-done"])
 
 
-@pytest.fixture(scope="module")
-def held() -> Iterator[Stage]:
+@pytest.fixture
+def held(stage: Stage) -> Stage:
     """A cluster whose controller's connection can be cut; leave every broker running."""
-    with stage() as held:
-        yield held
+    return stage
 
 
 def logs(held: Stage, topic: str) -> set[str]:

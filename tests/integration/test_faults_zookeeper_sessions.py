@@ -4,7 +4,6 @@ A broker takes over and continues the work; the former controller detects that, 
 under a new one. The history of ZooKeeper is checked after each test for every write.
 """
 
-from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -24,18 +23,17 @@ from tests.integration.faults import (
     judge_history,
     wait_until_converged,
 )
-from tests.integration.faults_zookeeper import WITNESS, Stage, creates, stage, topic_path
+from tests.integration.faults_zookeeper import WITNESS, Stage, creates, topic_path
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 ACTIVE = "kafka_controller_kafkacontroller_activecontrollercount"
 
 
-@pytest.fixture(scope="module")
-def held() -> Iterator[Stage]:
+@pytest.fixture
+def held(stage: Stage) -> Stage:
     """A cluster whose controller's sessions can end; leave every broker running."""
-    with stage() as held:
-        yield held
+    return stage
 
 
 def broker_sessions(held: Stage) -> dict[int, int]:

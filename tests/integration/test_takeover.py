@@ -107,19 +107,3 @@ def test_a_foreign_controller_znode_is_waited_for(held: Held, strange: bytes) ->
     held.wait_until_held()
 
     held.create(f"after-{strange[:1].hex()}-{len(strange)}", partitions=1)
-
-
-def test_a_restart_of_zookeeper_loses_nothing(held: Held) -> None:
-    """A broken connection leaves writes done or not done: the controller reads again, and brokers and clients go on."""
-    held.wait_until_held()
-    held.create("weathered", min_insync_replicas="2")
-
-    with Traffic(held.cluster.bootstrap(), "weathered") as traffic:
-        held.cluster.zookeeper.kill()
-        held.cluster.zookeeper.start()
-        traffic.wait_for_acks(100)
-        held.wait_until_held()
-        held.create("after-the-storm")
-        report = traffic.stop()
-
-    assert report.ok, report.summary()

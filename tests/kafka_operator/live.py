@@ -1,4 +1,4 @@
-"""A namespace on a real API server, and what a user does there with kubectl."""
+"""A namespace on a real API server, and what a user does there."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from lab.http_get import Answer
 from lab.kubernetes import KubernetesApi
 from lab.waiting import wait_until
 
@@ -25,8 +24,7 @@ PLURALS = {
     "SparkApplication": "sparkapplications",
     "ScheduledSparkApplication": "scheduledsparkapplications",
 }
-OK = 0
-TAKEN = {HTTPStatus.OK, HTTPStatus.CREATED}
+TAKEN = {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED}
 
 
 def install_crds(api: KubernetesApi) -> None:
@@ -48,13 +46,8 @@ class Namespace:
     def __init__(self, api: KubernetesApi, name: str) -> None:
         self.api = api
         self.name = name
-        api.kubectl("create", "namespace", name, check=True)
-
-    def apply(self, raw: Mapping[str, Any]) -> str:
-        """Apply a resource; return the words of its refusal, empty when it was taken."""
-        named = {**raw, "metadata": {**raw["metadata"], "namespace": self.name}}
-        done = self.api.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(named))
-        return "" if done.returncode == OK else done.stderr
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        _check(api.send("POST", "/api/v1/namespaces", namespace))
 
     def refusal(self, raw: Mapping[str, Any]) -> str:
         """Return the words by which the API server refuses a resource, empty when it would take it; nothing is changed.
@@ -62,7 +55,7 @@ class Namespace:
         A resource that exists is replaced as a whole, as `kubectl apply` changes one that it made.
         """
         kind, name = raw["kind"], raw["metadata"]["name"]
-        path = f"/apis/steward.dev/v1alpha1/namespaces/{self.name}/{PLURALS[kind]}"
+        path = self._path(kind)
         found = self.get(kind, name)
         version = {} if found is None else {"resourceVersion": found["metadata"]["resourceVersion"]}
         named = {**raw, "metadata": {**raw["metadata"], **version, "namespace": self.name}}
@@ -72,22 +65,22 @@ class Namespace:
 
     def take(self, raw: Mapping[str, Any]) -> None:
         """Apply a resource that must be taken."""
-        assert self.apply(raw) == ""
+        named = {**raw, "metadata": {**raw["metadata"], "namespace": self.name}}
+        _check(self.api.apply(f"{self._path(raw['kind'])}/{raw['metadata']['name']}", named))
 
     def delete(self, kind: str, name: str) -> None:
         """Ask for a deletion, without waiting for it."""
-        self.kubectl("delete", PLURALS[kind], name, "--wait=false")
+        _check(self.api.send("DELETE", f"{self._path(kind)}/{name}"))
 
     def empty(self) -> None:
         """Delete all that is in it, and wait until it is gone: no other test's operator shall meet it."""
-        self.kubectl(
-            "delete", ",".join(f"{plural}.steward.dev" for plural in PLURALS.values()), "--all", "--wait=false"
-        )
+        for kind in PLURALS:
+            _check(self.api.send("DELETE", self._path(kind)))
         wait_until(self._is_empty, timeout_s=PATIENCE_S, what=f"{self.name} is empty")
 
     def get(self, kind: str, name: str) -> dict[str, Any] | None:
         """Return a resource, None when it is not there."""
-        found = self.api.get(f"/apis/steward.dev/v1alpha1/namespaces/{self.name}/{PLURALS[kind]}/{name}")
+        found = self.api.get(f"{self._path(kind)}/{name}")
         return None if found is None else json.loads(found)
 
     def status(self, kind: str, name: str) -> dict[str, Any]:
@@ -132,15 +125,22 @@ class Namespace:
         )
 
     def _is_empty(self) -> bool:
-        for plural in PLURALS.values():
-            found = self.api.get(f"/apis/steward.dev/v1alpha1/namespaces/{self.name}/{plural}")
+        for kind in PLURALS:
+            found = self.api.get(self._path(kind))
             if found is None or json.loads(found)["items"]:
                 return False
         return True
 
+    def _path(self, kind: str) -> str:
+        return f"/apis/steward.dev/v1alpha1/namespaces/{self.name}/{PLURALS[kind]}"
+
     def kubectl(self, *arguments: str) -> str:
         """Return what kubectl prints in this namespace."""
         return self.api.kubectl(f"--namespace={self.name}", *arguments, check=True).stdout
+
+
+def _check(answer: Answer) -> None:
+    assert answer.status in TAKEN, answer.body.decode()
 
 
 def _version(item: Mapping[str, Any]) -> int:

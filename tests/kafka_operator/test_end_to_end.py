@@ -168,7 +168,7 @@ def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancel
 ) -> None:
     """Kill -9 on the way; a second plan for the same partition; action Cancel."""
     kafka.create("e2e-slow", [[1, 2], [1, 2]])
-    kafka.fill("e2e-slow", 400)
+    kafka.fill("e2e-slow", 1200)
     kafka.throttle(3, "e2e-slow", 1000)
     try:
         plan = raw_plan("e2e-slow", p0=[2, 3], p1=[2, 1])

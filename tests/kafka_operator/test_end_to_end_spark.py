@@ -205,7 +205,7 @@ def test_a_period_is_a_schedule(jobs: Namespace) -> None:
     created = read_time(jobs.get("ScheduledSparkApplication", "period")["metadata"]["creationTimestamp"])  # type: ignore[index]
     following = jobs.status("ScheduledSparkApplication", "period")["nextScheduleTime"]
     assert read_time(following) - created == timedelta(hours=1, minutes=30)
-    assert "spec.schedule" in jobs.apply(raw_schedule("none", schedule="@every now"))
+    assert "spec.schedule" in jobs.refusal(raw_schedule("none", schedule="@every now"))
 
 
 def test_a_volume_with_an_unsupported_source_besides_is_told(jobs: Namespace) -> None:
@@ -243,15 +243,15 @@ def test_what_cannot_be_is_refused_at_apply(jobs: Namespace, spec: dict[str, Any
     """All that can be known without the cluster."""
     raw = raw_spark("bad", **spec)
     raw["spec"] = {name: value for name, value in raw["spec"].items() if value is not None}
-    assert words in jobs.apply(raw)
+    assert words in jobs.refusal(raw)
 
 
 def test_the_engine_cannot_be_changed_and_examples_are_taken(jobs: Namespace) -> None:
     """They are what people copy."""
     jobs.take(raw_spark("kept", suspend=True))
-    assert "engine cannot be changed" in jobs.apply(raw_spark("kept", suspend=True, engine="Local"))
+    assert "engine cannot be changed" in jobs.refusal(raw_spark("kept", suspend=True, engine="Local"))
     for name in ("spark-application", "spark-schedule", "balance-run"):
         raw = yaml.safe_load((ROOT / "examples" / f"{name}.yaml").read_text(encoding="utf-8"))
         raw["spec"]["suspend"] = True
         jobs.take(raw)
-    assert "unknown field" in jobs.apply(raw_spark("typo", sparkconf={}))
+    assert "unknown field" in jobs.refusal(raw_spark("typo", sparkconf={}))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from lab.kraft import kraft_cluster
+from lab.kraft import KraftCluster
 from tests.kafka_operator.stock import Stock
 from tests.kafka_operator.test_end_to_end_topics import (
     test_a_topic_observes_and_then_enforces,
@@ -30,7 +28,6 @@ pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[Stock]:
-    """Two brokers, the first of which is the controller as well; it takes the place of the cluster of version 3.9."""
-    with kraft_cluster((1, 2)) as nodes:
-        yield Stock(nodes[1].address)
+def kafka(kraft_cluster: KraftCluster) -> Stock:
+    """It takes the place of the cluster of version 3.9."""
+    return Stock(kraft_cluster.bootstrap())

@@ -26,7 +26,7 @@ from tests.kafka_operator.patient_stories import (
     refused,
 )
 from tests.kafka_operator.virtual_time import run_virtually
-from tests.kafka_operator.world import RESYNC_S, World
+from tests.kafka_operator.world import World
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ async def tell(story: Story, world: World) -> object:
         await world.run(SETTLE_S)
         if isinstance(world.gate, FaultyGate) and world.gate.faults:
             world.gate.heal()
-            await world.run(RESYNC_S)
+            await world.run(world.resync_s)
         await world.check_that_writes_have_ended()
         return world.state()
     finally:

@@ -20,7 +20,7 @@ from kafka_operator.engine.leadership import Leadership, LeaseLostError
 from kafka_operator.kube.leases_port import Leases
 from kafka_operator.kube.port import Kube, UnavailableError
 from kafka_operator.metrics import Metrics
-from tests.kafka_operator.crash_stories import SETTLE_S, Story, tell
+from tests.kafka_operator.crash_stories import EXHAUSTIVE, SETTLE_S, Story, tell
 from tests.kafka_operator.fake_kube import START, WatchEvent
 from tests.kafka_operator.fake_leases import FakeLeases
 from tests.kafka_operator.gate import Gate
@@ -30,6 +30,9 @@ from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import RESYNC_S, WATCH_DELAY_S, World
 
 STORIES: tuple[Story, ...] = (create, change, delete, conflict, reassign, cancel, delete_running)
+
+READS = ("describe_", "list_")
+"""Methods of the ports without an effect."""
 
 FROZEN_S = 30.0
 """Twice as long as another needs to take over."""
@@ -164,7 +167,10 @@ async def tell_frozen(story: Story, freeze_at: int | None) -> tuple[object, list
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_a_thawed_holders_late_calls_change_no_end(story: Story) -> None:
-    """O1, O3, O10: frozen before each of its calls for 30 s, while another works under the Lease; it ends, and the end is the same."""
+    """O1, O3, O10: frozen before each of its calls for 30 s, while another works under the Lease; it ends, and the end is the same.
+
+    Of several reads in a row, with no effect between them, the first stands for all; the soak has each.
+    """
     expected, _ = run_virtually(tell(story, Gate()))
     undisturbed, calls, ended = run_virtually(tell_frozen(story, None))
     assert (undisturbed, ended) == (expected, False)
@@ -173,5 +179,7 @@ def test_a_thawed_holders_late_calls_change_no_end(story: Story) -> None:
     )
 
     for number in range(1, last + 1):
+        if not EXHAUSTIVE and all(name.startswith(READS) for name in (["", *calls])[number - 1 : number + 1]):
+            continue
         state, _, ended = run_virtually(tell_frozen(story, number))
         assert (state, ended) == (expected, True), f"frozen before call {number}: {calls[number - 1]}"

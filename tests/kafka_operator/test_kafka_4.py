@@ -96,6 +96,10 @@ async def test_leaders_are_elected_and_what_is_not_needed_is_no_failure(
     everything = Elect(ElectionType.PREFERRED, (Partition("elected", 0), Partition("elected", 1)))
     assert await admin.elect_leaders(everything) == {}
 
+    async def in_sync() -> bool:
+        return (await admin.describe_vitals()).under_replicated == 0
+
+    await eventually(in_sync)
     await asyncio.to_thread(nodes[2].stop)
 
     async def one_leads() -> bool:

@@ -57,7 +57,7 @@ def kubeconfig(kafka: Namespace, folder: Path) -> Path:
 
 def grant(kafka: Namespace) -> None:
     """Give the account its rights."""
-    kafka.take(ROLE)
+    kafka.api.kubectl(f"--namespace={kafka.name}", "apply", "-f", "-", stdin=json.dumps(ROLE), check=True)
     kafka.kubectl("create", "rolebinding", "balance", "--role=balance", f"--serviceaccount={kafka.name}:balance")
 
 

@@ -104,11 +104,11 @@ def _apply_all(hook: Hook) -> None:
     namespace = hook.namespace
     namespace.take(raw_cluster("main", "kafka:9092"))
     hook.until_told("InvalidConfig: Topic bad is not taken, since the brokers refuse it: Unknown topic config name")
-    assert "larger than available brokers: 4" in namespace.apply(raw_topic("wide", replicationFactor=7))
-    assert "UnknownBroker" in namespace.apply(raw_reassignment("far", goal={"removeBrokers": [77]}))
+    assert "larger than available brokers: 4" in namespace.refusal(raw_topic("wide", replicationFactor=7))
+    assert "UnknownBroker" in namespace.refusal(raw_reassignment("far", goal={"removeBrokers": [77]}))
     namespace.take(raw_topic("good"))
     namespace.take(raw_reassignment("drain", goal={"removeBrokers": [1]}))
-    assert "InvalidConfig" in namespace.apply(raw_topic("good", config={"no.such.setting": "1"}))
+    assert "InvalidConfig" in namespace.refusal(raw_topic("good", config={"no.such.setting": "1"}))
     assert "they are never taken away" in hook.words(raw_topic("late", partitions=1, replicationFactor=2))
     assert namespace.get("Topic", "late") is not None
 

@@ -18,6 +18,7 @@ from kafka_wire.metadata_encoding import (
     topic_head,
     topic_tail,
 )
+from tests.kafka_wire.effort import examples
 
 VERSIONS = range(14)
 numbers = st.integers(-1, 2**31 - 1)
@@ -83,6 +84,7 @@ def without_missing_fields(version: int, body: dict[str, Any]) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@examples(20)
 @given(st.lists(topics, max_size=4))
 def test_columns_are_encoded_as_by_the_codec(version: int, described: list[dict[str, Any]]) -> None:
     """Lists of mixed lengths, long names, topics without partitions."""

@@ -24,6 +24,7 @@ from kafka_wire.state_columns import (
     encode_request,
     request_parts,
 )
+from tests.kafka_wire.effort import examples
 
 NUMBERS = ("partition_index", "controller_epoch", "leader", "leader_epoch")
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -109,6 +110,7 @@ def without_recovery(one: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("key", "version"), CALLS, ids=str)
+@examples(20)
 @given(data=st.data())
 def test_columns_are_encoded_as_by_the_codec(key: ApiKey, version: int, data: st.DataObject) -> None:
     """For lists of any length, in every version that the controller uses."""

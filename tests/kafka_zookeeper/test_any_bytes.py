@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_zookeeper import formats
 from kafka_zookeeper.formats import FormatError
+from tests.kafka_wire.effort import examples
 from tests.kafka_zookeeper.test_golden_formats import GOLDEN
 
 DECODERS = {
@@ -52,6 +53,7 @@ def _replace(document: object, steps: list[int], value: object) -> object:
 
 
 @pytest.mark.parametrize("name", DECODERS)
+@examples(20)
 @given(data=st.none() | st.binary(max_size=64) | JSON.map(lambda value: json.dumps(value).encode()))
 def test_garbage_is_a_format_error(name: str, data: bytes | None):
     """Random bytes, and random JSON."""
@@ -60,6 +62,7 @@ def test_garbage_is_a_format_error(name: str, data: bytes | None):
 
 
 @pytest.mark.parametrize("row", [row for row in GOLDEN if row[-1][0] in "{0123456789"], ids=lambda row: row[0])
+@examples(20)
 @given(steps=st.lists(st.integers(0, 20), min_size=1, max_size=4), value=JSON)
 def test_a_document_with_one_replaced_part_is_a_format_error_or_an_encodable_value(
     row: tuple[object, ...], steps: list[int], value: object
@@ -77,6 +80,7 @@ def test_a_document_with_one_replaced_part_is_a_format_error_or_an_encodable_val
 
 
 @pytest.mark.parametrize("row", GOLDEN, ids=lambda row: row[0])
+@examples(20)
 @given(place=st.integers(0, 400), byte=st.integers(0, 255))
 def test_one_wrong_byte_is_a_format_error_or_another_value(row: tuple[object, ...], place: int, byte: int):
     """A damaged or changed document."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from controller_core.model.columns import pad, unpad_all
 from controller_core.rules.placement import Racks, place_replicas
 from move_planner import Plan, PlanRequest, Reason, plan_moves
+from tests.kafka_wire.effort import examples
 from tests.twins.plain_plan import plan_plain
 
 
@@ -77,6 +78,7 @@ def racks_used(request: PlanRequest, row: list[int]) -> int:
 
 
 @pytest.mark.shows("C3")
+@examples(20)
 @given(requests())
 def test_every_plan_is_valid(request: PlanRequest) -> None:
     """C3: no broker twice; new replicas only on brokers that stay; the requested or the previous number of replicas."""
@@ -90,6 +92,7 @@ def test_every_plan_is_valid(request: PlanRequest) -> None:
         assert len(new) in ({factor} if factor <= len(staying) or factor <= len(old) else range(len(old), factor + 1))
 
 
+@examples(20)
 @given(requests())
 def test_drained_brokers_are_empty_where_enough_brokers_stay(request: PlanRequest) -> None:
     """A replica stays on a drained broker only if its partition is on every broker that stays."""
@@ -100,6 +103,7 @@ def test_drained_brokers_are_empty_where_enough_brokers_stay(request: PlanReques
 
 
 @pytest.mark.shows("F14")
+@examples(20)
 @given(requests(racks=True))
 def test_replicas_are_in_distinct_racks_where_enough_racks_exist(request: PlanRequest) -> None:
     """This is always possible, since any broker of another rack can take a replica."""
@@ -111,6 +115,7 @@ def test_replicas_are_in_distinct_racks_where_enough_racks_exist(request: PlanRe
         assert racks_used(request, row) == min(len(racks), len(staying))
 
 
+@examples(20)
 @given(requests())
 def test_figures_match_the_steps(request: PlanRequest) -> None:
     """A plan is approved by its figures."""
@@ -123,6 +128,7 @@ def test_figures_match_the_steps(request: PlanRequest) -> None:
 
 
 @pytest.mark.shows("F13")
+@examples(20)
 @given(requests())
 def test_without_levelling_only_required_moves_are_planned(request: PlanRequest) -> None:
     """Partitions without a drained broker, a second replica in a rack or another replication factor keep their replicas."""
@@ -143,6 +149,7 @@ def test_without_levelling_only_required_moves_are_planned(request: PlanRequest)
     assert copied_bytes(request, after(request, plan)) == plan.copied_bytes
 
 
+@examples(20)
 @given(requests())
 def test_without_racks_second_replicas_in_a_rack_stay(request: PlanRequest) -> None:
     """Only drains and the replication factor cause moves, and no rack is listed as unreached."""
@@ -159,6 +166,7 @@ def test_without_racks_second_replicas_in_a_rack_stay(request: PlanRequest) -> N
 
 
 @pytest.mark.shows("E10")
+@examples(20)
 @given(requests(racks=False))
 def test_lower_bound_is_the_larger_of_surplus_and_deficit(request: PlanRequest) -> None:
     """Computed independently: surplus over the allowed mean plus drained brokers, or deficits (without racks)."""
@@ -180,6 +188,7 @@ def test_lower_bound_is_the_larger_of_surplus_and_deficit(request: PlanRequest) 
     assert plan_moves(request).lower_bound_bytes == max(surplus + drained - unmovable, deficits)
 
 
+@examples(20)
 @given(requests(racks=False, loads=False))
 def test_plan_of_counts_equals_the_plain_twin_within_one_copy(request: PlanRequest) -> None:
     """With equal replicas and without racks both planners reach the same ranges; ties may differ by one copy."""
@@ -192,6 +201,7 @@ def test_plan_of_counts_equals_the_plain_twin_within_one_copy(request: PlanReque
     assert plan.lower_bound_bytes <= plan.copied_bytes or outside(request, plan, replicas)
 
 
+@examples(20)
 @given(requests())
 def test_plan_is_as_good_as_that_of_the_plain_twin(request: PlanRequest) -> None:
     """Its ranges and its bytes are worse by at most one replica per broker."""
@@ -204,6 +214,7 @@ def test_plan_is_as_good_as_that_of_the_plain_twin(request: PlanRequest) -> None
 
 
 @pytest.mark.shows("E10")
+@examples(20)
 @given(requests(), st.integers(0, 3000))
 def test_plan_with_a_budget_is_a_prefix_of_the_plan_without(request: PlanRequest, budget: int) -> None:
     """The steps have the same order, drains first."""
@@ -219,6 +230,7 @@ def test_plan_with_a_budget_is_a_prefix_of_the_plan_without(request: PlanRequest
     assert cut.reasons.tolist() == sorted(cut.reasons.tolist())
 
 
+@examples(20)
 @given(requests())
 def test_same_request_gives_the_same_plan(request: PlanRequest) -> None:
     """A plan is approved by its digest, so it must be reproducible."""
@@ -227,6 +239,7 @@ def test_same_request_gives_the_same_plan(request: PlanRequest) -> None:
     assert (first.rows.tolist(), first.replicas.tolist()) == (second.rows.tolist(), second.replicas.tolist())
 
 
+@examples(20)
 @given(requests(loads=False))
 def test_no_moves_are_planned_after_a_complete_plan(request: PlanRequest) -> None:
     """The operator plans repeatedly and must not move an even cluster."""

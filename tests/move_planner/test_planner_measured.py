@@ -14,6 +14,7 @@ from move_planner import MeasuredRequest, Plan, Resource, plan_measured
 from move_planner.plan_state import initial_state
 from move_planner.ranges import ranges_of
 from move_planner.result import Reason
+from tests.kafka_wire.effort import examples
 from tests.move_planner.measured_cases import uneven
 from tests.twins.plain_measured_plan import plan_plain
 
@@ -106,6 +107,7 @@ def excluded(request: MeasuredRequest) -> BoolArray:
     return np.zeros(len(request.replicas), dtype=np.bool_) if request.excluded is None else request.excluded
 
 
+@examples(20)
 @given(requests())
 def test_every_plan_is_valid(request: MeasuredRequest) -> None:
     """C3: no broker twice, the same number of replicas, new replicas only on brokers that are neither drained nor excluded."""
@@ -117,6 +119,7 @@ def test_every_plan_is_valid(request: MeasuredRequest) -> None:
         assert set(new) - set(old) <= takers
 
 
+@examples(20)
 @given(requests())
 def test_excluded_partitions_and_brokers_keep_their_replicas(request: MeasuredRequest) -> None:
     """Hard constraint; an excluded broker keeps its leaders as well."""
@@ -130,6 +133,7 @@ def test_excluded_partitions_and_brokers_keep_their_replicas(request: MeasuredRe
             assert (old[0] == broker) == (new[0] == broker)
 
 
+@examples(20)
 @given(requests())
 def test_no_broker_is_brought_above_a_capacity(request: MeasuredRequest) -> None:
     """Hard constraint; a load that is already above its capacity may only decrease."""
@@ -140,6 +144,7 @@ def test_no_broker_is_brought_above_a_capacity(request: MeasuredRequest) -> None
             assert then[resource.name, broker] <= max(most, before[resource.name, broker])
 
 
+@examples(20)
 @given(requests())
 def test_no_partition_loses_a_rack(request: MeasuredRequest) -> None:
     """Hard constraint, for racks of brokers that stay."""
@@ -151,6 +156,7 @@ def test_no_partition_loses_a_rack(request: MeasuredRequest) -> None:
         assert len({request.brokers[broker] for broker in new if broker in staying}) >= len(had)
 
 
+@examples(20)
 @given(requests(capacities=False))
 def test_no_load_moves_away_from_its_range(request: MeasuredRequest) -> None:
     """Soft goal: outside its range a load comes nearer or stays; inside, it stays inside. Except for drains and racks."""
@@ -161,6 +167,7 @@ def test_no_load_moves_away_from_its_range(request: MeasuredRequest) -> None:
         assert min(low, before[name, broker]) <= then[name, broker] <= max(high, before[name, broker])
 
 
+@examples(20)
 @given(requests(), st.integers(0, 3000))
 def test_a_budget_is_kept(request: MeasuredRequest, budget: int) -> None:
     """A budget of bytes; leadership moves need none."""
@@ -170,6 +177,7 @@ def test_a_budget_is_kept(request: MeasuredRequest, budget: int) -> None:
     assert plan.copied_bytes <= budget
 
 
+@examples(20)
 @given(requests())
 def test_figures_match_the_steps(request: MeasuredRequest) -> None:
     """A plan is approved by its figures: before and after, for every broker and resource."""
@@ -183,6 +191,7 @@ def test_figures_match_the_steps(request: MeasuredRequest) -> None:
     assert copied(request, after(request, plan)) == plan.copied_bytes == int(plan.bytes.sum())
 
 
+@examples(20)
 @given(requests(capacities=False), st.integers(1, 4))
 def test_replication_factor_is_reached_with_several_resources(request: MeasuredRequest, factor: int) -> None:
     """Except for excluded partitions; figures and bound are correct."""
@@ -205,6 +214,7 @@ def test_replication_factor_is_reached_with_several_resources(request: MeasuredR
     assert plan.lower_bound_bytes <= plan.copied_bytes or plan.unreached
 
 
+@examples(20)
 @given(requests())
 def test_leadership_moves_come_first_and_copy_nothing(request: MeasuredRequest) -> None:
     """In every plan."""
@@ -215,6 +225,7 @@ def test_leadership_moves_come_first_and_copy_nothing(request: MeasuredRequest) 
     assert all(step.bytes == 0 for step in steps if step.reason is Reason.LEADERS)
 
 
+@examples(20)
 @given(requests())
 def test_same_request_gives_the_same_plan(request: MeasuredRequest) -> None:
     """A plan is approved by its digest, so it must be reproducible."""

@@ -37,6 +37,7 @@ from kafka_wire.encoded_body import EncodedBody
 from tests.controller_core.shell.admin.fake_active import FakeActive, active_with, broker
 from tests.controller_core.shell.admin.plain_metadata import plain_metadata
 from tests.kafka_node.authorization.samples import Right, context, guard_of
+from tests.kafka_wire.effort import examples
 
 VERSIONS = range(13)
 NAMES = ("a", "b", "__consumer_offsets", "long" * 50, "ü")
@@ -169,6 +170,7 @@ def twin_bytes(active: FakeActive, version: int, body: Body, granted: list[Right
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@examples(20)
 @given(
     clusters, requested, st.tuples(st.booleans(), st.booleans(), st.booleans()), rights, st.sampled_from([1, 3, 2_048])
 )
