@@ -41,6 +41,9 @@ def test_an_assignment_outside_the_isr_becomes_a_move_that_loses_nothing(held: H
 
     assert report.ok, report.summary()
     assert held.cluster.zookeeper.read(f"{CHROOT}/controller_epoch") == epoch
+    # Other tests count elections while brokers 3 and 4 are down.
+    held.admin.delete_topics(["edited"])["edited"].result(PATIENCE_S)
+    wait_until(lambda: "edited" not in held.topics(), timeout_s=PATIENCE_S, what="the topic deleted")
 
 
 def test_an_undecodable_topic_is_reported_and_fails_over(held: Held) -> None:
