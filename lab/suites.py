@@ -1,8 +1,8 @@
-"""All tests, as six runs of pytest side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
+"""All tests, as seven runs of pytest side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
 
 Two have the tests on whole clusters and two the operator's on a live Kubernetes API: all four wait half of the time, for sessions to
-end and brokers to start. The other two compute, one of them on Spark and Helm; they let the four go first, so that nothing in these is late
-for a session, and use what these leave of the processors, so that none is idle.
+end and brokers to start. The other three compute: the tests of the core, those on Spark and Helm, and the rest. They let the four go
+first, so that nothing in these is late for a session, and use what these leave of the processors, so that none is idle.
 Options go to all. What names files or folders (`tests/lab`, `tests/x.py::test_y`) is one plain run.
 
 With `--quick`, only tests that need no JVM, no cluster and no Helm run, as two runs side by side, in about a minute on two
@@ -59,6 +59,9 @@ ON_API = "user: User"
 
 ON_QUORUM = "kraft_cluster"
 """In the text of the tests that need brokers with a quorum."""
+
+CORE = "tests/controller_core"
+"""Half of what is left: a run of its own, so that two of them share the processors in the end."""
 
 LIVE_PARTS = frozenset({"own", "shared", "operator", "apart"})
 
@@ -133,13 +136,15 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     own.sort(key=lambda path: ON_STAGE in on_clusters[path])
     shared.sort(key=lambda path: ON_API in on_clusters[path])
     apart.sort(key=lambda path: ON_QUORUM in of_operator[path])
-    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *live, *ON_OPERATORS_KAFKA, *LAST)]
+    elsewhere = [f"--ignore={path}" for path in ON_OPERATORS_KAFKA]
+    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, CORE, *live, *LAST)]
     return (
         Part("own", own),
         Part("shared", shared),
         Part("operator", [path for path in live if path not in apart] + list(ON_OPERATORS_KAFKA)),
         Part("apart", apart),
-        Part("rest", ["tests", *ignored], LETS_OTHERS_GO_FIRST),
+        Part("core", [CORE, *elsewhere], LETS_OTHERS_GO_FIRST),
+        Part("rest", ["tests", *ignored, *elsewhere], LETS_OTHERS_GO_FIRST),
         Part("last", LAST, LETS_OTHERS_GO_FIRST),
     )
 
@@ -198,7 +203,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run_parts(chosen: Sequence[Part], arguments: Sequence[str], folder: Path) -> dict[Path, int]:
-    """Run parts, at most `AT_ONCE` of them side by side; return the exit status of each by the file that records its failures."""
+    """Run parts side by side; return the exit status of each by the file that records its failures."""
     runs: list[subprocess.Popen[str]] = []
 
     def carry_out(part: Part) -> tuple[Path, int]:
