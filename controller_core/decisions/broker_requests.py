@@ -47,10 +47,12 @@ def refuse_stale_broker(
     known = cluster.brokers.get(broker)
     if known is None:
         return Failure(unknown, f"Broker {broker} is not registered.")
-    if broker_epoch != known.epoch:
-        words = f"Broker {broker} is registered under epoch {known.epoch}, the request carries {broker_epoch}."
-        return Failure(ErrorCode.STALE_BROKER_EPOCH, words)
-    return None
+    return None if broker_epoch == known.epoch else _stale(broker, known.epoch, broker_epoch)
+
+
+def _stale(broker: int, known: int, carried: int) -> Failure:
+    words = f"Broker {broker} is registered under epoch {known}, the request carries {carried}."
+    return Failure(ErrorCode.STALE_BROKER_EPOCH, words)
 
 
 def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> Decision[IsrAnswer]:
@@ -159,10 +161,7 @@ def decide_controlled_shutdown(cluster: Cluster, event: events.ControlledShutdow
     if known is None:
         return Decision(reply=Failure(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {event.broker} does not exist."))
     if event.broker_epoch != NO_EPOCH and event.broker_epoch < known.epoch:
-        words = (
-            f"Broker {event.broker} is registered under epoch {known.epoch}, the request carries {event.broker_epoch}."
-        )
-        return Decision(reply=Failure(ErrorCode.STALE_BROKER_EPOCH, words))
+        return Decision(reply=_stale(event.broker, known.epoch, event.broker_epoch))
     leaving = cluster.columns.flags({*cluster.shutting_down, event.broker})
     led = _led_with_other_replicas(cluster, event.broker)
     moved, kept = _elect_new_leaders(cluster, led, leaving)

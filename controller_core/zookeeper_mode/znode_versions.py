@@ -53,11 +53,13 @@ class ZnodeVersions:
         not known: a write without a version would overwrite anything.
         """
         match change:
-            case changes.PartitionStates() | changes.TopicAdded(origin=changes.Origin.REQUESTED):
+            case changes.TopicAdded(origin=changes.Origin.REQUESTED):
                 return NO_ZNODE
-            case changes.TopicAdded(name=topic) | changes.TopicObserved(name=topic):
-                return read[topic]
-            case changes.AssignmentRestored(topic=topic):
+            case (
+                changes.TopicAdded(name=topic)
+                | changes.TopicObserved(name=topic)
+                | changes.AssignmentRestored(topic=topic)
+            ):
                 return read[topic]
             case (
                 changes.PartitionsAdded(topic=topic)

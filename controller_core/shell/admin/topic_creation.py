@@ -66,12 +66,27 @@ async def create_topics(
     quota = await quotas.for_request(context, TOPICS_STRICT_QUOTA_FROM)
     if event.topics:
         results |= await quota.submit(active, event, partial(_partitions_created, event))
-    created = [name for name, result in results.items() if result.failure is None]
-    if created and not body["validate_only"] and body["timeout_ms"] > 0:
-        leaderless = await responses.wait_for_leaders(active, created, body["timeout_ms"])
-        results |= {name: TopicCreation(failure) for name, failure in leaderless.items()}
+    leaderless = await _leaderless(active, body, [name for name, one in results.items() if one.failure is None])
+    results |= {name: TopicCreation(failure) for name, failure in leaderless.items()}
     response = create_topics_response(body, results, broker_defaults)
     return {**response, "throttle_time_ms": quota.throttle_ms()}
+
+
+async def _leaderless(active: ActiveController, body: Body, names: list[str]) -> dict[str, Failure]:
+    """Wait until the brokers have what was written for these topics; return failures for those with a leaderless partition."""
+    if not names or body["validate_only"] or _leaves_no_time(body):
+        return {}
+    return await responses.wait_for_leaders(active, names, body["timeout_ms"])
+
+
+def _leaves_no_time(body: Body) -> bool:
+    """Whether the request's effect is to be waited for, and its timeout leaves no time for it."""
+    return not body["validate_only"] and body["timeout_ms"] <= 0
+
+
+def _names(body: Body) -> list[str]:
+    """Return the names of the topics; one that is listed twice is answered once."""
+    return list(dict.fromkeys(topic["name"] for topic in body["topics"]))
 
 
 def _partitions_created(event: events.CreateTopics, results: Mapping[str, TopicCreation]) -> int:
@@ -125,15 +140,14 @@ def _new_topic(topic: Body, random: Random) -> events.NewTopic:
 def create_topics_response(
     body: Body, results: Mapping[str, TopicCreation], broker_defaults: Mapping[str, TopicDefault]
 ) -> Body:
-    """Translate the outcome of each topic; a name that is listed twice is answered once."""
-    names = dict.fromkeys(topic["name"] for topic in body["topics"])
-    return {"topics": [_result(name, results[name], body, broker_defaults) for name in names]}
+    """Translate the outcome of each topic."""
+    return {"topics": [_result(name, results[name], body, broker_defaults) for name in _names(body)]}
 
 
 def _result(name: str, result: TopicCreation, body: Body, broker_defaults: Mapping[str, TopicDefault]) -> Body:
     if result.failure is not None:
         return _failed(name, result.failure)
-    if not body["validate_only"] and body["timeout_ms"] <= 0:
+    if _leaves_no_time(body):
         return _failed(
             name,
             responses.timed_out("The topic was created; the request's timeout left no time to wait for the brokers."),
@@ -162,7 +176,7 @@ def _failed(name: str, failure: Failure) -> Body:
 
 def create_topics_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
     """Answer every topic with the same error."""
-    return {"topics": [_failed(name, failure) for name in dict.fromkeys(topic["name"] for topic in body["topics"])]}
+    return {"topics": [_failed(name, failure) for name in _names(body)]}
 
 
 def created_configs(own: Mapping[str, str], broker_defaults: Mapping[str, TopicDefault]) -> list[Body]:
@@ -214,9 +228,7 @@ async def create_partitions(
     quota = await quotas.for_request(context, PARTITIONS_STRICT_QUOTA_FROM)
     if event.topics:
         results |= await quota.submit(active, event, partial(_partitions_added, event, _sizes(active.cluster, event)))
-    added = [name for name, failure in results.items() if failure is None]
-    if added and not body["validate_only"] and body["timeout_ms"] > 0:
-        results |= await responses.wait_for_leaders(active, added, body["timeout_ms"])
+    results |= await _leaderless(active, body, [name for name, failure in results.items() if failure is None])
     return {**create_partitions_response(body, results), "throttle_time_ms": quota.throttle_ms()}
 
 
@@ -255,17 +267,13 @@ def _new_partitions(topic: Body, random: Random) -> events.NewPartitions:
 
 
 def create_partitions_response(body: Body, results: Mapping[str, responses.Outcome]) -> Body:
-    """Translate the outcome of each topic; a name that is listed twice is answered once."""
-    no_time = not body["validate_only"] and body["timeout_ms"] <= 0
+    """Translate the outcome of each topic."""
+    no_time = _leaves_no_time(body)
     late = responses.timed_out("The partitions were added; the request's timeout left no time to wait for the brokers.")
-    outcomes = {
-        name: late if no_time and results[name] is None else results[name]
-        for name in dict.fromkeys(topic["name"] for topic in body["topics"])
-    }
+    outcomes = {name: late if no_time and results[name] is None else results[name] for name in _names(body)}
     return {"results": [{"name": name, **responses.error_fields(outcome)} for name, outcome in outcomes.items()]}
 
 
 def create_partitions_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
     """Answer every topic with the same error."""
-    names = dict.fromkeys(topic["name"] for topic in body["topics"])
-    return {"results": [{"name": name, **responses.error_fields(failure)} for name in names]}
+    return {"results": [{"name": name, **responses.error_fields(failure)} for name in _names(body)]}

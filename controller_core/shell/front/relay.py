@@ -221,6 +221,3 @@ class SharedVersions:
         if body["error_code"] != ErrorCode.NONE:
             raise ConnectionFailed(f"it answered {ErrorCode.of(body['error_code']).name}", sent=True)
         return read_versions(body)
-
-
-log = logging.getLogger(__name__)
