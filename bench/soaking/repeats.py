@@ -61,10 +61,9 @@ def repeat(
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="steward-repeat-") as folder:
             statuses = run(Path(folder))
-            found = [failure.nodeid for path in statuses for failure in read_failures(path)]
-        incomplete = [path.name for path, status in statuses.items() if status not in _COMPLETE]
-        failed.update(dict.fromkeys([*found, *incomplete], 1))
-        result = "passed" if not found and not incomplete else f"failed: {', '.join([*found, *incomplete])}"
+            found = dict.fromkeys(name for path, status in statuses.items() for name in _failed(path, status))
+        failed.update(found.keys())
+        result = f"failed: {', '.join(found)}" if found else "passed"
         show(
             f"round {number} of {rounds}: {result} ({time.monotonic() - started:.0f} s, load {os.getloadavg()[0]:.0f})"
         )
@@ -74,5 +73,9 @@ def repeat(
     return 1 if failed else 0
 
 
-_COMPLETE = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
-"""With any other exit status a run did not reach its end: its part of the tests counts as failed."""
+def _failed(path: Path, status: int) -> list[str]:
+    """Return the failed tests of a part, and the part's name if it failed without one, or did not reach its end."""
+    if status == pytest.ExitCode.OK:
+        return []
+    tests = [failure.nodeid for failure in read_failures(path)]
+    return tests if tests and status == pytest.ExitCode.TESTS_FAILED else [*tests, path.name]

@@ -68,6 +68,25 @@ def test_a_part_that_did_not_reach_its_end_is_a_failure() -> None:
     assert rounds.results()[0] == "round 1 of 1: failed: shared"
 
 
+def test_a_part_that_failed_without_a_failed_test_is_a_failure() -> None:
+    """Whatever ended it, nothing is known of the tests that it did not run."""
+    rounds = Rounds((FAILED, ()))
+
+    status = repeat(1, rounds.run, rounds.lines.append)
+
+    assert status == 1
+    assert rounds.results()[0] == "round 1 of 1: failed: shared"
+
+
+def test_a_part_that_was_killed_after_a_failed_test_is_named_with_it() -> None:
+    """The failed test is not all that is wrong."""
+    rounds = Rounds((KILLED, ("tests/a.py::test_b",)))
+
+    repeat(1, rounds.run, rounds.lines.append)
+
+    assert rounds.results()[0] == "round 1 of 1: failed: tests/a.py::test_b, shared"
+
+
 def test_busy_processes_end_with_the_block() -> None:
     """So that none slows down the next round."""
     with busy_processes(2) as started:
