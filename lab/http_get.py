@@ -6,8 +6,6 @@ Proxies of the environment are ignored: the processes listen on 127.0.0.1.
 from __future__ import annotations
 
 import http.client
-import ssl
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 TIMEOUT_S = 2.0
@@ -22,16 +20,11 @@ class Answer:
     body: bytes
 
 
-def http_get(
-    port: int, path: str, *, context: ssl.SSLContext | None = None, headers: Mapping[str, str] | None = None
-) -> Answer | None:
-    """Return the answer of 127.0.0.1:`port`, over TLS with a `context`; None without an answer."""
-    if context is None:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
-    else:
-        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT_S, context=context)
+def http_get(port: int, path: str) -> Answer | None:
+    """Return the answer of 127.0.0.1:`port`; None without an answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
     try:
-        connection.request("GET", path, headers=dict(headers or {}))
+        connection.request("GET", path)
         response = connection.getresponse()
         return Answer(response.status, response.read())
     except (OSError, http.client.HTTPException):

@@ -63,8 +63,6 @@ ON_QUORUM = "kraft_cluster"
 CORE = "tests/controller_core"
 """Half of what is left: a run of its own, so that two of them share the processors in the end."""
 
-LIVE_PARTS = frozenset({"own", "shared", "operator", "apart"})
-
 LIVE = ("pytest.mark.kubernetes", "pytest.mark.kafka")
 """In the text of the operator's tests that meet a real API server or real brokers."""
 
@@ -150,8 +148,8 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
 
 
 def live_parts(root: Path = ROOT) -> tuple[Part, ...]:
-    """Return the runs of the tests on whole clusters and on a live Kubernetes API."""
-    return tuple(part for part in parts(root) if part.name in LIVE_PARTS)
+    """Return the runs of the tests on whole clusters and on a live Kubernetes API, which are those that let no others go first."""
+    return tuple(part for part in parts(root) if not part.by)
 
 
 def _texts(root: Path, folder: str) -> dict[str, str]:

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from kafka_wire.net.server import MalformedRequest, Peer
-from tests.kafka_wire.net.peers import request, response, until
+from kafka_wire.net.server import MalformedRequest, Peer, Server
+from tests.kafka_wire.net.peers import RawPeer, request, response, until
 
 
 async def _is_responsive(server, connect) -> bool:
@@ -184,17 +184,23 @@ async def test_the_request_of_a_half_closed_peer_ends_after_the_idle_timeout(sta
     assert server.held_bytes == 0
 
 
-async def test_a_peer_that_does_not_read_its_responses_is_closed(start_server, connect, caplog) -> None:
-    """Its responses would occupy memory forever."""
+async def unread_responses(start_server, connect, size: int, **limits: int) -> tuple[Server, RawPeer]:
+    """A server with 40 responses of `size` bytes for a peer that does not read."""
 
     async def much(_peer: Peer, frame: bytes) -> bytes:
-        return frame[4:] + bytes(1_000_000)
+        return frame[4:] + bytes(size)
 
-    server = await start_server(much, frame_timeout_ms=100)
+    server = await start_server(much, **limits)
     peer = await connect(server)
     peer.writer.transport.pause_reading()
     for number in range(40):
         await peer.send_frame(request(number))
+    return server, peer
+
+
+async def test_a_peer_that_does_not_read_its_responses_is_closed(start_server, connect, caplog) -> None:
+    """Its responses would occupy memory forever."""
+    server, _peer = await unread_responses(start_server, connect, 1_000_000, frame_timeout_ms=100)
     await until(lambda: not server.connection_count)
 
     assert _reasons(caplog) == ["the peer did not read its responses for 100 ms"]
@@ -203,15 +209,7 @@ async def test_a_peer_that_does_not_read_its_responses_is_closed(start_server, c
 
 async def test_responses_wait_for_a_slow_reader(start_server, connect) -> None:
     """Backpressure delays responses and loses none."""
-
-    async def much(_peer: Peer, frame: bytes) -> bytes:
-        return frame[4:] + bytes(300_000)
-
-    server = await start_server(much, max_in_flight=2)
-    peer = await connect(server)
-    peer.writer.transport.pause_reading()
-    for number in range(40):
-        await peer.send_frame(request(number))
+    server, peer = await unread_responses(start_server, connect, 300_000, max_in_flight=2)
     await until(lambda: server.held_bytes > 0)
     assert server.held_bytes < 10_000_000
     peer.writer.transport.resume_reading()
