@@ -116,13 +116,6 @@ class User:
         """Apply these texts at once."""
         self.kubectl("apply", "--filename=-", stdin="---\n".join(texts))
 
-    def refusal(self, *texts: str) -> str:
-        """Apply manifests each of which must be refused, and return the messages."""
-        done = self.api.kubectl(f"--namespace={self.namespace}", "apply", "--filename=-", stdin="---\n".join(texts))
-        assert done.returncode, f"applied: {texts}"
-        assert not done.stdout, f"applied: {done.stdout}"
-        return done.stderr
-
     def delete(self, kind: str, name: str) -> None:
         """Delete a resource and wait until it is removed."""
         self.kubectl("delete", kind, name, f"--timeout={PATIENCE_S:.0f}s")

@@ -15,7 +15,7 @@ from kafka_wire import schema
 from kafka_wire.plain_decoder import fresh_default
 from kafka_wire.schema import Field
 from tests.cases import case
-from tests.kafka_wire.effort import examples
+from tests.effort import examples
 
 Body = dict[str, Any]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from kafka_wire import codec, column_reading, log_dir_columns, metadata_columns, offset_columns, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
+from tests.effort import examples
 from tests.kafka_wire.bodies import Bodies
-from tests.kafka_wire.effort import examples
 
 Decoder = Callable[[int, bytes], Any]
 

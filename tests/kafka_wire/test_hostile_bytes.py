@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kafka_wire import codec, plain_decoder, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import CodecError
+from tests.effort import examples
 from tests.kafka_wire.bodies import Body, for_bodies, messages_of_apis, versions_of
-from tests.kafka_wire.effort import examples
 
 # Lengths and counts that an attacker would choose: the largest, the smallest, an endless one.
 NASTY = [bytes.fromhex(one) for one in ("7fffffff", "80000000", "ffffffff0f", "ffffffffff", "7fff", "8000", "ff", "00")]

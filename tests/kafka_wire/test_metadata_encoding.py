@@ -18,7 +18,7 @@ from kafka_wire.metadata_encoding import (
     topic_head,
     topic_tail,
 )
-from tests.kafka_wire.effort import examples
+from tests.effort import examples
 
 VERSIONS = range(14)
 numbers = st.integers(-1, 2**31 - 1)

@@ -13,8 +13,8 @@ from kafka_wire import records as wire
 from kafka_wire.compression import Compression, UnsupportedCompression
 from kafka_wire.failures import WireError
 from kafka_wire.records import ControlType, CorruptBatch, Record
+from tests.effort import examples
 from tests.kafka_wire.batches import PRODUCERS, records
-from tests.kafka_wire.effort import examples
 
 ONE = (Record(7, 1_700_000_000_000, b"key", b"value", (("trace", b"1"),)),)
 

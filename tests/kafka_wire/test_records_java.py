@@ -12,8 +12,8 @@ from kafka_wire import codec
 from kafka_wire import records as wire
 from kafka_wire.compression import Compression
 from kafka_wire.records import Record, RecordBatch
+from tests.effort import examples
 from tests.kafka_wire.batches import PRODUCERS, records
-from tests.kafka_wire.effort import examples
 from tests.kafka_wire.judge import RecordJudge
 
 pytestmark = pytest.mark.java

@@ -24,7 +24,7 @@ from kafka_wire.state_columns import (
     encode_request,
     request_parts,
 )
-from tests.kafka_wire.effort import examples
+from tests.effort import examples
 
 NUMBERS = ("partition_index", "controller_epoch", "leader", "leader_epoch")
 INT32 = st.integers(-(2**31), 2**31 - 1)

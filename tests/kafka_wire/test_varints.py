@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kafka_wire.failures import CodecError
 from kafka_wire.varints import MAX_VARLONG_BYTES, read_uvarint, read_varint, write_uvarint, write_varint
-from tests.kafka_wire.effort import examples
+from tests.effort import examples
 
 
 @pytest.mark.parametrize(

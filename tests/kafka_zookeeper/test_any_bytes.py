@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_zookeeper import formats
 from kafka_zookeeper.formats import FormatError
-from tests.kafka_wire.effort import examples
+from tests.effort import examples
 from tests.kafka_zookeeper.test_golden_formats import GOLDEN
 
 DECODERS = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from controller_core.model.columns import pad, unpad_all
 from controller_core.rules.placement import Racks, place_replicas
 from move_planner import Plan, PlanRequest, Reason, plan_moves
-from tests.kafka_wire.effort import examples
+from tests.effort import examples
 from tests.twins.plain_plan import plan_plain
 
 

@@ -14,7 +14,7 @@ from move_planner import MeasuredRequest, Plan, Resource, plan_measured
 from move_planner.plan_state import initial_state
 from move_planner.ranges import ranges_of
 from move_planner.result import Reason
-from tests.kafka_wire.effort import examples
+from tests.effort import examples
 from tests.move_planner.measured_cases import uneven
 from tests.twins.plain_measured_plan import plan_plain
 

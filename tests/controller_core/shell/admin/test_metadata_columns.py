@@ -36,8 +36,8 @@ from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 from tests.controller_core.shell.admin.fake_active import FakeActive, active_with, broker
 from tests.controller_core.shell.admin.plain_metadata import plain_metadata
+from tests.effort import examples
 from tests.kafka_node.authorization.samples import Right, context, guard_of
-from tests.kafka_wire.effort import examples
 
 VERSIONS = range(13)
 NAMES = ("a", "b", "__consumer_offsets", "long" * 50, "ü")
