@@ -1,7 +1,7 @@
 """All tests, as seven runs of pytest side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
 
 Two have the tests on whole clusters and two the operator's on a live Kubernetes API: all four wait half of the time, for sessions to
-end and brokers to start. The other three compute: the tests of the core, those on Spark and Helm, and the rest. They let the four go
+end and brokers to start. The other three compute: the tests of the core and of the wire, those on Spark and Helm, and the rest. They let the four go
 first, so that nothing in these is late for a session, and use what these leave of the processors, so that none is idle.
 Options go to all. What names files or folders (`tests/lab`, `tests/x.py::test_y`) is one plain run.
 
@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,14 +60,20 @@ ON_API = "user: User"
 ON_QUORUM = "kraft_cluster"
 """In the text of the tests that need brokers with a quorum."""
 
-CORE = "tests/controller_core"
+CORE = ("tests/controller_core", "tests/kafka_wire", "tests/kafka_zookeeper")
 """Half of what is left: a run of its own, so that two of them share the processors in the end."""
+
+OWN_APART = ("old_brokers", "secured")
+"""In the names of tests on clusters of their own that run after the operator's, which end before the others."""
+
+WITH_API = ("tests/charts", "tests/steward")
+"""Where other tests meet a real API server: they share the operator's, which ends before the others."""
 
 LIVE = ("pytest.mark.kubernetes", "pytest.mark.kafka")
 """In the text of the operator's tests that meet a real API server or real brokers."""
 
-LETS_OTHERS_GO_FIRST = ("nice", "-n", "7")
-"""A fifth of a processor that a run of normal priority wants as well, all of one that nobody wants."""
+LETS_OTHERS_GO_FIRST = ("nice", "-n", "5")
+"""A third of the share of a run of normal priority, and all of a processor that no such run wants."""
 
 SHOWN = ("--durations=15", "--durations-min=5")
 """Where the time goes, so that it is seen when it grows."""
@@ -125,31 +131,40 @@ class Part:
 def parts(root: Path = ROOT) -> tuple[Part, ...]:
     """Return the runs, as they begin; together they take each file of tests once."""
     of_operator = _texts(root, OF_OPERATOR)
-    live = [path for path, text in of_operator.items() if any(mark in text for mark in LIVE)]
+    live = _marked(of_operator, LIVE)
+    with_api = [path for folder in WITH_API for path in _marked(_texts(root, folder), LIVE)]
     apart = [path for path in live if any(word in path for word in OPERATOR_APART)]
     on_clusters = _texts(root, ON_CLUSTERS)
-    own = [path for path, text in on_clusters.items() if any(call in text for call in OWN_CLUSTERS)]
-    shared = [path for path in on_clusters if path not in own]
+    all_own = _marked(on_clusters, OWN_CLUSTERS)
+    shared = [path for path in on_clusters if path not in all_own]
+    own_apart = [path for path in all_own if any(word in path for word in OWN_APART)]
+    own = [path for path in all_own if path not in own_apart]
     # What only some tests need is started by the first of them and runs to the end: these come last.
     own.sort(key=lambda path: ON_STAGE in on_clusters[path])
     shared.sort(key=lambda path: ON_API in on_clusters[path])
     apart.sort(key=lambda path: ON_QUORUM in of_operator[path])
-    elsewhere = [f"--ignore={path}" for path in ON_OPERATORS_KAFKA]
-    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, CORE, *live, *LAST)]
+    with_operator = [*with_api, *ON_OPERATORS_KAFKA]
+    elsewhere = [f"--ignore={path}" for path in with_operator]
+    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *CORE, *live, *LAST)]
     return (
         Part("own", own),
         Part("shared", shared),
-        Part("operator", [path for path in live if path not in apart] + list(ON_OPERATORS_KAFKA)),
-        Part("apart", apart),
-        Part("core", [CORE, *elsewhere], LETS_OTHERS_GO_FIRST),
+        Part("operator", [*(path for path in live if path not in apart), *with_operator]),
+        Part("apart", [*apart, *own_apart]),
+        Part("core", [*CORE, *elsewhere], LETS_OTHERS_GO_FIRST),
         Part("rest", ["tests", *ignored, *elsewhere], LETS_OTHERS_GO_FIRST),
-        Part("last", LAST, LETS_OTHERS_GO_FIRST),
+        Part("last", [*LAST, *elsewhere], LETS_OTHERS_GO_FIRST),
     )
 
 
 def live_parts(root: Path = ROOT) -> tuple[Part, ...]:
     """Return the runs of the tests on whole clusters and on a live Kubernetes API, which are those that let no others go first."""
     return tuple(part for part in parts(root) if not part.by)
+
+
+def _marked(texts: Mapping[str, str], marks: Sequence[str]) -> list[str]:
+    """Return the paths of the files whose text has one of the marks."""
+    return [path for path, text in texts.items() if any(mark in text for mark in marks)]
 
 
 def _texts(root: Path, folder: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ pytest_plugins = ["lab.pytest_plugin", "pytester"]
 
 # A busy machine is no defect of an example; pytest's own timeout ends one that hangs. The soak looks further, `--quick` less far.
 settings.register_profile("brief", deadline=None, max_examples=5)
-settings.register_profile("quick", deadline=None, max_examples=40)
+settings.register_profile("quick", deadline=None, max_examples=25)
 settings.register_profile("soak", deadline=None, max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 

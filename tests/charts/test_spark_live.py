@@ -105,6 +105,14 @@ def test_an_account_of_jobs_touches_nothing_next_to_the_brokers(rights: Kubernet
     assert allowed(rights, account, [("create", "", "pods", JOBS)]) == [True]
 
 
+NO_WAITING = {
+    "spark.ui.enabled": "false",
+    "spark.kubernetes.allocation.batch.delay": "500ms",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "1s",
+}
+"""By default a program begins 30 s later, when no executor has registered: no kubelet starts these."""
+
+
 class Driver:
     """spark-submit on this machine, with the arguments that the operator gives a driver's pod, and that pod's account."""
 
@@ -180,7 +188,7 @@ def application_of(kind: str, conf: dict[str, str]) -> SparkApplication:
         "image": "spark:1",
         "batchScheduler": "yunikorn",
         "mainApplicationFile": "local:///opt/jobs/program.py",
-        "sparkConf": {"spark.ui.enabled": "false", "spark.kubernetes.allocation.batch.delay": "500ms", **conf},
+        "sparkConf": {**NO_WAITING, **conf},
         "driver": {"memory": "512m", "javaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"},
         "executor": {"instances": 1, "memory": "1g"},
     }
