@@ -1,7 +1,7 @@
 """Stage `facts`: samples to hourly facts, day by day.
 
-Idempotent: a day that has samples is written anew, by dynamic partition overwrite; other days stay. Late data is taken in the same
-way, as long as it lies in the window. An hour that is stored with more minutes than the samples still show (retention took them)
+Idempotent: a day that has samples is computed again, and published with the other days in one step (`publishing`). Late data is included
+in the same way, as long as it lies in the window. An hour that is stored with more minutes than the samples still show (retention took them)
 stays: of two facts of one hour that of more minutes wins, of equals that with Prometheus' rates, else the new one. So a second run
 changes nothing, and an hour keeps its rates when Prometheus no longer has them.
 
@@ -11,15 +11,17 @@ Leaves out differences between looks (`differences`), where samples come from (`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.differences import NO_LEADER, PARTITION, differences
-from balance_analytics.jobs.files import Table, exists, without_corrupt, write_days
+from balance_analytics.jobs.files import Table, without_corrupt
+from balance_analytics.jobs.publishing import Parts, Published, new_run, staging
 from balance_analytics.jobs.rates import stage, tell_foreign, with_rates
 from balance_analytics.jobs.samples import HOUR_MS, Samples
+from balance_analytics.jobs.storage import exists
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
 from balance_analytics.model.column import names
 from balance_analytics.model.facts import FACTS, KEY
@@ -40,19 +42,27 @@ PARTITIONS_PER_FILE = 50_000
 class FactsOptions:
     """`now_ms` is the time of the run; `window_days` how far back samples are read; `round_ms` how often the sampler looks.
 
-    `rates` is where Prometheus' rates are, if anywhere.
+    `rates` is where Prometheus' rates are, if anywhere. `run` names the files of this run.
     """
 
     now_ms: int
     window_days: int
     round_ms: int = MINUTE_MS
     rates: str | None = None
+    run: str = field(default_factory=new_run)
 
 
 def run(
-    spark: SparkSession, samples: Samples, facts_path: str, staging: str, options: FactsOptions, left_out: LeftOuts
+    spark: SparkSession, samples: Samples, facts_path: str, out: str, options: FactsOptions, left_out: LeftOuts
 ) -> None:
-    """Bring the facts up to date. Raises `AnalyticsError`."""
+    """Bring the facts up to date; tables that only this run needs are below `out`. Raises `AnalyticsError`."""
+    with staging(spark, out, options.run, options.now_ms) as folder:
+        _stage_facts(spark, samples, f"{folder}/facts", options, left_out)
+        _store(spark, folder, facts_path, samples, options, left_out)
+
+
+def _stage_facts(spark: SparkSession, samples: Samples, staged: str, options: FactsOptions, left_out: LeftOuts) -> None:
+    """Compute the facts of the window's samples."""
     table = None if samples.in_kafka else samples.table()
     if table is not None and not table.exists():
         raise AnalyticsError(
@@ -64,16 +74,15 @@ def run(
         rows = samples.rows(table, options.now_ms, since_ms - LOOK_BACK_MS)
         fresh = hourly(rows, options.round_ms).where(sf.unix_millis("hour") >= since_ms)
         # Samples are read only now: what fails is theirs.
-        fresh.withColumn(DATE, sf.to_date("hour")).write.mode("overwrite").parquet(staging)
+        fresh.withColumn(DATE, sf.to_date("hour")).write.mode("overwrite").parquet(staged)
 
-    with told_of(staging, "staged facts"):
-        exists(spark, staging)  # where facts go is asked first, so that it is told as itself when it is away
+    with told_of(staged, "staged facts"):
+        exists(spark, staged)  # where facts go is asked first, so that it is told as itself when it is away
     if table is None:
         with told_of(samples.place, "samples"):
             compute()
     else:
         without_corrupt(table, left_out, compute)
-    _store(spark, staging, facts_path, samples, options, left_out)
 
 
 def hourly(looks: DataFrame, round_ms: int) -> DataFrame:
@@ -131,10 +140,10 @@ def _bytes(messages: Column) -> Column:
 
 
 def _store(
-    spark: SparkSession, staging: str, facts_path: str, samples: Samples, options: FactsOptions, left_out: LeftOuts
+    spark: SparkSession, folder: str, facts_path: str, samples: Samples, options: FactsOptions, left_out: LeftOuts
 ) -> None:
-    """Put the staged facts beside those that are stored."""
-    fresh = Table(spark, staging, FACTS, "staged facts").read()
+    """Publish the staged facts with those that are stored."""
+    fresh = Table(spark, f"{folder}/facts", FACTS, "staged facts").read()
     partitions = fresh.select(*PARTITION).distinct().count()
     if not partitions:
         raise AnalyticsError(
@@ -142,21 +151,24 @@ def _store(
             " some hours"
         )
     samples.tell(left_out)
-    fresh = _rated(spark, fresh, f"{staging}_rates", options, left_out)
-    stored = Table(spark, facts_path, FACTS, "facts", by_day=True)
+    fresh = _rated(spark, fresh, f"{folder}/rates", options, left_out)
+    published = Published(spark, facts_path, "facts")
+    base = published.newest(left_out)
+    days = [str(row.date) for row in fresh.select(sf.to_date("hour").alias(DATE)).distinct().collect()]
+    stored = published.table(base, FACTS, *days, by_day=True)
     buckets = -(-partitions // PARTITIONS_PER_FILE)
 
-    def compute() -> None:
+    def compute() -> Parts:
         rows = fresh.withColumn(DATE, sf.to_date("hour"))
         if stored.exists():
-            days = [row.date for row in rows.select(DATE).distinct().collect()]
-            rows = merged(rows, stored.read().where(sf.col(DATE).isin(days)))
+            rows = merged(rows, stored.read())
         # One file a day and bucket, a partition's hours side by side.
         bucket = sf.pmod(sf.hash(*PARTITION), sf.lit(buckets))
         laid = rows.repartition(sf.col(DATE), bucket).sortWithinPartitions(DATE, *KEY)
-        write_days(laid, facts_path, "facts")
+        return published.write(laid, options.run)
 
-    without_corrupt(stored, left_out, compute)
+    published.publish(base, options.run, without_corrupt(stored, left_out, compute), options.now_ms)
+    published.sweep(options.now_ms)
 
 
 def _rated(spark: SparkSession, fresh: DataFrame, staging: str, options: FactsOptions, left_out: LeftOuts) -> DataFrame:

@@ -9,17 +9,24 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import reduce
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 
+from balance_analytics.jobs.storage import exists
 from balance_analytics.jobs.troubles import AnalyticsError, CorruptFile, LeftOuts, told_of
-from balance_analytics.model.column import Column, ddl, names
+from balance_analytics.model.column import Column, ddl
+from balance_analytics.model.column import names as names_of
 from balance_analytics.model.sample_rows import DATE
 
 Found = TypeVar("Found")
+
+VERSION_FOLDER = "/v="
+"""In the path of a file that belongs to a run (`model/manifest.py`)."""
 
 MAX_CORRUPT_NAMED = 20
 """Names in the result; the count says how many there are."""
@@ -34,6 +41,8 @@ class Table:
     columns: Sequence[Column]
     what: str
     by_day: bool = False
+    files: Sequence[str] | None = None
+    """Below `path`: those that a manifest names. None: all that are there."""
     without: set[str] = field(default_factory=set)
 
     def read(self, since: dt.date | None = None) -> DataFrame:
@@ -47,27 +56,45 @@ class Table:
     def exists(self) -> bool:
         """Say whether anything is there. Raises `AnalyticsError` when the store cannot be reached."""
         with told_of(self.path, self.what):
-            return exists(self.spark, self.path)
+            return bool(self.files) if self.files is not None else exists(self.spark, self.path)
 
     def _frame(self) -> DataFrame:
-        schema = ddl(self.columns) + (f", `{DATE}` date" if self.by_day else "")
-        reader = self.spark.read.schema(schema)
+        reader = self.spark.read.schema(self._schema())
         if not self.without:
-            return reader.parquet(self.path)
-        good = [name for name in reader.parquet(self.path).inputFiles() if name not in self.without]
+            return self._all(reader)
+        good = [name for name in self._all(reader).inputFiles() if name not in self.without]
         if not good:
-            raise AnalyticsError(f"none of the files with {self.what} at {self.path} can be read: write them anew")
-        return reader.option("basePath", self.path).parquet(*good)
+            raise AnalyticsError(f"none of the files with {self.what} at {self.path} can be read: write them again")
+        return self._of(reader, good)
+
+    def _schema(self) -> str:
+        return ddl(self.columns) + (f", `{DATE}` date" if self.by_day else "")
+
+    def _all(self, reader: DataFrameReader, *more: SparkColumn) -> DataFrame:
+        """Return the rows of all files, with columns `more` of Spark's, such as the file's name."""
+        if self.files is None:
+            return reader.parquet(self.path).select("*", *more)
+        return self._of(reader, [f"{self.path}/{file}" for file in self.files], *more)
+
+    def _of(self, reader: DataFrameReader, names: Sequence[str], *more: SparkColumn) -> DataFrame:
+        """Return the rows of some files: with a run's folder above the day's, or without, which are two layouts to Spark."""
+        runs = [name for name in names if VERSION_FOLDER in name]
+        others = [name for name in names if VERSION_FOLDER not in name]
+        frames = [reader.option("basePath", self.path).parquet(*some) for some in (runs, others) if some]
+        if not frames:
+            return self.spark.createDataFrame([], self._schema())
+        columns = [*names_of(self.columns), *([DATE] if self.by_day else [])]
+        return reduce(DataFrame.unionAll, (frame.select(*columns, *more) for frame in frames))
 
     def find_corrupt(self, left_out: LeftOuts) -> bool:
         """Look for files that cannot be read, leave them out from now on, and say whether there were any."""
-        reader = self.spark.read.schema(ddl(self.columns)).option("ignoreCorruptFiles", True)
-        frame = reader.parquet(self.path).withColumn("file", sf.col("_metadata.file_path"))
+        reader = self.spark.read.schema(self._schema()).option("ignoreCorruptFiles", True)
+        frame = self._all(reader, sf.col("_metadata.file_path").alias("file"))
         seen = frame.groupBy("file").agg(sf.count("*").alias("rows"))
-        whole = frame.groupBy("file").agg(sf.count("*").alias("whole"), sf.max(sf.xxhash64(*names(self.columns))))
+        whole = frame.groupBy("file").agg(sf.count("*").alias("whole"), sf.max(sf.xxhash64(*names_of(self.columns))))
         rows = seen.join(whole, "file", "left").where("rows = whole").select("file").collect()
         good = {_spelled(row.file) for row in rows}
-        there = self.spark.read.schema(ddl(self.columns)).parquet(self.path).inputFiles()
+        there = self._all(self.spark.read.schema(self._schema())).inputFiles()
         new = {name for name in there if _spelled(name) not in good} - self.without
         self.without |= new
         for name in sorted(new)[:MAX_CORRUPT_NAMED]:
@@ -104,57 +131,3 @@ def write(frame: DataFrame, path: str, what: str) -> None:
     with told_of(path, what):
         # `overwriteMode` is dynamic for the session; a table without days has no partition to keep.
         frame.write.mode("overwrite").parquet(path)
-
-
-def write_days(frame: DataFrame, path: str, what: str) -> None:
-    """Write the days that the rows are of (column `date`); other days stay as they are."""
-    with told_of(path, what):
-        frame.write.mode("overwrite").partitionBy(DATE).parquet(path)
-
-
-def exists(spark: SparkSession, path: str) -> bool:
-    """Say whether a file or folder is there."""
-    place, system = _place(spark, path)
-    return bool(system.exists(place))
-
-
-def write_text(spark: SparkSession, path: str, text: str) -> None:
-    """Write a file whole or not at all."""
-    write_bytes(spark, path, text.encode())
-
-
-def write_bytes(spark: SparkSession, path: str, data: bytes) -> None:
-    """Write a file whole or not at all: first beside it, then in its place."""
-    place, system = _place(spark, path)
-    beside, _ = _place(spark, f"{path}.new")
-    stream = system.create(beside, True)
-    stream.write(bytearray(data))
-    stream.close()
-    system.delete(place, False)
-    system.rename(beside, place)
-
-
-def read_text(spark: SparkSession, path: str) -> str:
-    """Return a file that a stage has written; by no job of Spark, which costs a second for a few bytes."""
-    place, system = _place(spark, path)
-    jvm = spark._jvm  # noqa: SLF001 - see `_place`
-    assert jvm is not None
-    stream = system.open(place)
-    try:
-        return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-    finally:
-        stream.close()
-
-
-def remove(spark: SparkSession, path: str) -> None:
-    """Have no file there."""
-    place, system = _place(spark, path)
-    system.delete(place, False)
-
-
-def _place(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """Return a path and its file system, Hadoop's: Python has no other way to them."""
-    jvm, context = spark._jvm, spark._jsc  # noqa: SLF001 - see above
-    assert jvm is not None
-    place = jvm.org.apache.hadoop.fs.Path(path)
-    return place, place.getFileSystem(context.hadoopConfiguration())

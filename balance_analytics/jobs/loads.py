@@ -8,21 +8,20 @@ Leaves out skew and forecasts (`study`).
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.differences import NO_LEADER
 from balance_analytics.jobs.files import Table, without_corrupt, write
+from balance_analytics.jobs.publishing import Published, new_run, staging
 from balance_analytics.jobs.statistics import DIGITS, HOUR_S, statistics
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
-from balance_analytics.model.column import ddl, names
+from balance_analytics.model.column import names
 from balance_analytics.model.facts import FACTS
-from balance_analytics.model.loads import BROKER_HOURS, BROKER_LOADS, PARTITION_LOADS, RACK_LOADS, TOPIC_LOADS
+from balance_analytics.model.loads import BROKER_HOURS, BROKER_HOURS_PART, PARTITION_LOADS, PARTITIONS_PART
 from balance_analytics.model.rate_rows import SOURCE
-from balance_analytics.model.sample_rows import DATE
 
 MIN_MINUTES = 5
 """Of an hour, unless --min-minutes says otherwise: the pace of fewer is that of a moment."""
@@ -36,62 +35,55 @@ PARTITION = ("cluster_id", "topic", "partition")
 
 @dataclass(frozen=True, slots=True)
 class LoadsOptions:
-    """`racks` by broker, of as many as are known; `cluster_id` where facts hold several clusters."""
+    """`cluster_id` where facts are of several clusters; `run` names the files of this run, `now_ms` is its time."""
 
     window_days: int
     min_hours: int
     cluster_id: str | None
-    racks: Mapping[int, str]
+    now_ms: int
     min_minutes: int = MIN_MINUTES
+    run: str = field(default_factory=new_run)
 
 
 def run(spark: SparkSession, facts_path: str, out: str, options: LoadsOptions, left_out: LeftOuts) -> None:
-    """Write all tables of loads under `out`. Raises `AnalyticsError`."""
-    stored = Table(spark, facts_path, FACTS, "facts", by_day=True)
-    if not stored.exists():
+    """Publish the tables of loads under `<out>/loads`. Raises `AnalyticsError`."""
+    published = Published(spark, facts_path, "facts")
+    facts = published.newest(left_out)
+    if not facts.parts:
         raise AnalyticsError(f"there are no facts yet at {facts_path}: run the stage `facts` first")
-    without_corrupt(stored, left_out, lambda: _write_all(spark, stored, out, options, left_out))
+    last = dt.date.fromisoformat(max(facts.parts))
+    first = (last - dt.timedelta(days=options.window_days + 1)).isoformat()
+    stored = published.table(facts, FACTS, *(day for day in facts.parts if day >= first), by_day=True)
+    with staging(spark, out, options.run, options.now_ms) as folder:
+        without_corrupt(stored, left_out, lambda: _publish_all(stored, folder, out, options, left_out))
 
 
-def _write_all(spark: SparkSession, stored: Table, out: str, options: LoadsOptions, left_out: LeftOuts) -> None:
+def _publish_all(stored: Table, folder: str, out: str, options: LoadsOptions, left_out: LeftOuts) -> None:
     facts, start_s, end_s = _window(stored, options)
     hours = _rates(facts, start_s, options.min_minutes)
-    everything = _partitions(hours, start_s)
-    write(everything, f"{out}/loads/partition_all", "loads")
-    known = spark.read.parquet(f"{out}/loads/partition_all")
+    write(_partitions(hours, start_s), f"{folder}/partitions", "loads")
+    known = stored.spark.read.parquet(f"{folder}/partitions")
     gone = known.where(sf.unix_timestamp("last_hour") < end_s - GONE_AFTER_HOURS * HOUR_S)
     hours = _without(hours, gone, left_out)
-    write(
-        known.join(gone, list(PARTITION), "left_anti").select(*names(PARTITION_LOADS)),
-        f"{out}/loads/partition",
-        "loads",
-    )
-    by_topic = hours.groupBy("topic", "at").agg(
-        sf.sum("rate").alias("rate"),
-        sf.sum("rate_out").alias("rate_out"),
-        sf.sum("rate_messages").alias("rate_messages"),
-        sf.sum(sf.col("size") * sf.size("replicas")).alias("size"),
-    )
-    write(statistics(by_topic, ["topic"], start_s).select(*names(TOPIC_LOADS)), f"{out}/loads/topic", "loads")
-    write(_broker_hours(hours, start_s), f"{out}/loads/broker_hours", "loads")
-    brokers = _again(spark.read.schema(ddl(BROKER_HOURS)).parquet(f"{out}/loads/broker_hours"), start_s)
-    write(statistics(brokers, ["broker"], start_s).select(*names(BROKER_LOADS)), f"{out}/loads/broker", "loads")
-    if options.racks:
-        racks = spark.createDataFrame(sorted(options.racks.items()), "broker int, rack string")
-        by_rack = (
-            brokers.join(sf.broadcast(racks), "broker")
-            .groupBy("rack", "at")
-            .agg(*(sf.sum(name).alias(name) for name in ("rate", "rate_out", "rate_messages", "size")))
-        )
-        write(statistics(by_rack, ["rack"], start_s).select(*names(RACK_LOADS)), f"{out}/loads/rack", "loads")
+    published = loads_below(stored.spark, out)
+    base = published.newest(left_out)
+    partitions = known.join(gone, list(PARTITION), "left_anti").select(*names(PARTITION_LOADS))
+    parts = {
+        **published.write(partitions, options.run, PARTITIONS_PART),
+        **published.write(_broker_hours(hours, start_s), options.run, BROKER_HOURS_PART),
+    }
+    published.publish(base, options.run, parts, options.now_ms, keeps=False)
+    published.sweep(options.now_ms)
+
+
+def loads_below(spark: SparkSession, out: str) -> Published:
+    """Return the loads under a folder for output; their parts are `PARTITIONS_PART` and `BROKER_HOURS_PART`."""
+    return Published(spark, f"{out}/loads", "loads")
 
 
 def _window(stored: Table, options: LoadsOptions) -> tuple[DataFrame, int, int]:
     """Return the facts of the window, its start and its end, in seconds; the end is that of the last hour there is."""
-    days = stored.read().select(sf.max(DATE).alias("last")).collect()[0].last
-    if days is None:
-        raise AnalyticsError(f"there are no facts yet at {stored.path}: run the stage `facts` first")
-    facts = stored.read(days - dt.timedelta(days=options.window_days + 1))
+    facts = stored.read()
     if options.cluster_id is not None:
         facts = facts.where(sf.col("cluster_id") == options.cluster_id)
     looked = (
@@ -195,16 +187,4 @@ def _broker_hours(hours: DataFrame, start_s: int) -> DataFrame:
         .select(*names(BROKER_HOURS))
         .coalesce(1)
         .sortWithinPartitions("broker", "hour")
-    )
-
-
-def _again(broker_hours: DataFrame, start_s: int) -> DataFrame:
-    """Return the table as the statistics take it."""
-    return broker_hours.select(
-        "broker",
-        ((sf.unix_timestamp("hour") - start_s) / HOUR_S).cast("int").alias("at"),
-        sf.col("bytes_in").alias("rate"),
-        sf.col("bytes_out").alias("rate_out"),
-        sf.col("messages_in").alias("rate_messages"),
-        sf.when(sf.col("copies") > 0, sf.col("size_bytes")).alias("size"),
     )

@@ -19,11 +19,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import brokers, facts, last_words, loads, moves, notes, report, study
-from balance_analytics.jobs.files import remove
 from balance_analytics.jobs.inputs import broker_facts_of, properties_of, sketches_of
 from balance_analytics.jobs.options import options_of, parser
 from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.session import session
+from balance_analytics.jobs.storage import remove
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.moves_json import MOVES_NAME
 from balance_analytics.model.report_input import ProposedMoves
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace, now_ms: int) -> Ran:
     )
     if "loads" in stages:
         asked = loads.LoadsOptions(
-            options.window_days, options.min_hours, options.cluster_id, known.facts.racks, options.min_minutes
+            options.window_days, options.min_hours, options.cluster_id, now_ms, options.min_minutes
         )
         loads.run(spark, options.facts, options.out, asked, left_out)
         notes.keep(spark, options.out, "loads", left_out.all())
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace, now_ms: int) -> Ran:
 def _facts(spark: SparkSession, samples: Samples, options: argparse.Namespace, now_ms: int) -> None:
     left_out = LeftOuts()
     how = facts.FactsOptions(now_ms, options.window_days, options.round_seconds * 1000, options.rates)
-    facts.run(spark, samples, options.facts, f"{options.out}/staging/facts", how, left_out)
+    facts.run(spark, samples, options.facts, options.out, how, left_out)
     notes.keep(spark, options.out, "facts", left_out.all())
 
 

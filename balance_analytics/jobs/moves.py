@@ -13,9 +13,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.brokers import Brokers
-from balance_analytics.jobs.files import Table, exists, read_text, remove, write_text
-from balance_analytics.jobs.troubles import AnalyticsError, told_of
-from balance_analytics.model.loads import PARTITION_LOADS
+from balance_analytics.jobs.loads import loads_below
+from balance_analytics.jobs.storage import exists, read_text, remove, write_text
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
+from balance_analytics.model.loads import PARTITION_LOADS, PARTITIONS_PART
 from balance_analytics.model.moves_json import MOVES_NAME, moves_from_json, moves_to_json
 from balance_analytics.model.rate_rows import OF_TOPICS
 from balance_analytics.model.report_input import ProposedMoves
@@ -55,8 +56,10 @@ class Planned:
 def run(spark: SparkSession, out: str, brokers: Brokers, goal: Goal) -> Planned:
     """Plan, and write the manifest. Raises `AnalyticsError`."""
     result = read_result(spark, out)
-    loads = Table(spark, f"{out}/loads/partition", PARTITION_LOADS, "loads")
-    if not loads.exists():
+    published = loads_below(spark, out)
+    newest = published.newest(LeftOuts())  # the study has listed what is lost
+    loads = published.table(newest, PARTITION_LOADS, PARTITIONS_PART)
+    if not newest.sequence:
         raise AnalyticsError(f"there are no loads yet under {out}: run the stage `loads` first")
     with told_of(out, "loads"):
         columns = loads.read().select(*NEEDED).toArrow().to_pydict()

@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from pyspark.sql import SparkSession
 
-from balance_analytics.jobs.files import exists, read_text, write_text
+from balance_analytics.jobs.storage import exists, read_text, write_text
 from balance_analytics.model.results import LeftOut
 
 

@@ -16,9 +16,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from balance_analytics.jobs.files import exists, write
+from balance_analytics.jobs.files import write
 from balance_analytics.jobs.samples import HOUR_MS, MAX_AHEAD_MS
 from balance_analytics.jobs.statistics import DIGITS
+from balance_analytics.jobs.storage import exists
 from balance_analytics.jobs.troubles import LeftOuts, told_of
 from balance_analytics.model.column import ddl, names
 from balance_analytics.model.facts import FACTS

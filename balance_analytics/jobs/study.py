@@ -13,9 +13,11 @@ import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from balance_analytics.jobs.files import Table, write_text
-from balance_analytics.jobs.troubles import AnalyticsError, told_of
-from balance_analytics.model.loads import BROKER_HOURS, PARTITION_LOADS
+from balance_analytics.jobs.files import Table
+from balance_analytics.jobs.loads import loads_below
+from balance_analytics.jobs.storage import write_text
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
+from balance_analytics.model.loads import BROKER_HOURS, BROKER_HOURS_PART, PARTITION_LOADS, PARTITIONS_PART
 from balance_analytics.model.results import RESULT_NAME, LeftOut, Result
 from balance_analytics.model.results_json import to_json
 from balance_analytics.study.answer import study
@@ -30,9 +32,12 @@ def run(
     spark: SparkSession, out: str, facts: BrokerFacts, sketches: Mapping[str, KeySketch], left_out: Sequence[LeftOut]
 ) -> Result:
     """Study the loads under `out`, write the result there and return it. Raises `AnalyticsError`."""
-    hours = Table(spark, f"{out}/loads/broker_hours", BROKER_HOURS, "loads")
-    loads = Table(spark, f"{out}/loads/partition", PARTITION_LOADS, "loads")
-    if not (hours.exists() and loads.exists()):
+    published = loads_below(spark, out)
+    lost = LeftOuts()
+    newest = published.newest(lost)
+    hours = published.table(newest, BROKER_HOURS, BROKER_HOURS_PART)
+    loads = published.table(newest, PARTITION_LOADS, PARTITIONS_PART)
+    if not newest.sequence:
         raise AnalyticsError(f"there are no loads yet under {out}: run the stage `loads` first")
     with told_of(out, "loads"):
         cluster_id, partitions, out_known = _partitions(loads)
@@ -42,7 +47,7 @@ def run(
                 f"the loads under {out} hold no partition: see that the facts are of brokers that lead"
             )
         question = Question(cluster_id, partitions, brokers, facts, out_known, sketches, *_rated(loads))
-        result = study(question, tuple(left_out))
+        result = study(question, (*left_out, *lost.all()))
         write_text(spark, f"{out}/{RESULT_NAME}", to_json(result))
     return result
 

@@ -1,7 +1,6 @@
-"""Loads: what a partition, topic, broker or rack carried over the window, a row for each. Rates are per second of the minutes seen.
+"""Loads: what a partition carried over the window, and a broker in each hour, a row for each. Rates are per second of the minutes seen.
 
-The planner reads the partitions' loads (`<out>/loads/partition`); brokers' and racks' are sums over what they led. Only what was
-there at the window's end is in them: a topic deleted meanwhile is named in the result, and moves nothing any more.
+The planner reads the partitions' loads. Only what was there at the window's end is in them: a topic deleted meanwhile is named in the result, and moves nothing any more.
 Leaves out how they are worked out: `jobs/loads.py`.
 """
 
@@ -34,10 +33,6 @@ PARTITION_LOADS = (
     Column("hours_out_rated", Kind.INT32, "of `hours_out`, those whose bytes out are Prometheus' rates"),
 )
 
-TOPIC_LOADS = (Column("topic", Kind.STRING, "name of the topic"), *STATISTICS)
-BROKER_LOADS = (Column("broker", Kind.INT32, "id"), *STATISTICS)
-RACK_LOADS = (Column("rack", Kind.STRING, "as given with --brokers"), *STATISTICS)
-
 BROKER_HOURS = (
     Column("broker", Kind.INT32, "id"),
     Column("hour", Kind.TIMESTAMP, "start of the hour"),
@@ -48,4 +43,8 @@ BROKER_HOURS = (
     Column("copies", Kind.INT64, "replicas that it holds and whose size is known"),
     Column("size_bytes", Kind.FLOAT64, "of those"),
 )
-"""The table between loads and study, and what the heat map is drawn of: `<out>/loads/broker_hours`."""
+"""The table between loads and study, and what the heat map is drawn of."""
+
+PARTITIONS_PART = "partitions"
+BROKER_HOURS_PART = "broker_hours"
+"""Parts of the published loads."""

@@ -20,6 +20,7 @@ from lab.generated_load import lay_out
 from lab.generated_load.minute_samples import write_samples
 from lab.generated_load.state import hours
 from tests.balance_analytics.generated import MINUTES
+from tests.balance_analytics.published import FACT_ORDER, rows
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
 
@@ -53,24 +54,17 @@ def look(minute: int, end: int | None, topic: str = "t", **changes: Any) -> tupl
 def facts_of(spark: SparkSession, *looks: tuple[Any, ...]) -> dict[str, Any]:
     """The fact of the first hour, by topic."""
     frame = spark.createDataFrame(list(looks), ddl(SAMPLE_ROWS))
-    rows = facts.hourly(frame, MINUTE_MS).where(f"hour = timestamp_seconds({MINUTES.start_s})").collect()
-    return {row.topic: row for row in rows}
-
-
-def stored(folder: Path) -> list[dict[str, Any]]:
-    """All facts, in order."""
-    table = pq.read_table(folder)
-    rows = table.sort_by([(name, "ascending") for name in ("topic", "partition", "hour")]).drop(["date"]).to_pylist()
-    return list(rows)
+    found = facts.hourly(frame, MINUTE_MS).where(f"hour = timestamp_seconds({MINUTES.start_s})").collect()
+    return {row.topic: row for row in found}
 
 
 def bring_up_to_date(spark: SparkSession, folder: Path, samples: str = "samples") -> list[dict[str, Any]]:
     """Run the stage over `samples` and return what is stored then."""
     options = facts.FactsOptions(now_ms=END_MS, window_days=14)
     facts.run(
-        spark, Samples(spark, str(folder / samples)), str(folder / "facts"), str(folder / "new"), options, LeftOuts()
+        spark, Samples(spark, str(folder / samples)), str(folder / "facts"), str(folder / "out"), options, LeftOuts()
     )
-    return stored(folder / "facts")
+    return rows(folder / "facts", order=FACT_ORDER)
 
 
 @pytest.fixture(scope="module")
@@ -169,8 +163,8 @@ def test_late_data_is_taken_and_facts_outlive_their_samples(spark: SparkSession,
 
 def test_looks_of_wrong_clocks_are_left_out_and_named(spark: SparkSession, tmp_path: Path) -> None:
     """A look stamped an hour from its round, or from the future."""
-    rows = [look(minute, 1000 + minute) for minute in range(4)]
-    rows += [look(4, 9000, sampled_at_ms=START_MS + 3_600_000), look(2_000_000, 9000)]
+    looks = [look(minute, 1000 + minute) for minute in range(4)]
+    looks += [look(4, 9000, sampled_at_ms=START_MS + 3_600_000), look(2_000_000, 9000)]
     names = [column.name for column in SAMPLE_ROWS]
     folder = tmp_path / "samples" / "date=2026-01-05"
     folder.mkdir(parents=True)
@@ -178,7 +172,7 @@ def test_looks_of_wrong_clocks_are_left_out_and_named(spark: SparkSession, tmp_p
         [(name, pa.int32()) for name in ("partition", "leader", "leader_epoch", "committed_groups")]
         + [("replicas", pa.list_(pa.int32())), ("isr", pa.list_(pa.int32()))]
     )
-    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in looks])
     for field in schema:
         table = table.set_column(names.index(field.name), field.name, table[field.name].cast(field.type))
     pq.write_table(table, folder / "a.parquet")
@@ -186,7 +180,7 @@ def test_looks_of_wrong_clocks_are_left_out_and_named(spark: SparkSession, tmp_p
 
     samples = Samples(spark, str(tmp_path / "samples"))
     options = facts.FactsOptions(now_ms=END_MS, window_days=14)
-    facts.run(spark, samples, str(tmp_path / "facts"), str(tmp_path / "new"), options, left_out)
+    facts.run(spark, samples, str(tmp_path / "facts"), str(tmp_path / "out"), options, left_out)
 
     assert [(one.what, one.count) for one in left_out.all()] == [("looks whose clocks disagree", 2)]
-    assert [one["messages_in"] for one in stored(tmp_path / "facts") if one["minutes"]] == [3.0]
+    assert [one["messages_in"] for one in rows(tmp_path / "facts") if one["minutes"]] == [3.0]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -24,6 +23,7 @@ from balance_analytics.study.columns import BrokerFacts
 from lab.cluster import KafkaCluster
 from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.minute_samples import samples, write_samples
+from tests.balance_analytics.published import FACT_ORDER, rows
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -36,12 +36,12 @@ PATIENCE_S = 60.0
 def messages() -> Iterator[dict[str, Any]]:
     """The load as the sampler says it: a message for a topic and a look, arrays with an entry a partition."""
     for _, columns in samples(lay_out(LOAD)):
-        rows = [
+        looks = [
             dict(zip(names(SAMPLE_ROWS), row, strict=True))
             for row in zip(*(pa.array(columns[name]).to_pylist() for name in names(SAMPLE_ROWS)), strict=True)
         ]
         of_message: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        for row in rows:
+        for row in looks:
             of_message.setdefault(tuple(row[name] for name in PER_MESSAGE), []).append(row)
         for said, partitions in of_message.items():
             arrays = {name: [row[name] for row in partitions] for name in names(SAMPLE_ROWS) if name not in PER_MESSAGE}
@@ -52,10 +52,8 @@ def run(spark: SparkSession, place: str, folder: Path) -> tuple[list[Any], list[
     """Run the stage over samples anywhere; returns the facts and what was left out."""
     left_out = LeftOuts()
     options = facts.FactsOptions(NOW_MS, window_days=14)
-    facts.run(spark, Samples(spark, place), str(folder / "facts"), str(folder / "new"), options, left_out)
-    table = pq.read_table(folder / "facts")
-    order = [(name, "ascending") for name in ("topic", "partition", "hour")]
-    return table.sort_by(order).to_pylist(), [(one.what, one.count) for one in left_out.all()]
+    facts.run(spark, Samples(spark, place), str(folder / "facts"), str(folder / "out"), options, left_out)
+    return rows(folder / "facts", order=FACT_ORDER), [(one.what, one.count) for one in left_out.all()]
 
 
 @pytest.mark.shows("F23")

@@ -9,7 +9,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -24,6 +23,7 @@ from balance_analytics.model.results import Result
 from balance_analytics.sampling.prometheus import Rate, write_rates
 from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.minute_samples import write_samples
+from tests.balance_analytics import published
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
 
@@ -140,7 +140,7 @@ def studied(folder: Path, stages: str, *more: str) -> tuple[Result | None, dict[
     places = ["--samples", f"{folder}/samples", "--facts", f"{folder}/facts", "--out", f"{folder}/out"]
     options = parser().parse_args([*places, "--stage", stages, *more])
     result = run(options, NOW_MS).result
-    rows = pq.read_table(folder / "facts").drop(["date"]).to_pylist()
+    rows = published.rows(folder / "facts")
     hours = [(int(one["hour"].timestamp()) - LOAD.start_s) // 3600 for one in rows]
     return result, {(one["topic"], one["partition"], hour): one for one, hour in zip(rows, hours, strict=True)}
 

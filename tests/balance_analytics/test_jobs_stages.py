@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -15,8 +14,10 @@ from balance_analytics.jobs.main import main, parser, run
 from balance_analytics.jobs.options import options_of
 from balance_analytics.jobs.troubles import AnalyticsError
 from balance_analytics.model.column import ddl
+from balance_analytics.model.loads import BROKER_HOURS_PART, PARTITIONS_PART
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from kafka_operator.resources.reassignment import Assignment
+from tests.balance_analytics.published import rows
 from tests.balance_analytics.test_jobs_facts import look
 
 START_MS = int(datetime(2026, 3, 2, 9, tzinfo=UTC).timestamp() * 1000)
@@ -77,8 +78,8 @@ def written(folder: Path) -> dict[str, bytes]:
 
 def rows_of_tables(folder: Path) -> dict[str, list[str]]:
     """The rows of the loads that were written as tables."""
-    names = ("partition", "topic", "broker", "broker_hours")
-    return {name: sorted(map(str, pq.read_table(folder / "out" / "loads" / name).to_pylist())) for name in names}
+    parts = (PARTITIONS_PART, BROKER_HOURS_PART)
+    return {part: sorted(map(str, rows(folder / "out" / "loads", part))) for part in parts}
 
 
 @pytest.mark.shows("E11")

@@ -11,11 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.main import parser, run
+from balance_analytics.model.loads import PARTITIONS_PART
 from balance_analytics.model.results import Result
 from balance_analytics.study import series
 from lab.generated_load import Truth, lay_out, truth_of
 from lab.generated_load.hourly_facts import write_facts
 from tests.balance_analytics.generated import SMALL
+from tests.balance_analytics.published import rows
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600), pytest.mark.usefixtures("spark")]
 
@@ -69,7 +71,7 @@ def test_loads_are_what_the_plain_twins_say(studied: tuple[Path, Result, Truth])
     hours = pq.read_table(
         folder / "facts", columns=["topic", "partition", "hour", "bytes_in", "size_bytes"]
     ).to_pylist()
-    loads = pq.read_table(folder / "out" / "loads" / "partition").to_pylist()
+    loads = rows(folder / "out" / "loads", PARTITIONS_PART)
     rates: dict[tuple[str, int], Any] = {}
     for one in hours:
         line = rates.setdefault((one["topic"], one["partition"]), np.full(SMALL.hours, np.nan))
@@ -97,19 +99,8 @@ def test_a_topic_that_was_deleted_is_named_and_in_no_load(studied: tuple[Path, R
     layout = lay_out(SMALL)
     (gone,) = (layout.names[topic] for topic in layout.deleted)
 
-    loads = pq.read_table(folder / "out" / "loads" / "partition", columns=["topic"])["topic"].to_pylist()
+    loads = [row["topic"] for row in rows(folder / "out" / "loads", PARTITIONS_PART)]
 
     assert gone not in loads
     assert [one.count for one in result.left_out if gone in one.what] == [1]
     assert SMALL.partitions - list(layout.topic).count(SMALL.topics - 1) == result.partitions == len(loads)
-
-
-def test_topics_and_racks_carry_the_sum_of_theirs(studied: tuple[Path, Result, Truth]) -> None:
-    """Every byte once."""
-    folder, _, _ = studied
-    sums = {
-        name: sum(one["bytes_in_mean"] for one in pq.read_table(folder / "out" / "loads" / name).to_pylist())
-        for name in ("partition", "topic", "broker", "rack")
-    }
-
-    assert pytest.approx([sums["partition"]] * 4, rel=1e-3) == list(sums.values())

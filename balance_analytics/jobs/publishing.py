@@ -1,0 +1,199 @@
+"""Tables that change by publishing a manifest (`model/manifest.py`).
+
+    published = Published(spark, path, "facts")
+    base = published.newest(left_out)              what readers see, and what the next manifest follows
+    rows = published.write(frame, run, by=DATE)    files that readers do not see yet
+    published.publish(base, run, rows, now_ms)     one file, and they do
+
+Facts that an earlier version wrote, `date=DAY/….parquet` without a manifest, count as published.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as sf
+
+from balance_analytics.jobs import storage
+from balance_analytics.jobs.files import Table
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
+from balance_analytics.model.column import Column
+from balance_analytics.model.manifest import (
+    EMPTY,
+    FOLDER,
+    DataFile,
+    FoundFile,
+    Manifest,
+    ManifestError,
+    decode,
+    encode,
+    expired,
+    lost,
+    name_of,
+    newest_first,
+)
+from balance_analytics.model.sample_rows import DATE
+
+Parts = Mapping[str, tuple[DataFile, ...]]
+
+LISTED_TIMEOUT_S = 30.0
+"""A store may list a new file late, usually by less than a second."""
+
+LISTED_POLL_S = 0.5
+
+MAX_LOST_NAMED = 20
+"""Files in the result; the count says how many there are."""
+
+_UNMANAGED = re.compile(rf"{DATE}=(?P<part>[^/]+)/[^/._][^/]*\.parquet")
+_WRITTEN = re.compile(r"v=[^/]+/(?:[a-z]+=)?(?P<part>[^/]+)/[^/._][^/]*\.parquet")
+
+
+def new_run() -> str:
+    """Return a name for a run: two runs at the same time have two."""
+    return secrets.token_hex(6)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A table below `root`; `what` names it in messages."""
+
+    spark: SparkSession
+    root: str
+    what: str
+
+    def newest(self, left_out: LeftOuts) -> Manifest:
+        """Return what readers see: the newest manifest that can be read, without the files that are lost; EMPTY where there is none."""
+        with told_of(self.root, self.what):
+            found = storage.files_below(self.spark, self.root)
+            manifests, unreadable = self._manifests(found, only_newest=True)
+            for problem in unreadable:
+                left_out.add(problem, 1, f"delete it; {self.what} are those of the run before")
+        newest = manifests[0] if manifests else Manifest(0, "", 0, _unmanaged(found))
+        return _without(newest, lost(newest, found), self.what, left_out)
+
+    def table(self, manifest: Manifest, columns: tuple[Column, ...], *parts: str, by_day: bool = False) -> Table:
+        """Return some parts of a manifest as a table."""
+        files = [file.path for part in parts for file in manifest.parts.get(part, ())]
+        return Table(self.spark, self.root, columns, self.what, by_day=by_day, files=files)
+
+    def write(self, frame: DataFrame, run: str, part: str | None = None) -> Parts:
+        """Write files of a run, which nobody reads yet, and return them by day, or as `part`. Raises `AnalyticsError`."""
+        folder = f"{self.root}/v={run}" if part is None else f"{self.root}/v={run}/{part}"
+        counted = Observation()
+        with told_of(self.root, self.what):
+            writer = frame.observe(counted, sf.count("*").alias("rows")).write.mode("overwrite")
+            (writer.partitionBy(DATE) if part is None else writer).parquet(folder)
+            return self._wait_until_listed(run, part, int(counted.get["rows"]))
+
+    def publish(self, base: Manifest, run: str, parts: Parts, now_ms: int, *, keeps: bool = True) -> None:
+        """Make `parts` what readers see; with `keeps` beside the other parts of `base`. Raises `AnalyticsError`."""
+        following = base.followed_by(run, now_ms, parts, keeps=keeps)
+        with told_of(self.root, self.what):
+            manifests, _ = self._manifests(storage.files_below(self.spark, f"{self.root}/{FOLDER}"), at=FOLDER)
+            if any(manifest.sequence > base.sequence for manifest in manifests):
+                raise AnalyticsError(
+                    f"another run has published {self.what} at {self.root} meanwhile: run this again, one run at a time"
+                )
+            storage.write_text(self.spark, f"{self.root}/{FOLDER}/{name_of(following)}", encode(following))
+
+    def sweep(self, now_ms: int) -> int:
+        """Delete files that no manifest names any more and return their number; none while a manifest cannot be read."""
+        with told_of(self.root, self.what):
+            found = storage.files_below(self.spark, self.root)
+            manifests, unreadable = self._manifests(found)
+            if unreadable or not manifests:
+                return 0
+            swept = [path for path in expired(found, manifests, now_ms) if _is_ours(path)]
+            for path in swept:
+                storage.remove(self.spark, f"{self.root}/{path}")
+            return len(swept)
+
+    def _manifests(
+        self, found: list[FoundFile], *, at: str = "", only_newest: bool = False
+    ) -> tuple[list[Manifest], list[str]]:
+        """Read the manifests among the files that were found, the newest first; return what is wrong with the others too."""
+        prefix = "" if at else f"{FOLDER}/"
+        names = newest_first(file.path.removeprefix(prefix) for file in found if file.path.startswith(prefix))
+        manifests: list[Manifest] = []
+        unreadable: list[str] = []
+        for name in names:
+            try:
+                text = storage.read_text(self.spark, f"{self.root}/{FOLDER}/{name}")
+                manifests.append(decode(name, text))
+            except ManifestError as error:
+                unreadable.append(f"{self.root}/{FOLDER}: {error}")
+            if manifests and only_newest:
+                break
+        return manifests, unreadable
+
+    def _wait_until_listed(self, run: str, part: str | None, rows: int) -> Parts:
+        """Return the files of a run once all of their rows are listed. Raises `AnalyticsError`."""
+        below = f"v={run}" if part is None else f"v={run}/{part}"
+        until = time.monotonic() + LISTED_TIMEOUT_S
+        while True:
+            found = storage.files_below(self.spark, f"{self.root}/{below}")
+            parts = _by_part([FoundFile(f"{below}/{file.path}", file.size, file.modified_ms) for file in found], part)
+            names = [f"{self.root}/{file.path}" for files in parts.values() for file in files]
+            listed = self.spark.read.parquet(*names).count() if names else 0
+            if listed == rows:
+                return parts
+            if time.monotonic() > until:
+                raise AnalyticsError(
+                    f"{self.root} lists {listed} of {rows} rows that were written to {below}: check the store, then run again"
+                )
+            time.sleep(LISTED_POLL_S)
+
+
+@contextmanager
+def staging(spark: SparkSession, out: str, run: str, now_ms: int) -> Iterator[str]:
+    """Yield a folder for tables that only this run reads; it is deleted in the end, and so are those of runs that were killed."""
+    folder = f"{out}/staging"
+    with told_of(out, "staged tables"):
+        for path in expired(storage.files_below(spark, folder), (), now_ms):
+            storage.remove(spark, f"{folder}/{path}")
+    yield f"{folder}/{run}"
+    with told_of(out, "staged tables"):
+        storage.remove_folder(spark, f"{folder}/{run}")
+
+
+def _by_part(found: list[FoundFile], part: str | None) -> Parts:
+    parts: dict[str, list[DataFile]] = {}
+    for file in sorted(found, key=lambda one: one.path):
+        if matched := _WRITTEN.fullmatch(file.path):
+            parts.setdefault(part or matched["part"], []).append(DataFile(file.path, file.size))
+    return {name: tuple(files) for name, files in parts.items()}
+
+
+def _unmanaged(found: list[FoundFile]) -> Parts:
+    """Return the days that an earlier version wrote."""
+    parts: dict[str, list[DataFile]] = {}
+    for file in sorted(found, key=lambda one: one.path):
+        if matched := _UNMANAGED.fullmatch(file.path):
+            parts.setdefault(matched["part"], []).append(DataFile(file.path, file.size))
+    return {name: tuple(files) for name, files in parts.items()}
+
+
+def _is_ours(path: str) -> bool:
+    """Return whether a path has a form that this program writes: nothing else is deleted."""
+    return path.startswith((f"{FOLDER}/", "v=")) or _UNMANAGED.fullmatch(path) is not None
+
+
+def _without(manifest: Manifest, paths: list[str], what: str, left_out: LeftOuts) -> Manifest:
+    if not paths:
+        return manifest
+    remedy = "run the stage that writes it again while the samples are kept; otherwise it is a gap"
+    for path in paths[:MAX_LOST_NAMED]:
+        left_out.add(f"{path}: a published file of the {what} is gone or cut", 1, remedy)
+    left_out.add(f"more published files of the {what}, gone or cut", max(0, len(paths) - MAX_LOST_NAMED), remedy)
+    gone = set(paths)
+    parts = {part: tuple(file for file in files if file.path not in gone) for part, files in manifest.parts.items()}
+    return Manifest(manifest.sequence, manifest.run, manifest.written_ms, parts)
+
+
+__all__ = ["EMPTY", "Parts", "Published", "new_run", "staging"]

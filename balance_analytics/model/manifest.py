@@ -1,0 +1,150 @@
+"""Manifests: the files that make up a table, named by one small file.
+
+A run writes its files into a folder of its own, `v=RUN/…`. Readers see them once a manifest names them, so that a table changes by a
+single file that appears whole, and a run that is killed leaves the table as it was. A manifest's name has a sequence number and its run,
+`00000012-RUN.json`; the last one that can be read counts. Files that no manifest names are swept after `KEPT_MS`.
+
+Pure values: `jobs/publishing.py` reads and writes them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+FOLDER = "_manifests"
+"""Below the table's folder; Spark's readers skip names that begin with an underscore."""
+
+FORMAT = 1
+
+KEPT_MS = 24 * 3_600_000
+"""Files that are not named any more: longer than any run that may still read them."""
+
+MAX_NAMED = 100_000
+"""Files of one manifest: 90 days of a thousand files; as text 10 MB."""
+
+_NAME = re.compile(r"(?P<sequence>\d{8})-(?P<run>[0-9A-Za-z]+)\.json")
+_PATH = re.compile(r"(?!.*(^|/)\.\.?(/|$))[^/]+(/[^/]+)*")
+
+
+class ManifestError(Exception):
+    """A manifest that cannot be read; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of a table: `path` below the table's folder, and its size in bytes."""
+
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that a storage lists below a folder; `modified_ms` is Unix time."""
+
+    path: str
+    size: int
+    modified_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The files of a table, by part: a day (`2026-01-31`) or the name of a smaller table."""
+
+    sequence: int
+    run: str
+    written_ms: int
+    parts: Mapping[str, tuple[DataFile, ...]]
+
+    def files(self) -> Iterable[DataFile]:
+        """Yield the files of all parts."""
+        for files in self.parts.values():
+            yield from files
+
+    def followed_by(
+        self, run: str, written_ms: int, parts: Mapping[str, tuple[DataFile, ...]], *, keeps: bool
+    ) -> Manifest:
+        """Return the next manifest, with these parts in the place of those of the same names; without `keeps` the others go."""
+        return Manifest(self.sequence + 1, run, written_ms, {**(self.parts if keeps else {}), **parts})
+
+
+EMPTY = Manifest(0, "", 0, {})
+"""Of a table without a manifest."""
+
+
+def name_of(manifest: Manifest) -> str:
+    """Return the name of a manifest's file.
+
+    >>> name_of(Manifest(12, "a1", 0, {}))
+    '00000012-a1.json'
+    """
+    return f"{manifest.sequence:08d}-{manifest.run}.json"
+
+
+def newest_first(names: Iterable[str]) -> list[str]:
+    """Return the names of manifests, the newest first; other names are skipped.
+
+    Two runs that published at the same time have the same number. All readers take the same one: the last by the name of the run.
+
+    >>> newest_first(["00000001-b.json", "00000002-a.json", "00000001-a.json", ".00000003-c.json.new"])
+    ['00000002-a.json', '00000001-b.json', '00000001-a.json']
+    """
+    return sorted((name for name in names if _NAME.fullmatch(name)), reverse=True)
+
+
+def encode(manifest: Manifest) -> str:
+    """Return a manifest as JSON."""
+    parts = {part: [[file.path, file.size] for file in files] for part, files in sorted(manifest.parts.items())}
+    return json.dumps({"format": FORMAT, "written_ms": manifest.written_ms, "parts": parts}, indent=1) + "\n"
+
+
+def decode(name: str, text: str) -> Manifest:
+    """Read the manifest of a name. Raises ManifestError."""
+    parsed = _NAME.fullmatch(name)
+    if parsed is None:
+        raise ManifestError(f"{name} is not the name of a manifest")
+    try:
+        document = json.loads(text)
+        if document["format"] != FORMAT:
+            raise ManifestError(f"{name} has format {document['format']}, this version reads {FORMAT}")
+        parts = {str(part): tuple(map(_file, files)) for part, files in document["parts"].items()}
+        found = Manifest(int(parsed["sequence"]), parsed["run"], int(document["written_ms"]), parts)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ManifestError(f"{name} is not a manifest: {error}") from error
+    if sum(1 for _ in found.files()) > MAX_NAMED:
+        raise ManifestError(f"{name} names more than {MAX_NAMED} files")
+    return found
+
+
+def _file(entry: Sequence[object]) -> DataFile:
+    path, size = entry
+    if not isinstance(path, str) or not isinstance(size, int) or not _PATH.fullmatch(path):
+        raise ValueError(f"{entry} is not a path below the table and a size")
+    return DataFile(path, size)
+
+
+def lost(manifest: Manifest, found: Iterable[FoundFile]) -> list[str]:
+    """Return the paths of a manifest's files that are not there, or not with the size that was published."""
+    sizes = {file.path: file.size for file in found}
+    return [file.path for file in manifest.files() if sizes.get(file.path) != file.size]
+
+
+def expired(found: Iterable[FoundFile], manifests: Sequence[Manifest], now_ms: int) -> list[str]:
+    """Return the files that no run needs any more: older than `KEPT_MS`, and not named by a manifest that counts.
+
+    The newest manifest counts, and so do those that were replaced less than `KEPT_MS` ago, as a run may still read by them.
+    """
+    in_order = sorted(manifests, key=name_of)
+    replaced_ms = [*(after.written_ms for after in in_order[1:]), now_ms]
+    named = {
+        path
+        for manifest, ended_ms in zip(
+            in_order, replaced_ms, strict=False
+        )  # without any manifest there is none to replace
+        if now_ms - ended_ms < KEPT_MS
+        for path in [*(file.path for file in manifest.files()), f"{FOLDER}/{name_of(manifest)}"]
+    }
+    return [file.path for file in found if file.path not in named and now_ms - file.modified_ms >= KEPT_MS]

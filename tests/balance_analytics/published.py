@@ -1,0 +1,30 @@
+"""Tables as readers see them: the files that the newest manifest names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from balance_analytics.model.manifest import FOLDER, Manifest, ManifestError, decode, newest_first
+
+FACT_ORDER = ("topic", "partition", "hour")
+
+
+def newest(root: Path) -> Manifest:
+    """The newest manifest of a table that can be read."""
+    for name in newest_first(path.name for path in (root / FOLDER).iterdir()):
+        with suppress(ManifestError):
+            return decode(name, (root / FOLDER / name).read_text())
+    raise AssertionError(f"no manifest below {root}")
+
+
+def rows(root: Path, part: str | None = None, order: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The rows of a table, or of one of its parts, sorted by columns."""
+    manifest = newest(root)
+    files = list(manifest.files()) if part is None else manifest.parts[part]
+    found = [row for file in files for row in pq.ParquetFile(root / file.path).read().to_pylist()]
+    return sorted(found, key=lambda row: [row[name] for name in order])

@@ -1,0 +1,292 @@
+"""Facts change in one step: a run that is killed anywhere leaves those of the run before, and the next run writes what it would have."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from balance_analytics.jobs import facts, publishing, storage
+from balance_analytics.jobs.publishing import Published
+from balance_analytics.jobs.samples import Samples
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
+from balance_analytics.model.column import ddl
+from balance_analytics.model.facts import FACTS
+from balance_analytics.model.manifest import FOLDER, KEPT_MS
+from balance_analytics.model.sample_rows import SAMPLE_ROWS
+from lab.generated_load import LoadSpec, lay_out
+from lab.generated_load.hourly_facts import write_facts
+from tests.balance_analytics.published import FACT_ORDER, newest, rows
+from tests.balance_analytics.test_jobs_facts import END_MS, START_MS, look
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+
+DAY_MS = 24 * 3_600_000
+FIRST = 1
+"""Minute of the first look: that of minute 0 belongs to the hour, and to the day, before."""
+FEW, MORE = 6, 12
+"""Looks of the first run and of the second."""
+
+
+class KilledError(BaseException):
+    """Ends a run as SIGKILL would: nothing of the product catches it."""
+
+
+@pytest.fixture
+def samples(spark: SparkSession, tmp_path: Path) -> Callable[[int], str]:
+    """Write so many looks, each with a partition, and return their folder."""
+
+    def write(minutes: int) -> str:
+        folder = tmp_path / f"samples-{minutes}"
+        looks = [look(minute, 1000 + 10 * minute) for minute in range(FIRST, FIRST + minutes)]
+        frame = spark.createDataFrame(looks, ddl(SAMPLE_ROWS))
+        frame.selectExpr("*", "timestamp_millis(round_ms)::date AS date").coalesce(1).write.partitionBy("date").parquet(
+            str(folder)
+        )
+        return str(folder)
+
+    return write
+
+
+def run(spark: SparkSession, folder: Path, samples: str, now_ms: int = END_MS) -> LeftOuts:
+    """Run the stage."""
+    left_out = LeftOuts()
+    options = facts.FactsOptions(now_ms=now_ms, window_days=14)
+    facts.run(spark, Samples(spark, samples), str(folder / "facts"), str(folder / "out"), options, left_out)
+    return left_out
+
+
+def found(folder: Path) -> list[dict[str, Any]]:
+    """The facts that readers see."""
+    return rows(folder / "facts", order=FACT_ORDER)
+
+
+STEPS = (
+    (storage, "write_text"),
+    (storage, "remove"),
+    (storage, "remove_folder"),
+    (Published, "write"),
+    (Published, "publish"),
+    (Published, "sweep"),
+)
+"""Whatever changes something in the storage."""
+
+
+@pytest.fixture
+def killing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], list[str]]]:
+    """Kill the run before its n-th step, counted from 0; returns the names of the steps that began, the last one killed."""
+
+    def kill_at(number: int) -> list[str]:
+        steps: list[str] = []
+        for place, name in STEPS:
+            original = getattr(place, name)
+
+            def step(*arguments: Any, _name: str = name, _original: Any = original, **more: Any) -> Any:
+                steps.append(_name)
+                if len(steps) == number + 1:
+                    raise KilledError(_name)
+                return _original(*arguments, **more)
+
+            monkeypatch.setattr(place, name, step)
+        return steps
+
+    yield kill_at
+    monkeypatch.undo()
+
+
+def test_a_run_that_is_killed_before_any_step_leaves_facts_whole_and_the_next_run_completes_them(
+    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], monkeypatch: pytest.MonkeyPatch, killing: Any
+) -> None:
+    """All steps that change the storage: readers see the facts of the run before, or those of this one once the manifest is written."""
+    few, more = samples(FEW), samples(MORE)
+    run(spark, tmp_path / "first", few)
+    run(spark, tmp_path / "whole", more)
+    before, after = found(tmp_path / "first"), found(tmp_path / "whole")
+    assert before != after
+
+    for number, is_published in enumerate([False, False, False, True, True]):
+        folder = tmp_path / f"killed-{number}"
+        shutil.copytree(tmp_path / "first", folder)
+        steps = killing(number)
+        with pytest.raises(KilledError):
+            run(spark, folder, more)
+        monkeypatch.undo()
+        assert found(folder) == (after if is_published else before), steps
+    for killed in ("killed-1", "killed-3"):  # before and after the manifest was written
+        run(spark, tmp_path / killed, more)
+        assert found(tmp_path / killed) == after
+    steps = killing(number + 1)
+    run(spark, tmp_path / "first", more)
+    assert steps == ["write", "publish", "write_text", "sweep", "remove_folder"]
+
+
+def test_a_killed_runs_files_go_after_a_day(
+    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], monkeypatch: pytest.MonkeyPatch, killing: Any
+) -> None:
+    """A day is longer than any run; files of facts that were replaced go then as well."""
+    few, more = samples(FEW), samples(MORE)
+    run(spark, tmp_path, few)
+    killing(1)
+    with pytest.raises(KilledError):
+        run(spark, tmp_path, more)
+    monkeypatch.undo()
+    left = {path.parts[-3] for path in tmp_path.rglob("facts/v=*/*/*.parquet")}
+    assert len(left) == 2
+
+    run(spark, tmp_path, more, END_MS + 1)
+    assert len({path.parts[-3] for path in tmp_path.rglob("facts/v=*/*/*.parquet")}) == 3
+    expected = found(tmp_path)
+    ahead_ms = int(max(path.stat().st_mtime for path in tmp_path.rglob("facts/**/*.parquet")) * 1000) + 2 * KEPT_MS
+    table = Published(spark, str(tmp_path / "facts"), "facts")
+    assert table.sweep(ahead_ms) > 0
+
+    assert found(tmp_path) == expected
+    assert {path.parts[-3] for path in tmp_path.rglob("facts/v=*/*/*.parquet")} == {
+        f"v={newest(tmp_path / 'facts').run}"
+    }
+    assert len([path for path in (tmp_path / "facts" / FOLDER).iterdir() if path.suffix == ".json"]) == 1
+
+
+def test_of_two_runs_at_once_the_second_to_publish_is_refused(
+    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would undo what the other has published; the next run has all of it."""
+    few, more = samples(FEW), samples(MORE)
+    publish = Published.publish
+
+    def publish_late(*arguments: Any, **options: Any) -> None:
+        monkeypatch.undo()
+        run(spark, tmp_path, more)
+        publish(*arguments, **options)
+
+    monkeypatch.setattr(Published, "publish", publish_late)
+    with pytest.raises(
+        AnalyticsError, match=r"another run has published facts at .*: run this again, one run at a time"
+    ):
+        run(spark, tmp_path, few)
+    expected = found(tmp_path)
+
+    run(spark, tmp_path, few)
+    assert found(tmp_path) == expected
+
+
+def test_a_manifest_that_is_cut_is_named_and_the_one_before_counts(
+    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str]
+) -> None:
+    """Nothing is swept meanwhile: the files of the cut one may be needed to mend it."""
+    few, more = samples(FEW), samples(MORE)
+    run(spark, tmp_path, few)
+    before = found(tmp_path)
+    run(spark, tmp_path, more)
+    after = found(tmp_path)
+    table = Published(spark, str(tmp_path / "facts"), "facts")
+    path = max((tmp_path / "facts" / FOLDER).glob("0*.json"))
+    path.write_text(path.read_text()[:-20])
+    left_out = LeftOuts()
+
+    seen = table.table(table.newest(left_out), FACTS, "2026-01-05", by_day=True).read()
+
+    assert [row.messages_in for row in seen.orderBy("hour").collect()] == [row["messages_in"] for row in before]
+    (problem,) = left_out.all()
+    assert f"{FOLDER}: {path.name} is not a manifest: " in problem.what
+    assert table.sweep(END_MS + 400 * DAY_MS) == 0
+    run(spark, tmp_path, more)
+    assert found(tmp_path) == after
+
+
+def test_a_published_file_that_is_gone_is_named_and_written_again(
+    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str]
+) -> None:
+    """As long as there are samples of its day."""
+    more = samples(MORE)
+    run(spark, tmp_path, more)
+    expected = found(tmp_path)
+    (file,) = newest(tmp_path / "facts").files()
+    (tmp_path / "facts" / file.path).unlink()
+
+    left_out = run(spark, tmp_path, more)
+
+    assert [(one.what, one.count) for one in left_out.all()] == [
+        (f"{file.path}: a published file of the facts is gone or cut", 1)
+    ]
+    assert found(tmp_path) == expected
+
+
+def test_facts_of_the_layout_before_manifests_are_read_and_kept(
+    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str]
+) -> None:
+    """Days as folders with files; a run replaces those that it has samples of and names the others in its manifest."""
+    load = LoadSpec(
+        seed=5, partitions=12, topics=3, brokers=3, days=2, hot=0, outages=0, resets=0, start_s=START_MS // 1000
+    )
+    write_facts(lay_out(load), tmp_path / "facts")
+    old = sorted(tmp_path.rglob("facts/date=*/*.parquet"))
+    table = Published(spark, str(tmp_path / "facts"), "facts")
+    assert sorted(table.newest(LeftOuts()).parts) == ["2026-01-05", "2026-01-06"]
+
+    run(spark, tmp_path, samples(MORE))
+
+    parts = newest(tmp_path / "facts").parts
+    assert [file.path for file in parts["2026-01-06"]] == [str(old[1].relative_to(tmp_path / "facts"))]
+    assert all(file.path.startswith("v=") for file in parts["2026-01-05"])
+    topics = {row["topic"] for row in rows(tmp_path / "facts", "2026-01-05")}
+    assert topics == {"t", *lay_out(load).names}
+    everything = table.table(table.newest(LeftOuts()), FACTS, *parts, by_day=True).read()
+    assert everything.count() == len(rows(tmp_path / "facts"))
+
+
+def test_a_store_that_lists_files_late_is_asked_again(
+    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A manifest never names fewer files than were written; a store that never lists them ends the run."""
+    monkeypatch.setattr(publishing, "LISTED_POLL_S", 0.0)
+    listing, late = storage.files_below, iter([True, True])
+
+    def listed_late(session: SparkSession, folder: str) -> Any:
+        return [] if "/v=" in folder and next(late, False) else listing(session, folder)
+
+    monkeypatch.setattr(storage, "files_below", listed_late)
+    run(spark, tmp_path, samples(MORE))
+    assert len(found(tmp_path)) == 1
+
+    monkeypatch.setattr(publishing, "LISTED_TIMEOUT_S", 0.0)
+    late = iter([True] * 100)
+    with pytest.raises(AnalyticsError, match=r"lists 0 of 1 rows that were written"):
+        run(spark, tmp_path, samples(FEW))
+
+
+def test_a_small_file_is_replaced_in_one_step_also_where_an_earlier_version_left_a_checksum(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hadoop's local file system keeps `.NAME.crc` beside a file, which would not fit the new content."""
+    path = tmp_path / "result.json"
+    path.write_text("old")
+    (tmp_path / ".result.json.crc").write_bytes(b"crc\0\0\0\2\0 wrong")
+
+    storage.write_text(spark, str(path), "new")
+
+    assert storage.read_text(spark, str(path)) == "new"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["result.json"]
+
+
+@pytest.mark.parametrize("stores", [frozenset(), frozenset({"viewfs"})], ids=["renamed", "uploaded"])
+def test_a_small_file_is_replaced_on_other_file_systems(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stores: frozenset[str]
+) -> None:
+    """By FileContext's rename, and as on an object store by one write; shown on Hadoop's viewfs over a local folder."""
+    monkeypatch.setattr(storage, "OBJECT_STORES", stores)
+    configuration = spark._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+    configuration.set("fs.viewfs.mounttable.lab.link./data", tmp_path.as_uri())
+    path = "viewfs://lab/data/result.json"
+
+    storage.write_text(spark, path, "old")
+    storage.write_text(spark, path, "new")
+
+    assert storage.read_text(spark, path) == "new"
+    assert [(file.path, file.size) for file in storage.files_below(spark, "viewfs://lab/data")] == [("result.json", 3)]
+    storage.remove(spark, path)
+    assert not storage.exists(spark, path)
