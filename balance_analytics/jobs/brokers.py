@@ -14,12 +14,10 @@ from typing import Any
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
+from balance_analytics.jobs.java_admin import admin_client, wait
 from balance_analytics.jobs.samples import Samples, address
 from balance_analytics.jobs.troubles import LeftOuts, told_of
 from balance_analytics.study.columns import BrokerFacts
-
-TIMEOUT_S = 30
-"""For an answer: what the Java client waits by default for one request."""
 
 PROCESS_ROLES, CONTROLLER_ALONE = "process.roles", "controller"
 
@@ -48,24 +46,13 @@ def _asked(
 ) -> tuple[dict[int, str | None], dict[int, int]]:
     """Return racks and bytes of disk by broker; a controller that only stands in the list of brokers is none."""
     jvm: Any = spark._jvm  # noqa: SLF001 - Python has no other way to the Java client
-    given = jvm.java.util.HashMap()
-    limits = dict.fromkeys(("request.timeout.ms", "default.api.timeout.ms"), str(TIMEOUT_S * 1000))
-    for name, value in {**settings, **limits}.items():
-        given.put(name, value)
-    admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(given)
-    try:
+    with admin_client(jvm, settings) as admin:
         cluster = admin.describeCluster()
-        racks = {int(node.id()): node.rack() for node in jvm.java.util.ArrayList(_wait(jvm, cluster.nodes()))}
-        controller = _wait(jvm, cluster.controller())
+        racks = {int(node.id()): node.rack() for node in jvm.java.util.ArrayList(wait(jvm, cluster.nodes()))}
+        controller = wait(jvm, cluster.controller())
         if controller is not None and not _holds_data(jvm, admin, int(controller.id()), left_out):
             racks.pop(int(controller.id()), None)
         return racks, _sizes(jvm, admin, sorted(racks), left_out)
-    finally:
-        admin.close()
-
-
-def _wait(jvm: Any, future: Any) -> Any:
-    return future.get(TIMEOUT_S, jvm.java.util.concurrent.TimeUnit.SECONDS)
 
 
 def _holds_data(jvm: Any, admin: Any, node: int, left_out: LeftOuts) -> bool:
@@ -78,7 +65,7 @@ def _holds_data(jvm: Any, admin: Any, node: int, left_out: LeftOuts) -> bool:
     asked = jvm.java.util.ArrayList()
     asked.add(resource)
     try:
-        told = jvm.java.util.HashMap(_wait(jvm, admin.describeConfigs(asked).all())).get(resource)
+        told = jvm.java.util.HashMap(wait(jvm, admin.describeConfigs(asked).all())).get(resource)
     except Py4JError:
         remedy = "allow DESCRIBE_CONFIGS on the cluster; until then nothing is moved to it"
         left_out.add(f"whether node {node}, the controller, is a broker, which it did not tell", 1, remedy)
@@ -96,7 +83,7 @@ def _sizes(jvm: Any, admin: Any, brokers: Sequence[int], left_out: LeftOuts) -> 
     sizes: dict[int, int] = {}
     for broker in brokers:
         try:
-            sizes[broker] = _size(jvm.java.util.HashMap(_wait(jvm, asked[broker])))
+            sizes[broker] = _size(jvm.java.util.HashMap(wait(jvm, asked[broker])))
         except Py4JError:
             remedy = "see that they are alive, allow DESCRIBE on the cluster, or name the sizes in --brokers"
             left_out.add("brokers that did not tell the size of their disks", 1, remedy)

@@ -1,188 +1,240 @@
-"""Stage `facts`: samples to hourly facts, day by day.
+"""Stage `facts`: samples to hourly facts. A run computes the days that are new, and publishes them in one step (`publishing`).
 
-Idempotent: a day that has samples is computed again, and published with the other days in one step (`publishing`). Late data is included
-in the same way, as long as it lies in the window. An hour that is stored with more minutes than the samples still show (retention took them)
-stays: of two facts of one hour that of more minutes wins, of equals that with Prometheus' rates, else the new one. So a second run
-changes nothing, and an hour keeps its rates when Prometheus no longer has them.
+The manifest of the facts says from which files of samples, and from which rates, each day was computed (`model/new_days.py`). A run
+without new files reads no samples. Otherwise it computes from the first day with new files to the end, and begins with the state of
+each partition at 23:00 of the day before (`model/day_states.py`). The result is that of one run over all samples.
 
-A look belongs to the hour in which most of the round before it lies: the look at 11:00 tells of 10:59.
-Leaves out differences between looks (`differences`), where samples come from (`samples`) and how rates are spread (`rates`).
+An hour that is stored with more minutes than the samples still show (retention took them) stays: of two facts of one hour that of more
+minutes wins, of equals that with Prometheus' rates, else the new one. So an hour keeps its rates when Prometheus no longer has them.
+Leaves out how hours follow from samples (`hourly`), where samples come from (`samples`, `landing`) and how rates are spread (`rates`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from balance_analytics.jobs.differences import NO_LEADER, PARTITION, differences
+from balance_analytics.jobs.differences import PARTITION
 from balance_analytics.jobs.files import Table, without_corrupt
+from balance_analytics.jobs.hourly import STATE, hour_of, hourly, newest_states, states_of
+from balance_analytics.jobs.landing import land
 from balance_analytics.jobs.publishing import Parts, Published, new_run, staging
-from balance_analytics.jobs.rates import stage, tell_foreign, with_rates
-from balance_analytics.jobs.samples import HOUR_MS, Samples
+from balance_analytics.jobs.rates import digests, stage, tell_foreign, with_rates
+from balance_analytics.jobs.samples import CORRUPT, HOUR_MS, Samples, tell_left_out, usable
 from balance_analytics.jobs.storage import exists
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
-from balance_analytics.model.column import names
+from balance_analytics.model.day_states import DAY_STATES, STATES
 from balance_analytics.model.facts import FACTS, KEY
+from balance_analytics.model.manifest import Manifest, Source
+from balance_analytics.model.new_days import DayRange, days_to_compute, sources_after
 from balance_analytics.model.rate_rows import SOURCE, TOPIC_HOURS
 from balance_analytics.model.sample_rows import DATE
 
-MINUTES_PER_HOUR = 60
 MINUTE_MS = 60_000
-
-LOOK_BACK_MS = HOUR_MS
-"""Read before the window, so that its first hour has a look to differ from."""
 
 PARTITIONS_PER_FILE = 50_000
 """1.2 M rows a day: some 40 MB, which a task holds in memory."""
 
 
+class DaysOfSamples(Protocol):
+    """Samples by day: a folder, or what was read from a topic."""
+
+    @property
+    def place(self) -> str:
+        """Where they are, for messages."""
+
+    def files_by_day(self, first: str) -> dict[str, dict[str, int]]:
+        """Return the sizes in bytes of files by day and name, from the day `first` on."""
+
+    def table(self, days: Sequence[str]) -> Table:
+        """Return some days."""
+
+
 @dataclass(frozen=True, slots=True)
 class FactsOptions:
-    """`now_ms` is the time of the run; `window_days` how far back samples are read; `round_ms` how often the sampler looks.
+    """`now_ms` is the time of the run; `window_days` how far back samples are read; `round_ms` the interval of samples.
 
-    `rates` is where Prometheus' rates are, if anywhere. `run` names the files of this run.
+    `rates` is where Prometheus' rates are, if anywhere. `recompute` names the first and the last day (None: the newest) that are computed
+    although nothing has changed. `run` names the files of this run.
     """
 
     now_ms: int
     window_days: int
     round_ms: int = MINUTE_MS
     rates: str | None = None
+    recompute: tuple[str, str | None] | None = None
     run: str = field(default_factory=new_run)
+
+    @property
+    def first_day(self) -> str:
+        """The first day of the window."""
+        day = dt.datetime.fromtimestamp(self.now_ms / 1000, dt.UTC).date() - dt.timedelta(days=self.window_days)
+        return day.isoformat()
 
 
 def run(
     spark: SparkSession, samples: Samples, facts_path: str, out: str, options: FactsOptions, left_out: LeftOuts
 ) -> None:
     """Bring the facts up to date; tables that only this run needs are below `out`. Raises `AnalyticsError`."""
+    with told_of(out, "staged facts"):
+        exists(spark, out)  # where facts go is asked first, so that it is told as itself when it is away
+    published = Published(spark, facts_path, "facts")
+    base = published.newest(left_out)
+    landed = land(samples, facts_path, options.now_ms, options.first_day, options.run) if samples.in_kafka else None
     with staging(spark, out, options.run, options.now_ms) as folder:
-        _stage_facts(spark, samples, f"{folder}/facts", options, left_out)
-        _store(spark, folder, facts_path, samples, options, left_out)
+        newest = _bring_up_to_date(published, base, landed or samples, folder, options, left_out)
+    tell_left_out(newest.sources, options.first_day, left_out)
+    if landed is not None:
+        left_out.add("looks that came more than two days late", landed.late, "let `steward sampler` reach the topic")
+    published.sweep(options.now_ms)
+    if landed is not None:
+        landed.forget_closed_days(options.now_ms, options.run)
 
 
-def _stage_facts(spark: SparkSession, samples: Samples, staged: str, options: FactsOptions, left_out: LeftOuts) -> None:
-    """Compute the facts of the window's samples."""
-    table = None if samples.in_kafka else samples.table()
-    if table is not None and not table.exists():
+def _bring_up_to_date(
+    published: Published, base: Manifest, samples: DaysOfSamples, folder: str, options: FactsOptions, left_out: LeftOuts
+) -> Manifest:
+    """Compute the days that are new, if any, and return the manifest of the facts then."""
+    spark = published.spark
+    files = samples.files_by_day(_day_before(options.first_day))
+    if not any(files.values()):
         raise AnalyticsError(
             f"there are no samples yet at {samples.place}: start `steward sampler`, and run this once it has looked for some hours"
         )
-    since_ms = (options.now_ms - options.window_days * 24 * HOUR_MS) // HOUR_MS * HOUR_MS
-
-    def compute() -> None:
-        rows = samples.rows(table, options.now_ms, since_ms - LOOK_BACK_MS)
-        fresh = hourly(rows, options.round_ms).where(sf.unix_millis("hour") >= since_ms)
-        # Samples are read only now: what fails is theirs.
-        fresh.withColumn(DATE, sf.to_date("hour")).write.mode("overwrite").parquet(staged)
-
-    with told_of(staged, "staged facts"):
-        exists(spark, staged)  # where facts go is asked first, so that it is told as itself when it is away
-    if table is None:
-        with told_of(samples.place, "samples"):
-            compute()
-    else:
-        without_corrupt(table, left_out, compute)
-
-
-def hourly(looks: DataFrame, round_ms: int) -> DataFrame:
-    """Return the columns of `model/facts.py` out of looks."""
-    hour_ms = sf.floor((sf.col("round_ms") - round_ms // 2) / HOUR_MS) * HOUR_MS
-    marked = differences(looks, round_ms).withColumn("hour", sf.timestamp_millis(hour_ms.cast("bigint")))
-    sized = sf.col("leader_size").isNotNull() & (sf.col("end_offset") > sf.col("start_offset"))
-    held = sf.col("end_offset") - sf.col("start_offset")
-    in_hour = marked.groupBy(*KEY).agg(
-        sf.mode(sf.when(sf.col("leader") != NO_LEADER, sf.col("leader")), deterministic=True).alias("leader"),
-        sf.max_by("replicas", "sampled_at_ms").alias("replicas"),
-        sf.sum("elapsed_ms").alias("known_ms"),
-        sf.sum("reset").cast("int").alias("resets"),
-        sf.sum("moved").cast("int").alias("leader_changes"),
-        sf.sum("messages").alias("messages"),
-        sf.sum("committed").alias("committed"),
-        sf.sum(sf.when(sf.col("committed").isNotNull(), sf.col("elapsed_ms"))).alias("committed_ms"),
-        (sf.sum(sf.when(sized, sf.col("leader_size"))) / sf.sum(sf.when(sized, held))).alias("record_bytes"),
-        sf.max_by("leader_size", sf.when(sf.col("leader_size").isNotNull(), sf.col("sampled_at_ms"))).alias(
-            "size_bytes"
-        ),
-        sf.sum("growth_bytes").cast("double").alias("size_growth_bytes"),
-    )
-    return _columns(in_hour)
-
-
-def _columns(in_hour: DataFrame) -> DataFrame:
-    minutes = sf.coalesce(sf.round(sf.col("known_ms") / MINUTE_MS), sf.lit(0)).cast("int")
-    # Groups that were known for less than half of the time say nothing of the rest.
-    known = sf.col("committed_ms") * 2 >= sf.col("known_ms")
-    read = sf.when(known, sf.col("committed") * sf.col("known_ms") / sf.col("committed_ms"))
-    out = _bytes(read)
-    return in_hour.select(
-        *KEY,
-        sf.coalesce("leader", sf.lit(NO_LEADER)).alias("leader"),
-        "replicas",
-        minutes.alias("minutes"),
-        sf.greatest(sf.lit(0), MINUTES_PER_HOUR - minutes).alias("gap_minutes"),
-        "resets",
-        "leader_changes",
-        sf.col("messages").cast("double").alias("messages_in"),
-        _bytes(sf.col("messages")).alias("bytes_in"),
-        out.alias("bytes_out"),
-        sf.when(out.isNull(), "none").otherwise("estimate").alias("bytes_out_source"),
-        "record_bytes",
-        "size_bytes",
-        "size_growth_bytes",
-        sf.lit("offsets").alias("source_in"),
-    ).select(*names(FACTS))
-
-
-def _bytes(messages: Column) -> Column:
-    """Return messages in bytes: none are none whatever their size."""
-    return sf.when(messages == 0, sf.lit(0.0)).otherwise(messages.cast("double") * sf.col("record_bytes"))
-
-
-def _store(
-    spark: SparkSession, folder: str, facts_path: str, samples: Samples, options: FactsOptions, left_out: LeftOuts
-) -> None:
-    """Publish the staged facts with those that are stored."""
-    fresh = Table(spark, f"{folder}/facts", FACTS, "staged facts").read()
-    partitions = fresh.select(*PARTITION).distinct().count()
-    if not partitions:
-        raise AnalyticsError(
-            f"there are no samples yet at {samples.place} that can be used: start `steward sampler`, and run this once it has looked for"
-            " some hours"
+    hours = None
+    if options.rates is not None and stage(spark, options.rates, f"{folder}/rates", options.now_ms, left_out):
+        hours = Table(spark, f"{folder}/rates", TOPIC_HOURS, "staged rates").read()
+    rates = {} if hours is None else digests(hours)
+    days = days_to_compute(base.sources, files, rates, options.first_day, options.recompute)
+    newest = base
+    if days is not None:
+        one = _Computed(published, base, samples, files, days, options, folder, left_out)
+        computed = one.stage()
+        newest = one.publish(
+            hours, {day: replace(source, rates=rates.get(day, source.rates)) for day, source in computed.items()}
         )
-    samples.tell(left_out)
-    fresh = _rated(spark, fresh, f"{folder}/rates", options, left_out)
-    published = Published(spark, facts_path, "facts")
-    base = published.newest(left_out)
-    days = [str(row.date) for row in fresh.select(sf.to_date("hour").alias(DATE)).distinct().collect()]
-    stored = published.table(base, FACTS, *days, by_day=True)
-    buckets = -(-partitions // PARTITIONS_PER_FILE)
-
-    def compute() -> Parts:
-        rows = fresh.withColumn(DATE, sf.to_date("hour"))
-        if stored.exists():
-            rows = merged(rows, stored.read())
-        # One file a day and bucket, a partition's hours side by side.
-        bucket = sf.pmod(sf.hash(*PARTITION), sf.lit(buckets))
-        laid = rows.repartition(sf.col(DATE), bucket).sortWithinPartitions(DATE, *KEY)
-        return published.write(laid, options.run)
-
-    published.publish(base, options.run, without_corrupt(stored, left_out, compute), options.now_ms)
-    published.sweep(options.now_ms)
+    if hours is not None:
+        stored = published.table(
+            newest, FACTS, *(day for day in newest.days() if day >= options.first_day), by_day=True
+        )
+        if _is_one_cluster(stored.read()):
+            tell_foreign(stored.read(), hours, left_out)
+        else:
+            remedy = "keep each cluster's samples in a place of their own: rates do not say whose a topic is"
+            left_out.add("rates, since the samples are of several clusters", 1, remedy)
+    return newest
 
 
-def _rated(spark: SparkSession, fresh: DataFrame, staging: str, options: FactsOptions, left_out: LeftOuts) -> DataFrame:
-    """Return the facts with Prometheus' rates, where there are any for their cluster."""
-    if options.rates is None or not stage(spark, options.rates, staging, options.now_ms, left_out):
-        return fresh
-    clusters = [row.cluster_id for row in fresh.select("cluster_id").distinct().limit(2).collect()]
-    if len(clusters) > 1:
-        remedy = "keep each cluster's samples in a place of their own: rates do not say whose a topic is"
-        left_out.add("rates, since the samples are of several clusters", 1, remedy)
-        return fresh
-    hours = Table(spark, staging, TOPIC_HOURS, "staged rates").read()
-    tell_foreign(fresh, hours, left_out)
-    return with_rates(fresh, hours)
+@dataclass(frozen=True)
+class _Computed:
+    """Days that this run computes: from samples to staged hours, and from these to published facts and states."""
+
+    published: Published
+    base: Manifest
+    samples: DaysOfSamples
+    files: Mapping[str, Mapping[str, int]]
+    days: DayRange
+    options: FactsOptions
+    folder: str
+    left_out: LeftOuts
+
+    def stage(self) -> dict[str, Source]:
+        """Write the hours of the days, and return from what each day was computed. Raises `AnalyticsError`."""
+        first, last = self.days.first, self.days.last
+        before, after = _day_before(first), None if last is None else _day_after(last)
+        read = [day for day in self.files if day >= before and (after is None or day <= after)]
+        inside = [day for day in read if self.days.holds(day)]
+        table = self.samples.table(read)
+        midnight_ms = _start_ms(first)
+        start_ms = midnight_ms - HOUR_MS
+        belongs_ms = hour_of(self.options.round_ms)
+
+        def compute() -> dict[str, dict[str, int]]:
+            rows = table.read()
+            last_hour = rows.where((sf.col(DATE) < sf.lit(first).cast("date")) & (sf.col("round_ms") >= start_ms))
+            counted = usable(rows.where(sf.col(DATE) >= sf.lit(first).cast("date")), self.options.now_ms, inside)
+            used = counted.rows.unionByName(usable(last_hour, self.options.now_ms, ()).rows)
+            hours = hourly(used.where(belongs_ms >= start_ms), self.options.round_ms, self._states_before())
+            hour_ms = sf.unix_millis("hour")
+            wanted = hour_ms >= (start_ms if self.days.after_others else midnight_ms)
+            if after is not None:
+                wanted &= hour_ms < _start_ms(after)
+            hours.where(wanted).write.mode("overwrite").parquet(f"{self.folder}/hours")
+            return counted.left_out()
+
+        left_out = without_corrupt(table, LeftOuts(), compute)
+        corrupt = {day: [name for name in table.without if f"{DATE}={day}/" in name] for day in inside}
+        return {
+            day: Source(
+                dict(self.files[day]),
+                self.base.sources[day].rates if day in self.base.sources else "",
+                {**left_out.get(day, {}), **{f"{CORRUPT}{name}": 1 for name in sorted(corrupt[day])}},
+            )
+            for day in inside
+        }
+
+    def publish(self, rates: DataFrame | None, computed: Mapping[str, Source]) -> Manifest:
+        """Publish the staged hours with the facts that are stored, and return the new manifest. Raises `AnalyticsError`."""
+        staged = self.published.spark.read.parquet(f"{self.folder}/hours")
+        fresh = staged.drop(STATE)
+        partitions = fresh.select(*PARTITION).distinct().count()
+        if not partitions and not self.base.days():
+            raise AnalyticsError(
+                f"there are no samples yet at {self.samples.place} that can be used: start `steward sampler`, and run this once it has"
+                " looked for some hours"
+            )
+        parts: Parts = {}
+        if partitions:
+            parts = {**self._facts(fresh, rates, partitions), **self._states(staged)}
+        sources = sources_after(self.base.sources, computed, self.options.first_day)
+        return self.published.publish(self.base, self.options.run, parts, self.options.now_ms, sources=sources)
+
+    def _facts(self, fresh: DataFrame, rates: DataFrame | None, partitions: int) -> Parts:
+        """Write the days of the fresh hours, each with what is stored of it."""
+        if rates is not None and _is_one_cluster(fresh):
+            fresh = with_rates(fresh, rates)
+        days = [str(row.date) for row in fresh.select(sf.to_date("hour").alias(DATE)).distinct().collect()]
+        stored = self.published.table(self.base, FACTS, *days, by_day=True)
+        buckets = -(-partitions // PARTITIONS_PER_FILE)
+
+        def compute() -> Parts:
+            rows = fresh.withColumn(DATE, sf.to_date("hour"))
+            if stored.exists():
+                rows = merged(rows, stored.read())
+            # One file a day and bucket, a partition's hours side by side.
+            bucket = sf.pmod(sf.hash(*PARTITION), sf.lit(buckets))
+            laid = rows.repartition(sf.col(DATE), bucket).sortWithinPartitions(DATE, *KEY)
+            return self.published.write(laid, self.options.run)
+
+        return without_corrupt(stored, self.left_out, compute)
+
+    def _states(self, staged: DataFrame) -> Parts:
+        """Write the states of the days of the staged hours; a stored state that is later stays."""
+        fresh = states_of(staged)
+        days = [str(row.date) for row in fresh.select(DATE).distinct().collect()]
+        stored = self._stored_states(days)
+        both = fresh if stored is None else newest_states(fresh.unionByName(stored), DATE)
+        laid = both.repartition(sf.col(DATE)).sortWithinPartitions(DATE, *PARTITION)
+        return self.published.write(laid, self.options.run, table=STATES)
+
+    def _states_before(self) -> DataFrame | None:
+        oldest = _day_before(self.options.first_day)
+        stored = self._stored_states([day for day in self.base.days(STATES) if oldest <= day < self.days.first])
+        return None if stored is None else newest_states(stored)
+
+    def _stored_states(self, days: Sequence[str]) -> DataFrame | None:
+        table = self.published.table(self.base, DAY_STATES, *(f"{STATES}/{day}" for day in days), by_day=True)
+        return table.read() if table.exists() else None
+
+
+def _is_one_cluster(hours: DataFrame) -> bool:
+    """Return whether rates can be used: they do not say of which cluster they are."""
+    return hours.select("cluster_id").distinct().limit(2).count() <= 1
 
 
 def merged(fresh: DataFrame, stored: DataFrame) -> DataFrame:
@@ -191,3 +243,16 @@ def merged(fresh: DataFrame, stored: DataFrame) -> DataFrame:
     rated = sum(((sf.col(name) == SOURCE).cast("int") for name in ("source_in", "bytes_out_source")), sf.lit(0))
     best = Window.partitionBy(*KEY).orderBy(sf.desc("minutes"), rated.desc(), "age")
     return both.withColumn("place", sf.row_number().over(best)).where("place = 1").drop("place", "age")
+
+
+def _day_before(day: str) -> str:
+    return (dt.date.fromisoformat(day) - dt.timedelta(days=1)).isoformat()
+
+
+def _day_after(day: str) -> str:
+    return (dt.date.fromisoformat(day) + dt.timedelta(days=1)).isoformat()
+
+
+def _start_ms(day: str) -> int:
+    """Return the start of a day in Unix milliseconds."""
+    return int(dt.datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp()) * 1000

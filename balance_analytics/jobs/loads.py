@@ -49,11 +49,11 @@ def run(spark: SparkSession, facts_path: str, out: str, options: LoadsOptions, l
     """Publish the tables of loads under `<out>/loads`. Raises `AnalyticsError`."""
     published = Published(spark, facts_path, "facts")
     facts = published.newest(left_out)
-    if not facts.parts:
+    if not facts.days():
         raise AnalyticsError(f"there are no facts yet at {facts_path}: run the stage `facts` first")
-    last = dt.date.fromisoformat(max(facts.parts))
+    last = dt.date.fromisoformat(facts.days()[-1])
     first = (last - dt.timedelta(days=options.window_days + 1)).isoformat()
-    stored = published.table(facts, FACTS, *(day for day in facts.parts if day >= first), by_day=True)
+    stored = published.table(facts, FACTS, *(day for day in facts.days() if day >= first), by_day=True)
     with staging(spark, out, options.run, options.now_ms) as folder:
         without_corrupt(stored, left_out, lambda: _publish_all(stored, folder, out, options, left_out))
 

@@ -15,7 +15,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
@@ -31,6 +31,8 @@ from balance_analytics.model.manifest import (
     FoundFile,
     Manifest,
     ManifestError,
+    Position,
+    Source,
     decode,
     encode,
     expired,
@@ -51,7 +53,7 @@ MAX_LOST_NAMED = 20
 """Files in the result; the count says how many there are."""
 
 _UNMANAGED = re.compile(rf"{DATE}=(?P<part>[^/]+)/[^/._][^/]*\.parquet")
-_WRITTEN = re.compile(r"v=[^/]+/(?:[a-z]+=)?(?P<part>[^/]+)/[^/._][^/]*\.parquet")
+_WRITTEN = re.compile(r"v=[^/]+/(?:table=(?P<table>[a-z]+)/)?(?:[a-z]+=)?(?P<part>[^/]+)/[^/._][^/]*\.parquet")
 
 
 def new_run() -> str:
@@ -82,18 +84,35 @@ class Published:
         files = [file.path for part in parts for file in manifest.parts.get(part, ())]
         return Table(self.spark, self.root, columns, self.what, by_day=by_day, files=files)
 
-    def write(self, frame: DataFrame, run: str, part: str | None = None) -> Parts:
-        """Write files of a run, which nobody reads yet, and return them by day, or as `part`. Raises `AnalyticsError`."""
-        folder = f"{self.root}/v={run}" if part is None else f"{self.root}/v={run}/{part}"
+    def write(self, frame: DataFrame, run: str, part: str | None = None, *, table: str = "") -> Parts:
+        """Write files of a run, which nobody reads yet, and return them by day, or as `part`; `table` names a second table with days.
+
+        Raises `AnalyticsError`.
+        """
+        below = f"v={run}" + (f"/table={table}" if table else "") + (f"/{part}" if part else "")
+        folder = f"{self.root}/{below}"
         counted = Observation()
         with told_of(self.root, self.what):
             writer = frame.observe(counted, sf.count("*").alias("rows")).write.mode("overwrite")
             (writer.partitionBy(DATE) if part is None else writer).parquet(folder)
-            return self._wait_until_listed(run, part, int(counted.get["rows"]))
+            return self._wait_until_listed(below, part, int(counted.get["rows"]))
 
-    def publish(self, base: Manifest, run: str, parts: Parts, now_ms: int, *, keeps: bool = True) -> None:
-        """Make `parts` what readers see; with `keeps` beside the other parts of `base`. Raises `AnalyticsError`."""
-        following = base.followed_by(run, now_ms, parts, keeps=keeps)
+    def publish(
+        self,
+        base: Manifest,
+        run: str,
+        parts: Parts,
+        now_ms: int,
+        *,
+        keeps: bool = True,
+        sources: Mapping[str, Source] | None = None,
+        position: Position | None = None,
+    ) -> Manifest:
+        """Make `parts` what readers see, and return the new manifest; with `keeps` beside the other parts of `base`.
+
+        Raises `AnalyticsError`, also when another run has published meanwhile.
+        """
+        following = base.followed_by(run, now_ms, parts, keeps=keeps, sources=sources, position=position)
         with told_of(self.root, self.what):
             manifests, _ = self._manifests(storage.files_below(self.spark, f"{self.root}/{FOLDER}"), at=FOLDER)
             if any(manifest.sequence > base.sequence for manifest in manifests):
@@ -101,6 +120,7 @@ class Published:
                     f"another run has published {self.what} at {self.root} meanwhile: run this again, one run at a time"
                 )
             storage.write_text(self.spark, f"{self.root}/{FOLDER}/{name_of(following)}", encode(following))
+        return following
 
     def sweep(self, now_ms: int) -> int:
         """Delete files that no manifest names any more and return their number; none while a manifest cannot be read."""
@@ -132,9 +152,8 @@ class Published:
                 break
         return manifests, unreadable
 
-    def _wait_until_listed(self, run: str, part: str | None, rows: int) -> Parts:
-        """Return the files of a run once all of their rows are listed. Raises `AnalyticsError`."""
-        below = f"v={run}" if part is None else f"v={run}/{part}"
+    def _wait_until_listed(self, below: str, part: str | None, rows: int) -> Parts:
+        """Return the files that a run has written below a folder once all of their rows are listed. Raises `AnalyticsError`."""
         until = time.monotonic() + LISTED_TIMEOUT_S
         while True:
             found = storage.files_below(self.spark, f"{self.root}/{below}")
@@ -166,7 +185,8 @@ def _by_part(found: list[FoundFile], part: str | None) -> Parts:
     parts: dict[str, list[DataFile]] = {}
     for file in sorted(found, key=lambda one: one.path):
         if matched := _WRITTEN.fullmatch(file.path):
-            parts.setdefault(part or matched["part"], []).append(DataFile(file.path, file.size))
+            name = part or (f"{matched['table']}/{matched['part']}" if matched["table"] else matched["part"])
+            parts.setdefault(name, []).append(DataFile(file.path, file.size))
     return {name: tuple(files) for name, files in parts.items()}
 
 
@@ -193,7 +213,11 @@ def _without(manifest: Manifest, paths: list[str], what: str, left_out: LeftOuts
     left_out.add(f"more published files of the {what}, gone or cut", max(0, len(paths) - MAX_LOST_NAMED), remedy)
     gone = set(paths)
     parts = {part: tuple(file for file in files if file.path not in gone) for part, files in manifest.parts.items()}
-    return Manifest(manifest.sequence, manifest.run, manifest.written_ms, parts)
+    # What is lost is computed again from samples that are still there.
+    affected = {part for part, files in manifest.parts.items() if gone & {file.path for file in files}}
+    days = {part.rpartition("/")[2] for part in affected}
+    sources = {day: source for day, source in manifest.sources.items() if day not in days}
+    return replace(manifest, parts=parts, sources=sources)
 
 
 __all__ = ["EMPTY", "Parts", "Published", "new_run", "staging"]

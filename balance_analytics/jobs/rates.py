@@ -81,6 +81,14 @@ def topic_hours(lines: DataFrame) -> DataFrame:
     return of_hour.select(*names(TOPIC_HOURS))
 
 
+def digests(hours: DataFrame) -> dict[str, str]:
+    """Return a digest of the TOPIC_HOURS of each day: equal for the same rows in any order."""
+    of_day = hours.groupBy(sf.to_date("hour").alias("day")).agg(
+        sf.sum(sf.xxhash64(*names(TOPIC_HOURS)).cast("decimal(38,0)")).alias("digest")
+    )
+    return {str(row.day): str(row.digest) for row in of_day.collect()}
+
+
 def _mean(resource: str) -> Column:
     """Return the mean of an hour's rates, rounded as every rate is: sums depend on their order in the last digits."""
     value = sf.when(sf.col("resource") == resource, sf.col("value"))

@@ -1,123 +1,148 @@
-"""Samples into rows (`model/sample_rows.py`): out of the samples topic by spark-sql-kafka, or out of Parquet.
+"""Where samples are, and which of their rows (`model/sample_rows.py`) can be used.
 
-Messages are JSON with arrays, an entry a partition; Spark's own from_json reads them and explodes the arrays. What cannot be
-taken is left out and counted while the rows go by, so that nothing is read twice: messages that are no sample or of another schema,
-looks whose clocks disagree. Leaves out differences (`differences`).
+Samples are Parquet in folders by day: the sampler's own, or those that `landing` made of the samples topic. What cannot be used is left
+out and counted by day while the rows go by, so that nothing is read twice: messages that are no sample or of another schema, samples
+whose clocks disagree. Leaves out differences (`differences`) and which days are read (`facts`).
 """
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
-from balance_analytics.jobs.files import Table
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
+from balance_analytics.jobs.files import MAX_CORRUPT_NAMED, Table
+from balance_analytics.jobs.storage import folders_in
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
 from balance_analytics.model.column import names
-from balance_analytics.model.sample_rows import SAMPLE_ROWS, SAMPLES_TOPIC, SCHEMA_ID
+from balance_analytics.model.manifest import Source, is_day
+from balance_analytics.model.sample_rows import DATE, SAMPLE_ROWS, SAMPLES_TOPIC
 
 SCHEME = "kafka"
 HOUR_MS = 3_600_000
 
 MAX_LATE_MS = 120_000
-"""From the planned time of a look to the look: a round that takes longer has run into the next two."""
+"""From the planned time of a sample to the sample: a round that takes longer has run into the next two."""
 
 MAX_AHEAD_MS = 600_000
-"""A look stamped so long after now, or a message stamped so long away from its look, was made by a wrong clock."""
+"""A sample stamped so long after now, or a message stamped so long away from its sample, was made by a wrong clock."""
 
-PER_MESSAGE = ("cluster_id", "topic", "sampled_at_ms", "round_ms")
-"""Said once in a message; all other columns are arrays with an entry for each partition."""
+MESSAGES, CLOCKS, CORRUPT = "messages", "clocks", "corrupt "
+"""Kinds of what is left out; CORRUPT is followed by the name of a file."""
 
-_ARRAYS = tuple(column for column in SAMPLE_ROWS if column.name not in PER_MESSAGE)
-_MESSAGE = ", ".join(
-    (
-        "schema int",
-        *(f"`{column.name}` {column.kind.value}" for column in SAMPLE_ROWS if column.name in PER_MESSAGE),
-        *(f"`{column.name}` array<{column.kind.value}>" for column in _ARRAYS),
-    )
-)
+_WORDS = {
+    MESSAGES: ("messages that are no samples of this version", "let nothing but `steward sampler` write the topic"),
+    CLOCKS: ("looks whose clocks disagree", "set the clock of the sampler's machine by NTP"),
+}
+
+_DAY_FOLDER = f"{DATE}="
+
+LISTING = {"spark.sql.files.openCostInBytes": "1024"}
+"""While files are listed, none is opened: thousands of them are a few tasks."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Samples:
     """Where samples are: `place` is kafka://host:port[,host:port][/topic] or a folder. `options` are Kafka's, for access."""
 
     spark: SparkSession
     place: str
     options: Mapping[str, str] = field(default_factory=dict)
-    _seen: list[tuple[str, Observation]] = field(default_factory=list)
 
     @property
     def in_kafka(self) -> bool:
         """Whether they are in a topic."""
         return self.place.startswith(f"{SCHEME}://")
 
-    def table(self) -> Table:
-        """Return the folder as a table."""
-        return Table(self.spark, self.place, SAMPLE_ROWS, "samples", by_day=True)
+    def table(self, days: Sequence[str]) -> Table:
+        """Return some days of the folder as a table."""
+        folders = [f"{_DAY_FOLDER}{day}" for day in days]
+        return Table(self.spark, self.place, SAMPLE_ROWS, "samples", by_day=True, files=folders)
 
-    def rows(self, table: Table | None, now_ms: int, since_ms: int) -> DataFrame:
-        """Return rows of `model/sample_rows.py` from `since_ms` on; `table` is where they are unless they are in Kafka."""
-        self._seen.clear()
-        frame = self._out_of_kafka(since_ms) if table is None else self._out_of_parquet(table, since_ms)
-        apart = sf.col("sampled_at_ms") - sf.col("round_ms")
-        stamped = sf.col("stamped_ms") if table is None else sf.col("sampled_at_ms")
-        right = apart.between(-HOUR_MS // 60, MAX_LATE_MS) & (sf.col("sampled_at_ms") <= now_ms + MAX_AHEAD_MS)
-        right &= sf.abs(stamped - sf.col("sampled_at_ms")) <= MAX_AHEAD_MS
-        frame = self._counted(frame, "clocks", ~right)
-        return frame.where(right & sf.col("partition").isNotNull() & (sf.col("round_ms") >= since_ms)).select(
-            *names(SAMPLE_ROWS)
-        )
+    def files_by_day(self, first: str) -> dict[str, dict[str, int]]:
+        """Return the sizes in bytes of the folder's files by day and name, from the day `first` on. Raises `AnalyticsError`."""
+        with told_of(self.place, "samples"):
+            days = [day for day in _days_in(self.spark, self.place) if day >= first]
+            if not days:
+                return {}
+            folders = [f"{self.place}/{_DAY_FOLDER}{day}" for day in days]
+            reader = self.spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet")
+            before = {name: self.spark.conf.get(name) for name in LISTING}
+            try:
+                for name, value in LISTING.items():
+                    self.spark.conf.set(name, value)
+                listed = reader.option("basePath", self.place).load(folders).select("path", "length").collect()
+            finally:
+                for name, old in before.items():
+                    self.spark.conf.set(name, old or "")
+        found: dict[str, dict[str, int]] = {day: {} for day in days}
+        for row in listed:
+            day, _, name = str(row.path).rpartition(f"/{_DAY_FOLDER}")[2].partition("/")
+            if day in found:
+                found[day][name] = int(row.length)
+        return found
 
-    def tell(self, left_out: LeftOuts) -> None:
-        """Note what was left out of the rows, once something has read them to the end."""
-        words = {
-            "messages": (
-                "messages that are no samples of this version",
-                "let nothing but `steward sampler` write the topic",
-            ),
-            "clocks": ("looks whose clocks disagree", "set the clock of the sampler's machine by NTP"),
-        }
-        for name, observation in self._seen:
-            left_out.add(words[name][0], int(observation.get["left"] or 0), words[name][1])
 
-    def _counted(self, frame: DataFrame, name: str, left: object) -> DataFrame:
-        """Count what will be left out while the rows go by."""
-        observation = Observation(name)
-        self._seen.append((name, observation))
-        return frame.observe(observation, sf.count_if(left).alias("left"))  # type: ignore[arg-type]
+def _days_in(spark: SparkSession, place: str) -> list[str]:
+    names_of_days = (
+        name.removeprefix(_DAY_FOLDER) for name in folders_in(spark, place) if name.startswith(_DAY_FOLDER)
+    )
+    return [day for day in names_of_days if is_day(day)]
 
-    def _out_of_parquet(self, table: Table, since_ms: int) -> DataFrame:
-        since = dt.datetime.fromtimestamp(since_ms / 1000, dt.UTC).date()
-        return table.read(since)
 
-    def _out_of_kafka(self, since_ms: int) -> DataFrame:
-        servers, topic = address(self.place)
-        reader = self.spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", topic)
-        for name, value in self.options.items():
-            reader = reader.option(f"kafka.{name}", value)
-        frame = (
-            reader.option("startingTimestamp", since_ms)
-            .option("startingOffsetsByTimestampStrategy", "latest")
-            # Retention goes on while the topic is read: what it took meanwhile is a gap like any other.
-            .option("failOnDataLoss", False)
-            .load()
-        )
-        parsed = frame.select(
-            sf.from_json(sf.col("value").cast("string"), _MESSAGE).alias("said"),
-            sf.unix_millis("timestamp").alias("stamped_ms"),
-        )
-        good = sf.coalesce(sf.col("said.schema") == SCHEMA_ID, sf.lit(False))
-        counted = self._counted(parsed, "messages", ~good).where(good)
-        arrays = sf.arrays_zip(*(sf.col(f"said.{column.name}").alias(column.name) for column in _ARRAYS))
-        exploded = counted.select(
-            "stamped_ms", *(f"said.{name}" for name in PER_MESSAGE), sf.explode(arrays).alias("one")
-        )
-        return exploded.select("stamped_ms", *PER_MESSAGE, *(f"one.{column.name}" for column in _ARRAYS))
+@dataclass
+class Usable:
+    """Rows that can be used, and what is left out of each of `days`, which is known once something has read the rows to the end."""
+
+    rows: DataFrame
+    days: Sequence[str]
+    _seen: Observation | None = None
+
+    def left_out(self) -> dict[str, dict[str, int]]:
+        """Return the numbers of rows left out, by day and kind; empty where none was."""
+        if self._seen is None:
+            return {}
+        seen = self._seen.get
+        counts = {day: {kind: int(seen[f"{kind} {day}"] or 0) for kind in _WORDS} for day in self.days}
+        return {day: {kind: count for kind, count in kinds.items() if count} for day, kinds in counts.items()}
+
+
+def usable(rows: DataFrame, now_ms: int, days: Sequence[str]) -> Usable:
+    """Return the rows that can be used: rows of SAMPLE_ROWS and `DATE`, with `stamped_ms` if they came in messages.
+
+    A row without a partition stands for a message that is no sample. `days` are those whose rows are counted.
+    """
+    stamped = sf.col("stamped_ms") if "stamped_ms" in rows.columns else sf.col("sampled_at_ms")
+    apart = sf.col("sampled_at_ms") - sf.col("round_ms")
+    right = apart.between(-HOUR_MS // 60, MAX_LATE_MS) & (sf.col("sampled_at_ms") <= now_ms + MAX_AHEAD_MS)
+    right &= sf.abs(stamped - sf.col("sampled_at_ms")) <= MAX_AHEAD_MS
+    is_sample = sf.col("partition").isNotNull()
+    wrong = {MESSAGES: ~is_sample, CLOCKS: is_sample & ~sf.coalesce(right, sf.lit(False))}
+    seen = Observation() if days else None
+    if seen is not None:
+        counts = (_count(wrong[kind], day).alias(f"{kind} {day}") for day in days for kind in wrong)
+        rows = rows.observe(seen, *counts)
+    return Usable(rows.where(is_sample & right).select(*names(SAMPLE_ROWS)), days, seen)
+
+
+def _count(wrong: Column, day: str) -> Column:
+    return sf.count_if(wrong & (sf.col(DATE) == sf.lit(day).cast("date")))
+
+
+def tell_left_out(sources: Mapping[str, Source], first: str, left_out: LeftOuts) -> None:
+    """Note what was left out of the samples of the days from `first` on, when they were read."""
+    kinds = [(kind, count) for day in sorted(sources) if day >= first for kind, count in sources[day].left_out.items()]
+    for kind, count in kinds:
+        if kind in _WORDS:
+            left_out.add(_WORDS[kind][0], count, _WORDS[kind][1])
+    corrupt = [kind.removeprefix(CORRUPT) for kind, _ in kinds if kind.startswith(CORRUPT)]
+    for name in corrupt[:MAX_CORRUPT_NAMED]:
+        left_out.add(f"{name}: the file is corrupt or empty", 1, "delete it; what it held is a gap")
+    more = max(0, len(corrupt) - MAX_CORRUPT_NAMED)
+    left_out.add("more corrupt files", more, "delete them; what they held are gaps")
 
 
 def address(place: str) -> tuple[str, str]:

@@ -40,6 +40,14 @@ def files_below(spark: SparkSession, folder: str) -> list[FoundFile]:
     return found
 
 
+def folders_in(spark: SparkSession, folder: str) -> list[str]:
+    """Return the names of the folders directly in a folder, in order; none where there is no folder."""
+    place, system = _place(spark, folder)
+    if not system.exists(place):
+        return []
+    return sorted(str(status.getPath().getName()) for status in system.listStatus(place) if status.isDirectory())
+
+
 def read_text(spark: SparkSession, path: str) -> str:
     """Return a file that `write_text` has written, without a job of Spark, which would take a second for a few bytes."""
     place, system = _place(spark, path)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 FOLDER = "_manifests"
 """Below the table's folder; Spark's readers skip names that begin with an underscore."""
@@ -26,6 +27,7 @@ MAX_NAMED = 100_000
 """Files of one manifest: 90 days of a thousand files; as text 10 MB."""
 
 _NAME = re.compile(r"(?P<sequence>\d{8})-(?P<run>[0-9A-Za-z]+)\.json")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _PATH = re.compile(r"(?!.*(^|/)\.\.?(/|$))[^/]+(/[^/]+)*")
 
 
@@ -51,24 +53,83 @@ class FoundFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """What a day of a table was computed from.
+
+    `files` are sizes in bytes by name, of all files with samples of the day; `rates` is a digest of the day's rates, empty without any;
+    `left_out` is what was left out of the samples, by kind.
+    """
+
+    files: Mapping[str, int]
+    rates: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a topic was read: the next offset by partition. `topic_id` differs when the topic was deleted and created again."""
+
+    topic_id: str = ""
+    offsets: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files of a table, by part: a day (`2026-01-31`) or the name of a smaller table."""
+    """The files of a table, by part: a day (`2026-01-31`), a day of a second table (`states/2026-01-31`) or the name of a smaller table.
+
+    `sources` says by day what it was computed from, where the table is computed by days; `position` says how far a topic was read,
+    where the table is read from one.
+    """
 
     sequence: int
     run: str
     written_ms: int
     parts: Mapping[str, tuple[DataFile, ...]]
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    position: Position = field(default_factory=Position)
 
     def files(self) -> Iterable[DataFile]:
         """Yield the files of all parts."""
         for files in self.parts.values():
             yield from files
 
+    def days(self, table: str = "") -> list[str]:
+        """Return the days of the table, or of its second `table`, in order.
+
+        >>> Manifest(1, "a", 0, {"2026-01-02": (), "2026-01-01": (), "states/2026-01-01": ()}).days()
+        ['2026-01-01', '2026-01-02']
+        """
+        prefix = f"{table}/" if table else ""
+        names = (part.removeprefix(prefix) for part in self.parts if part.startswith(prefix))
+        return sorted(filter(is_day, names))
+
     def followed_by(
-        self, run: str, written_ms: int, parts: Mapping[str, tuple[DataFile, ...]], *, keeps: bool
+        self,
+        run: str,
+        written_ms: int,
+        parts: Mapping[str, tuple[DataFile, ...]],
+        *,
+        keeps: bool,
+        sources: Mapping[str, Source] | None = None,
+        position: Position | None = None,
     ) -> Manifest:
-        """Return the next manifest, with these parts in the place of those of the same names; without `keeps` the others go."""
-        return Manifest(self.sequence + 1, run, written_ms, {**(self.parts if keeps else {}), **parts})
+        """Return the next manifest, with these parts in the place of those of the same names; without `keeps` the others go.
+
+        `sources` and `position` stay as they are unless new ones are given.
+        """
+        return Manifest(
+            self.sequence + 1,
+            run,
+            written_ms,
+            {**(self.parts if keeps else {}), **parts},
+            self.sources if sources is None else sources,
+            self.position if position is None else position,
+        )
+
+
+def is_day(name: str) -> bool:
+    """Return whether a name is that of a day, such as `2026-01-31`."""
+    return _DAY.fullmatch(name) is not None
 
 
 EMPTY = Manifest(0, "", 0, {})
@@ -98,7 +159,12 @@ def newest_first(names: Iterable[str]) -> list[str]:
 def encode(manifest: Manifest) -> str:
     """Return a manifest as JSON."""
     parts = {part: [[file.path, file.size] for file in files] for part, files in sorted(manifest.parts.items())}
-    return json.dumps({"format": FORMAT, "written_ms": manifest.written_ms, "parts": parts}, indent=1) + "\n"
+    document: dict[str, object] = {"format": FORMAT, "written_ms": manifest.written_ms, "parts": parts}
+    if manifest.sources:
+        document["sources"] = {day: asdict(source) for day, source in sorted(manifest.sources.items())}
+    if manifest.position != Position():
+        document["position"] = asdict(manifest.position)
+    return json.dumps(document, indent=1) + "\n"
 
 
 def decode(name: str, text: str) -> Manifest:
@@ -111,7 +177,10 @@ def decode(name: str, text: str) -> Manifest:
         if document["format"] != FORMAT:
             raise ManifestError(f"{name} has format {document['format']}, this version reads {FORMAT}")
         parts = {str(part): tuple(map(_file, files)) for part, files in document["parts"].items()}
-        found = Manifest(int(parsed["sequence"]), parsed["run"], int(document["written_ms"]), parts)
+        sources = {str(day): _source(entry) for day, entry in document.get("sources", {}).items()}
+        position = _position(document.get("position", {}))
+        sequence, written_ms = int(parsed["sequence"]), int(document["written_ms"])
+        found = Manifest(sequence, parsed["run"], written_ms, parts, sources, position)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ManifestError(f"{name} is not a manifest: {error}") from error
     if sum(1 for _ in found.files()) > MAX_NAMED:
@@ -124,6 +193,19 @@ def _file(entry: Sequence[object]) -> DataFile:
     if not isinstance(path, str) or not isinstance(size, int) or not _PATH.fullmatch(path):
         raise ValueError(f"{entry} is not a path below the table and a size")
     return DataFile(path, size)
+
+
+def _source(entry: Mapping[str, Any]) -> Source:
+    return Source(_counts(entry["files"]), str(entry["rates"]), _counts(entry["left_out"]))
+
+
+def _position(entry: Mapping[str, Any]) -> Position:
+    offsets = {int(partition): offset for partition, offset in _counts(entry.get("offsets", {})).items()}
+    return Position(str(entry.get("topic_id", "")), offsets)
+
+
+def _counts(entry: Mapping[str, object]) -> dict[str, int]:
+    return {str(name): int(str(count)) for name, count in entry.items()}
 
 
 def lost(manifest: Manifest, found: Iterable[FoundFile]) -> list[str]:

@@ -23,8 +23,9 @@ def newest(root: Path) -> Manifest:
 
 
 def rows(root: Path, part: str | None = None, order: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The rows of a table, or of one of its parts, sorted by columns."""
+    """The rows of a table's days, or of one of its parts, sorted by columns."""
     manifest = newest(root)
-    files = list(manifest.files()) if part is None else manifest.parts[part]
+    parts = manifest.days() if part is None else [part]
+    files = [file for name in parts for file in manifest.parts[name]]
     found = [row for file in files for row in pq.ParquetFile(root / file.path).read().to_pylist()]
     return sorted(found, key=lambda row: [row[name] for name in order])

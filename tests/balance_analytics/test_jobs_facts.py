@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import facts
+from balance_analytics.jobs.hourly import hourly
 from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.troubles import LeftOuts
 from balance_analytics.model.column import ddl
@@ -54,7 +55,7 @@ def look(minute: int, end: int | None, topic: str = "t", **changes: Any) -> tupl
 def facts_of(spark: SparkSession, *looks: tuple[Any, ...]) -> dict[str, Any]:
     """The fact of the first hour, by topic."""
     frame = spark.createDataFrame(list(looks), ddl(SAMPLE_ROWS))
-    found = facts.hourly(frame, MINUTE_MS).where(f"hour = timestamp_seconds({MINUTES.start_s})").collect()
+    found = hourly(frame, MINUTE_MS).where(f"hour = timestamp_seconds({MINUTES.start_s})").collect()
     return {row.topic: row for row in found}
 
 

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import facts
 from balance_analytics.jobs.brokers import Brokers, brokers_of
-from balance_analytics.jobs.samples import PER_MESSAGE, Samples
+from balance_analytics.jobs.landing import PER_MESSAGE
+from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.column import names
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
@@ -113,7 +114,7 @@ def test_brokers_tell_who_they_are_and_how_large_their_disks_are(
 
 def test_brokers_that_are_away_are_named(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unreachable place is told with what to do."""
-    monkeypatch.setattr("balance_analytics.jobs.brokers.TIMEOUT_S", 1)
+    monkeypatch.setattr("balance_analytics.jobs.java_admin.TIMEOUT_S", 1)
 
     with pytest.raises(
         AnalyticsError, match=r"the brokers at kafka://127\.0\.0\.1:9/x do not answer: check the address"

@@ -108,7 +108,7 @@ def test_a_run_that_is_killed_before_any_step_leaves_facts_whole_and_the_next_ru
     before, after = found(tmp_path / "first"), found(tmp_path / "whole")
     assert before != after
 
-    for number, is_published in enumerate([False, False, False, True, True]):
+    for number, is_published in enumerate([False, False, False, False, True, True]):
         folder = tmp_path / f"killed-{number}"
         shutil.copytree(tmp_path / "first", folder)
         steps = killing(number)
@@ -116,12 +116,12 @@ def test_a_run_that_is_killed_before_any_step_leaves_facts_whole_and_the_next_ru
             run(spark, folder, more)
         monkeypatch.undo()
         assert found(folder) == (after if is_published else before), steps
-    for killed in ("killed-1", "killed-3"):  # before and after the manifest was written
+    for killed in ("killed-2", "killed-4"):  # before and after the manifest was written
         run(spark, tmp_path / killed, more)
         assert found(tmp_path / killed) == after
     steps = killing(number + 1)
     run(spark, tmp_path / "first", more)
-    assert steps == ["write", "publish", "write_text", "sweep", "remove_folder"]
+    assert steps == ["write", "write", "publish", "write_text", "remove_folder", "sweep"]
 
 
 def test_a_killed_runs_files_go_after_a_day(
@@ -134,18 +134,18 @@ def test_a_killed_runs_files_go_after_a_day(
     with pytest.raises(KilledError):
         run(spark, tmp_path, more)
     monkeypatch.undo()
-    left = {path.parts[-3] for path in tmp_path.rglob("facts/v=*/*/*.parquet")}
+    left = {path.parts[-3] for path in tmp_path.rglob("facts/v=*/date=*/*.parquet")}
     assert len(left) == 2
 
     run(spark, tmp_path, more, END_MS + 1)
-    assert len({path.parts[-3] for path in tmp_path.rglob("facts/v=*/*/*.parquet")}) == 3
+    assert len({path.parts[-3] for path in tmp_path.rglob("facts/v=*/date=*/*.parquet")}) == 3
     expected = found(tmp_path)
     ahead_ms = int(max(path.stat().st_mtime for path in tmp_path.rglob("facts/**/*.parquet")) * 1000) + 2 * KEPT_MS
     table = Published(spark, str(tmp_path / "facts"), "facts")
     assert table.sweep(ahead_ms) > 0
 
     assert found(tmp_path) == expected
-    assert {path.parts[-3] for path in tmp_path.rglob("facts/v=*/*/*.parquet")} == {
+    assert {path.parts[-3] for path in tmp_path.rglob("facts/v=*/date=*/*.parquet")} == {
         f"v={newest(tmp_path / 'facts').run}"
     }
     assert len([path for path in (tmp_path / "facts" / FOLDER).iterdir() if path.suffix == ".json"]) == 1
@@ -205,7 +205,7 @@ def test_a_published_file_that_is_gone_is_named_and_written_again(
     more = samples(MORE)
     run(spark, tmp_path, more)
     expected = found(tmp_path)
-    (file,) = newest(tmp_path / "facts").files()
+    (file,) = newest(tmp_path / "facts").parts["2026-01-05"]
     (tmp_path / "facts" / file.path).unlink()
 
     left_out = run(spark, tmp_path, more)
@@ -235,7 +235,8 @@ def test_facts_of_the_layout_before_manifests_are_read_and_kept(
     assert all(file.path.startswith("v=") for file in parts["2026-01-05"])
     topics = {row["topic"] for row in rows(tmp_path / "facts", "2026-01-05")}
     assert topics == {"t", *lay_out(load).names}
-    everything = table.table(table.newest(LeftOuts()), FACTS, *parts, by_day=True).read()
+    manifest = table.newest(LeftOuts())
+    everything = table.table(manifest, FACTS, *manifest.days(), by_day=True).read()
     assert everything.count() == len(rows(tmp_path / "facts"))
 
 

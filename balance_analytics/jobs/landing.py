@@ -1,0 +1,152 @@
+"""New messages of the samples topic to Parquet by day, each message once, so that later runs read neither the topic nor JSON again.
+
+The rows lie beside the facts, below `_samples`, in a table with a manifest of its own that says how far the topic was read: rows and
+position are published in one step, so that a run that is killed loses and doubles nothing. A day stays until `OPEN_MS` after the end of
+the next day, because its last hour is needed to compute that one again. Samples that come later are left out and counted.
+Leaves out which rows can be used (`samples.usable`) and what is computed from them (`facts`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as sf
+
+from balance_analytics.jobs.files import Table
+from balance_analytics.jobs.publishing import Published
+from balance_analytics.jobs.samples import HOUR_MS, Samples, address
+from balance_analytics.jobs.topic_offsets import OffsetRange, ends_of, range_to_read
+from balance_analytics.jobs.troubles import LeftOuts, told_of
+from balance_analytics.model.column import Column as TableColumn
+from balance_analytics.model.column import Kind, names
+from balance_analytics.model.manifest import Manifest, Position
+from balance_analytics.model.sample_rows import DATE, SAMPLE_ROWS, SCHEMA_ID
+
+FOLDER = "_samples"
+"""Below the facts; Spark's readers skip names that begin with an underscore."""
+
+DAY_MS = 24 * HOUR_MS
+
+OPEN_MS = 2 * DAY_MS
+"""How long after its end a day takes late samples."""
+
+PER_MESSAGE = ("cluster_id", "topic", "sampled_at_ms", "round_ms")
+"""Once in a message; all other columns are arrays with an entry for each partition."""
+
+LANDED_ROWS = (*SAMPLE_ROWS, TableColumn("stamped_ms", Kind.INT64, "the message's own time", nullable=True))
+"""A message that is no sample is a row with `stamped_ms` alone, so that it is counted."""
+
+READERS_A_CORE = 2
+"""Parts of the messages for each core: the topic's partitions alone would limit the number of cores that read."""
+
+_ARRAYS = tuple(column for column in SAMPLE_ROWS if column.name not in PER_MESSAGE)
+_MESSAGE = ", ".join(
+    (
+        "schema int",
+        *(f"`{column.name}` {column.kind.value}" for column in SAMPLE_ROWS if column.name in PER_MESSAGE),
+        *(f"`{column.name}` array<{column.kind.value}>" for column in _ARRAYS),
+    )
+)
+
+
+@dataclass
+class Landed:
+    """The samples that were read from the topic at `place`, by day; `late` of the last messages were too late for their day."""
+
+    place: str
+    published: Published
+    manifest: Manifest
+    late: int = 0
+
+    def files_by_day(self, first: str) -> dict[str, dict[str, int]]:
+        """Return the sizes in bytes of files by day and name, from the day `first` on."""
+        days = [day for day in self.manifest.days() if day >= first]
+        return {day: {file.path: file.size for file in self.manifest.parts[day]} for day in days}
+
+    def table(self, days: Sequence[str]) -> Table:
+        """Return some days."""
+        return self.published.table(self.manifest, LANDED_ROWS, *days, by_day=True)
+
+    def forget_closed_days(self, now_ms: int, run: str) -> None:
+        """Delete the days that no later run needs; their facts must be published before. Raises `AnalyticsError`."""
+        oldest = oldest_needed(now_ms)
+        kept = {day: files for day, files in self.manifest.parts.items() if day >= oldest}
+        if kept.keys() != self.manifest.parts.keys():
+            self.manifest = self.published.publish(self.manifest, run, kept, now_ms, keeps=False)
+        self.published.sweep(now_ms)
+
+
+def oldest_needed(now_ms: int) -> str:
+    """Return the oldest day whose samples a run at this time, or a later one, may read.
+
+    >>> oldest_needed(1_767_225_600_000)  # 2026-01-01 00:00: the 30th may still get samples, for which the end of the 29th is needed
+    '2025-12-29'
+    """
+    return _day((now_ms - OPEN_MS) // DAY_MS * DAY_MS - DAY_MS)
+
+
+def land(samples: Samples, facts_path: str, now_ms: int, first_day: str, run: str) -> Landed:
+    """Read what is new in the topic, and return all that was read of the days that are open. Raises `AnalyticsError`.
+
+    Without a position of an earlier run, messages are read from the day before `first_day` on.
+    """
+    published = Published(samples.spark, f"{facts_path}/{FOLDER}", "samples that were read from the topic")
+    base = published.newest(LeftOuts())
+    day_before = (dt.date.fromisoformat(first_day) - dt.timedelta(days=1)).isoformat()
+    with told_of(samples.place, "samples"):
+        ends = ends_of(samples, int(dt.datetime.fromisoformat(f"{day_before}T00:00:00+00:00").timestamp() * 1000))
+        new = range_to_read(address(samples.place)[1], ends, base.position)
+        if not new.count:
+            return Landed(samples.place, published, base)
+        rows = _rows(samples, new)
+    oldest = max(day_before, oldest_needed(base.written_ms)) if base.position.offsets else day_before
+    in_time = sf.col(DATE) >= sf.lit(oldest).cast("date")
+    seen = Observation()
+    with told_of(samples.place, "samples"):
+        counted = rows.observe(seen, sf.count_if(~in_time & sf.col("partition").isNotNull()).alias("late"))
+        written = published.write(counted.where(in_time), run)
+    parts = {day: (*base.parts.get(day, ()), *files) for day, files in written.items()}
+    position = Position(ends.topic_id, new.end)
+    manifest = published.publish(base, run, parts, now_ms, position=position)
+    return Landed(samples.place, published, manifest, int(seen.get["late"] or 0) if base.position.offsets else 0)
+
+
+def _rows(samples: Samples, new: OffsetRange) -> DataFrame:
+    """Return LANDED_ROWS and `DATE` of messages: a row a partition and sample."""
+    servers, _ = address(samples.place)
+    reader = samples.spark.read.format("kafka").option("kafka.bootstrap.servers", servers).options(**new.options())
+    for name, value in samples.options.items():
+        reader = reader.option(f"kafka.{name}", value)
+    # Retention goes on while the topic is read: what it took meanwhile is a gap like any other.
+    messages = reader.option("failOnDataLoss", False).option("minPartitions", _readers(samples, new)).load()
+    parsed = messages.select(
+        sf.from_json(sf.col("value").cast("string"), _MESSAGE).alias("said"),
+        sf.unix_millis("timestamp").alias("stamped_ms"),
+    )
+    good = sf.coalesce(sf.col("said.schema") == SCHEMA_ID, sf.lit(False))
+    zipped = sf.arrays_zip(*(sf.col(f"said.{column.name}").alias(column.name) for column in _ARRAYS))
+    rows = parsed.withColumn("good", good).select(
+        "stamped_ms",
+        *(sf.when(sf.col("good"), sf.col(f"said.{name}")).alias(name) for name in PER_MESSAGE),
+        sf.explode_outer(sf.when(sf.col("good"), zipped)).alias("one"),
+    )
+    named = rows.select("stamped_ms", *PER_MESSAGE, *(f"one.{column.name}" for column in _ARRAYS))
+    return named.select(*names(LANDED_ROWS), _date().alias(DATE))
+
+
+def _date() -> Column:
+    """Return the day of the planned sample; that of the message where the sample's clock is far away, or where it is none."""
+    near = sf.abs(sf.col("round_ms") - sf.col("stamped_ms")) <= DAY_MS
+    return sf.to_date(sf.timestamp_millis(sf.when(near, sf.col("round_ms")).otherwise(sf.col("stamped_ms"))))
+
+
+def _readers(samples: Samples, new: OffsetRange) -> int:
+    cores = int(samples.spark.sparkContext.defaultParallelism)
+    return max(len(new.end), READERS_A_CORE * cores)
+
+
+def _day(time_ms: int) -> str:
+    return dt.datetime.fromtimestamp(time_ms / 1000, dt.UTC).date().isoformat()

@@ -1,0 +1,80 @@
+"""Which days of facts a run computes: those whose samples or rates have changed, and all days behind the first of them.
+
+The facts of a day follow from its samples and from the state of each partition before them. So a change reaches from its day to the end,
+and no further back than the last hour of the day before: the sample at midnight belongs to that hour.
+
+Pure values: `jobs/facts.py` lists the files and computes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from balance_analytics.model.manifest import Source
+
+Files = Mapping[str, int]
+"""Sizes in bytes by name."""
+
+KEPT_DAYS = 1
+"""Days before the window whose sources are kept: the state before the window comes from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayRange:
+    """The days to compute, both inclusive, as ISO dates; without `last` to the end. `after_others`: earlier days were computed before."""
+
+    first: str
+    last: str | None
+    after_others: bool
+
+    def holds(self, day: str) -> bool:
+        """Return whether a day is one of them."""
+        return self.first <= day and (self.last is None or day <= self.last)
+
+
+def days_to_compute(
+    recorded: Mapping[str, Source],
+    files: Mapping[str, Files],
+    rates: Mapping[str, str],
+    window_first: str,
+    forced: tuple[str, str | None] | None = None,
+) -> DayRange | None:
+    """Return the days to compute, or None when nothing is new.
+
+    `recorded` is what the stored days were computed from, `files` the samples and `rates` the digests of rates that are there now.
+    Days before `window_first` are never computed again. `forced` names days that are computed although nothing has changed.
+    """
+    in_window = sorted(day for day in files if day >= window_first)
+    if forced is not None:
+        first, last = max(forced[0], window_first), forced[1]
+    else:
+        changed = [day for day in in_window if has_changed(recorded.get(day), files[day], rates.get(day, ""))]
+        if not changed:
+            return None
+        first, last = changed[0], None
+    if not any(DayRange(first, last, after_others=False).holds(day) for day in in_window):
+        return None
+    return DayRange(first, last, after_others=any(day < first for day in recorded))
+
+
+def has_changed(recorded: Source | None, files: Files, rates: str) -> bool:
+    """Return whether a day has samples or rates that its facts do not know.
+
+    Files that are gone change nothing: retention took them, and their facts stay. The same holds for rates.
+
+    >>> has_changed(Source({"a": 1, "b": 2}), {"b": 2}, ""), has_changed(Source({"a": 1}), {"a": 1, "c": 3}, "")
+    (False, True)
+    """
+    if recorded is None:
+        return bool(files)
+    return not files.items() <= recorded.files.items() or (rates not in {"", recorded.rates})
+
+
+def sources_after(
+    recorded: Mapping[str, Source], computed: Mapping[str, Source], window_first: str
+) -> dict[str, Source]:
+    """Return what is recorded once some days are computed; days long before the window are forgotten."""
+    oldest = (dt.date.fromisoformat(window_first) - dt.timedelta(days=KEPT_DAYS)).isoformat()
+    return {day: source for day, source in {**recorded, **computed}.items() if day >= oldest}
