@@ -31,7 +31,7 @@ from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
 from balance_analytics.model.day_states import DAY_STATES, STATES
 from balance_analytics.model.facts import FACTS, KEY
 from balance_analytics.model.manifest import Manifest, Source
-from balance_analytics.model.new_days import DayRange, days_to_compute, sources_after
+from balance_analytics.model.new_days import DayRange, day_after, day_before, days_to_compute, sources_after, start_ms
 from balance_analytics.model.rate_rows import SOURCE, TOPIC_HOURS
 from balance_analytics.model.sample_rows import DATE
 
@@ -85,7 +85,10 @@ def run(
         exists(spark, out)  # where facts go is asked first, so that it is told as itself when it is away
     published = Published(spark, facts_path, "facts")
     base = published.newest(left_out)
-    landed = land(samples, facts_path, options.now_ms, options.first_day, options.run) if samples.in_kafka else None
+    landed = None
+    if samples.in_kafka:
+        again = None if options.recompute is None else max(options.recompute[0], options.first_day)
+        landed = land(samples, facts_path, options.now_ms, options.first_day, options.run, again)
     with staging(spark, out, options.run, options.now_ms) as folder:
         newest = _bring_up_to_date(published, base, landed or samples, folder, options, left_out)
     tell_left_out(newest.sources, options.first_day, left_out)
@@ -101,7 +104,7 @@ def _bring_up_to_date(
 ) -> Manifest:
     """Compute the days that are new, if any, and return the manifest of the facts then."""
     spark = published.spark
-    files = samples.files_by_day(_day_before(options.first_day))
+    files = samples.files_by_day(day_before(options.first_day))
     if not any(files.values()):
         raise AnalyticsError(
             f"there are no samples yet at {samples.place}: start `steward sampler`, and run this once it has looked for some hours"
@@ -146,24 +149,24 @@ class _Computed:
     def stage(self) -> dict[str, Source]:
         """Write the hours of the days, and return from what each day was computed. Raises `AnalyticsError`."""
         first, last = self.days.first, self.days.last
-        before, after = _day_before(first), None if last is None else _day_after(last)
-        read = [day for day in self.files if day >= before and (after is None or day <= after)]
+        oldest, after = day_before(first), None if last is None else day_after(last)
+        read = [day for day in self.files if day >= oldest and (after is None or day <= after)]
         inside = [day for day in read if self.days.holds(day)]
         table = self.samples.table(read)
-        midnight_ms = _start_ms(first)
-        start_ms = midnight_ms - HOUR_MS
+        midnight_ms = start_ms(first)
+        begin_ms = midnight_ms - HOUR_MS
         belongs_ms = hour_of(self.options.round_ms)
 
         def compute() -> dict[str, dict[str, int]]:
             rows = table.read()
-            last_hour = rows.where((sf.col(DATE) < sf.lit(first).cast("date")) & (sf.col("round_ms") >= start_ms))
+            last_hour = rows.where((sf.col(DATE) < sf.lit(first).cast("date")) & (sf.col("round_ms") >= begin_ms))
             counted = usable(rows.where(sf.col(DATE) >= sf.lit(first).cast("date")), self.options.now_ms, inside)
             used = counted.rows.unionByName(usable(last_hour, self.options.now_ms, ()).rows)
-            hours = hourly(used.where(belongs_ms >= start_ms), self.options.round_ms, self._states_before())
+            hours = hourly(used.where(belongs_ms >= begin_ms), self.options.round_ms, self._states_before())
             hour_ms = sf.unix_millis("hour")
-            wanted = hour_ms >= (start_ms if self.days.after_others else midnight_ms)
+            wanted = hour_ms >= (begin_ms if self.days.after_others else midnight_ms)
             if after is not None:
-                wanted &= hour_ms < _start_ms(after)
+                wanted &= hour_ms < start_ms(after)
             hours.where(wanted).write.mode("overwrite").parquet(f"{self.folder}/hours")
             return counted.left_out()
 
@@ -223,7 +226,7 @@ class _Computed:
         return self.published.write(laid, self.options.run, table=STATES)
 
     def _states_before(self) -> DataFrame | None:
-        oldest = _day_before(self.options.first_day)
+        oldest = day_before(self.options.first_day)
         stored = self._stored_states([day for day in self.base.days(STATES) if oldest <= day < self.days.first])
         return None if stored is None else newest_states(stored)
 
@@ -243,16 +246,3 @@ def merged(fresh: DataFrame, stored: DataFrame) -> DataFrame:
     rated = sum(((sf.col(name) == SOURCE).cast("int") for name in ("source_in", "bytes_out_source")), sf.lit(0))
     best = Window.partitionBy(*KEY).orderBy(sf.desc("minutes"), rated.desc(), "age")
     return both.withColumn("place", sf.row_number().over(best)).where("place = 1").drop("place", "age")
-
-
-def _day_before(day: str) -> str:
-    return (dt.date.fromisoformat(day) - dt.timedelta(days=1)).isoformat()
-
-
-def _day_after(day: str) -> str:
-    return (dt.date.fromisoformat(day) + dt.timedelta(days=1)).isoformat()
-
-
-def _start_ms(day: str) -> int:
-    """Return the start of a day in Unix milliseconds."""
-    return int(dt.datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp()) * 1000

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
@@ -23,6 +24,7 @@ from balance_analytics.jobs.troubles import LeftOuts, told_of
 from balance_analytics.model.column import Column as TableColumn
 from balance_analytics.model.column import Kind, names
 from balance_analytics.model.manifest import Manifest, Position
+from balance_analytics.model.new_days import day_before, start_ms
 from balance_analytics.model.sample_rows import DATE, SAMPLE_ROWS, SCHEMA_ID
 
 FOLDER = "_samples"
@@ -88,30 +90,41 @@ def oldest_needed(now_ms: int) -> str:
     return _day((now_ms - OPEN_MS) // DAY_MS * DAY_MS - DAY_MS)
 
 
-def land(samples: Samples, facts_path: str, now_ms: int, first_day: str, run: str) -> Landed:
+def land(
+    samples: Samples, facts_path: str, now_ms: int, first_day: str, run: str, recompute_from: str | None = None
+) -> Landed:
     """Read what is new in the topic, and return all that was read of the days that are open. Raises `AnalyticsError`.
 
-    Without a position of an earlier run, messages are read from the day before `first_day` on.
+    Without a position of an earlier run, messages are read from the day before `first_day` on. With `recompute_from`, a day, closed
+    days from the day before that on are read again, as far as the topic still has them.
     """
     published = Published(samples.spark, f"{facts_path}/{FOLDER}", "samples that were read from the topic")
     base = published.newest(LeftOuts())
-    day_before = (dt.date.fromisoformat(first_day) - dt.timedelta(days=1)).isoformat()
-    with told_of(samples.place, "samples"):
-        ends = ends_of(samples, int(dt.datetime.fromisoformat(f"{day_before}T00:00:00+00:00").timestamp() * 1000))
-        new = range_to_read(address(samples.place)[1], ends, base.position)
-        if not new.count:
-            return Landed(samples.place, published, base)
-        rows = _rows(samples, new)
-    oldest = max(day_before, oldest_needed(base.written_ms)) if base.position.offsets else day_before
+    position = base.position
+    oldest_to_read = day_before(first_day)
+    oldest = max(oldest_to_read, oldest_needed(base.written_ms)) if position.offsets else oldest_to_read
     in_time = sf.col(DATE) >= sf.lit(oldest).cast("date")
     seen = Observation()
     with told_of(samples.place, "samples"):
-        counted = rows.observe(seen, sf.count_if(~in_time & sf.col("partition").isNotNull()).alias("late"))
-        written = published.write(counted.where(in_time), run)
+        topic = address(samples.place)[1]
+        ends = ends_of(samples, start_ms(oldest_to_read))
+        new = range_to_read(topic, ends, position)
+        frames = []
+        if new.count:
+            late = sf.count_if(~in_time & sf.col("partition").isNotNull()).alias("late")
+            frames.append(_rows(samples, new).observe(seen, late).where(in_time))
+        if recompute_from is not None and position.offsets and position.topic_id == ends.topic_id:
+            again = (sf.col(DATE) >= sf.lit(day_before(recompute_from)).cast("date")) & ~in_time
+            before = OffsetRange(topic, {one: min(ends.since[one], new.start[one]) for one in new.start}, new.start)
+            frames.append(_rows(samples, before).where(again))
+        if not frames:
+            return Landed(samples.place, published, base)
+        written = published.write(reduce(DataFrame.unionByName, frames), run)
     parts = {day: (*base.parts.get(day, ()), *files) for day, files in written.items()}
-    position = Position(ends.topic_id, new.end)
-    manifest = published.publish(base, run, parts, now_ms, position=position)
-    return Landed(samples.place, published, manifest, int(seen.get["late"] or 0) if base.position.offsets else 0)
+    manifest = published.publish(base, run, parts, now_ms, position=Position(ends.topic_id, new.end))
+    return Landed(
+        samples.place, published, manifest, int(seen.get["late"] or 0) if new.count and position.offsets else 0
+    )
 
 
 def _rows(samples: Samples, new: OffsetRange) -> DataFrame:

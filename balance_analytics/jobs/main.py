@@ -83,7 +83,9 @@ def run(options: argparse.Namespace, now_ms: int) -> Ran:
 
 def _facts(spark: SparkSession, samples: Samples, options: argparse.Namespace, now_ms: int) -> None:
     left_out = LeftOuts()
-    how = facts.FactsOptions(now_ms, options.window_days, options.round_seconds * 1000, options.rates)
+    how = facts.FactsOptions(
+        now_ms, options.window_days, options.round_seconds * 1000, options.rates, options.recompute
+    )
     facts.run(spark, samples, options.facts, options.out, how, left_out)
     notes.keep(spark, options.out, "facts", left_out.all())
 

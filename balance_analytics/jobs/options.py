@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 from collections.abc import Callable, Sequence
 
 from balance_analytics.moves.terms import RESOURCES, TOLERANCE
@@ -58,6 +59,12 @@ def _study(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--min-minutes", type=_number(1, MAX_MINUTES), default=5, metavar="N", help="seen of an hour that counts (5)"
     )
+    made.add_argument(
+        "--recompute",
+        type=_days,
+        metavar="FROM[,TO]",
+        help="compute the facts of these days again, such as 2026-01-31; by default only those whose samples have changed",
+    )
     made.add_argument("--round-seconds", type=int, default=60, metavar="S", help="how often the sampler looks (60)")
     made.add_argument("--cluster-id", metavar="ID", help="where facts hold several clusters")
     made.add_argument("--brokers", metavar="FILE", help='JSON: {"1": {"rack": "a", "disk_bytes": 1000000000000}, …}')
@@ -108,6 +115,22 @@ def _proposal(made: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"the summary goes here where there is such a file ({TERMINATION_LOG})",
     )
+
+
+def _days(text: str) -> tuple[str, str | None]:
+    """Return the first and the last day; without a last one to the newest.
+
+    >>> _days("2026-01-31"), _days("2026-01-31,2026-02-01")
+    (('2026-01-31', None), ('2026-01-31', '2026-02-01'))
+    """
+    first, comma, last = text.partition(",")
+    try:
+        days = [dt.date.fromisoformat(day).isoformat() for day in ([first, last] if comma else [first])]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day or two, such as 2026-01-31,2026-02-01") from error
+    if days[-1] < days[0]:
+        raise argparse.ArgumentTypeError(f"{text!r} ends before it begins")
+    return days[0], (days[1] if comma else None)
 
 
 def _stages(text: str) -> tuple[str, ...]:

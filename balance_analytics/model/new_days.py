@@ -17,9 +17,6 @@ from balance_analytics.model.manifest import Source
 Files = Mapping[str, int]
 """Sizes in bytes by name."""
 
-KEPT_DAYS = 1
-"""Days before the window whose sources are kept: the state before the window comes from there."""
-
 
 @dataclass(frozen=True, slots=True)
 class DayRange:
@@ -75,6 +72,25 @@ def has_changed(recorded: Source | None, files: Files, rates: str) -> bool:
 def sources_after(
     recorded: Mapping[str, Source], computed: Mapping[str, Source], window_first: str
 ) -> dict[str, Source]:
-    """Return what is recorded once some days are computed; days long before the window are forgotten."""
-    oldest = (dt.date.fromisoformat(window_first) - dt.timedelta(days=KEPT_DAYS)).isoformat()
+    """Return what is recorded once some days are computed; days before the last one before the window are forgotten."""
+    oldest = day_before(window_first)
     return {day: source for day, source in {**recorded, **computed}.items() if day >= oldest}
+
+
+def day_before(day: str) -> str:
+    """Return the day before a day, as an ISO date.
+
+    >>> day_before("2026-03-01")
+    '2026-02-28'
+    """
+    return (dt.date.fromisoformat(day) - dt.timedelta(days=1)).isoformat()
+
+
+def day_after(day: str) -> str:
+    """Return the day after a day, as an ISO date."""
+    return (dt.date.fromisoformat(day) + dt.timedelta(days=1)).isoformat()
+
+
+def start_ms(day: str) -> int:
+    """Return the start of a day, in UTC, in Unix milliseconds."""
+    return int(dt.datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp()) * 1000

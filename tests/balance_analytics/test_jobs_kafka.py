@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import facts
@@ -24,7 +24,8 @@ from balance_analytics.study.columns import BrokerFacts
 from lab.cluster import KafkaCluster
 from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.minute_samples import samples, write_samples
-from tests.balance_analytics.published import FACT_ORDER, rows
+from lab.waiting import wait_until
+from tests.balance_analytics.published import FACT_ORDER, records_read, rows
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -49,6 +50,39 @@ def messages() -> Iterator[dict[str, Any]]:
             yield {"schema": 1, **dict(zip(PER_MESSAGE, said, strict=True)), **arrays}
 
 
+def create(bootstrap: str) -> None:
+    """Create the samples topic; the one before is deleted."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    if TOPIC in admin.list_topics(timeout=PATIENCE_S).topics:
+        admin.delete_topics([TOPIC])[TOPIC].result(PATIENCE_S)
+    wait_until(lambda: is_created(admin), timeout_s=PATIENCE_S, what="the topic is created")
+
+
+def is_created(admin: AdminClient) -> bool:
+    """Create the topic and return True, or return False while it is still marked for deletion."""
+    try:
+        admin.create_topics([NewTopic(TOPIC, 2, 1, config={"retention.ms": "-1"})])[TOPIC].result(PATIENCE_S)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
+        return False
+    return True
+
+
+def produce(bootstrap: str, values: Iterable[dict[str, Any] | bytes]) -> None:
+    """Write messages as the sampler does, or anything else as an hour's second message."""
+    producer = Producer({"bootstrap.servers": bootstrap})
+    header: list[tuple[str, str | bytes | None]] = [("schema", b"1")]
+    for value in values:
+        if isinstance(value, bytes):
+            producer.produce(TOPIC, value, b"junk", timestamp=LOAD.start_s * 1000 + 60_000)
+        else:
+            key, sampled_at_ms = value["topic"].encode(), value["sampled_at_ms"]
+            producer.produce(TOPIC, json.dumps(value).encode(), key, timestamp=sampled_at_ms, headers=header)
+        producer.poll(0)
+    assert producer.flush(PATIENCE_S) == 0
+
+
 def run(spark: SparkSession, place: str, folder: Path) -> tuple[list[Any], list[tuple[str, int]]]:
     """Run the stage over samples anywhere; returns the facts and what was left out."""
     left_out = LeftOuts()
@@ -63,18 +97,9 @@ def test_a_topic_of_samples_makes_the_facts_that_parquet_makes(
 ) -> None:
     """And what is no sample is left out by name, however it got there."""
     bootstrap = kafka_cluster.bootstrap()
-    new = NewTopic(TOPIC, 2, 1, config={"retention.ms": "-1"})
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([new])[TOPIC].result(PATIENCE_S)
-    producer = Producer({"bootstrap.servers": bootstrap})
-    for message in messages():
-        header: list[tuple[str, str | bytes | None]] = [("schema", b"1")]
-        value = json.dumps(message).encode()
-        producer.produce(TOPIC, value, message["topic"].encode(), timestamp=message["sampled_at_ms"], headers=header)
-        producer.poll(0)
-    for junk in (b"no sample", b'{"schema": 2}'):
-        producer.produce(TOPIC, junk, b"junk", timestamp=LOAD.start_s * 1000 + 60_000)
-    assert producer.flush(PATIENCE_S) == 0
+    create(bootstrap)
+    produce(bootstrap, messages())
+    produce(bootstrap, [b"no sample", b'{"schema": 2}'])
     write_samples(lay_out(LOAD), tmp_path / "looks")
 
     from_parquet, nothing = run(spark, str(tmp_path / "looks"), tmp_path / "parquet")
@@ -84,6 +109,37 @@ def test_a_topic_of_samples_makes_the_facts_that_parquet_makes(
     assert from_parquet == from_kafka
     assert nothing == []
     assert left_out == [("messages that are no samples of this version", 2)]
+
+
+def test_messages_are_read_once(spark: SparkSession, kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
+    """A run begins where the last one ended; also after retention took what was read, and in a topic that was created again."""
+    bootstrap = kafka_cluster.bootstrap()
+    place = f"kafka://{bootstrap}/{TOPIC}"
+    said = list(messages())
+    third, half = len(said) // 3, len(said) // 2
+    create(bootstrap)
+    produce(bootstrap, said[:third])
+    run(spark, place, tmp_path / "kafka")
+    produce(bootstrap, said[third:half])
+    run(spark, place, tmp_path / "kafka")
+
+    before = records_read(spark)
+    assert run(spark, place, tmp_path / "kafka") == run(spark, place, tmp_path / "kafka")
+    assert records_read(spark) == before
+
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    ends = {TopicPartition(TOPIC, one): OffsetSpec.latest() for one in (0, 1)}
+    known = {one: found.result(PATIENCE_S).offset for one, found in admin.list_offsets(ends).items()}
+    gone = [TopicPartition(TOPIC, one.partition, offset) for one, offset in known.items()]
+    for deleted in admin.delete_records(gone).values():
+        deleted.result(PATIENCE_S)
+    produce(bootstrap, said[half : 2 * third])
+    run(spark, place, tmp_path / "kafka")
+    create(bootstrap)
+    produce(bootstrap, said[2 * third :])
+
+    write_samples(lay_out(LOAD), tmp_path / "looks")
+    assert run(spark, place, tmp_path / "kafka") == run(spark, str(tmp_path / "looks"), tmp_path / "parquet")
 
 
 def test_a_topic_that_is_not_there_says_what_to_start(
