@@ -185,7 +185,7 @@ class _Computed:
         """Publish the staged hours with the facts that are stored, and return the new manifest. Raises `AnalyticsError`."""
         staged = self.published.spark.read.parquet(f"{self.folder}/hours")
         fresh = staged.drop(STATE)
-        partitions = fresh.select(*PARTITION).distinct().count()
+        partitions = staged.select(*PARTITION).distinct().count()
         if not partitions and not self.base.days():
             raise AnalyticsError(
                 f"there are no samples yet at {self.samples.place} that can be used: start `steward sampler`, and run this once it has"
