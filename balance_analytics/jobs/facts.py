@@ -11,7 +11,6 @@ Leaves out how hours follow from samples (`hourly`), where samples come from (`s
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -21,7 +20,7 @@ from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.differences import PARTITION
 from balance_analytics.jobs.files import Table, without_corrupt
-from balance_analytics.jobs.hourly import STATE, hour_of, hourly, newest_states, states_of
+from balance_analytics.jobs.hourly import MINUTE_MS, STATE, hour_of, hourly, newest_states, state_day, states_of
 from balance_analytics.jobs.landing import land
 from balance_analytics.jobs.publishing import Parts, Published, new_run, staging
 from balance_analytics.jobs.rates import digests, stage, tell_foreign, with_rates
@@ -31,11 +30,18 @@ from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
 from balance_analytics.model.day_states import DAY_STATES, STATES
 from balance_analytics.model.facts import FACTS, KEY
 from balance_analytics.model.manifest import Manifest, Source
-from balance_analytics.model.new_days import DayRange, day_after, day_before, days_to_compute, sources_after, start_ms
+from balance_analytics.model.new_days import (
+    DAY_MS,
+    DayRange,
+    day_after,
+    day_before,
+    day_of,
+    days_to_compute,
+    sources_after,
+    start_ms,
+)
 from balance_analytics.model.rate_rows import SOURCE, TOPIC_HOURS
 from balance_analytics.model.sample_rows import DATE
-
-MINUTE_MS = 60_000
 
 PARTITIONS_PER_FILE = 50_000
 """1.2 M rows a day: some 40 MB, which a task holds in memory."""
@@ -73,8 +79,7 @@ class FactsOptions:
     @property
     def first_day(self) -> str:
         """The first day of the window."""
-        day = dt.datetime.fromtimestamp(self.now_ms / 1000, dt.UTC).date() - dt.timedelta(days=self.window_days)
-        return day.isoformat()
+        return day_of(self.now_ms - self.window_days * DAY_MS)
 
 
 def run(
@@ -219,7 +224,7 @@ class _Computed:
     def _states(self, staged: DataFrame) -> Parts:
         """Write the states of the days of the staged hours; a stored state that is later stays."""
         fresh = states_of(staged)
-        days = [str(row.date) for row in fresh.select(DATE).distinct().collect()]
+        days = [str(row.date) for row in staged.select(state_day()).distinct().collect()]
         stored = self._stored_states(days)
         both = fresh if stored is None else newest_states(fresh.unionByName(stored), DATE)
         laid = both.repartition(sf.col(DATE)).sortWithinPartitions(DATE, *PARTITION)

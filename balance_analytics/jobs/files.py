@@ -6,7 +6,6 @@ all of their columns - and those that do not say the same both times are left ou
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -45,13 +44,10 @@ class Table:
     """Below `path`: those that a manifest names. None: all that are there."""
     without: set[str] = field(default_factory=set)
 
-    def read(self, since: dt.date | None = None) -> DataFrame:
-        """Return the rows, from the day `since` on. Raises `AnalyticsError` when there is nothing or no way to it."""
+    def read(self) -> DataFrame:
+        """Return the rows. Raises `AnalyticsError` when there is nothing or no way to it."""
         with told_of(self.path, self.what):
-            frame = self._frame()
-            if since is not None and self.by_day:
-                frame = frame.where(sf.col(DATE) >= sf.lit(since))
-        return frame
+            return self._frame()
 
     def exists(self) -> bool:
         """Say whether anything is there. Raises `AnalyticsError` when the store cannot be reached."""
@@ -97,10 +93,15 @@ class Table:
         there = self._all(self.spark.read.schema(self._schema())).inputFiles()
         new = {name for name in there if _spelled(name) not in good} - self.without
         self.without |= new
-        for name in sorted(new)[:MAX_CORRUPT_NAMED]:
-            left_out.add(f"{name}: the file is corrupt or empty", 1, "delete it; what it held is a gap")
-        left_out.add("more corrupt files", max(0, len(new) - MAX_CORRUPT_NAMED), "delete them; what they held are gaps")
+        tell_corrupt(sorted(new), left_out)
         return bool(new)
+
+
+def tell_corrupt(names: Sequence[str], left_out: LeftOuts) -> None:
+    """Note files that cannot be read."""
+    for name in names[:MAX_CORRUPT_NAMED]:
+        left_out.add(f"{name}: the file is corrupt or empty", 1, "delete it; what it held is a gap")
+    left_out.add("more corrupt files", max(0, len(names) - MAX_CORRUPT_NAMED), "delete them; what they held are gaps")
 
 
 def _spelled(name: str) -> str:

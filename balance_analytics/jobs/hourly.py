@@ -80,9 +80,13 @@ def _columns(in_hour: DataFrame) -> DataFrame:
 
 def states_of(hours: DataFrame) -> DataFrame:
     """Return DAY_STATES and the day of each: the last state of the hours of a day, which end at 23:00."""
-    day = sf.to_date(sf.col("hour") + sf.expr("interval 1 hour")).alias(DATE)
-    last = hours.groupBy(*PARTITION, day).agg(sf.max_by(STATE, "hour").alias(STATE))
+    last = hours.groupBy(*PARTITION, state_day()).agg(sf.max_by(STATE, "hour").alias(STATE))
     return last.select(*PARTITION, f"{STATE}.*", DATE).select(*names(DAY_STATES), DATE)
+
+
+def state_day() -> Column:
+    """Return the day to whose states an `hour` belongs, as `DATE`: days of states end at 23:00."""
+    return sf.to_date(sf.col("hour") + sf.expr("interval 1 hour")).alias(DATE)
 
 
 def newest_states(states: DataFrame, *by: str) -> DataFrame:

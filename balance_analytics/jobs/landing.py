@@ -8,7 +8,6 @@ Leaves out which rows can be used (`samples.usable`) and what is computed from t
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -18,19 +17,17 @@ from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.files import Table
 from balance_analytics.jobs.publishing import Published
-from balance_analytics.jobs.samples import HOUR_MS, Samples, address
+from balance_analytics.jobs.samples import Samples, address
 from balance_analytics.jobs.topic_offsets import OffsetRange, ends_of, range_to_read
 from balance_analytics.jobs.troubles import LeftOuts, told_of
 from balance_analytics.model.column import Column as TableColumn
 from balance_analytics.model.column import Kind, names
 from balance_analytics.model.manifest import Manifest, Position
-from balance_analytics.model.new_days import day_before, start_ms
+from balance_analytics.model.new_days import DAY_MS, day_before, day_of, start_ms
 from balance_analytics.model.sample_rows import DATE, SAMPLE_ROWS, SCHEMA_ID
 
 FOLDER = "_samples"
 """Below the facts; Spark's readers skip names that begin with an underscore."""
-
-DAY_MS = 24 * HOUR_MS
 
 OPEN_MS = 2 * DAY_MS
 """How long after its end a day takes late samples."""
@@ -87,7 +84,7 @@ def oldest_needed(now_ms: int) -> str:
     >>> oldest_needed(1_767_225_600_000)  # 2026-01-01 00:00: the 30th may still get samples, for which the end of the 29th is needed
     '2025-12-29'
     """
-    return _day((now_ms - OPEN_MS) // DAY_MS * DAY_MS - DAY_MS)
+    return day_of((now_ms - OPEN_MS) // DAY_MS * DAY_MS - DAY_MS)
 
 
 def land(
@@ -159,7 +156,3 @@ def _date() -> Column:
 def _readers(samples: Samples, new: OffsetRange) -> int:
     cores = int(samples.spark.sparkContext.defaultParallelism)
     return max(len(new.end), READERS_A_CORE * cores)
-
-
-def _day(time_ms: int) -> str:
-    return dt.datetime.fromtimestamp(time_ms / 1000, dt.UTC).date().isoformat()

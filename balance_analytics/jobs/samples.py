@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
-from balance_analytics.jobs.files import MAX_CORRUPT_NAMED, Table
+from balance_analytics.jobs.files import Table, tell_corrupt
 from balance_analytics.jobs.storage import folders_in
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
 from balance_analytics.model.column import names
@@ -138,11 +138,7 @@ def tell_left_out(sources: Mapping[str, Source], first: str, left_out: LeftOuts)
     for kind, count in kinds:
         if kind in _WORDS:
             left_out.add(_WORDS[kind][0], count, _WORDS[kind][1])
-    corrupt = [kind.removeprefix(CORRUPT) for kind, _ in kinds if kind.startswith(CORRUPT)]
-    for name in corrupt[:MAX_CORRUPT_NAMED]:
-        left_out.add(f"{name}: the file is corrupt or empty", 1, "delete it; what it held is a gap")
-    more = max(0, len(corrupt) - MAX_CORRUPT_NAMED)
-    left_out.add("more corrupt files", more, "delete them; what they held are gaps")
+    tell_corrupt([kind.removeprefix(CORRUPT) for kind, _ in kinds if kind.startswith(CORRUPT)], left_out)
 
 
 def address(place: str) -> tuple[str, str]:

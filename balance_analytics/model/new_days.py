@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from balance_analytics.model.manifest import Source
 
+DAY_MS = 24 * 3_600_000
+
 Files = Mapping[str, int]
 """Sizes in bytes by name."""
 
@@ -89,6 +91,15 @@ def day_before(day: str) -> str:
 def day_after(day: str) -> str:
     """Return the day after a day, as an ISO date."""
     return (dt.date.fromisoformat(day) + dt.timedelta(days=1)).isoformat()
+
+
+def day_of(time_ms: int) -> str:
+    """Return the day, in UTC, of a Unix time in milliseconds, as an ISO date.
+
+    >>> day_of(start_ms("2026-01-31") - 1)
+    '2026-01-30'
+    """
+    return dt.datetime.fromtimestamp(time_ms / 1000, dt.UTC).date().isoformat()
 
 
 def start_ms(day: str) -> int:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from balance_analytics.model.column import Column, Kind
 
-_TYPES: Mapping[Kind, Any] = {
+TYPES: Mapping[Kind, Any] = {
     Kind.STRING: pa.string(),
     Kind.INT32: pa.int32(),
     Kind.INT64: pa.int64(),
@@ -49,5 +49,5 @@ def write(path: Path, table: Sequence[Column], columns: Mapping[str, Any]) -> No
     arrays = [
         pa.array(columns[one.name]) if isinstance(columns[one.name], np.ndarray) else columns[one.name] for one in table
     ]
-    cast = [array.cast(_TYPES[one.kind]) for array, one in zip(arrays, table, strict=True)]
+    cast = [array.cast(TYPES[one.kind]) for array, one in zip(arrays, table, strict=True)]
     pq.write_table(pa.table(cast, names=[one.name for one in table]), path, compression="zstd", compression_level=1)

@@ -15,9 +15,10 @@ from pyspark.sql import SparkSession
 from balance_analytics.jobs import facts
 from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.troubles import LeftOuts
-from balance_analytics.model.column import Kind, names
+from balance_analytics.model.column import names
 from balance_analytics.model.results import LeftOut
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
+from lab.generated_load.parquet import TYPES
 from tests.balance_analytics.published import FACT_ORDER, records_read, rows
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
@@ -28,14 +29,7 @@ DAY_MS = 24 * HOUR_MS
 MONDAY_MS = 1_767_571_200_000
 """2026-01-05 00:00 UTC."""
 
-KINDS = {
-    Kind.STRING: pa.string(),
-    Kind.INT32: pa.int32(),
-    Kind.INT64: pa.int64(),
-    Kind.INT32_LIST: pa.list_(pa.int32()),
-    Kind.INT64_LIST: pa.list_(pa.int64()),
-}
-SCHEMA = pa.schema([(column.name, KINDS[column.kind]) for column in SAMPLE_ROWS])
+SCHEMA = pa.schema([(column.name, TYPES[column.kind]) for column in SAMPLE_ROWS])
 
 
 def sample(day: int, minute: int, end: int, topic: str = "t", partition: int = 0, **changes: Any) -> dict[str, Any]:
