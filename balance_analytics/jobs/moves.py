@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.brokers import Brokers
@@ -62,9 +63,13 @@ def run(spark: SparkSession, out: str, brokers: Brokers, goal: Goal) -> Planned:
     if not newest.sequence:
         raise AnalyticsError(f"there are no loads yet under {out}: run the stage `loads` first")
     with told_of(out, "loads"):
-        columns = loads.read().select(*NEEDED).toArrow().to_pydict()
+        table = loads.read().select(*NEEDED).toArrow()
     try:
-        proposal = propose(loads_of(columns), _terms(result, brokers, goal))
+        measured = loads_of(table)
+        # Arrow keeps the memory of a table for the next one, and the planner is what needs most.
+        del table
+        pa.default_memory_pool().release_unused()
+        proposal = propose(measured, _terms(result, brokers, goal))
         objects: list[dict[str, Any]] = []
         if goal.cluster is not None:
             objects = manifests(

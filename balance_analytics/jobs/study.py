@@ -17,15 +17,27 @@ from balance_analytics.jobs.files import Table
 from balance_analytics.jobs.loads import loads_below
 from balance_analytics.jobs.storage import write_text
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
+from balance_analytics.model.arrow_columns import numbered, numbers, padded
 from balance_analytics.model.loads import BROKER_HOURS, BROKER_HOURS_PART, PARTITION_LOADS, PARTITIONS_PART
 from balance_analytics.model.results import RESULT_NAME, LeftOut, Result
 from balance_analytics.model.results_json import to_json
 from balance_analytics.study.answer import study
 from balance_analytics.study.columns import BrokerColumns, BrokerFacts, PartitionColumns, Question
 from balance_analytics.study.key_skew import KeySketch
-from controller_core.model.columns import pad
 
 HOUR_S = 3600
+
+NEEDED = (
+    "cluster_id",
+    "topic",
+    "partition",
+    "leader",
+    "replicas",
+    "bytes_in_mean",
+    "bytes_in_p95",
+    "bytes_out_mean",
+)
+"""Columns of the partitions' loads that are read."""
 
 
 def run(
@@ -53,20 +65,19 @@ def run(
 
 
 def _partitions(loads: Table) -> tuple[str, PartitionColumns, bool]:
-    table = loads.read().orderBy("topic", "partition").toArrow()
-    names = np.array(table["topic"].to_pylist(), dtype=object)
-    topics, topic = np.unique(names.astype(str), return_inverse=True) if len(names) else (names, np.zeros(0, np.int64))
+    table = loads.read().select(*NEEDED).orderBy("topic", "partition").toArrow()
+    topics, topic = numbered(table["topic"])
     clusters = table["cluster_id"].unique().to_pylist()
     columns = PartitionColumns(
-        topics=topics.tolist(),
+        topics=topics,
         topic=topic.astype(np.int64),
         partition=_ints(table, "partition"),
         leader=_ints(table, "leader"),
-        replicas=pad(table["replicas"].to_pylist()).astype(np.int64),
-        bytes_in_mean=_floats(table, "bytes_in_mean"),
-        bytes_in_p95=_floats(table, "bytes_in_p95"),
+        replicas=padded(table["replicas"]).astype(np.int64),
+        bytes_in_mean=numbers(table["bytes_in_mean"]),
+        bytes_in_p95=numbers(table["bytes_in_p95"]),
     )
-    out_known = bool(np.isfinite(_floats(table, "bytes_out_mean")).any())
+    out_known = bool(np.isfinite(numbers(table["bytes_out_mean"])).any())
     return (clusters[0] if clusters else ""), columns, out_known
 
 
@@ -90,7 +101,7 @@ def _brokers(hours: Table, named: list[int]) -> BrokerColumns:
 
     def wide(name: str) -> Any:
         values = np.zeros((len(ids), width))
-        values[row, column] = _floats(table, name)
+        values[row, column] = numbers(table[name])
         return values
 
     return BrokerColumns(
@@ -107,8 +118,3 @@ def _brokers(hours: Table, named: list[int]) -> BrokerColumns:
 
 def _ints(table: Any, name: str) -> Any:
     return table[name].to_numpy().astype(np.int64)
-
-
-def _floats(table: Any, name: str) -> Any:
-    """Return a column as float64, NaN where it is null."""
-    return table[name].to_numpy(zero_copy_only=False).astype(np.float64)

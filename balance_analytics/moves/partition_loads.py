@@ -1,20 +1,21 @@
-"""What partitions carry, in arrays for the planner, out of the columns of `<out>/loads/partition`.
+"""What partitions carry, in arrays for the planner, out of an Arrow table of the loads (`model/loads.py`).
 
 Which load counts: bytes in, the p95 of the hours of the window (95 of 100 hours are at or below it: one burst moves nothing, a
 busy hour of every day does); bytes out, the mean of the hours in which it is known; disk, the size at the window's end. A partition
-whose size or rate is not known keeps its place: no number is invented for it. Leaves out reading files and planning.
+whose size or rate is not known keeps its place: no number is invented for it. A million partitions are 82 MB of Arrow and as much
+in the arrays; no object is made for a partition. Leaves out reading files and planning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import BoolArray, IntArray, pad
+from balance_analytics.model.arrow_columns import ids, numbered, numbers, padded
+from controller_core.model.columns import BoolArray, IntArray
 from move_planner import request as core
 
 MAX_PARTITIONS = 2_000_000
@@ -23,23 +24,24 @@ MAX_PARTITIONS = 2_000_000
 NEEDED = ("topic", "partition", "leader", "replicas", "bytes_in_p95", "bytes_out_mean", "size_bytes")
 """Columns of the table that are read."""
 
-Columns = Mapping[str, Sequence[Any]]
-"""Columns by name, all of one length, None where nothing is known: what pyarrow's `Table.to_pydict` returns."""
+NEVER_NULL = ("topic", "partition", "leader", "replicas")
+"""Columns without which a row is no partition."""
 
 
 class LoadsError(ValueError):
-    """The columns are no partitions' loads; says what is wrong."""
+    """The table does not contain partitions' loads; the text names what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionLoads:
     """Partitions in rows, ordered by topic and number. Rates are bytes/s, sizes bytes of one copy; 0 where nothing is known.
 
-    `replicas` is padded with -1 (`controller_core.model.columns`); `known` tells where size and rate are. `bytes_out` is None when
-    no partition's is known.
+    `topic` numbers `topics`, which are sorted. `replicas` is padded with -1 (`controller_core.model.columns`); `known` tells where
+    size and rate are. `bytes_out` is None when no partition's is known.
     """
 
     topics: tuple[str, ...]
+    topic: IntArray
     partition: IntArray
     replicas: IntArray
     leader: IntArray
@@ -48,34 +50,42 @@ class PartitionLoads:
     size_bytes: core.LoadArray
     known: BoolArray
 
+    def __len__(self) -> int:
+        return len(self.partition)
 
-def loads_of(columns: Columns) -> PartitionLoads:
-    """Read columns; LoadsError when one lacks, or they differ in length, or name a partition twice."""
-    lacking = [name for name in NEEDED if name not in columns]
-    if lacking:
+    def topic_of(self, row: int) -> str:
+        """Return the name of a row's topic."""
+        return self.topics[int(self.topic[row])]
+
+
+def loads_of(table: Any) -> PartitionLoads:
+    """Read a pyarrow table; LoadsError when a column is missing or has nulls, or a partition occurs twice."""
+    missing = [name for name in NEEDED if name not in table.column_names]
+    if missing:
         raise LoadsError(
-            f"the partitions' loads have no column {', '.join(lacking)}: give the table of loads/partition"
+            f"the partitions' loads have no column {', '.join(missing)}: give the table of loads/partition"
         )
-    count = len(columns["topic"])
-    if any(len(columns[name]) != count for name in NEEDED):
-        raise LoadsError("the columns of the partitions' loads differ in length")
-    if count > MAX_PARTITIONS:
-        raise LoadsError(f"{count} partitions are more than a proposal can have, {MAX_PARTITIONS}")
-    order = sorted(range(count), key=lambda row: (columns["topic"][row], columns["partition"][row]))
-    topics = tuple(str(columns["topic"][row]) for row in order)
-    partition = np.array([columns["partition"][row] for row in order], dtype=np.int32)
-    for row in range(1, count):
-        if topics[row] == topics[row - 1] and partition[row] == partition[row - 1]:
-            raise LoadsError(
-                f"{topics[row]}-{partition[row]} is there twice: give the loads of one cluster and one window"
-            )
-    rate, size = (_numbers(columns[name], order) for name in ("bytes_in_p95", "size_bytes"))
-    out = _numbers(columns["bytes_out_mean"], order)
+    if len(table) > MAX_PARTITIONS:
+        raise LoadsError(f"{len(table)} partitions are more than a proposal can have, {MAX_PARTITIONS}")
+    with_nulls = [name for name in NEVER_NULL if table[name].null_count]
+    if with_nulls:
+        raise LoadsError(f"the partitions' loads have no value in {', '.join(with_nulls)} of some rows")
+    topics, topic = numbered(table["topic"])
+    partition = ids(table["partition"])
+    order = np.lexsort((partition, topic))
+    topic, partition = topic[order], partition[order]
+    twice = np.flatnonzero((topic[1:] == topic[:-1]) & (partition[1:] == partition[:-1]))
+    if len(twice):
+        name = f"{topics[topic[twice[0]]]}-{partition[twice[0]]}"
+        raise LoadsError(f"{name} is there twice: give the loads of one cluster and one window")
+    rate, size = (numbers(table[name])[order] for name in ("bytes_in_p95", "size_bytes"))
+    out = numbers(table["bytes_out_mean"])[order]
     return PartitionLoads(
         topics=topics,
+        topic=topic,
         partition=partition,
-        replicas=pad([columns["replicas"][row] for row in order]),
-        leader=np.array([columns["leader"][row] for row in order], dtype=np.int32),
+        replicas=padded(table["replicas"])[order],
+        leader=ids(table["leader"])[order],
         bytes_in=_whole(rate),
         bytes_out=None if np.isnan(out).all() else _whole(out),
         size_bytes=_whole(size),
@@ -83,9 +93,5 @@ def loads_of(columns: Columns) -> PartitionLoads:
     )
 
 
-def _numbers(column: Sequence[Any], order: Sequence[int]) -> npt.NDArray[np.float64]:
-    return np.array([np.nan if column[row] is None else column[row] for row in order], dtype=np.float64)
-
-
-def _whole(numbers: npt.NDArray[np.float64]) -> core.LoadArray:
-    return np.rint(np.maximum(np.nan_to_num(numbers, nan=0.0, posinf=0.0), 0.0)).astype(np.int64)
+def _whole(column: npt.NDArray[np.float64]) -> core.LoadArray:
+    return np.rint(np.maximum(np.nan_to_num(column, nan=0.0, posinf=0.0), 0.0)).astype(np.int64)

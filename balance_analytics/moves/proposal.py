@@ -91,7 +91,7 @@ class Proposal:
 def propose(loads: PartitionLoads, terms: Terms) -> Proposal:
     """Plan moves for measured loads; ValueError when loads and terms contradict each other."""
     plan = plan_measured(request_of(loads, terms))
-    names = [Partition(loads.topics[row], int(loads.partition[row])) for row in plan.rows.tolist()]
+    names = [Partition(loads.topic_of(row), int(loads.partition[row])) for row in plan.rows.tolist()]
     told = [item.why for item in plan.unreached]
     more = [f"and {len(told) - MAX_UNREACHED} more"] if len(told) > MAX_UNREACHED else []
     return Proposal(

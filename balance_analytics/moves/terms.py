@@ -48,7 +48,7 @@ def request_of(loads: PartitionLoads, terms: Terms) -> MeasuredRequest:
     unknown = sorted({*terms.capacities, *terms.resources} - set(RESOURCES))
     if unknown:
         raise LoadsError(f"there is no resource {', '.join(unknown)}; resources are {', '.join(RESOURCES)}")
-    nothing = np.zeros(len(loads.topics), dtype=np.int64)
+    nothing = np.zeros(len(loads), dtype=np.int64)
     followers = np.maximum((loads.replicas >= 0).sum(axis=1) - 1, 0)
     out = loads.bytes_in * followers + (nothing if loads.bytes_out is None else loads.bytes_out)
     columns = {
@@ -58,7 +58,8 @@ def request_of(loads: PartitionLoads, terms: Terms) -> MeasuredRequest:
         "bytes_out": (nothing, out),
         "leaders": (nothing, nothing + 1),
     }
-    excluded = ~loads.known | np.isin(np.array(loads.topics, dtype=np.str_), sorted(terms.excluded_topics))
+    excluded_topics = [number for number, name in enumerate(loads.topics) if name in terms.excluded_topics]
+    excluded = ~loads.known | np.isin(loads.topic, excluded_topics)
     return MeasuredRequest(
         replicas=loads.replicas,
         brokers={broker: rack for broker, rack in terms.racks.items() if broker not in terms.away},

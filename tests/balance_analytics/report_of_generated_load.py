@@ -23,6 +23,7 @@ from balance_analytics.study.answer import study
 from balance_analytics.study.columns import Question
 from lab.generated_load import Layout, LoadSpec, lay_out
 from lab.generated_load.state import hours
+from tests.balance_analytics.arrow_loads import loads_table
 from tests.balance_analytics.generated import question
 
 SPEC = LoadSpec(seed=11, partitions=900, topics=40, brokers=12, days=14, hot=6, outages=2, resets=2, deleted_topics=1)
@@ -50,7 +51,7 @@ def generated_report(spec: LoadSpec = SPEC) -> tuple[ReportInput, Proposal]:
     layout = lay_out(spec)
     brokers = range(1, spec.brokers + 1)
     asked = question(layout, dict.fromkeys(brokers, 80 * 2**40))
-    proposal = propose(loads_of(columns_of(layout, asked)), Terms(racks=dict.fromkeys(brokers)))
+    proposal = propose(loads_of(loads_table(columns_of(layout, asked))), Terms(racks=dict.fromkeys(brokers)))
     moves = proposed_moves(proposal, "balance-2026-01-15")
     return ReportInput("a generated cluster", "2026-01-15T00:10:00Z", study(asked, ()), moves), proposal
 

@@ -9,16 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from balance_analytics.moves.for_report import proposed_moves
 from balance_analytics.moves.manifests import manifests
-from balance_analytics.moves.partition_loads import LoadsError, loads_of
+from balance_analytics.moves.partition_loads import NEEDED, LoadsError, loads_of
 from balance_analytics.moves.proposal import Proposal, propose
 from balance_analytics.moves.terms import RESOURCES, Terms
+from controller_core.model.columns import unpad
 from kafka_operator.decide.plan_document import digest_of, read_config_maps
 from kafka_operator.decide.plan_packing import INLINE_PARTITIONS
 from kafka_operator.resources.reassignment import read_reassignment
 from kafka_operator.resources.reassignment_terms import Approval
+from tests.balance_analytics.arrow_loads import loads_table
+from tests.twins.partition_loads import rows_in_order
 
 BROKERS = range(1, 5)
 TERMS = Terms(racks=dict.fromkeys(BROKERS))
@@ -40,7 +45,7 @@ def columns(partitions: int = 60, **other: list[Any]) -> dict[str, list[Any]]:
 
 def proposal(partitions: int = 60, terms: Terms = TERMS, **other: list[Any]) -> Proposal:
     """A proposal for `columns`."""
-    return propose(loads_of(columns(partitions, **other)), terms)
+    return propose(loads_of(loads_table(columns(partitions, **other))), terms)
 
 
 def test_every_resource_is_levelled_and_every_broker_has_figures() -> None:
@@ -131,7 +136,7 @@ def test_the_same_loads_give_the_same_manifests_in_any_order_of_rows() -> None:
     turned = {name: column[::-1] for name, column in columns().items()}
     first = manifests(proposal(), name="b", namespace="n", cluster="main")
 
-    assert first == manifests(propose(loads_of(turned), TERMS), name="b", namespace="n", cluster="main")
+    assert first == manifests(propose(loads_of(loads_table(turned)), TERMS), name="b", namespace="n", cluster="main")
     assert first == yaml.safe_load(yaml.safe_dump(first))
 
 
@@ -148,19 +153,56 @@ def test_nothing_to_move_is_no_manifest() -> None:
     ("other", "words"),
     [
         ({"partition": [0] * 60}, "is there twice"),
-        ({"leader": [1]}, "differ in length"),
+        ({"leader": [None] * 60}, "no value in leader"),
+        ({"topic": [None] * 60, "replicas": [None] * 60}, "no value in topic, replicas"),
     ],
 )
 def test_columns_that_are_no_loads_are_refused(other: dict[str, list[Any]], words: str) -> None:
     """LoadsError says what is wrong."""
     with pytest.raises(LoadsError, match=words):
-        loads_of(columns(**other))
+        loads_of(loads_table(columns(**other)))
 
 
 def test_a_column_that_lacks_is_named() -> None:
     """Another table than loads/partition."""
     with pytest.raises(LoadsError, match="size_bytes"):
-        loads_of({name: column for name, column in columns().items() if name != "size_bytes"})
+        loads_of(loads_table(columns()).drop_columns("size_bytes"))
+
+
+RATES = st.none() | st.floats(-1, 1e15)
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "B", "a.b", "\u00e9", "\U0001f600", "\uffff"]),
+        st.integers(0, 40),
+        st.integers(-1, 9),
+        st.lists(st.integers(0, 9), max_size=4),
+        RATES,
+        RATES,
+        st.none() | st.integers(0, 2**50),
+    ),
+    max_size=30,
+    unique_by=lambda row: row[:2],
+)
+
+
+@given(ROWS)
+def test_partitions_are_in_the_order_of_topic_and_number_with_their_own_loads(rows: list[tuple[Any, ...]]) -> None:
+    """Compared with the plain twin, row by row."""
+    found = loads_of(loads_table({name: [row[at] for row in rows] for at, name in enumerate(NEEDED)}))
+
+    out = found.bytes_out if found.bytes_out is not None else np.zeros(len(found), np.int64)
+    numbers = (found.bytes_in, out, found.size_bytes, found.known)
+    assert [
+        (
+            found.topic_of(row),
+            found.partition[row],
+            found.leader[row],
+            unpad(found.replicas[row]),
+            *(n[row] for n in numbers),
+        )
+        for row in range(len(found))
+    ] == rows_in_order(rows)
+    assert (found.bytes_out is None) == all(row[5] is None for row in rows)
 
 
 def test_capacities_of_an_unknown_resource_are_refused() -> None:

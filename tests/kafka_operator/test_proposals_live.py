@@ -18,6 +18,7 @@ from balance_analytics.moves.terms import Terms
 from balance_analytics.proposing import ProposingError, propose_in
 from kafka_operator.decide.plan_document import read_config_maps
 from lab.kubernetes import ADMIN, KubernetesApi
+from tests.balance_analytics.arrow_loads import loads_table
 from tests.balance_analytics.test_moves import columns
 from tests.kafka_operator.live import Namespace
 
@@ -63,7 +64,7 @@ def grant(kafka: Namespace) -> None:
 
 def objects(kafka: Namespace, partitions: int) -> tuple[str, list[dict[str, Any]]]:
     """A proposal and its name."""
-    found = propose(loads_of(columns(partitions)), Terms(racks=dict.fromkeys(range(1, 5))))
+    found = propose(loads_of(loads_table(columns(partitions))), Terms(racks=dict.fromkeys(range(1, 5))))
     name = proposal_name(found, "main")
     return name, manifests(found, name=name, namespace=kafka.name, cluster="main")
 
