@@ -1,7 +1,6 @@
 """`steward sampler`: runs the sampler (`balance_analytics.sampling`) until a signal, or once."""
 
 import asyncio
-import contextlib
 import logging
 import signal
 import sys
@@ -12,11 +11,12 @@ from typing import Any
 from balance_analytics.sampling.cluster_link import ClusterLink
 from balance_analytics.sampling.keys import KeysError, sample_keys, write_sketches
 from balance_analytics.sampling.metrics import SamplerMetrics
+from balance_analytics.sampling.parquet_upkeep import ParquetUpkeep
 from balance_analytics.sampling.parquet_writer import ParquetWriter
 from balance_analytics.sampling.process import Sampler, unix_ms
 from balance_analytics.sampling.prometheus import PrometheusError, PrometheusSettings, query_rates, write_rates
 from balance_analytics.sampling.samples_topic import SamplesTopic
-from balance_analytics.sampling.settings import NODE_SETTINGS, SamplerSettings, parse_bootstrap
+from balance_analytics.sampling.settings import NODE_SETTINGS, ParquetSettings, SamplerSettings, parse_bootstrap
 from balance_analytics.sampling.sink import Sink
 from balance_analytics.sampling.topic_writer import TopicWriter
 from kafka_node.probes import ProbeServer
@@ -49,7 +49,7 @@ class SamplerConfig:
 
     settings: SamplerSettings
     topic: SamplesTopic
-    sink: SinkOptions
+    parquet: ParquetSettings | None
     server: SamplerServerOptions
     once: bool
     keys: KeyCountOptions
@@ -83,7 +83,7 @@ def sampler_config(
         SamplesTopic(
             name=sink.topic, partitions=sink.topic_partitions, retention_ms=sink.topic_retention_hours * 3_600_000
         ),
-        sink,
+        _parquet_settings(sink, once=sampling.once),
         server,
         sampling.once,
         keys,
@@ -91,6 +91,17 @@ def sampler_config(
         rates,
         broker_tls_files(brokers),
         security,
+    )
+
+
+def _parquet_settings(sink: SinkOptions, *, once: bool) -> ParquetSettings | None:
+    """Check the options of Parquet files. Raises ValueError."""
+    if sink.parquet_retention_days is not None and (sink.parquet is None or once):
+        raise ValueError("--parquet-retention-days needs --parquet, and a sampler that keeps running: omit --once")
+    return (
+        None
+        if sink.parquet is None
+        else ParquetSettings(folder=sink.parquet, retention_days=sink.parquet_retention_days)
     )
 
 
@@ -116,7 +127,7 @@ def run_sampler(config: SamplerConfig) -> int:
 
 async def _run(config: SamplerConfig) -> int:
     link = ClusterLink(config.settings.bootstrap, config.settings.node)
-    sink: Sink = TopicWriter(link, config.topic) if config.sink.parquet is None else ParquetWriter(config.sink.parquet)
+    sink: Sink = TopicWriter(link, config.topic) if config.parquet is None else ParquetWriter(config.parquet.folder)
     metrics = SamplerMetrics()
     sampler = Sampler(config.settings, link, sink, metrics)
     loop = asyncio.get_running_loop()
@@ -133,7 +144,9 @@ async def _run(config: SamplerConfig) -> int:
 
 async def _serve(config: SamplerConfig, sampler: Sampler, metrics: SamplerMetrics) -> int:
     probes = ProbeServer(metrics.registry, sampler.not_ready)
-    renewal = asyncio.create_task(Renewal([(config.security.tls, config.tls)]).follow())
+    tasks = [asyncio.create_task(Renewal([(config.security.tls, config.tls)]).follow())]
+    if config.parquet is not None:
+        tasks.append(asyncio.create_task(ParquetUpkeep(config.parquet, unix_ms).run()))
     try:
         await probes.listen(config.server.metrics_host, config.server.metrics_port)
         log.info("Sampler started", extra={"interval_s": config.settings.interval_s})
@@ -141,9 +154,9 @@ async def _serve(config: SamplerConfig, sampler: Sampler, metrics: SamplerMetric
     except OSError as error:
         return _failed(str(error))
     finally:
-        renewal.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await renewal
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await probes.close()
     log.info("Sampler stopped")
     return EXIT_OK

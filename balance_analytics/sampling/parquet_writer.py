@@ -1,14 +1,14 @@
 """Looks into Parquet files, where there is no cluster to keep them in: one file a look, in a folder for each day (UTC).
 
 A file appears whole or not at all, and a look that is taken again replaces the one before. pyarrow is imported when the first file
-is written: a sampler that writes into a topic does not carry it. Leaves out taking old files away.
+is written: a sampler that writes into a topic does not carry it. Leaves out compaction and deletion of old files (`parquet_upkeep`).
 """
 
 import asyncio
 import datetime as dt
 import hashlib
 import importlib.util
-import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ class ParquetWriter:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._token = secrets.token_hex(8)  # process ids are equal in containers that share a folder
 
     async def open(self, *, deadline: float) -> None:  # noqa: ARG002 -- a folder is there or not
         """Make the folder if it is not there. Raises WriteFailed."""
@@ -54,7 +55,7 @@ class ParquetWriter:
         folder = self._folder / f"{DATE}={day.isoformat()}"
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"look-{_cluster(samples.cluster_id)}-{samples.round_ms}.parquet"
-        draft = folder / f".{path.name}.{os.getpid()}"  # readers pass over names with a dot in front
+        draft = folder / f".{path.name}.{self._token}"  # readers pass over names with a dot in front
         try:
             parquet.write_table(table_of(samples), draft, compression=COMPRESSION)
             size = draft.stat().st_size

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from balance_analytics.sampling.cluster_link import Address
 from kafka_wire.net.client import NodeSettings
@@ -22,6 +23,23 @@ NODE_SETTINGS = NodeSettings(
     max_frame_bytes=MAX_ANSWER_BYTES,
 )
 """Of every broker, before TLS and SASL."""
+
+MAX_RETENTION_DAYS = 36_500
+"""A century: a larger number is a mistake."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetSettings:
+    """The folder of Parquet files, and how many days it keeps; None: all of them. Deleting data is never a default."""
+
+    folder: Path
+    retention_days: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.retention_days is not None and not 1 <= self.retention_days <= MAX_RETENTION_DAYS:
+            raise ValueError(
+                f"--parquet-retention-days is {self.retention_days}; it must be 1 to {MAX_RETENTION_DAYS}, or absent to keep all"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,13 @@ class SinkOptions:
         Path | None,
         typer.Option(envvar="STEWARD_SAMPLES_PARQUET", help="Write Parquet files to this folder instead of a topic."),
     ] = None
+    parquet_retention_days: Annotated[
+        int | None,
+        typer.Option(
+            envvar="STEWARD_SAMPLES_PARQUET_RETENTION_DAYS",
+            help="With --parquet: delete samples of days that ended this many days ago. Without it, nothing is deleted.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,6 +56,9 @@ def error_of(*arguments: str) -> str:
             ["--bootstrap-server=a:1", "--once", "--prometheus-url=p", "--prometheus-rates=r"],
             "no address of a Prometheus",
         ),
+        (["--bootstrap-server=a:1", "--parquet-retention-days=9"], "--parquet-retention-days needs --parquet"),
+        (["--bootstrap-server=a:1", "--once", "--parquet=p", "--parquet-retention-days=9"], "omit --once"),
+        (["--bootstrap-server=a:1", "--parquet=p", "--parquet-retention-days=0"], "it must be 1 to 36500"),
         (["--bootstrap-server=a:1", "--broker-tls-key=key.pem"], "the key key.pem is given without its certificate"),
     ],
 )
@@ -114,8 +117,11 @@ def test_failed_sample_is_reported_with_exit_code_1(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.timeout(300)
-def test_signal_stops_the_sampler() -> None:
-    """Kubernetes sends SIGTERM, also while no broker answers; the sampler is then live and not ready."""
+def test_signal_stops_the_sampler(tmp_path: Path) -> None:
+    """Kubernetes sends SIGTERM, also while no broker answers; the sampler is then live and not ready, and keeps its folder up."""
+    expired = tmp_path / "date=2020-01-01"
+    expired.mkdir()
+    (expired / "look-cluster-1577836800000.parquet").write_bytes(b"")
     port = free_port()
     command = [
         sys.executable,
@@ -124,12 +130,15 @@ def test_signal_stops_the_sampler() -> None:
         "sampler",
         f"--bootstrap-server={UNREACHABLE}",
         f"--metrics-port={port}",
+        f"--parquet={tmp_path}",
     ]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'operator'}"}
+    retention = {"STEWARD_SAMPLES_PARQUET_RETENTION_DAYS": "30"}
+    environment = {**os.environ, **retention, "PYTHONPATH": f"{ROOT}:{ROOT / 'operator'}"}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     try:
         wait_until(lambda: http_get(port, "/healthz") is not None, timeout_s=PATIENCE_S, what="its probes answer")
         ready = http_get(port, "/readyz")
+        wait_until(lambda: not expired.exists(), timeout_s=PATIENCE_S, what="the expired day is deleted")
         process.send_signal(signal.SIGTERM)
         _, stderr = process.communicate(timeout=PATIENCE_S)
     finally:
