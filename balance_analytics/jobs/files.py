@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.storage import exists
-from balance_analytics.jobs.troubles import AnalyticsError, CorruptFile, LeftOuts, told_of
+from balance_analytics.jobs.troubles import AnalyticsError, CorruptFile, LeftOuts, MissingFile, told_of
 from balance_analytics.model.column import Column, ddl
 from balance_analytics.model.column import names as names_of
 from balance_analytics.model.sample_rows import DATE
@@ -115,10 +115,15 @@ def _spelled(name: str) -> str:
 
 
 def without_corrupt(table: Table, left_out: LeftOuts, work: Callable[[], Found]) -> Found:
-    """Do `work`, which reads `table`; when a file cannot be read, find all such files and do it once more without them."""
+    """Do `work`, which reads `table`; when a file cannot be read, find all such files and do it once more without them.
+
+    The sampler deletes files of samples when it has compacted them: the second time, the compacted file is listed instead.
+    """
     try:
         with told_of(table.path, table.what):
             return work()
+    except MissingFile:
+        pass
     except CorruptFile:
         with told_of(table.path, table.what):
             if not table.find_corrupt(left_out):

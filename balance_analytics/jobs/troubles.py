@@ -31,6 +31,9 @@ _UNREACHABLE = (
 
 _CORRUPT = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "is not a Parquet file", "Could not read footer")
 
+_GONE = "FILE_NOT_EXIST"
+"""Part of Spark's error condition for a file that it has listed and cannot find."""
+
 _NO_FILE_SYSTEM = (
     "No FileSystem for scheme",
     "ClassNotFoundException: Class org.apache.hadoop.fs",
@@ -44,6 +47,10 @@ class AnalyticsError(Exception):
 
 class CorruptFile(AnalyticsError):  # noqa: N818 - what is the matter, not that something is
     """A file cannot be read; `files.without_corrupt` finds which, and goes on without."""
+
+
+class MissingFile(CorruptFile):
+    """A file was there when the job listed files, and is gone; reading once more lists them again."""
 
 
 class LeftOuts:
@@ -70,6 +77,9 @@ def told_of(place: str, what: str) -> Iterator[None]:
     except (PySparkException, Py4JError) as error:
         if any(sign in str(error) for sign in _CORRUPT):
             cause = " ".join(str(error).split())[:MAX_CAUSE_CHARACTERS]
+            if _GONE in str(error):
+                words = f"files with {what} at {place} were deleted while they were read: run this again: {cause}"
+                raise MissingFile(words) from error
             raise CorruptFile(f"a file with {what} cannot be read: delete it and run this again: {cause}") from error
         raise AnalyticsError(_words(str(error), place, what)) from error
 

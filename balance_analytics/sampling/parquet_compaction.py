@@ -40,10 +40,10 @@ from balance_analytics.sampling.parquet_writer import COMPRESSION, schema_of
 log = logging.getLogger(__name__)
 
 MAX_ROWS = 72_000_000
-"""Rows of one file, after which the next one begins: 50,000 partitions, once a minute for a day; some 700 MB."""
+"""Rows of one file, after which the next one begins: 50,000 partitions, once a minute for a day; 1 to 2 GB."""
 
-ROW_GROUP_ROWS = 200_000
-"""Rows that are gathered before they are written: some 30 MB, and a part of a day that readers can skip."""
+ROW_GROUP_ROWS = 100_000
+"""Rows that are gathered before they are written: 100 MB while they are encoded, and a part of a day that readers can skip."""
 
 MAX_REASON_CHARACTERS = 200
 """Of a library's words in the log: they may quote the file."""
@@ -179,7 +179,9 @@ class Compactor:
                 waiting_rows += len(table)
                 if waiting_rows >= ROW_GROUP_ROWS:
                     writer.write_table(pa.concat_tables(waiting))
+                    del table
                     waiting, waiting_rows = [], 0
+                    pa.default_memory_pool().release_unused()  # Arrow would keep it: a third of the peak
                 if rows >= MAX_ROWS:
                     break
             if waiting_rows:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
+from balance_analytics.jobs.files import Table, without_corrupt
 from balance_analytics.jobs.main import main, parser, run
-from balance_analytics.jobs.troubles import AnalyticsError, _words
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, _words
 from balance_analytics.model.results import Result
+from balance_analytics.model.sample_rows import SAMPLE_ROWS
+from balance_analytics.sampling.parquet_compaction import Compactor
+from balance_analytics.sampling.parquet_writer import schema_of
 from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.hourly_facts import write_facts
 
@@ -57,6 +64,31 @@ def test_a_corrupt_file_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert len(named) == 2
     assert any("date=2026-01-05" in one for one in named)
     assert (result.window.hours_seen, result.partitions) == (48, 12)
+
+
+def test_samples_that_are_compacted_while_they_are_read_are_read_again(spark: SparkSession, tmp_path: Path) -> None:
+    """The files that the job has listed are gone; their rows are in a compacted file."""
+    day = tmp_path / "date=2026-02-01"
+    day.mkdir()
+    rows = schema_of(pa, SAMPLE_ROWS).empty_table()
+    for name in ("look-c-1.parquet", "look-c-2.parquet"):
+        pq.write_table(rows, day / name)
+    table = Table(spark, str(tmp_path), SAMPLE_ROWS, "samples", by_day=True)
+    read = []
+
+    def work() -> int:
+        frame = table.read()
+        read.append(sorted(Path(name).name for name in frame.inputFiles()))
+        if len(read) == 1:
+            Compactor().compact(day)
+        return len(frame.collect())
+
+    left_out = LeftOuts()
+    without_corrupt(table, left_out, work)
+
+    assert [len(names) for names in read] == [2, 1]
+    assert read[1][0].startswith("day-c-1-")
+    assert left_out.all() == ()
 
 
 def test_too_few_hours_say_how_many_there_must_be(tmp_path: Path) -> None:
