@@ -14,7 +14,6 @@ from balance_analytics.jobs.storage import write_bytes
 from balance_analytics.jobs.troubles import told_of
 from balance_analytics.model.report_input import ReportInput
 from balance_analytics.report.summary import summary_of
-from balance_analytics.report.writing import PAGE, report_files
 from kafka_operator.resources.spark_summary import BalanceSummary
 
 
@@ -28,6 +27,9 @@ class Reported:
 
 def run(spark: SparkSession, out: str, title: str | None) -> Reported:
     """Draw and write everything; `title` names the cluster for people, its own id where there is none."""
+    # matplotlib takes 40 MB: it is loaded when the planner, which needs the most memory, has ended.
+    from balance_analytics.report.writing import PAGE, report_files  # noqa: PLC0415
+
     result = read_result(spark, out)
     report = ReportInput(title or result.cluster_id, None, result, kept(spark, out))
     with told_of(out, "report"):

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from balance_analytics.jobs.options import options_of
+from kafka_operator.decide.spark_command import kubernetes_arguments
+from kafka_operator.resources.spark_application import read_spark_application
 from tests.charts.rendering import JOBS, NAMESPACE, ROOT, Chart, Resource, one
 from tests.charts.rights import granted
 
@@ -164,6 +166,65 @@ def test_a_jvm_of_several_cores_collects_in_parallel(chart: Chart) -> None:
     assert "javaOptions" not in several["driver"]
 
 
+@pytest.mark.parametrize(
+    ("partitions", "driver", "executor"),
+    [
+        (1, ("768m", "512m"), "2048m"),
+        (100_000, ("793m", "572m"), "2098m"),
+        (1_000_000, ("1018m", "1112m"), "2548m"),
+        (2_000_000, ("1268m", "1712m"), "3048m"),
+    ],
+)
+def test_memory_follows_from_the_partitions_of_the_cluster(
+    chart: Chart, partitions: int, driver: tuple[str, str], executor: str
+) -> None:
+    """The driver's heap and overhead, where Python is; an executor's heap by its cores as well."""
+    found = template(chart.render(values(partitions=partitions, executor={"cores": 2})))
+
+    assert (found["driver"]["memory"], found["driver"]["memoryOverhead"]) == driver
+    assert (found["executor"]["memory"], found["executor"].get("memoryOverhead")) == (executor, None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "memory", "overhead"),
+    [
+        ({}, "770m", "518m"),
+        ({"driver": {"memory": "4g"}}, "4g", None),
+        ({"driver": {"memoryOverhead": "2g"}}, "770m", "2g"),
+        ({"driver": {"memory": "4g", "memoryOverhead": "2g"}}, "4g", "2g"),
+        ({"sparkConf": {"spark.kubernetes.memoryOverheadFactor": "0.9"}}, "770m", None),
+    ],
+)
+def test_memory_that_is_set_takes_precedence(
+    chart: Chart, wanted: dict[str, Any], memory: str, overhead: str | None
+) -> None:
+    """With a heap of the user's own, the operator's share of it is the overhead."""
+    found = template(chart.render(values(**wanted)))["driver"]
+
+    assert (found["memory"], found.get("memoryOverhead")) == (memory, overhead)
+
+
+def test_an_executors_memory_that_is_set_takes_precedence(chart: Chart) -> None:
+    """Whatever its cores are."""
+    found = template(chart.render(values(partitions=1_000_000, executor={"cores": 4, "memory": "3g"})))
+
+    assert found["executor"]["memory"] == "3g"
+
+
+@pytest.mark.parametrize(("cores", "collector"), [(1, None), (4, "-XX:+UseParallelGC -XX:ParallelGCThreads=4")])
+def test_spark_submit_gets_the_collector_for_driver_and_executors(
+    chart: Chart, cores: int, collector: str | None
+) -> None:
+    """What the operator makes of the chart's schedule: by the number of cores of each."""
+    spec = template(chart.render(values(driver={"cores": cores}, executor={"cores": cores})))
+    metadata = {"name": NAME, "namespace": JOBS, "uid": "11111111-2222", "resourceVersion": "1"}
+    metadata |= {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    arguments = kubernetes_arguments(read_spark_application({"metadata": metadata, "spec": spec}), 1)
+    conf = dict(one.split("=", 1) for one in arguments if one.startswith("spark."))
+
+    assert {conf.get(f"spark.{name}.extraJavaOptions") for name in ("driver", "executor")} == {collector}
+
+
 def test_sparks_own_ports_are_for_its_own_pods(chart: Chart) -> None:
     """And brokers admit them from the namespace of jobs, whatever clients are named."""
     for clients in ([], [{"podSelector": {"matchLabels": {"a": "b"}}}]):
@@ -217,6 +278,8 @@ def without(base: dict[str, Any], **changes: Any) -> dict[str, Any]:
         (values(schedule="nightly"), "'/analytics/schedule/schedule': 'nightly' does not match pattern"),
         (values(windowDays=91), "'/analytics/schedule/windowDays': maximum: got 91, want 90"),
         (values(goal={"resources": ["cpu"]}), "'/analytics/schedule/goal/resources/0': value must be one of"),
+        (values(partitions=0), "'/analytics/schedule/partitions': minimum: got 0, want 1"),
+        (values(driver={"memoryOverhead": "0"}), "'/analytics/schedule/driver/memoryOverhead': '0' does not match"),
         (values(driver={"memory": "1Gi"}), "'/analytics/schedule/driver/memory': '1Gi' does not match pattern"),
         (values(storage={"url": "http://x"}), "'/analytics/schedule/storage/url': 'http://x' does not match pattern"),
         (values(storage={"accessMode": "Often"}), "'/analytics/schedule/storage/accessMode': value must be one of"),

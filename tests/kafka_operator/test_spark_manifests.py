@@ -211,6 +211,16 @@ def test_a_local_run_takes_files_of_this_machine() -> None:
     assert given[-2:] == ["/opt/jobs/pi.py", "7"]
 
 
+@pytest.mark.parametrize("name", ["spark.driver.memory", "spark.driver.extraJavaOptions"])
+def test_a_local_run_has_the_drivers_memory_and_options_unless_spark_conf_overrides_them(name: str) -> None:
+    """As the driver of a pod."""
+    fields = {"spark.driver.memory": "3g", "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
+    driver = {"memory": "3g", "javaOptions": "-XX:+UseParallelGC"}
+
+    assert f"{name}={fields[name]}" in local_arguments(spark(engine="Local", driver=driver))
+    assert f"{name}=mine" in local_arguments(spark(engine="Local", driver=driver, sparkConf={name: "mine"}))
+
+
 KUBEFLOW_FIELDS = {
     "type", "sparkVersion", "mode", "image", "imagePullPolicy", "imagePullSecrets", "sparkConf", "hadoopConf",
     "volumes", "driver", "executor", "deps", "mainClass", "mainApplicationFile", "arguments", "restartPolicy",

@@ -56,7 +56,9 @@ def kubernetes_arguments(application: SparkApplication, attempt: int) -> list[st
 def local_arguments(application: SparkApplication) -> list[str]:
     """Return the arguments for a process on this machine, with as many threads as one executor has cores."""
     spec = application.spec
-    conf = {"spark.app.name": application.key.name, "spark.driver.memory": spec.driver.memory, **spec.spark_conf}
+    options = spec.driver.java_options
+    conf = {"spark.app.name": application.key.name, "spark.driver.memory": spec.driver.memory}
+    conf |= ({} if options is None else {"spark.driver.extraJavaOptions": options}) | dict(spec.spark_conf)
     main = _main_file(spec).removeprefix(LOCAL_SCHEME)
     return ["--master", f"local[{spec.executor.cores * spec.executor.instances}]", *_conf(conf), *_rest(spec, main)]
 

@@ -87,3 +87,26 @@ priorityClassName: {{ . }}
 javaOptions: -XX:+UseParallelGC -XX:ParallelGCThreads={{ int . }}
 {{- end -}}
 {{- end }}
+
+{{/*
+Memory of a run in MiB, by the partitions of the cluster (analytics.schedule.partitions); values that are set take precedence.
+
+Driver, heap: 768 MiB run every stage of a small cluster in one JVM; the loads of a million partitions pass through 512 MiB, of which
+250 MiB a million is the part that grows. Driver, overhead: Python takes 160 MiB and 0.43 KiB a partition (the planner), the JVM's own
+memory 250 to 450 MiB. Executors: a task's memory is bounded by the 64 MB of shuffle that Spark gives it, so it is by cores; 512 MiB a task
+are enough for 100,000 partitions, and half a KiB a partition is margin.
+*/}}
+{{- define "steward.driverMemory" -}}
+{{- $partitions := int64 .partitions -}}
+memory: {{ .driver.memory | default (printf "%dm" (add 768 (div $partitions 4000))) }}
+{{- $factors := or (hasKey .sparkConf "spark.kubernetes.memoryOverheadFactor") (hasKey .sparkConf "spark.driver.memoryOverheadFactor") }}
+{{- if .driver.memoryOverhead }}
+memoryOverhead: {{ .driver.memoryOverhead }}
+{{- else if not (or .driver.memory $factors) }}
+memoryOverhead: {{ printf "%dm" (add 512 (div (mul $partitions 6) 10000)) }}
+{{- end }}
+{{- end }}
+
+{{- define "steward.executorMemory" -}}
+memory: {{ .executor.memory | default (printf "%dm" (add (mul 1024 (int64 .executor.cores)) (div (int64 .partitions) 2000))) }}
+{{- end }}
