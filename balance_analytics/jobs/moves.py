@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.brokers import Brokers
 from balance_analytics.jobs.loads import loads_below
+from balance_analytics.jobs.memory import require_memory
 from balance_analytics.jobs.storage import exists, read_text, remove, write_text
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
 from balance_analytics.model.loads import PARTITION_LOADS, PARTITIONS_PART
@@ -63,6 +64,7 @@ def run(spark: SparkSession, out: str, brokers: Brokers, goal: Goal) -> Planned:
     if not newest.sequence:
         raise AnalyticsError(f"there are no loads yet under {out}: run the stage `loads` first")
     with told_of(out, "loads"):
+        require_memory(spark, loads.read().count())
         table = loads.read().select(*NEEDED).toArrow()
     try:
         measured = loads_of(table)

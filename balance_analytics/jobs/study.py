@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.files import Table
 from balance_analytics.jobs.loads import loads_below
+from balance_analytics.jobs.memory import require_memory
 from balance_analytics.jobs.storage import write_text
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
 from balance_analytics.model.arrow_columns import numbered, numbers, padded
@@ -52,6 +53,7 @@ def run(
     if not newest.sequence:
         raise AnalyticsError(f"there are no loads yet under {out}: run the stage `loads` first")
     with told_of(out, "loads"):
+        require_memory(spark, loads.read().count())
         cluster_id, partitions, out_known = _partitions(loads)
         brokers = _brokers(hours, sorted({*facts.racks, *facts.capacities}))
         if not len(partitions.partition) or not len(brokers.hours):

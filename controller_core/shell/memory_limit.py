@@ -1,54 +1,17 @@
-"""Memory limit of the process's control group, and the share of it for requests and responses."""
+"""Share of the container's memory limit for requests and responses."""
 
 from pathlib import Path
 
-CGROUP_ROOT = Path("/sys/fs/cgroup")
-OWN_CGROUP = Path("/proc/self/cgroup")
+from kafka_node.memory_limit import CGROUP_ROOT, OWN_CGROUP, memory_limit_bytes
 
 BUFFER_SHARE = 4
 """Requests and responses may take a fourth of the limit. Of the chart's 512 MiB that is 128 MiB, which holds one request of the largest
 size. An idle controller of 200,000 partitions takes another half, and requests cost up to twice their bytes while they are handled."""
 LEAST_BUFFER_BYTES = 16 * 1024 * 1024
 """Size of the largest AlterPartition, whatever the limit is: with less, brokers could not change ISRs."""
-V1_FILE, V2_FILE = "memory.limit_in_bytes", "memory.max"
-NO_LIMIT = 2**60
-"""Version 1 writes a number near 2^63 where there is no limit."""
 
 
 def buffer_bytes(usual_bytes: int, root: Path = CGROUP_ROOT, own: Path = OWN_CGROUP) -> int:
     """Return the maximum total size of buffered requests and responses: at most `usual_bytes`."""
     limit = memory_limit_bytes(root, own)
     return usual_bytes if limit is None else max(LEAST_BUFFER_BYTES, min(usual_bytes, limit // BUFFER_SHARE))
-
-
-def memory_limit_bytes(root: Path = CGROUP_ROOT, own: Path = OWN_CGROUP) -> int | None:
-    """Return the lowest limit of the process's control group and its parents; None: no limit, or no control group."""
-    limits = [found for folder, name in _limit_files(root, own) if (found := _read(folder / name)) is not None]
-    return min(limits, default=None)
-
-
-def _limit_files(root: Path, own: Path) -> list[tuple[Path, str]]:
-    """List folders and files that may contain limits. In a container the root is the container's group, and outside paths do not exist."""
-    files = [(root, V2_FILE), (root / "memory", V1_FILE)]
-    try:
-        lines = own.read_text(encoding="ascii").splitlines()
-    except (OSError, ValueError):
-        return files
-    for line in lines:
-        _, controllers, path = [*line.split(":", 2), "", ""][:3]
-        parts = [part for part in path.split("/") if part and part != ".."]
-        for depth in range(1, len(parts) + 1):
-            within = Path(*parts[:depth])
-            if not controllers:
-                files.append((root / within, V2_FILE))
-            elif "memory" in controllers.split(","):
-                files.append((root / "memory" / within, V1_FILE))
-    return files
-
-
-def _read(file: Path) -> int | None:
-    try:
-        text = file.read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        return None
-    return int(text) if text.isdigit() and 0 < int(text) < NO_LIMIT else None

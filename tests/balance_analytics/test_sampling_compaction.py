@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -196,6 +197,46 @@ def test_a_file_that_appears_in_the_meantime_is_kept_at_any_step(day: Path) -> N
         assert {*stored[1:]} <= rows(copy), moment
 
 
+def test_a_sample_that_is_stored_again_stops_the_compaction(day: Path) -> None:
+    """What was read is outdated: nothing is published. The next run compacts the new content."""
+    synced: list[int] = []
+
+    def again(_: int, done: bool) -> None:
+        if done and not synced and list(day.glob(".day-*")):
+            synced.append(0)
+            store(day.parent, ROUNDS[1], end_offset=5_000)
+
+    with at_each_step(again), pytest.raises(CompactionStopped):
+        Compactor().compact(day)
+    assert len(visible(day)) == len(ROUNDS)
+
+    before = rows(day)
+    Compactor().compact(day)
+    assert (len(visible(day)), rows(day)) == (1, before)
+
+
+def test_files_are_deleted_after_the_new_one_and_its_name_are_on_the_disk(
+    day: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that loses power is a process that ends."""
+    steps: list[str] = []
+    real_sync, real_replace = os.fsync, os.replace
+
+    def sync(descriptor: int) -> None:
+        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        real_sync(descriptor)
+
+    def replace(source: Path, target: Path) -> None:
+        steps.append(target.name[:4])
+        real_replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "replace", replace)
+    Compactor().compact(day)
+
+    assert steps == ["file", "day-", "folder", *([".loo"] * len(ROUNDS))]
+
+
 def test_a_late_sample_stays_and_is_read_and_two_are_compacted_again(day: Path) -> None:
     """The first compacted file is not written again."""
     Compactor().compact(day)
@@ -212,6 +253,16 @@ def test_a_late_sample_stays_and_is_read_and_two_are_compacted_again(day: Path) 
     assert len(with_two) == 3 * 6
     assert (len(visible(day)), rows(day)) == (2, with_two)
     assert first[0] in visible(day)
+
+
+def test_a_compacted_file_never_replaces_one_of_other_samples(day: Path) -> None:
+    """Late samples that begin with the same round have a file of another name."""
+    Compactor().compact(day)
+    store(day.parent, ROUNDS[0], ROUNDS[0] + 5 * MINUTE_MS, end_offset=5_000)
+    before = rows(day)
+    Compactor().compact(day)
+
+    assert (len(visible(day)), rows(day)) == (2, before)
 
 
 def test_each_cluster_has_a_file_of_its_own(day: Path) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.shell.memory_limit import LEAST_BUFFER_BYTES, buffer_bytes, memory_limit_bytes
+from controller_core.shell.memory_limit import LEAST_BUFFER_BYTES, buffer_bytes
+from kafka_node.memory_limit import memory_limit_bytes
 
 MIB = 1024 * 1024
 USUAL = 256 * MIB
