@@ -28,7 +28,6 @@ from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.moves_json import MOVES_NAME
 from balance_analytics.model.report_input import ProposedMoves
 from balance_analytics.model.results import RESULT_NAME, Result
-from balance_analytics.proposing import ProposingError, propose_in
 
 __all__ = ["main", "parser", "run"]
 
@@ -107,6 +106,9 @@ def _moves(spark: SparkSession, known: brokers.Brokers, options: argparse.Namesp
     if not planned.moves.partitions:
         ran.told.append("nothing needs to move, so nothing is proposed")
     elif options.propose:
+        # The client of Kubernetes takes 40 MB: it is loaded when the planner, which needs the most memory, has ended.
+        from balance_analytics.proposing import ProposingError, propose_in  # noqa: PLC0415
+
         kubeconfig = None if options.kubeconfig is None else Path(options.kubeconfig)
         try:
             proposed = asyncio.run(propose_in(planned.objects, options.cluster, options.namespace, kubeconfig))
