@@ -96,10 +96,10 @@ def _session() -> Any:
 def _facts(partitions: int, days: int) -> Path:
     """Return the folder of the facts, which are generated once."""
     from lab.generated_load import LoadSpec, lay_out
-    from lab.generated_load.hourly_facts import write_facts
+    from lab.generated_load.hourly_facts import write_day_facts
 
     spec = LoadSpec(partitions=partitions, topics=partitions // 100, brokers=BROKERS, days=days, hot=50)
-    return cached(f"generated-facts-1-{partitions}-{days}", lambda folder: write_facts(lay_out(spec), folder))
+    return cached(f"generated-facts-2-{partitions}-{days}", lambda folder: write_day_facts(lay_out(spec), folder))
 
 
 def _study(facts: Path, out: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from balance_analytics.jobs.day_rows import StoredFacts, by_day
 from balance_analytics.jobs.differences import PARTITION
 from balance_analytics.jobs.files import Table, without_corrupt
 from balance_analytics.jobs.hourly import MINUTE_MS, STATE, hour_of, hourly, newest_states, state_day, states_of
@@ -28,7 +29,7 @@ from balance_analytics.jobs.samples import CORRUPT, HOUR_MS, Samples, tell_left_
 from balance_analytics.jobs.storage import exists
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
 from balance_analytics.model.day_states import DAY_STATES, STATES
-from balance_analytics.model.facts import FACTS, KEY
+from balance_analytics.model.facts import DAY_FOLDER, DAY_KEY, KEY
 from balance_analytics.model.manifest import Manifest, Source
 from balance_analytics.model.new_days import (
     DAY_MS,
@@ -127,11 +128,10 @@ def _bring_up_to_date(
             hours, {day: replace(source, rates=rates.get(day, source.rates)) for day, source in computed.items()}
         )
     if hours is not None:
-        stored = published.table(
-            newest, FACTS, *(day for day in newest.days() if day >= options.first_day), by_day=True
-        )
-        if _is_one_cluster(stored.read()):
-            tell_foreign(stored.read(), hours, left_out)
+        stored = StoredFacts.of(published, newest).only(day for day in newest.days() if day >= options.first_day)
+        topics = stored.topics()
+        if _is_one_cluster(topics):
+            tell_foreign(topics, hours, left_out)
         else:
             remedy = "keep each cluster's samples in a place of their own: rates do not say whose a topic is"
             left_out.add("rates, since the samples are of several clusters", 1, remedy)
@@ -207,19 +207,18 @@ class _Computed:
         if rates is not None and _is_one_cluster(fresh):
             fresh = with_rates(fresh, rates)
         days = [str(row.date) for row in fresh.select(sf.to_date("hour").alias(DATE)).distinct().collect()]
-        stored = self.published.table(self.base, FACTS, *days, by_day=True)
+        stored = StoredFacts.of(self.published, self.base).only(days)
         buckets = -(-partitions // PARTITIONS_PER_FILE)
 
         def compute() -> Parts:
-            rows = fresh.withColumn(DATE, sf.to_date("hour"))
-            if stored.exists():
-                rows = merged(rows, stored.read())
-            # One file a day and bucket, a partition's hours side by side.
+            rows = merged(fresh, stored.by_hour()) if stored.exists() else fresh
+            # One file a day and bucket; a partition's hours follow each other, of one day after another.
             bucket = sf.pmod(sf.hash(*PARTITION), sf.lit(buckets))
-            laid = rows.repartition(sf.col(DATE), bucket).sortWithinPartitions(DATE, *KEY)
-            return self.published.write(laid, self.options.run)
+            laid = by_day(rows.repartition(sf.to_date("hour"), bucket).sortWithinPartitions(*KEY))
+            by_date = laid.withColumn(DATE, sf.to_date("day")).sortWithinPartitions(DATE, *DAY_KEY)
+            return self.published.write(by_date, self.options.run, layout=DAY_FOLDER)
 
-        return without_corrupt(stored, self.left_out, compute)
+        return stored.without_corrupt(self.left_out, compute)
 
     def _states(self, staged: DataFrame) -> Parts:
         """Write the states of the days of the staged hours; a stored state that is later stays."""

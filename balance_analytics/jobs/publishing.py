@@ -24,6 +24,7 @@ from balance_analytics.jobs import storage
 from balance_analytics.jobs.files import Table
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
 from balance_analytics.model.column import Column
+from balance_analytics.model.facts import DAY_FOLDER
 from balance_analytics.model.manifest import (
     EMPTY,
     FOLDER,
@@ -53,7 +54,9 @@ MAX_LOST_NAMED = 20
 """Files in the result; the count says how many there are."""
 
 _UNMANAGED = re.compile(rf"{DATE}=(?P<part>[^/]+)/[^/._][^/]*\.parquet")
-_WRITTEN = re.compile(r"v=[^/]+/(?:table=(?P<table>[a-z]+)/)?(?:[a-z]+=)?(?P<part>[^/]+)/[^/._][^/]*\.parquet")
+_WRITTEN = re.compile(
+    rf"v=[^/]+/(?:table=(?P<table>[a-z]+)/)?(?:{DAY_FOLDER}/)?(?:[a-z]+=)?(?P<part>[^/]+)/[^/._][^/]*\.parquet"
+)
 
 
 def new_run() -> str:
@@ -84,12 +87,12 @@ class Published:
         files = [file.path for part in parts for file in manifest.parts.get(part, ())]
         return Table(self.spark, self.root, columns, self.what, by_day=by_day, files=files)
 
-    def write(self, frame: DataFrame, run: str, part: str | None = None, *, table: str = "") -> Parts:
+    def write(self, frame: DataFrame, run: str, part: str | None = None, *, table: str = "", layout: str = "") -> Parts:
         """Write files of a run, which nobody reads yet, and return them by day, or as `part`; `table` names a second table with days.
 
-        Raises `AnalyticsError`.
+        `layout` is a folder of the form key=value that states the layout of the files. Raises `AnalyticsError`.
         """
-        below = f"v={run}" + (f"/table={table}" if table else "") + (f"/{part}" if part else "")
+        below = "/".join(filter(None, (f"v={run}", table and f"table={table}", layout, part)))
         folder = f"{self.root}/{below}"
         counted = Observation()
         with told_of(self.root, self.what):

@@ -18,11 +18,11 @@ from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.files import write
 from balance_analytics.jobs.samples import HOUR_MS, MAX_AHEAD_MS
-from balance_analytics.jobs.statistics import DIGITS
 from balance_analytics.jobs.storage import exists
 from balance_analytics.jobs.troubles import LeftOuts, told_of
 from balance_analytics.model.column import ddl, names
 from balance_analytics.model.facts import FACTS
+from balance_analytics.model.loads import DIGITS
 from balance_analytics.model.rate_rows import OF_INSTANCES, OF_TOPICS, RATE_ROWS, SOURCE, TOPIC_HOURS
 
 RATE_OF_MS = 300_000

@@ -6,6 +6,7 @@ Leaves out what a deployment decides: master, executors, memory, object storage.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
@@ -21,6 +22,9 @@ ALWAYS = {
     "spark.sql.ansi.enabled": "true",
     # Lists of a task's partitions are held by key; below this many keys no sort is needed. 200,000 x 24 hours: some 150 MB.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "200000",
+    # Batches for Python are limited by rows (10,000 of a day: some 20 MB). A limit in bytes makes Spark measure a batch with each row that it
+    # adds, which takes longer than all else where columns are arrays; this value is the one that switches it off.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
 }
 """Set on every session: the results depend on the first three."""
 
@@ -54,6 +58,9 @@ SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     """Return the session of this process, made if there is none; `settings` go over those of `IN_PROCESS`."""
+    if SUBMITTED not in os.environ:
+        # Tasks run Python functions (`arrow`) in the interpreter of this process: another one may lack this package.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(APP_NAME)
     for name, value in ({} if SUBMITTED in os.environ else {**IN_PROCESS, **(settings or {})}).items():
         builder = builder.config(name, value)

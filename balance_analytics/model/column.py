@@ -21,6 +21,9 @@ class Kind(StrEnum):
     """A point in time, in UTC, to the microsecond."""
     INT32_LIST = "array<int>"
     INT64_LIST = "array<bigint>"
+    FLOAT64_LIST = "array<double>"
+    STRING_LIST = "array<string>"
+    INT32_LISTS = "array<array<int>>"
 
 
 @dataclass(frozen=True, slots=True)

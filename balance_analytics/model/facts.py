@@ -1,11 +1,14 @@
-"""Hourly facts: one row for a partition and an hour in which it was looked at. Files are partitioned by the hour's UTC day.
+"""Hourly facts: one row for a partition and an hour in which it was sampled, and the layout in which they are stored.
+
+Files are partitioned by the hour's UTC day. A row of a file (DAY_FACTS) has a partition's hours of one day: for each column of FACTS
+an array of 24 values, null in hours that have no row. Files of earlier versions have the rows of FACTS. `is_of_days` distinguishes both.
 
 Amounts (messages_in, bytes_in, bytes_out, size_growth_bytes) are of the minutes that were seen, not blown up to the hour: the pace
 is the amount over `minutes`. An hour that nobody looked at has no row.
-Leaves out how they come of samples: `jobs/facts.py`.
+Leaves out how they come of samples (`jobs/facts.py`) and the conversion between both layouts (`jobs/day_rows.py`).
 """
 
-from balance_analytics.model.column import Column, Kind
+from balance_analytics.model.column import Column, Kind, names
 
 FACTS = (
     Column("cluster_id", Kind.STRING, "the cluster's own id"),
@@ -30,3 +33,41 @@ FACTS = (
 
 KEY = ("cluster_id", "topic", "partition", "hour")
 """No two rows share it."""
+
+HOURS = 24
+"""Of a UTC day: the length of every array of DAY_FACTS."""
+
+_OF_HOURS = {
+    Kind.STRING: Kind.STRING_LIST,
+    Kind.INT32: Kind.INT32_LIST,
+    Kind.INT64: Kind.INT64_LIST,
+    Kind.FLOAT64: Kind.FLOAT64_LIST,
+    Kind.INT32_LIST: Kind.INT32_LISTS,
+}
+
+HOURLY = tuple(column for column in FACTS if column.name not in KEY)
+"""The columns that become arrays."""
+
+DAY_FACTS = (
+    *(column for column in FACTS if column.name in KEY and column.name != "hour"),
+    Column("day", Kind.TIMESTAMP, "start of the UTC day"),
+    *(Column(column.name, _OF_HOURS[column.kind], f"by hour: {column.about}") for column in HOURLY),
+)
+
+DAY_KEY = ("cluster_id", "topic", "partition", "day")
+"""No two rows of DAY_FACTS share it; the rows of a file are in its order."""
+
+DAY_FOLDER = "rows=day"
+"""In the path of every file with rows of DAY_FACTS: `v=RUN/rows=day/date=2026-01-31/NAME.parquet`."""
+
+
+def is_of_days(path: str) -> bool:
+    """Return whether a file below the table's folder has rows of DAY_FACTS.
+
+    >>> is_of_days("v=a1/rows=day/date=2026-01-31/a.parquet"), is_of_days("v=a1/date=2026-01-31/a.parquet")
+    (True, False)
+    """
+    return f"/{DAY_FOLDER}/" in path
+
+
+assert names(FACTS) == [*KEY, *names(HOURLY)], "the hours of a day are unpacked in the order of FACTS"

@@ -48,3 +48,6 @@ BROKER_HOURS = (
 PARTITIONS_PART = "partitions"
 BROKER_HOURS_PART = "broker_hours"
 """Parts of the published loads."""
+
+DIGITS = 3
+"""Rates are rounded to thousandths of a byte: the last digits of a sum of floating point numbers depend on the order in which tasks end."""

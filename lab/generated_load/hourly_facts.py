@@ -1,4 +1,6 @@
-"""A load as hourly facts, written directly: for sizes at which samples per minute would be terabytes.
+"""A load as facts, written directly: for sizes at which samples per minute would be terabytes.
+
+`write_facts` writes hourly rows, as versions before rows of a day did; `write_day_facts` the layout and manifest of this version.
 
 No sample is missing. The pipeline computes the same facts from samples (`minute_samples`).
 """
@@ -8,30 +10,65 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from balance_analytics.model.facts import FACTS
+from balance_analytics.jobs.day_rows import day_batches
+from balance_analytics.model.facts import DAY_FOLDER, FACTS
+from balance_analytics.model.manifest import EMPTY, FOLDER, DataFile, encode, name_of
 from lab.generated_load.layout import Layout
-from lab.generated_load.parquet import day_folder, lists, named, write
+from lab.generated_load.parquet import day_folder, lists, named, table_of, write
 from lab.generated_load.state import Hour, hours
 
 PARTITIONS_PER_FILE = 50_000
 """As the pipeline lays its own facts."""
 
+RUN = "generated"
+"""In the manifest."""
+
 
 def write_facts(layout: Layout, folder: Path) -> None:
-    """Write all days."""
+    """Write all days as rows of FACTS, without a manifest."""
+    for start_s, number, rows in _written(layout):
+        write(day_folder(folder, start_s) / _name(number), rows)
+
+
+def write_day_facts(layout: Layout, folder: Path) -> None:
+    """Write all days as rows of DAY_FACTS, and publish them by a manifest."""
+    parts: dict[str, list[DataFile]] = {}
+    for start_s, number, rows in _written(layout):
+        path = day_folder(folder / f"v={RUN}" / DAY_FOLDER, start_s) / _name(number)
+        write(path, of_days(rows, start_s))
+        file = DataFile(str(path.relative_to(folder)), path.stat().st_size)
+        parts.setdefault(path.parent.name.removeprefix("date="), []).append(file)
+    manifest = EMPTY.followed_by(RUN, 0, {day: tuple(files) for day, files in parts.items()}, keeps=False)
+    (folder / FOLDER).mkdir()
+    (folder / FOLDER / name_of(manifest)).write_text(encode(manifest), encoding="utf-8")
+
+
+def of_days(rows: Any, start_s: int) -> Any:
+    """Return rows of FACTS of one day, which starts at Unix time `start_s`, as rows of DAY_FACTS."""
+    day = pa.array([start_s * 1_000_000], pa.timestamp("us", tz="UTC")).take(pa.array([0] * len(rows), pa.int64()))
+    (batch,) = rows.append_column("day", day).combine_chunks().to_batches()
+    return pa.Table.from_batches(list(day_batches([batch]))).combine_chunks()
+
+
+def _name(number: int) -> str:
+    return f"part-{number:05d}.parquet"
+
+
+def _written(layout: Layout) -> Iterator[tuple[int, int, Any]]:
+    """Yield the start of a day, the number of a file, and its rows of FACTS."""
     leader = layout.leaders(0)
     coming = hours(layout)
     while day := tuple(islice(coming, 24)):
-        where = day_folder(folder, layout.spec.start_s + day[0].hour * 3600)
         before = [leader, *(hour.leader for hour in day)]
         moved = [one != other for one, other in pairwise(before)]
         leader = day[-1].leader
         for number, rows in enumerate(_blocks(layout.spec.partitions)):
-            _write_block(layout, day, moved, rows, where / f"part-{number:05d}.parquet")
+            yield layout.spec.start_s + day[0].hour * 3600, number, _block(layout, day, moved, rows)
 
 
 def _blocks(partitions: int) -> Iterator[slice]:
@@ -39,8 +76,8 @@ def _blocks(partitions: int) -> Iterator[slice]:
         yield slice(begin, min(partitions, begin + PARTITIONS_PER_FILE))
 
 
-def _write_block(layout: Layout, day: tuple[Hour, ...], moved: list[np.ndarray], rows: slice, path: Path) -> None:
-    """Write a day of some partitions, a partition's hours side by side."""
+def _block(layout: Layout, day: tuple[Hour, ...], moved: list[np.ndarray], rows: slice) -> Any:
+    """Return a day of some partitions, a partition's hours side by side."""
     spec = layout.spec
     topic = layout.topic[rows]
     there = np.stack([layout.there(hour.hour)[rows] for hour in day], axis=1).reshape(-1)
@@ -75,4 +112,4 @@ def _write_block(layout: Layout, day: tuple[Hour, ...], moved: list[np.ndarray],
         "size_growth_bytes": column([hour.kept for hour in day]),
         "source_in": named(["offsets"], np.zeros(total, np.int32)),
     }
-    write(path, FACTS, columns)
+    return table_of(FACTS, columns)

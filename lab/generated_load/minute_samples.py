@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from lab.generated_load.layout import Array, Layout
-from lab.generated_load.parquet import day_folder, lists, named, write
+from lab.generated_load.parquet import day_folder, lists, named, table_of, write
 from lab.generated_load.state import Hour, hours
 
 LEADERLESS_SAMPLES = 2
@@ -25,7 +25,7 @@ LAG = 50
 def write_samples(layout: Layout, folder: Path) -> None:
     """Write all hours. The sample at an hour's end is the first of the next file; the last file contains it too."""
     for seconds, columns in samples(layout):
-        write(day_folder(folder, seconds) / f"looks-{seconds}.parquet", SAMPLE_ROWS, columns)
+        write(day_folder(folder, seconds) / f"looks-{seconds}.parquet", table_of(SAMPLE_ROWS, columns))
 
 
 def samples(layout: Layout) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -22,6 +22,7 @@ TYPES: Mapping[Kind, Any] = {
     Kind.INT32_LIST: pa.list_(pa.int32()),
     Kind.INT64_LIST: pa.list_(pa.int64()),
 }
+"""What pyarrow calls each kind of column."""
 
 
 def day_folder(root: Path, seconds: int) -> Path:
@@ -44,10 +45,16 @@ def named(names: Sequence[str], numbers: np.ndarray) -> Any:
     return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(list(names))).cast(pa.string())
 
 
-def write(path: Path, table: Sequence[Column], columns: Mapping[str, Any]) -> None:
-    """Write one file."""
+def table_of(table: Sequence[Column], columns: Mapping[str, Any]) -> Any:
+    """Return columns as a table of pyarrow."""
     arrays = [
         pa.array(columns[one.name]) if isinstance(columns[one.name], np.ndarray) else columns[one.name] for one in table
     ]
     cast = [array.cast(TYPES[one.kind]) for array, one in zip(arrays, table, strict=True)]
-    pq.write_table(pa.table(cast, names=[one.name for one in table]), path, compression="zstd", compression_level=1)
+    return pa.table(cast, names=[one.name for one in table])
+
+
+def write(path: Path, rows: Any) -> None:
+    """Write one file, and its folder if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows, path, compression="zstd", compression_level=1)

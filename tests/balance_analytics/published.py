@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from balance_analytics.model.facts import HOURLY, HOURS, is_of_days
 from balance_analytics.model.manifest import FOLDER, Manifest, ManifestError, decode, newest_first
 
 FACT_ORDER = ("topic", "partition", "hour")
@@ -24,12 +26,24 @@ def newest(root: Path) -> Manifest:
 
 
 def rows(root: Path, part: str | None = None, order: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The rows of a table's days, or of one of its parts, sorted by columns."""
+    """The rows of a table's days, or of one of its parts, sorted by columns; facts by hour, whichever layout their files have."""
     manifest = newest(root)
     parts = manifest.days() if part is None else [part]
-    files = [file for name in parts for file in manifest.parts[name]]
-    found = [row for file in files for row in pq.ParquetFile(root / file.path).read().to_pylist()]
+    found = []
+    for file in [file for name in parts for file in manifest.parts[name]]:
+        stored = pq.ParquetFile(root / file.path).read().to_pylist()
+        found += unpacked(stored) if is_of_days(file.path) else stored
     return sorted(found, key=lambda row: [row[name] for name in order])
+
+
+def unpacked(days: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows of FACTS in rows of DAY_FACTS: the plain twin of `day_rows.by_hour`."""
+    for day in days:
+        for at in range(HOURS):
+            if day["minutes"][at] is not None:
+                named = {name: day[name] for name in ("cluster_id", "topic", "partition")}
+                of_hour = {column.name: day[column.name][at] for column in HOURLY}
+                yield {**named, "hour": day["day"] + timedelta(hours=at), **of_hour}
 
 
 def records_read(spark: SparkSession) -> int:

@@ -11,11 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import facts, publishing, storage
+from balance_analytics.jobs.day_rows import StoredFacts
 from balance_analytics.jobs.publishing import Published
 from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.column import ddl
-from balance_analytics.model.facts import FACTS
 from balance_analytics.model.manifest import FOLDER, KEPT_MS
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from lab.generated_load import LoadSpec, lay_out
@@ -134,18 +134,18 @@ def test_a_killed_runs_files_go_after_a_day(
     with pytest.raises(KilledError):
         run(spark, tmp_path, more)
     monkeypatch.undo()
-    left = {path.parts[-3] for path in tmp_path.rglob("facts/v=*/date=*/*.parquet")}
+    left = {path.parts[-4] for path in tmp_path.rglob("facts/v=*/rows=day/date=*/*.parquet")}
     assert len(left) == 2
 
     run(spark, tmp_path, more, END_MS + 1)
-    assert len({path.parts[-3] for path in tmp_path.rglob("facts/v=*/date=*/*.parquet")}) == 3
+    assert len({path.parts[-4] for path in tmp_path.rglob("facts/v=*/rows=day/date=*/*.parquet")}) == 3
     expected = found(tmp_path)
     ahead_ms = int(max(path.stat().st_mtime for path in tmp_path.rglob("facts/**/*.parquet")) * 1000) + 2 * KEPT_MS
     table = Published(spark, str(tmp_path / "facts"), "facts")
     assert table.sweep(ahead_ms) > 0
 
     assert found(tmp_path) == expected
-    assert {path.parts[-3] for path in tmp_path.rglob("facts/v=*/date=*/*.parquet")} == {
+    assert {path.parts[-4] for path in tmp_path.rglob("facts/v=*/rows=day/date=*/*.parquet")} == {
         f"v={newest(tmp_path / 'facts').run}"
     }
     assert len([path for path in (tmp_path / "facts" / FOLDER).iterdir() if path.suffix == ".json"]) == 1
@@ -188,7 +188,7 @@ def test_a_manifest_that_is_cut_is_named_and_the_one_before_counts(
     path.write_text(path.read_text()[:-20])
     left_out = LeftOuts()
 
-    seen = table.table(table.newest(left_out), FACTS, "2026-01-05", by_day=True).read()
+    seen = StoredFacts.of(table, table.newest(left_out)).by_hour()
 
     assert [row.messages_in for row in seen.orderBy("hour").collect()] == [row["messages_in"] for row in before]
     (problem,) = left_out.all()
@@ -235,8 +235,7 @@ def test_facts_of_the_layout_before_manifests_are_read_and_kept(
     assert all(file.path.startswith("v=") for file in parts["2026-01-05"])
     topics = {row["topic"] for row in rows(tmp_path / "facts", "2026-01-05")}
     assert topics == {"t", *lay_out(load).names}
-    manifest = table.newest(LeftOuts())
-    everything = table.table(manifest, FACTS, *manifest.days(), by_day=True).read()
+    everything = StoredFacts.of(table, table.newest(LeftOuts())).by_hour()
     assert everything.count() == len(rows(tmp_path / "facts"))
 
 
