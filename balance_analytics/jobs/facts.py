@@ -27,7 +27,7 @@ from balance_analytics.jobs.publishing import Parts, Published, new_run, staging
 from balance_analytics.jobs.rates import digests, stage, tell_foreign, with_rates
 from balance_analytics.jobs.samples import CORRUPT, HOUR_MS, Samples, tell_left_out, usable
 from balance_analytics.jobs.storage import exists
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, none_yet, told_of
 from balance_analytics.model.day_states import DAY_STATES, STATES
 from balance_analytics.model.facts import DAY_FOLDER, DAY_KEY, KEY
 from balance_analytics.model.manifest import Manifest, Source
@@ -54,6 +54,10 @@ class DaysOfSamples(Protocol):
     @property
     def place(self) -> str:
         """Where they are, for messages."""
+
+    @property
+    def are_read_once(self) -> bool:
+        """Whether days are deleted once they are computed, so that there may be facts without samples."""
 
     def files_by_day(self, first: str) -> dict[str, dict[str, int]]:
         """Return the sizes in bytes of files by day and name, from the day `first` on."""
@@ -111,10 +115,8 @@ def _bring_up_to_date(
     """Compute the days that are new, if any, and return the manifest of the facts then."""
     spark = published.spark
     files = samples.files_by_day(day_before(options.first_day))
-    if not any(files.values()):
-        raise AnalyticsError(
-            f"there are no samples yet at {samples.place}: start `steward sampler`, and run this once it has looked for some hours"
-        )
+    if not any(files.values()) and not (samples.are_read_once and base.days()):
+        raise AnalyticsError(none_yet("samples", samples.place))
     hours = None
     if options.rates is not None and stage(spark, options.rates, f"{folder}/rates", options.now_ms, left_out):
         hours = Table(spark, f"{folder}/rates", TOPIC_HOURS, "staged rates").read()
@@ -192,10 +194,7 @@ class _Computed:
         fresh = staged.drop(STATE)
         partitions = staged.select(*PARTITION).distinct().count()
         if not partitions and not self.base.days():
-            raise AnalyticsError(
-                f"there are no samples yet at {self.samples.place} that can be used: start `steward sampler`, and run this once it has"
-                " looked for some hours"
-            )
+            raise AnalyticsError(none_yet("samples that can be used", self.samples.place))
         parts: Parts = {}
         if partitions:
             parts = {**self._facts(fresh, rates, partitions), **self._states(staged)}

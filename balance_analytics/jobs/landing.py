@@ -60,6 +60,11 @@ class Landed:
     manifest: Manifest
     late: int = 0
 
+    @property
+    def are_read_once(self) -> bool:
+        """Whether days are deleted once they are computed: see `forget_closed_days`."""
+        return True
+
     def files_by_day(self, first: str) -> dict[str, dict[str, int]]:
         """Return the sizes in bytes of files by day and name, from the day `first` on."""
         days = [day for day in self.manifest.days() if day >= first]
@@ -97,31 +102,31 @@ def land(
     """
     published = Published(samples.spark, f"{facts_path}/{FOLDER}", "samples that were read from the topic")
     base = published.newest(LeftOuts())
-    position = base.position
     oldest_to_read = day_before(first_day)
-    oldest = max(oldest_to_read, oldest_needed(base.written_ms)) if position.offsets else oldest_to_read
-    in_time = sf.col(DATE) >= sf.lit(oldest).cast("date")
+    oldest = max(oldest_to_read, oldest_needed(base.written_ms)) if base.position.offsets else oldest_to_read
     seen = Observation()
     with told_of(samples.place, "samples"):
         topic = address(samples.place)[1]
         ends = ends_of(samples, start_ms(oldest_to_read))
-        new = range_to_read(topic, ends, position)
+        new = range_to_read(topic, ends, base.position)
         frames = []
         if new.count:
-            late = sf.count_if(~in_time & sf.col("partition").isNotNull()).alias("late")
-            frames.append(_rows(samples, new).observe(seen, late).where(in_time))
-        if recompute_from is not None and position.offsets and position.topic_id == ends.topic_id:
-            again = (sf.col(DATE) >= sf.lit(day_before(recompute_from)).cast("date")) & ~in_time
+            late = sf.count_if(~_since(oldest) & sf.col("partition").isNotNull()).alias("late")
+            frames.append(_rows(samples, new).observe(seen, late).where(_since(oldest)))
+        if recompute_from is not None and base.position.offsets and base.position.topic_id == ends.topic_id:
             before = OffsetRange(topic, {one: min(ends.since[one], new.start[one]) for one in new.start}, new.start)
-            frames.append(_rows(samples, before).where(again))
+            frames.append(_rows(samples, before).where(_since(day_before(recompute_from)) & ~_since(oldest)))
         if not frames:
             return Landed(samples.place, published, base)
         written = published.write(reduce(DataFrame.unionByName, frames), run)
     parts = {day: (*base.parts.get(day, ()), *files) for day, files in written.items()}
     manifest = published.publish(base, run, parts, now_ms, position=Position(ends.topic_id, new.end))
-    return Landed(
-        samples.place, published, manifest, int(seen.get["late"] or 0) if new.count and position.offsets else 0
-    )
+    late_count = int(seen.get["late"] or 0) if new.count and base.position.offsets else 0
+    return Landed(samples.place, published, manifest, late_count)
+
+
+def _since(day: str) -> Column:
+    return sf.col(DATE) >= sf.lit(day).cast("date")
 
 
 def _rows(samples: Samples, new: OffsetRange) -> DataFrame:

@@ -57,6 +57,11 @@ class Samples:
         """Whether they are in a topic."""
         return self.place.startswith(f"{SCHEME}://")
 
+    @property
+    def are_read_once(self) -> bool:
+        """Whether days are deleted once they are computed: not those of a folder, which the sampler deletes."""
+        return False
+
     def table(self, days: Sequence[str]) -> Table:
         """Return some days of the folder as a table."""
         folders = [f"{_DAY_FOLDER}{day}" for day in days]

@@ -84,6 +84,16 @@ def told_of(place: str, what: str) -> Iterator[None]:
         raise AnalyticsError(_words(str(error), place, what)) from error
 
 
+def none_yet(what: str, place: str) -> str:
+    """Return what to do where nothing is stored yet.
+
+    >>> none_yet("samples", "/samples")
+    'there are no samples yet at /samples: start `steward sampler`, and run this once it has taken samples for some hours'
+    """
+    todo = "start `steward sampler`, and run this once it has taken samples for some hours"
+    return f"there are no {what} yet at {place}: {todo}"
+
+
 def _words(told: str, place: str, what: str) -> str:
     """Return a sentence for a user.
 
@@ -102,7 +112,7 @@ def _words(told: str, place: str, what: str) -> str:
             f" the bucket is there, then run again: {cause}"
         )
     if "UnknownTopicOrPartition" in told or "PATH_NOT_FOUND" in told or "UNABLE_TO_INFER_SCHEMA" in told:
-        return f"there are no {what} yet at {place}: start `steward sampler`, and run this once it has looked for some hours"
+        return none_yet(what, place)
     if "TimeoutException" in told or "KafkaException" in told:
         return f"the brokers at {place} do not answer: check the address and spark's access to them, then run again: {cause}"
     return f"the {what} at {place} could not be worked on: {cause}"

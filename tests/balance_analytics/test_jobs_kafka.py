@@ -15,17 +15,18 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import facts
 from balance_analytics.jobs.brokers import Brokers, brokers_of
-from balance_analytics.jobs.landing import PER_MESSAGE
+from balance_analytics.jobs.landing import FOLDER, OPEN_MS, PER_MESSAGE
 from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.column import names
+from balance_analytics.model.new_days import DAY_MS
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from balance_analytics.study.columns import BrokerFacts
 from lab.cluster import KafkaCluster
 from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.minute_samples import samples, write_samples
 from lab.waiting import wait_until
-from tests.balance_analytics.published import FACT_ORDER, records_read, rows
+from tests.balance_analytics.published import FACT_ORDER, newest, records_read, rows
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -93,10 +94,10 @@ def produce(bootstrap: str, values: Iterable[dict[str, Any] | bytes]) -> None:
     assert producer.flush(PATIENCE_S) == 0
 
 
-def run(spark: SparkSession, place: str, folder: Path) -> tuple[list[Any], list[tuple[str, int]]]:
+def run(spark: SparkSession, place: str, folder: Path, now_ms: int = NOW_MS) -> tuple[list[Any], list[tuple[str, int]]]:
     """Run the stage over samples anywhere; returns the facts and what was left out."""
     left_out = LeftOuts()
-    options = facts.FactsOptions(NOW_MS, window_days=14)
+    options = facts.FactsOptions(now_ms, window_days=14)
     facts.run(spark, Samples(spark, place), str(folder / "facts"), str(folder / "out"), options, left_out)
     return rows(folder / "facts", order=FACT_ORDER), [(one.what, one.count) for one in left_out.all()]
 
@@ -122,7 +123,7 @@ def test_a_topic_of_samples_makes_the_facts_that_parquet_makes(
 
 
 def test_messages_are_read_once(spark: SparkSession, kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
-    """A run begins where the last one ended; also after retention took what was read, and in a topic that was created again."""
+    """A run begins where the last one ended: after retention, in a topic created again, and after days without samples."""
     bootstrap = kafka_cluster.bootstrap()
     place = f"kafka://{bootstrap}/{TOPIC}"
     said = list(messages())
@@ -141,7 +142,13 @@ def test_messages_are_read_once(spark: SparkSession, kafka_cluster: KafkaCluster
     create(bootstrap)
     produce(bootstrap, said[2 * third :])
     write_samples(lay_out(LOAD), tmp_path / "looks")
-    assert run(spark, place, tmp_path / "kafka") == run(spark, str(tmp_path / "looks"), tmp_path / "parquet")
+    found = run(spark, place, tmp_path / "kafka")
+    assert found == run(spark, str(tmp_path / "looks"), tmp_path / "parquet")
+
+    later_ms = NOW_MS + OPEN_MS + 2 * DAY_MS
+    run(spark, place, tmp_path / "kafka", later_ms)
+    assert newest(tmp_path / "kafka" / "facts" / FOLDER).days() == []
+    assert run(spark, place, tmp_path / "kafka", later_ms) == found
 
 
 def test_a_topic_that_is_not_there_says_what_to_start(
