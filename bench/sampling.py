@@ -30,7 +30,7 @@ INTERVAL_S = 10
 SAMPLE_LIMIT_S, MEMORY_LIMIT_MB = 5.0, 150.0
 """The promised limits."""
 PATIENCE_S = 120.0
-KEPT = 'steward_sampler_looks_total{result="kept"}'
+KEPT = 'steward_sampler_samples_total{result="stored"}'
 
 
 def measure(effort: Effort) -> Iterator[Row]:
@@ -40,7 +40,7 @@ def measure(effort: Effort) -> Iterator[Row]:
     brokers = AnsweringBrokers(BROKERS, topics, PARTITIONS)
     with lab_folder(None) as folder, sampler(brokers, folder) as (process, port):
         wait_until(lambda: _is_whole(port), timeout_s=PATIENCE_S, what="a complete sample", context=process.log_tail)
-        durations: dict[str, list[float]] = {"look": [], "write": []}
+        durations: dict[str, list[float]] = {"sample": [], "write": []}
         before = _after_next(port)
         for _ in range(rounds):
             after = _after_next(port)
@@ -54,10 +54,10 @@ def measure(effort: Effort) -> Iterator[Row]:
         highest = process.highest_resident_bytes
     what = f"{partitions:,.0f} partitions of {BROKERS} brokers"
     yield limited(
-        "look", f"one sample of {what}, decoded into columns", "s", side_of(durations["look"]), SAMPLE_LIMIT_S
+        "look", f"one sample of {what}, decoded into columns", "s", side_of(durations["sample"]), SAMPLE_LIMIT_S
     )
     words = f"the sample and its write to the samples topic, {what}"
-    whole = [one + other for one, other in zip(durations["look"], durations["write"], strict=True)]
+    whole = [one + other for one, other in zip(durations["sample"], durations["write"], strict=True)]
     yield limited("look_and_keep", words, "s", side_of(whole), float(INTERVAL_S), promise=False)
     memory = side_of([highest / 1e6])
     yield limited("memory", f"resident memory of the sampler at its highest, {what}", "MB", memory, MEMORY_LIMIT_MB)
@@ -111,4 +111,4 @@ def _is_whole(port: int) -> bool:
 
 
 def _left_out(port: int) -> dict[str, float]:
-    return {name: value for name, value in _samples(port).items() if "_left_out{" in name and value}
+    return {name: value for name, value in _samples(port).items() if "steward_sampler_missing{" in name and value}

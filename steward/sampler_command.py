@@ -8,13 +8,13 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from balance_analytics.sampling.cluster_link import ClusterLink
-from balance_analytics.sampling.keys import KeysError, sample_keys, write_sketches
+from balance_analytics.sampling.cluster_client import ClusterClient
+from balance_analytics.sampling.key_counts import KeysError, sample_keys, write_sketches
 from balance_analytics.sampling.metrics import SamplerMetrics
 from balance_analytics.sampling.parquet_upkeep import ParquetUpkeep
 from balance_analytics.sampling.parquet_writer import ParquetWriter
-from balance_analytics.sampling.process import Sampler, unix_ms
 from balance_analytics.sampling.prometheus import PrometheusError, PrometheusSettings, query_rates, write_rates
+from balance_analytics.sampling.sampler import Sampler, unix_ms
 from balance_analytics.sampling.samples_topic import SamplesTopic
 from balance_analytics.sampling.settings import NODE_SETTINGS, ParquetSettings, SamplerSettings, parse_bootstrap
 from balance_analytics.sampling.sink import Sink
@@ -126,20 +126,20 @@ def run_sampler(config: SamplerConfig) -> int:
 
 
 async def _run(config: SamplerConfig) -> int:
-    link = ClusterLink(config.settings.bootstrap, config.settings.node)
-    sink: Sink = TopicWriter(link, config.topic) if config.parquet is None else ParquetWriter(config.parquet.folder)
+    client = ClusterClient(config.settings.bootstrap, config.settings.node)
+    sink: Sink = TopicWriter(client, config.topic) if config.parquet is None else ParquetWriter(config.parquet.folder)
     metrics = SamplerMetrics()
-    sampler = Sampler(config.settings, link, sink, metrics)
+    sampler = Sampler(config.settings, client, sink, metrics)
     loop = asyncio.get_running_loop()
     try:
         if config.once:
-            failure = await _unless_stopped(_once(config, sampler, link))
+            failure = await _unless_stopped(_once(config, sampler, client))
             return EXIT_OK if failure is None else _failed(failure)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, sampler.stop)
         return await _serve(config, sampler, metrics)
     finally:
-        await link.close()
+        await client.close()
 
 
 async def _serve(config: SamplerConfig, sampler: Sampler, metrics: SamplerMetrics) -> int:
@@ -162,16 +162,16 @@ async def _serve(config: SamplerConfig, sampler: Sampler, metrics: SamplerMetric
     return EXIT_OK
 
 
-async def _once(config: SamplerConfig, sampler: Sampler, link: ClusterLink) -> str | None:
+async def _once(config: SamplerConfig, sampler: Sampler, client: ClusterClient) -> str | None:
     """Take one sample, count keys and query rates as the options request; return the failure, or None."""
     failure = await sampler.once()
     try:
         if failure is None and config.keys.key_topic and config.keys.key_sketches is not None:
             deadline = asyncio.get_running_loop().time() + KEYS_TIMEOUT_S
-            found = await sample_keys(link, config.keys.key_topic, config.keys.key_messages, deadline=deadline)
+            found = await sample_keys(client, config.keys.key_topic, config.keys.key_messages, deadline=deadline)
             await asyncio.to_thread(write_sketches, config.keys.key_sketches, found.sketches)
-            if found.left_out:
-                log.warning("Keys of some messages were not counted", extra={"reason": list(found.left_out)})
+            if found.not_counted:
+                log.warning("Keys of some messages were not counted", extra={"reason": list(found.not_counted)})
         if failure is None and config.prometheus is not None and config.rates.prometheus_rates is not None:
             end_ms = unix_ms() // MINUTE_MS * MINUTE_MS
             begin_ms = end_ms - config.rates.prometheus_hours * 60 * MINUTE_MS

@@ -1,8 +1,8 @@
-"""What one look at a cluster has seen, in columns: a row for each partition, topic after topic, partitions in order.
+"""One sample of a cluster, in columns: a row for each partition, ordered by topic and partition.
 
-200,000 partitions are 25 MB here and would be half a gigabyte as objects. What could not be asked is UNKNOWN, which is null in
-messages and files: no number is ever made up.
-Leaves out how it is asked (`sampling`), and messages and files (`sample_messages`, `sampling.parquet_writer`).
+200,000 partitions need 25 MB in columns; as objects they would need half a gigabyte. Unknown values are UNKNOWN here, and null in
+messages and files.
+Leaves out sampling (`sampling`), messages and files (`sample_messages`, `sampling.parquet_writer`).
 """
 
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
 UNKNOWN = -1
-"""Of an offset, a size or a sum that could not be asked; Kafka's own are never below 0."""
-NOBODY = -1
-"""The leader of a partition that has none, and what pads lists of broker ids on the right."""
+"""An offset, size or sum that could not be read; those of Kafka are never negative."""
+NO_BROKER = -1
+"""The leader of a partition without one, and the padding of lists of broker ids on the right."""
 
 
 class TopicSpan(NamedTuple):
-    """One topic's rows: from `begin`, up to and without `end`."""
+    """One topic's rows, from `begin` to `end`, which is excluded."""
 
     name: str
     sampled_at_ms: int
@@ -32,16 +32,16 @@ class TopicSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """One look. Columns have shape (n,) but for lists of brokers and their sizes, which have shape (n, longest)."""
+    """One sample. Columns have shape (n,), except lists of brokers and of sizes, which have shape (n, longest)."""
 
     cluster_id: str
     round_ms: int
-    """The planned time of the look, in Unix time."""
+    """Planned time of the sample, in Unix milliseconds."""
     topics: tuple[str, ...]
     first_row: Longs
-    """Shape (topics + 1,): where each topic's rows begin, and the end of all."""
+    """Shape (topics + 1,): first row of each topic, and the number of rows."""
     sampled_at_ms: Longs
-    """Shape (topics,): when the last of a topic's end offsets came in; the time of the look where none did."""
+    """Shape (topics,): time at which the last of a topic's end offsets was read, or the start of the sample if none was."""
     partition: Ints
     leader: Ints
     leader_epoch: Ints
@@ -52,7 +52,7 @@ class Samples:
     size_bytes: Longs
     """Of each replica, in the order of `replicas`."""
     committed_offset_sum: Longs
-    """Over all consumer groups; UNKNOWN unless all of them answered."""
+    """Over all consumer groups; UNKNOWN if one of them could not be read."""
     committed_groups: Ints
 
     def __post_init__(self) -> None:
@@ -64,7 +64,7 @@ class Samples:
         by_row = (self.leader, self.leader_epoch, self.replicas, self.isr, self.start_offset, self.end_offset)
         for column in (self.partition, *by_row, self.size_bytes, self.committed_offset_sum, self.committed_groups):
             if len(column) != count:
-                raise ValueError(f"a column of {len(column)} rows where {count} are due")
+                raise ValueError(f"a column has {len(column)} rows, expected {count}")
         if self.size_bytes.shape != self.replicas.shape:
             raise ValueError(f"sizes of shape {self.size_bytes.shape} for replicas of shape {self.replicas.shape}")
 
@@ -72,24 +72,24 @@ class Samples:
         return len(self.partition)
 
     def spans(self) -> Iterator[TopicSpan]:
-        """Yield where each topic's rows are."""
+        """Yield the span of each topic's rows."""
         bounds, times = self.first_row.tolist(), self.sampled_at_ms.tolist()
         for name, at_ms, begin, end in zip(self.topics, times, bounds[:-1], bounds[1:], strict=True):
             yield TopicSpan(name, at_ms, begin, end)
 
 
 class PartitionRows:
-    """Finds rows by topic and partition, many at a time."""
+    """Index of rows by topic and partition, for lookups of many rows at a time."""
 
     def __init__(self, topics: tuple[str, ...], first_row: Longs, partition: Ints) -> None:
-        """Rows are in the order of topics, and of partitions in each."""
+        """Index rows that are ordered by topic and partition."""
         self._topics = {name: at for at, name in enumerate(topics)}
         self._keys = _keys(np.repeat(np.arange(len(topics)), np.diff(first_row)), partition)
 
     def find(self, topics: tuple[str, ...], topic_rows: Longs, partition: Ints) -> Longs:
-        """Return the row of each partition, -1 of one that there is none for.
+        """Return the row of each partition, -1 if there is none.
 
-        `topic_rows` has the count of each topic's partitions, which follow one another in `partition`.
+        `topic_rows` has the number of partitions of each topic, which are consecutive in `partition`.
         """
         at = np.array([self._topics.get(name, -1) for name in topics], np.int64)
         wanted = _keys(np.repeat(at, topic_rows), partition)
@@ -101,7 +101,7 @@ class PartitionRows:
 
 
 def _keys(topic: Longs, partition: Ints) -> Longs:
-    """Return one number for topic and partition, in their order; no partition of a topic that is not known has one."""
+    """Return one sortable number for each topic and partition; the lowest int64 for unknown topics."""
     keys: Longs = (topic.astype(np.int64) << 32) | partition.astype(np.int64)
     keys[(topic < 0) | (partition < 0)] = np.iinfo(np.int64).min
     return keys

@@ -1,1 +1,1 @@
-"""Looks at a cluster over Kafka's own protocol. Leaves out rates, which come of differences later."""
+"""Sampling of a cluster over Kafka's protocol. Rates are computed later, from differences between samples (`jobs/differences.py`)."""

@@ -1,63 +1,68 @@
-"""Sizes of replicas: each broker is asked for all that it holds (DescribeLogDirs), in one answer of 22 bytes a replica.
+"""Sizes of replicas, by one DescribeLogDirs request to each broker; the response has 22 bytes per replica.
 
-The copy that is being moved between a broker's folders is left aside: the one that counts is the other.
+While a replica moves between log directories of a broker, only the current one counts, not the future one (KIP-113).
 """
 
 import numpy as np
 
-from balance_analytics.sampling.asking import AskedBroker, AskFailed
-from balance_analytics.sampling.layout import Layout
-from balance_analytics.sampling.left_out import LeftOut, Reason, What, reason_of
+from balance_analytics.sampling.broker_client import BrokerClient, RequestFailed
+from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason, reason_of
+from balance_analytics.sampling.sample_builder import SampleBuilder
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.log_dir_columns import LogDirColumns, decode_log_dirs
 
 FIRST_VERSION = 1
-"""Of DescribeLogDirs; what is said of a user who may not ask came with 3."""
+"""Of DescribeLogDirs. Only since version 3 does the response report that the user lacks the right."""
 
 
-async def ask_sizes(broker: AskedBroker, broker_id: int, layout: Layout, left_out: LeftOut, *, deadline: float) -> None:
-    """Fill the sizes of a broker's replicas."""
+async def read_sizes(
+    broker: BrokerClient, broker_id: int, builder: SampleBuilder, missing_data: MissingData, *, deadline: float
+) -> None:
+    """Read the sizes of a broker's replicas into their rows."""
     try:
-        found = await broker.ask(
-            ApiKey.DESCRIBE_LOG_DIRS, _everything, decode_log_dirs, deadline=deadline, lowest=FIRST_VERSION
+        found = await broker.request(
+            ApiKey.DESCRIBE_LOG_DIRS, _all_topics, decode_log_dirs, deadline=deadline, lowest=FIRST_VERSION
         )
-    except AskFailed as why:
-        left_out.add(What.SIZES, why.reason, _held(layout, broker_id), str(why))
+    except RequestFailed as error:
+        missing_data.add(DataKind.SIZES, error.reason, _replica_count(builder, broker_id), str(error))
         return
     if found.error_code != ErrorCode.NONE:
-        words = f"{broker.name} tells no sizes: {ErrorCode.of(found.error_code).name}"
-        left_out.add(What.SIZES, reason_of(found.error_code), _held(layout, broker_id), words)
+        message = f"{broker.name} returned no sizes: {ErrorCode.of(found.error_code).name}"
+        missing_data.add(DataKind.SIZES, reason_of(found.error_code), _replica_count(builder, broker_id), message)
         return
-    _fill(found, broker_id, layout)
-    missing = int(((layout.replicas == broker_id) & (layout.size_bytes < 0)).sum())
+    _fill(found, broker_id, builder)
+    missing = int(((builder.replicas == broker_id) & (builder.size_bytes < 0)).sum())
     offline = [one.path for one in found.log_dirs if one.error_code != ErrorCode.NONE]
     if offline:
-        left_out.add(What.SIZES, Reason.LOG_DIR, missing, f"{broker.name}, offline: {', '.join(offline)}"[:300])
+        missing_data.add(DataKind.SIZES, Reason.LOG_DIR, missing, f"{broker.name}, offline: {', '.join(offline)}"[:300])
     else:
-        left_out.add(What.SIZES, Reason.ABSENT, missing, f"{broker.name} told no size of {missing} replicas")
+        missing_data.add(
+            DataKind.SIZES, Reason.ABSENT, missing, f"{broker.name} did not return the sizes of {missing} replicas"
+        )
 
 
-def unasked(broker_id: int, layout: Layout, left_out: LeftOut) -> None:
-    """Count the replicas of a broker that is not there."""
-    held = _held(layout, broker_id)
-    left_out.add(What.SIZES, Reason.CONNECTION, held, f"broker {broker_id} is not there: {held} replicas")
+def count_missing_broker(broker_id: int, builder: SampleBuilder, missing_data: MissingData) -> None:
+    """Count the replicas of a broker that is not in the metadata."""
+    count = _replica_count(builder, broker_id)
+    message = f"broker {broker_id} is not in the metadata: sizes of {count} replicas are missing"
+    missing_data.add(DataKind.SIZES, Reason.CONNECTION, count, message)
 
 
-def _held(layout: Layout, broker_id: int) -> int:
-    return int((layout.replicas == broker_id).sum())
+def _replica_count(builder: SampleBuilder, broker_id: int) -> int:
+    return int((builder.replicas == broker_id).sum())
 
 
-def _fill(found: LogDirColumns, broker_id: int, layout: Layout) -> None:
-    rows = layout.rows.find(found.topics, found.topic_rows, found.partition_index)
+def _fill(found: LogDirColumns, broker_id: int, builder: SampleBuilder) -> None:
+    rows = builder.rows.find(found.topics, found.topic_rows, found.partition_index)
     good = (rows >= 0) & ~found.is_future & (found.size_bytes >= 0)
     rows, sizes = rows[good], found.size_bytes[good]
-    is_replica = layout.replicas[rows] == broker_id
+    is_replica = builder.replicas[rows] == broker_id
     assigned = is_replica.any(axis=1) if is_replica.shape[1] else np.zeros(len(rows), np.bool_)
     place = is_replica[assigned].argmax(axis=1) if assigned.any() else np.zeros(0, np.int64)
-    layout.size_bytes[rows[assigned], place] = sizes[assigned]
+    builder.size_bytes[rows[assigned], place] = sizes[assigned]
 
 
-def _everything(_: int) -> Body:
+def _all_topics(_: int) -> Body:
     return {"topics": None}

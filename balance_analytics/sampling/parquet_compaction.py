@@ -7,7 +7,7 @@ count a sample that is in two files once. So no row is lost or counted twice, wh
 2. The hidden file is renamed. From here on its rows are in two places. Its footer names the small files that it replaces.
 3. These small files are deleted, if they are still the ones that were read.
 
-A later run deletes what step 3 left, by the footers, and hidden files that nothing writes to any more. Two samplers may compact the same
+A later run deletes what step 3 left, by the footers, and hidden files that are no longer written to. Two samplers may compact the same
 day: each deletes only what it has read and published. Leaves out which days are complete (`parquet_days`), and when this runs
 (`parquet_upkeep`).
 """
@@ -43,10 +43,10 @@ MAX_ROWS = 72_000_000
 """Rows of one file, after which the next one begins: 50,000 partitions, once a minute for a day; 1 to 2 GB."""
 
 ROW_GROUP_ROWS = 100_000
-"""Rows that are gathered before they are written: 100 MB while they are encoded, and a part of a day that readers can skip."""
+"""Rows that are collected before they are written: 100 MB while they are encoded, and a part of a day that readers can skip."""
 
 MAX_REASON_CHARACTERS = 200
-"""Of a library's words in the log: they may quote the file."""
+"""Limit of a library's error message in the log, as it may quote the file."""
 
 OVERTAKEN = "another process has changed or compacted these files"
 
@@ -55,10 +55,10 @@ SOURCES_KEY = b"steward.compacted"
 
 
 class CompactionStopped(Exception):  # noqa: N818 - an event, not an error
-    """The process is to end, or another one has compacted these files."""
+    """The sampler is shutting down, or another process has compacted these files."""
 
 
-class CompactionFailed(Exception):  # noqa: N818 - named as the other failures of the sampler
+class CompactionFailed(Exception):  # noqa: N818 - named like the other failures of the sampler
     """A compacted file does not contain the rows that were written to it."""
 
 
@@ -82,14 +82,14 @@ class Compacted:
 
 @dataclass
 class Compactor:
-    """Compacts days; remembers files that cannot be read, so that each is logged and tried once. `stopping` is asked between files."""
+    """Compacts days; remembers files that cannot be read, so that each is logged and tried once. `stopping` is called between files."""
 
     stopping: Callable[[], bool] = lambda: False
     _unreadable: dict[Path, set[str]] = field(default_factory=dict)
     _token: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def compact(self, folder: Path) -> Compacted:
-        """Compact a day's folder, after what an earlier run has left. Raises OSError, CompactionFailed, CompactionStopped."""
+        """Compact a day's folder, after finishing what an earlier run has left. Raises OSError, CompactionFailed, CompactionStopped."""
         _delete_old_drafts(folder)
         samples = [one for one in self._finish(folder) if one.name not in self._unreadable.get(folder, ())]
         result = Compacted()
@@ -108,7 +108,7 @@ class Compactor:
         replaced = {source for name in compacted for source in self._sources(folder, name)}
         done = {one for one in samples if (one.name, one.size_bytes, one.modified_ns) in replaced}
         if done:
-            _sync(folder)  # the process that renamed the compacted file may have ended before it did
+            _sync(folder)  # the process that renamed the compacted file may have ended before its own sync
             _delete(folder, sorted(done), self._token)
         return [one for one in samples if one not in done]
 
@@ -161,7 +161,7 @@ class Compactor:
         return files[seen:], Compacted(len(taken), 1, rows, size_bytes)
 
     def _copy(self, folder: Path, files: list[SampleFile], output: Any, taken: list[SampleFile]) -> tuple[int, int]:
-        """Copy rows until there are MAX_ROWS; note what was `taken`, and return the rows and how many files were tried."""
+        """Copy rows until there are MAX_ROWS; append the files that were read to `taken`, and return the rows and how many files were tried."""
         import pyarrow as pa  # noqa: PLC0415 - as in parquet_writer
         from pyarrow import parquet  # noqa: PLC0415
 
@@ -191,11 +191,11 @@ class Compactor:
         return rows, seen
 
     def _read(self, folder: Path, file: SampleFile, schema: Any) -> Any:
-        """Return a file's rows; None if it cannot be read, which is logged. A file that has changed since it was listed stops this."""
+        """Return a file's rows; None if it cannot be read, which is logged. Raises CompactionStopped if it has changed since it was listed."""
         import pyarrow as pa  # noqa: PLC0415 - as in parquet_writer
 
         if self.stopping():
-            raise CompactionStopped("the process is to end")
+            raise CompactionStopped("the sampler is shutting down")
         try:
             if _now(folder, file) != file:
                 raise CompactionStopped(OVERTAKEN)
@@ -219,7 +219,7 @@ def _rows_of(content: bytes, schema: Any) -> Any:
 
 
 def _list(folder: Path) -> tuple[list[SampleFile], list[str]]:
-    """Return files of samples, and names of compacted files. Links and folders are neither, whatever their names."""
+    """Return files of samples, and names of compacted files. Links and folders are skipped."""
     samples, compacted = [], []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -236,7 +236,7 @@ def _list(folder: Path) -> tuple[list[SampleFile], list[str]]:
 
 
 def _now(folder: Path, file: SampleFile, name: str | None = None) -> SampleFile | None:
-    """Return the file with its present size and time of modification, under its own name or another one; None: it is gone."""
+    """Return the file with its present size and time of modification, under its own name or another one; None if it does not exist."""
     try:
         status = os.lstat(folder / (name or file.name))
     except FileNotFoundError:
@@ -245,10 +245,10 @@ def _now(folder: Path, file: SampleFile, name: str | None = None) -> SampleFile 
 
 
 def _delete(folder: Path, files: list[SampleFile], token: str) -> None:
-    """Delete files that are still those that were read.
+    """Delete files that have not changed since they were read.
 
     Another sampler may store a sample again between a check and the deletion, so each file is first moved to a hidden name, where
-    nothing replaces it. If the process ends in between, the hidden file is deleted as an old draft: its rows are compacted.
+    nothing replaces it. If the process ends in between, the hidden file is deleted as an old draft: its rows are already in the compacted file.
     """
     for file in files:
         if _now(folder, file) != file:
@@ -273,7 +273,7 @@ def _delete_old_drafts(folder: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Have the folder's names on the disk, before any name in it is deleted."""
+    """Write the folder's entries to the disk, before any of its files is deleted."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

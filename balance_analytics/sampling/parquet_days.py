@@ -1,6 +1,6 @@
 """Names and ages of the sampler's Parquet files: which are samples, which days are complete, which are past retention.
 
-Pure. A folder `date=2026-02-01` contains one file for each sample (`look-CLUSTER-ROUND.parquet`) until it is compacted, then few large
+Pure. A folder `date=2026-02-01` contains one file for each sample (`sample-CLUSTER-ROUND.parquet`) until it is compacted, then few large
 ones (`day-CLUSTER-ROUND-DIGEST.parquet`). Names of any other form belong to other programs and are never touched.
 """
 
@@ -23,14 +23,15 @@ MIN_FILES = 2
 DRAFT_MAX_AGE_S = 3_600
 """A draft that was not written to for an hour belongs to a process that has ended: one in use grows every few seconds."""
 
+# "look-" was the beginning of names in development versions of the sampler.
 _FOLDER = re.compile(rf"{DATE}=([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})")
-_SAMPLE = re.compile(r"look-([\w-]{1,200})-([0-9]{1,19})\.parquet")
+_SAMPLE = re.compile(r"(?:sample|look)-([\w-]{1,200})-([0-9]{1,19})\.parquet")
 _COMPACTED = re.compile(r"day-[\w-]{1,200}-[0-9]{1,19}-[0-9a-f]{16}\.parquet")
-_DRAFT = re.compile(r"\.(look|day)-[\w-]{1,240}\.parquet\.[0-9a-z]{1,20}")
+_DRAFT = re.compile(r"\.(sample|look|day)-[\w-]{1,240}\.parquet\.[0-9a-z]{1,20}")
 
 
 class SampleFile(NamedTuple):
-    """One file of a sample. Size and time of modification tell it from a later file of the same name."""
+    """One file of a sample. Size and time of modification distinguish it from a later file of the same name."""
 
     cluster: str
     round_ms: int
@@ -55,8 +56,8 @@ def day_of(folder: str) -> dt.date | None:
 def sample_file(name: str, size_bytes: int, modified_ns: int) -> SampleFile | None:
     """Return the file of a sample; None for any other name.
 
-    >>> sample_file("look-a-b-60000.parquet", 9, 5)
-    SampleFile(cluster='a-b', round_ms=60000, name='look-a-b-60000.parquet', size_bytes=9, modified_ns=5)
+    >>> sample_file("sample-a-b-60000.parquet", 9, 5)
+    SampleFile(cluster='a-b', round_ms=60000, name='sample-a-b-60000.parquet', size_bytes=9, modified_ns=5)
     """
     found = _SAMPLE.fullmatch(name)
     return None if found is None else SampleFile(found[1], int(found[2]), name, size_bytes, modified_ns)

@@ -1,6 +1,6 @@
 """Upkeep of the folder of Parquet files, while the sampler runs: complete days are compacted, days past retention are deleted.
 
-It runs in a thread of its own, so that no sample waits for it, and a failure of it never ends the sampler: the next run tries again.
+It runs in its own thread, so that no sample waits for it. Its failures do not end the sampler: the next run tries again.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class ParquetUpkeep:
         self._not_empty: set[str] = set()
 
     async def run(self) -> None:
-        """Keep the folder until this is cancelled. The thread ends soon after."""
+        """Run at intervals until cancelled. The thread ends soon after."""
         try:
             while True:
                 await asyncio.to_thread(self.run_once)
@@ -58,7 +58,7 @@ class ParquetUpkeep:
         return retention_days is not None and is_expired(day, now_ms, retention_days)
 
     def _days(self) -> list[tuple[dt.date, Path]]:
-        """Return the folders of days. Links are not followed: they lead to what the sampler has not written."""
+        """Return the folders of days. Links are not followed: the sampler has not created what they point to."""
         found = []
         if not self._settings.folder.exists():  # the first sample creates it
             return []
@@ -106,12 +106,12 @@ class ParquetUpkeep:
 
 @contextlib.contextmanager
 def _logged(folder: Path) -> Iterator[None]:
-    """Log a failure about one folder, and go on."""
+    """Log a failure of one folder, and continue with the next."""
     try:
         yield
     except CompactionStopped as error:
         log.info("Compaction stopped", extra={"folder": str(folder), "reason": str(error)})
     except (OSError, CompactionFailed) as error:
         log.warning("Upkeep of samples failed; trying again later", extra={"folder": str(folder), "reason": str(error)})
-    except Exception:  # sampling goes on, whatever is in a file
+    except Exception:  # sampling continues, whatever a file contains
         log.exception("Upkeep of samples failed; trying again later", extra={"folder": str(folder)})

@@ -1,7 +1,7 @@
-"""Looks into Parquet files, where there is no cluster to keep them in: one file a look, in a folder for each day (UTC).
+"""Storage of samples as Parquet files: one file per sample, in a folder for each day (UTC).
 
-A file appears whole or not at all, and a look that is taken again replaces the one before. pyarrow is imported when the first file
-is written: a sampler that writes into a topic does not carry it. Leaves out compaction and deletion of old files (`parquet_upkeep`).
+Files are written atomically, and a repeated round replaces the earlier file. pyarrow is imported when the first file is written, so that
+a sampler that writes to a topic does not load it. Leaves out compaction and deletion of old files (`parquet_upkeep`).
 """
 
 import asyncio
@@ -16,37 +16,37 @@ import numpy as np
 
 from balance_analytics.model.column import Column, Kind
 from balance_analytics.model.sample_rows import DATE, SAMPLE_ROWS
-from balance_analytics.model.samples import NOBODY, UNKNOWN, Ints, Longs, Samples
+from balance_analytics.model.samples import NO_BROKER, UNKNOWN, Ints, Longs, Samples
 from balance_analytics.sampling.sink import WriteFailed, Written
 
 COMPRESSION = "zstd"
-"""What every reader of Parquet knows, and half the size of snappy's here."""
+"""Supported by all readers of Parquet, and half the size of snappy for samples."""
 
 
 class ParquetWriter:
-    """Keeps looks in a folder."""
+    """Stores samples in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._token = secrets.token_hex(8)  # process ids are equal in containers that share a folder
 
-    async def open(self, *, deadline: float) -> None:  # noqa: ARG002 -- a folder is there or not
-        """Make the folder if it is not there. Raises WriteFailed."""
+    async def open(self, *, deadline: float) -> None:  # noqa: ARG002 -- creating a folder does not wait
+        """Create the folder if it does not exist. Raises WriteFailed."""
         if importlib.util.find_spec("pyarrow") is None:
-            raise WriteFailed("Parquet is written by pyarrow, which is not installed: pip install pyarrow")
+            raise WriteFailed("Parquet files need pyarrow, which is not installed: pip install pyarrow")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as why:
-            raise WriteFailed(f"{self._folder} cannot be made: {why.strerror}") from why
+        except OSError as error:
+            raise WriteFailed(f"{self._folder} cannot be created: {error.strerror}") from error
 
-    async def write(self, samples: Samples, *, deadline: float) -> Written:  # noqa: ARG002 -- a disk is not asked twice
-        """Write a look. Raises WriteFailed; then there is no file of it."""
+    async def write(self, samples: Samples, *, deadline: float) -> Written:  # noqa: ARG002 -- there are no retries
+        """Write a sample. Raises WriteFailed; then it has no file."""
         if not len(samples):
             return Written(0, 0)
         try:
             return Written(1, await asyncio.to_thread(self._write, samples))
-        except OSError as why:
-            raise WriteFailed(f"a look cannot be written below {self._folder}: {why}") from why
+        except OSError as error:
+            raise WriteFailed(f"a sample cannot be written below {self._folder}: {error}") from error
 
     def _write(self, samples: Samples) -> int:
         from pyarrow import parquet  # noqa: PLC0415 - see the module
@@ -54,8 +54,8 @@ class ParquetWriter:
         day = dt.datetime.fromtimestamp(samples.round_ms / 1000, dt.UTC).date()
         folder = self._folder / f"{DATE}={day.isoformat()}"
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"look-{_cluster(samples.cluster_id)}-{samples.round_ms}.parquet"
-        draft = folder / f".{path.name}.{self._token}"  # readers pass over names with a dot in front
+        path = folder / f"sample-{_cluster(samples.cluster_id)}-{samples.round_ms}.parquet"
+        draft = folder / f".{path.name}.{self._token}"  # readers skip names that begin with a dot
         try:
             parquet.write_table(table_of(samples), draft, compression=COMPRESSION)
             size = draft.stat().st_size
@@ -66,12 +66,12 @@ class ParquetWriter:
 
 
 def table_of(samples: Samples) -> Any:
-    """Return a look as a pyarrow table of `SAMPLE_ROWS`."""
+    """Return a sample as a pyarrow table with the columns SAMPLE_ROWS."""
     import pyarrow as pa  # noqa: PLC0415 - see the module
 
     counts = np.diff(samples.first_row)
     topic = pa.DictionaryArray.from_arrays(np.repeat(np.arange(len(counts)), counts).astype(np.int32), samples.topics)
-    filled = (samples.replicas != NOBODY).ravel()
+    filled = (samples.replicas != NO_BROKER).ravel()
     columns = {
         "cluster_id": pa.array([samples.cluster_id], pa.string()).take(pa.array(np.zeros(len(samples), np.int64))),
         "topic": topic.cast(pa.string()),
@@ -89,7 +89,7 @@ def table_of(samples: Samples) -> Any:
 
 
 def schema_of(pa: Any, table: tuple[Column, ...]) -> Any:
-    """Return a table's schema; lists may hold nulls, and their elements are named as Spark names them."""
+    """Return a table's schema; lists may contain nulls, and their elements have the name that Spark uses."""
     kinds = {
         Kind.STRING: pa.string(),
         Kind.INT32: pa.int32(),
@@ -105,12 +105,12 @@ def _nullable(pa: Any, column: Longs) -> Any:
 
 
 def _ids(pa: Any, column: Ints) -> Any:
-    filled = (column != NOBODY).ravel()
+    filled = (column != NO_BROKER).ravel()
     return _lists(pa, column, filled, pa.array(column.ravel()[filled]))
 
 
 def _lists(pa: Any, padded: Ints, filled: Any, values: Any) -> Any:
-    """Return lists of what is `filled` of a padded column."""
+    """Return a padded column of shape (rows, longest) as lists of `values`, which are those where `filled` is true."""
     lengths = filled.reshape(padded.shape).sum(axis=1)
     ends = np.concatenate((np.zeros(1, np.int32), np.cumsum(lengths).astype(np.int32)))
     kind = pa.list_(pa.field("element", values.type))
@@ -118,7 +118,7 @@ def _lists(pa: Any, padded: Ints, filled: Any, values: Any) -> Any:
 
 
 def _cluster(cluster_id: str) -> str:
-    """Return a cluster's id as part of a file's name."""
+    """Return a cluster's id in a form that is valid in a file's name."""
     return (
         cluster_id
         if cluster_id.replace("-", "a").replace("_", "a").isalnum()

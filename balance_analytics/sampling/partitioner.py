@@ -1,6 +1,6 @@
-"""Which partition a key belongs to, by the rule of Kafka's own producers: murmur2 of the key's bytes, without its sign.
+"""Partition of a key, by the rule of Kafka's producers: murmur2 of the key's bytes, without its sign.
 
-Any producer or reader that follows the rule finds a topic's samples where they are put here. Source: org.apache.kafka.common.utils
+Consumers that use the same rule find all samples of a topic in one partition. Source: org.apache.kafka.common.utils
 Utils.murmur2, BuiltInPartitioner.partitionForKey.
 """
 
@@ -29,5 +29,5 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Return the partition of a key in a topic with so many."""
+    """Return the partition of a key in a topic with this number of partitions."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions

@@ -1,7 +1,7 @@
-"""Rates from a Prometheus, where there is one: bytes in and out by topic, CPU and network by broker (query_range over HTTPS).
+"""Rates from a Prometheus server: bytes in and out by topic, CPU and network by broker (query_range over HTTPS).
 
-They stand beside samples and never in their place without saying so: each value has its resource and the source `prometheus`.
-Everything is bounded before it is parsed, TLS is verified, and a token goes over HTTPS alone. Leaves out who uses them (`jobs/rates.py`).
+Each value has its resource and the source `prometheus`, which distinguishes it from rates computed from samples. Responses are bounded
+before they are parsed, TLS is verified, and a token is sent only over HTTPS. Leaves out the use of the rates (`jobs/rates.py`).
 """
 
 import json
@@ -18,22 +18,22 @@ import aiohttp
 
 from balance_analytics.model.rate_rows import SOURCE
 
-MAX_ANSWER_BYTES = 32 * 1024 * 1024
-"""20,000 topics over an hour of minutes."""
+MAX_RESPONSE_BYTES = 32 * 1024 * 1024
+"""Limit of a response: 20,000 topics over an hour by minutes."""
 MAX_SERIES = 50_000
 MAX_POINTS = 11_000
-"""Of one series: what Prometheus itself answers at the most."""
+"""Of one series: the limit of Prometheus itself."""
 TIMEOUT_S = 30.0
 READ_BYTES = 65_536
 MAX_LABEL_CHARACTERS = 1_024
 
 
 class PrometheusError(Exception):
-    """No rates came; says why, and nothing of the token."""
+    """The rates could not be read; the message has the reason, and never the token."""
 
 
 class Query(NamedTuple):
-    """What is asked for one resource, and the label that tells whose a series is."""
+    """PromQL for one resource, and the label that names the topic or instance of a series."""
 
     expression: str
     label: str
@@ -45,11 +45,11 @@ QUERIES: Mapping[str, Query] = {
     "cpu": Query("sum by (instance) (rate(process_cpu_seconds_total[5m]))", "instance"),
     "network": Query("sum by (instance) (rate(node_network_transmit_bytes_total[5m]))", "instance"),
 }
-"""By resource: names as the JMX exporter and the node exporter give them; a cluster with others is asked by its own."""
+"""By resource, with the metric names of the JMX exporter and the node exporter; other exporters need other queries."""
 
 
 class Rate(NamedTuple):
-    """One value: bytes/s, or cores of CPU, of a topic or an instance at a time."""
+    """One value of a topic or an instance at a point in time: bytes/s, or cores for CPU."""
 
     resource: str
     of: str
@@ -60,27 +60,27 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrometheusSettings:
-    """Where it is, and how it is reached."""
+    """Address, TLS and credentials of the server, and the queries."""
 
     url: str
-    """HTTPS; HTTP is taken where no token is given."""
+    """HTTPS, or HTTP if there is no token."""
     tls: ssl.SSLContext | None = None
-    """None: what the system trusts."""
+    """None: the CA certificates of the system."""
     token: str | None = field(default=None, repr=False)
     queries: Mapping[str, Query] = field(default_factory=lambda: dict(QUERIES))
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError(f"{self.url!r:.200} is no address of a Prometheus: https://HOST:PORT")
+            raise ValueError(f"{self.url!r:.200} is not a valid URL of a Prometheus server: https://HOST:PORT")
         if parts.username or parts.password:
-            raise ValueError("the address of a Prometheus has a password in it: give a token's file instead")
+            raise ValueError("the URL of Prometheus must not contain a password: use a token file instead")
         if self.token is not None and parts.scheme != "https":
-            raise ValueError("a token is sent over https alone")
+            raise ValueError("a token is sent only over https")
 
 
 async def query_rates(settings: PrometheusSettings, begin_ms: int, end_ms: int, step_s: int) -> list[Rate]:
-    """Ask for every resource's rates from `begin_ms` to `end_ms`, both included. Raises PrometheusError."""
+    """Query the rates of every resource from `begin_ms` to `end_ms`, both included. Raises PrometheusError."""
     if step_s <= 0 or (end_ms - begin_ms) // (step_s * 1000) >= MAX_POINTS:
         raise PrometheusError(f"a range of {end_ms - begin_ms} ms by {step_s} s has more than {MAX_POINTS} points")
     headers = {} if settings.token is None else {"Authorization": f"Bearer {settings.token}"}
@@ -100,39 +100,43 @@ async def query_rates(settings: PrometheusSettings, begin_ms: int, end_ms: int, 
                 "step": f"{step_s}s",
             }
             try:
-                body = await _ask(session, f"{settings.url.rstrip('/')}/api/v1/query_range", form)
-            except (aiohttp.ClientError, TimeoutError, OSError) as why:
-                raise PrometheusError(f"{settings.url} gives no {resource}: {why or type(why).__name__}") from None
+                body = await _post(session, f"{settings.url.rstrip('/')}/api/v1/query_range", form)
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise PrometheusError(
+                    f"query of {resource} at {settings.url} failed: {error or type(error).__name__}"
+                ) from None
             found += parse(resource, query.label, body)
     return found
 
 
-async def _ask(session: aiohttp.ClientSession, url: str, form: Mapping[str, str]) -> bytes:
-    """Return an answer's bytes, as far as the limit lets them come; a redirect is not followed, as it could lead anywhere."""
+async def _post(session: aiohttp.ClientSession, url: str, form: Mapping[str, str]) -> bytes:
+    """Return the bytes of a response, up to the limit. Redirects are not followed, as they could send the token to another server."""
     async with session.post(url, data=form, allow_redirects=False) as response:
         data = bytearray()
         async for chunk in response.content.iter_chunked(READ_BYTES):
             data += chunk
-            if len(data) > MAX_ANSWER_BYTES:
-                raise PrometheusError(f"{url} answers more than {MAX_ANSWER_BYTES} bytes")
+            if len(data) > MAX_RESPONSE_BYTES:
+                raise PrometheusError(f"the response of {url} has more than {MAX_RESPONSE_BYTES} bytes")
         if response.status != 200:  # OK
-            raise PrometheusError(f"{url} answers {response.status}: {bytes(data[:200]).decode(errors='replace')}")
+            raise PrometheusError(
+                f"{url} returned status {response.status}: {bytes(data[:200]).decode(errors='replace')}"
+            )
         return bytes(data)
 
 
 def parse(resource: str, label: str, data: bytes) -> list[Rate]:
-    """Read an answer to query_range; values that are no numbers (NaN, Inf) or below 0 are none. Raises PrometheusError."""
+    """Decode a response to query_range; NaN, Inf and negative values are skipped. Raises PrometheusError."""
     try:
         body = json.loads(data)
         if body["status"] != "success" or body["data"]["resultType"] != "matrix":
-            raise PrometheusError(f"no matrix came for {resource}: {str(body.get('error', ''))[:200]}")
+            raise PrometheusError(f"the response for {resource} has no matrix: {str(body.get('error', ''))[:200]}")
         series = body["data"]["result"]
         if len(series) > MAX_SERIES:
-            raise PrometheusError(f"{len(series)} series of {resource}; {MAX_SERIES} are read at the most")
+            raise PrometheusError(f"{len(series)} series of {resource}; the limit is {MAX_SERIES}")
         return [rate for one in series for rate in _rates(resource, label, one)]
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as why:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise PrometheusError(
-            f"the answer for {resource} is none of Prometheus': {type(why).__name__}: {why}"
+            f"the response for {resource} is not one of Prometheus: {type(error).__name__}: {error}"
         ) from None
 
 
@@ -145,7 +149,7 @@ def _rates(resource: str, label: str, series: Any) -> list[Rate]:
 
 
 def write_rates(path: Path, rates: Iterable[Rate]) -> None:
-    """Write rates as JSON, one object a line; the file appears whole or not at all. Raises OSError."""
+    """Write rates as JSON, one object per line; the file is replaced atomically. Raises OSError."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("w", encoding="utf-8") as file:

@@ -1,43 +1,42 @@
-"""The topic that samples are kept in, on the cluster itself: created when it is not there, and looked at before it is trusted.
+"""The samples topic, in the sampled cluster: created if it does not exist, and checked if it does.
 
-It is small beside what it tells of, and keeps every look for its retention: cleanup.policy is delete, as compaction would leave
-the last look of each topic alone. Leaves out writing to it (topic_writer).
+Its cleanup.policy is delete: compaction would keep only the last sample of each topic. Leaves out writing to it (`topic_writer`).
 """
 
 import string
 from dataclasses import dataclass
 
 from balance_analytics.model.sample_rows import SAMPLES_TOPIC
-from balance_analytics.sampling.asking import AskedBroker, AskFailed, decoded
-from balance_analytics.sampling.cluster_link import ClusterLink
+from balance_analytics.sampling.broker_client import BrokerClient, RequestFailed, decoded
+from balance_analytics.sampling.cluster_client import ClusterClient
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.metadata_columns import MetadataColumns
 
 REPLICATION_FACTOR = 3
-"""Or as many as there are brokers."""
+"""Or the number of brokers, if lower."""
 MAX_MESSAGE_BYTES = 1_048_588
-"""max.message.bytes' default, set on the topic in case the cluster's own is lower: a value has up to 900 kB."""
+"""Kafka's default of max.message.bytes, set on the topic as the cluster's may be lower: a value has up to 900 kB."""
 CREATE_TIMEOUT_MS = 15_000
 TOPIC_RESOURCE = 2
 """ConfigResource.Type.TOPIC."""
 MAX_PARTITIONS = 1_000
-"""Of the samples topic: one takes what a cluster of a million partitions has to say."""
+"""Limit for the samples topic: more are not needed, as one partition takes the samples of a cluster with a million partitions."""
 MAX_NAME_CHARACTERS = 249
 NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "._-")
-"""Of a topic's name (org.apache.kafka.common.internals.Topic)."""
+"""Characters of a topic's name (org.apache.kafka.common.internals.Topic)."""
 FIRST_CREATE_VERSION = 2
-"""Of CreateTopics: the first that says in words why it refuses."""
+"""Of CreateTopics: the first version whose response has an error message."""
 
 
 class SamplesTopicError(Exception):
-    """The topic cannot be had; says why and what to do."""
+    """The topic cannot be used; the message contains the reason and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplesTopic:
-    """How the topic is made; one that is there is taken as it is."""
+    """Settings with which the topic is created; an existing one is used unchanged."""
 
     name: str = SAMPLES_TOPIC
     partitions: int = 6
@@ -45,21 +44,23 @@ class SamplesTopic:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.name) <= MAX_NAME_CHARACTERS or not set(self.name) <= NAME_CHARACTERS:
-            raise ValueError(f"{self.name!r} is no name for a topic: letters, digits, '.', '_' and '-' are taken")
+            raise ValueError(
+                f"{self.name!r} is not a valid topic name: it may contain letters, digits, '.', '_' and '-'"
+            )
         if not 0 < self.partitions <= MAX_PARTITIONS:
-            raise ValueError(f"{self.partitions} partitions of {self.name}; 1 to {MAX_PARTITIONS} are taken")
+            raise ValueError(f"{self.partitions} partitions of {self.name}; 1 to {MAX_PARTITIONS} are allowed")
         if self.retention_ms <= 0:
-            raise ValueError(f"a retention of {self.retention_ms} ms would keep nothing")
+            raise ValueError(f"a retention of {self.retention_ms} ms; it must be positive")
 
     def request(self, brokers: int) -> Body:
-        """Build CreateTopics."""
+        """Return the body of a CreateTopics request."""
         factor = min(REPLICATION_FACTOR, brokers)
         configs = {
             "cleanup.policy": "delete",
             "retention.ms": str(self.retention_ms),
             "compression.type": "producer",
             "max.message.bytes": str(MAX_MESSAGE_BYTES),
-            # One broker may be away without a look being lost, if the topic has more than one replica at all.
+            # If the topic has several replicas, samples can be written while one broker is offline.
             "min.insync.replicas": str(max(1, factor - 1)),
         }
         topic = {
@@ -71,9 +72,9 @@ class SamplesTopic:
         return {"topics": [topic], "timeout_ms": CREATE_TIMEOUT_MS, "validate_only": False}
 
 
-async def leaders_of(link: ClusterLink, topic: SamplesTopic, *, deadline: float) -> list[int] | None:
-    """Return the leader of each partition, -1 for none; None: there is no such topic yet. Raises AskFailed."""
-    found = await link.metadata(deadline=deadline, topics=[topic.name])
+async def leaders_of(client: ClusterClient, topic: SamplesTopic, *, deadline: float) -> list[int] | None:
+    """Return the leader of each partition, -1 for none; or None if the topic does not exist. Raises RequestFailed, SamplesTopicError."""
+    found = await client.metadata(deadline=deadline, topics=[topic.name])
     if not len(found.partition_index):
         return None
     leaders = [-1] * (int(found.partition_index.max()) + 1) if found.partition_index.max() < MAX_PARTITIONS else []
@@ -81,15 +82,15 @@ async def leaders_of(link: ClusterLink, topic: SamplesTopic, *, deadline: float)
         if 0 <= partition < len(leaders):
             leaders[partition] = leader
     if not leaders:
-        raise SamplesTopicError(f"the topic {topic.name} has more than {MAX_PARTITIONS} partitions: take another one")
+        raise SamplesTopicError(f"the topic {topic.name} has more than {MAX_PARTITIONS} partitions: choose another one")
     return leaders
 
 
-async def create(link: ClusterLink, topic: SamplesTopic, *, deadline: float) -> None:
-    """Have the topic made, unless it is there. Raises AskFailed and SamplesTopicError."""
-    found = await link.metadata(deadline=deadline, topics=[topic.name])
-    broker = _controller(link, found)
-    body = await broker.ask(
+async def create(client: ClusterClient, topic: SamplesTopic, *, deadline: float) -> None:
+    """Create the topic unless it exists. Raises RequestFailed, SamplesTopicError."""
+    found = await client.metadata(deadline=deadline, topics=[topic.name])
+    broker = _controller(client, found)
+    body = await broker.request(
         ApiKey.CREATE_TOPICS,
         lambda _: topic.request(len(found.brokers)),
         decoded(ApiKey.CREATE_TOPICS),
@@ -99,37 +100,37 @@ async def create(link: ClusterLink, topic: SamplesTopic, *, deadline: float) -> 
     for one in body["topics"]:
         error = ErrorCode.of(one["error_code"])
         if error not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
-            words = one["error_message"] or error.message
+            message = one["error_message"] or error.message
             raise SamplesTopicError(
-                f"the topic {topic.name} cannot be created ({error.name}: {words}): "
-                "create it, allow the sampler's user to, or choose another one"
+                f"the topic {topic.name} cannot be created ({error.name}: {message}): "
+                "create it, grant the sampler's user the right, or choose another topic"
             )
 
 
-def _controller(link: ClusterLink, found: MetadataColumns) -> AskedBroker:
-    """Return who creates topics: the controller, or in KRaft mode any broker, which passes it on."""
-    for broker_id in (found.controller_id, *link.broker_ids):
-        if (broker := link.broker(broker_id)) is not None:
+def _controller(client: ClusterClient, found: MetadataColumns) -> BrokerClient:
+    """Return the broker for requests to the controller: the controller, or in KRaft mode any broker, which forwards them."""
+    for broker_id in (found.controller_id, *client.broker_ids):
+        if (broker := client.broker(broker_id)) is not None:
             return broker
-    raise SamplesTopicError("no broker is there that could create a topic")
+    raise SamplesTopicError("the metadata contains no broker to send the request to")
 
 
-async def check(link: ClusterLink, topic: SamplesTopic, *, deadline: float) -> None:
-    """Refuse a topic that is compacted; a user who may not ask for configs is believed. Raises AskFailed, SamplesTopicError."""
-    found = await link.metadata(deadline=deadline, topics=[topic.name])
+async def check(client: ClusterClient, topic: SamplesTopic, *, deadline: float) -> None:
+    """Raise SamplesTopicError if the topic is compacted. Without the right to read configs there is no check. Raises RequestFailed."""
+    found = await client.metadata(deadline=deadline, topics=[topic.name])
     resource = {"resource_type": TOPIC_RESOURCE, "resource_name": topic.name, "configuration_keys": ["cleanup.policy"]}
     try:
-        body = await _controller(link, found).ask(
+        body = await _controller(client, found).request(
             ApiKey.DESCRIBE_CONFIGS,
             lambda _: {"resources": [resource]},
             decoded(ApiKey.DESCRIBE_CONFIGS),
             deadline=deadline,
         )
-    except AskFailed:
+    except RequestFailed:
         return
     for one in (each for result in body["results"] for each in result["configs"]):
         if one["name"] == "cleanup.policy" and "compact" in (one["value"] or ""):
             raise SamplesTopicError(
-                f"the topic {topic.name} has cleanup.policy={one['value']}: compaction would leave the last look of "
-                "each topic alone. Set it to delete, or choose another topic"
+                f"the topic {topic.name} has cleanup.policy={one['value']}: compaction would keep only the last "
+                "sample of each topic. Set it to delete, or choose another topic"
             )

@@ -1,28 +1,28 @@
-"""What a sampler is told at its start. Leaves out files of secrets: who starts it reads these (NodeSettings holds the outcome)."""
+"""Settings of the sampler. Leaves out reading the files of secrets: `steward.sampler_command` puts their contents into NodeSettings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from balance_analytics.sampling.cluster_link import Address
+from balance_analytics.sampling.cluster_client import Address
 from kafka_wire.net.client import NodeSettings
 
 MIN_INTERVAL_S, MAX_INTERVAL_S = 5, 3_600
-"""Looks that are closer tell offsets' noise, and a look may take half of it; the pipeline's facts are of an hour."""
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""Metadata of 1.3 M partitions; a larger answer is refused before anything is set aside for it."""
+"""Limits of the interval: a sample may take half of it, and the facts that are computed from samples are hourly."""
+MAX_RESPONSE_BYTES = 64 * 1024 * 1024
+"""Metadata of 1.3 million partitions; a larger response is rejected before memory is allocated for it."""
 CONNECT_TIMEOUT_MS = 3_000
 REQUEST_TIMEOUT_MS = 10_000
-"""A broker that takes longer is not asked any further in that look: the others' samples are due."""
+"""After a timeout a broker is not asked again in the same sample, so that the sample is finished in time."""
 CLIENT_ID = "steward-sampler"
 MAX_BOOTSTRAP = 64
 NODE_SETTINGS = NodeSettings(
     client_id=CLIENT_ID,
     connect_timeout_ms=CONNECT_TIMEOUT_MS,
     request_timeout_ms=REQUEST_TIMEOUT_MS,
-    max_frame_bytes=MAX_ANSWER_BYTES,
+    max_frame_bytes=MAX_RESPONSE_BYTES,
 )
-"""Of every broker, before TLS and SASL."""
+"""Settings of connections to brokers, without TLS and SASL."""
 
 MAX_RETENTION_DAYS = 36_500
 """A century: a larger number is a mistake."""
@@ -30,7 +30,7 @@ MAX_RETENTION_DAYS = 36_500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParquetSettings:
-    """The folder of Parquet files, and how many days it keeps; None: all of them. Deleting data is never a default."""
+    """The folder of Parquet files, and the days for which it keeps them; None keeps all, so that data is deleted only on request."""
 
     folder: Path
     retention_days: int | None = None
@@ -44,7 +44,7 @@ class ParquetSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplerSettings:
-    """How and when it looks."""
+    """The cluster, the interval, and whether committed offsets are read."""
 
     bootstrap: tuple[Address, ...]
     node: NodeSettings = NODE_SETTINGS
@@ -53,13 +53,13 @@ class SamplerSettings:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.bootstrap) <= MAX_BOOTSTRAP:
-            raise ValueError(f"{len(self.bootstrap)} bootstrap servers; 1 to {MAX_BOOTSTRAP} are taken")
+            raise ValueError(f"{len(self.bootstrap)} bootstrap servers; 1 to {MAX_BOOTSTRAP} are allowed")
         if not MIN_INTERVAL_S <= self.interval_s <= MAX_INTERVAL_S:
-            raise ValueError(f"an interval of {self.interval_s} s; {MIN_INTERVAL_S} to {MAX_INTERVAL_S} are taken")
+            raise ValueError(f"an interval of {self.interval_s} s; {MIN_INTERVAL_S} to {MAX_INTERVAL_S} are allowed")
 
 
 def parse_bootstrap(servers: Sequence[str]) -> tuple[Address, ...]:
-    """Read HOST:PORT, each of which may be several with commas between. Raises ValueError.
+    """Parse bootstrap servers, each of which is HOST:PORT or several of them separated by commas. Raises ValueError.
 
     >>> parse_bootstrap(["a:9092, b:9093", "[::1]:9094"])
     (Address(host='a', port=9092), Address(host='b', port=9093), Address(host='::1', port=9094))

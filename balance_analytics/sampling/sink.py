@@ -1,4 +1,4 @@
-"""Where looks go, as the sampler sees it: a topic of the cluster, or a folder of Parquet files."""
+"""Interface of the storage for samples: a topic of the cluster, or a folder of Parquet files."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,23 +6,23 @@ from typing import Protocol
 from balance_analytics.model.samples import Samples
 
 
-class WriteFailed(Exception):  # noqa: N818 -- named for what happened, as the wire's own failures
-    """A look was not kept, or not all of it; says why."""
+class WriteFailed(Exception):  # noqa: N818 -- named like the failures of kafka_wire
+    """A sample was not stored, or only a part of it; the message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a look came to: messages or files, and their bytes as they were sent or kept."""
+    """What was written for a sample: the number of messages or files, and their bytes after compression."""
 
     pieces: int
     size_bytes: int
 
 
 class Sink(Protocol):
-    """Keeps looks."""
+    """Storage for samples."""
 
     async def open(self, *, deadline: float) -> None:
-        """Have the place ready, before the first look. Raises WriteFailed."""
+        """Create the topic or folder if needed, before the first sample. Raises WriteFailed."""
 
     async def write(self, samples: Samples, *, deadline: float) -> Written:
-        """Keep a look; `deadline` is loop time. Raises WriteFailed. What was kept before a failure stays."""
+        """Store a sample; `deadline` is loop time. Raises WriteFailed; what was written before the failure remains."""

@@ -1,8 +1,8 @@
-"""Looks into the samples topic: batches of messages, gzipped, to the leaders of its partitions, with acks=all.
+"""Storage of samples in the samples topic: batches of messages, compressed with gzip, to the leaders of its partitions, with acks=all.
 
-A batch that may have been written is sent again when its answer does not come: two copies of a sample are harmless, as a sample
-is told apart by topic, partition and round. So no producer id is needed, which not every user may have.
-Leaves out the messages' form (model.sample_messages) and the topic's (samples_topic).
+A batch whose response is lost is sent again: duplicates of a sample are harmless, as topic, partition and round identify it. So no
+producer id is needed, which some users may not have the right to.
+Leaves out the format of the messages (`model.sample_messages`) and the creation of the topic (`samples_topic`).
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from balance_analytics.model.sample_messages import HEADERS, MAX_VALUE_BYTES, SampleError, SampleMessage, encode
 from balance_analytics.model.samples import Samples
 from balance_analytics.sampling import samples_topic
-from balance_analytics.sampling.asking import AskFailed, decoded
-from balance_analytics.sampling.cluster_link import ClusterLink
+from balance_analytics.sampling.broker_client import RequestFailed, decoded
+from balance_analytics.sampling.cluster_client import ClusterClient
 from balance_analytics.sampling.partitioner import partition_of
 from balance_analytics.sampling.samples_topic import SamplesTopic, SamplesTopicError
 from balance_analytics.sampling.sink import WriteFailed, Written
@@ -24,75 +24,75 @@ from kafka_wire.failures import WireError
 from kafka_wire.records import Record, encode_batch
 
 BATCH_BYTES = MAX_VALUE_BYTES
-"""Of keys and values before compression: with it, or without, a batch is below message.max.bytes' default."""
+"""Limit of keys and values in a batch before compression, so that the batch is below the default of message.max.bytes."""
 BATCHES_AT_ONCE = 4
-"""Being packed or on their way: four megabytes at the most, and two processors are kept busy by it."""
-PACKERS = 2
-"""Threads that compress, which takes longest of all; each keeps some memory of its own."""
+"""Batches that are compressed or sent at the same time: at most four megabytes, and enough to keep two processors busy."""
+COMPRESSORS = 2
+"""Threads for compression, which takes most of the time; each needs some memory."""
 ATTEMPTS = 5
-"""Of one batch: an election of its leader takes a second or two."""
+"""For one batch: with the delays, long enough for the election of a leader."""
 RETRY_DELAY_S = 0.5
 ACKS_ALL = -1
 FIRST_VERSION, LAST_VERSION = 3, 12
-"""Of Produce: record batches of format 2 since 3; since 13 topics have their ids alone."""
+"""Of Produce: record batches of format 2 since 3; since 13 topics have only ids."""
 
 
 class TopicWriter:
-    """Keeps looks in a topic of the cluster that they are of."""
+    """Stores samples in a topic of the sampled cluster."""
 
-    def __init__(self, link: ClusterLink, topic: SamplesTopic) -> None:
-        self._link = link
+    def __init__(self, client: ClusterClient, topic: SamplesTopic) -> None:
+        self._client = client
         self._topic = topic
         self._leaders: list[int] = []
-        self._packers = ThreadPoolExecutor(PACKERS, "packer")
+        self._compressors = ThreadPoolExecutor(COMPRESSORS, "compressor")
 
     async def open(self, *, deadline: float) -> None:
-        """Create the topic if it is not there, and check it if it is. Raises WriteFailed."""
+        """Create the topic if it does not exist, and check its settings. Raises WriteFailed."""
         try:
             await self._find_leaders(deadline)
-            await samples_topic.check(self._link, self._topic, deadline=deadline)
-        except (AskFailed, SamplesTopicError) as why:
-            raise WriteFailed(str(why)) from why
+            await samples_topic.check(self._client, self._topic, deadline=deadline)
+        except (RequestFailed, SamplesTopicError) as error:
+            raise WriteFailed(str(error)) from error
 
     async def write(self, samples: Samples, *, deadline: float) -> Written:
-        """Write a look. Raises WriteFailed; batches that were written stay."""
+        """Write a sample. Raises WriteFailed; batches that were already written remain."""
         try:
             if not self._leaders:
                 await self._find_leaders(deadline)
             return await self._write(samples, deadline)
-        except (AskFailed, SamplesTopicError) as why:
-            raise WriteFailed(str(why)) from why
-        except ExceptionGroup as whys:
-            first = _first(whys)
-            if isinstance(first, AskFailed | SamplesTopicError | SampleError | WriteFailed):
-                raise WriteFailed(str(first)) from whys
+        except (RequestFailed, SamplesTopicError) as error:
+            raise WriteFailed(str(error)) from error
+        except ExceptionGroup as errors:
+            first = _first(errors)
+            if isinstance(first, RequestFailed | SamplesTopicError | SampleError | WriteFailed):
+                raise WriteFailed(str(first)) from errors
             raise
 
     async def _write(self, samples: Samples, deadline: float) -> Written:
-        turns, tasks, pieces = asyncio.Semaphore(BATCHES_AT_ONCE), list[asyncio.Task[int]](), 0
+        slots, tasks, pieces = asyncio.Semaphore(BATCHES_AT_ONCE), list[asyncio.Task[int]](), 0
         async with asyncio.TaskGroup() as group:
             for partition, messages in _batches(samples, len(self._leaders)):
-                await turns.acquire()
+                await slots.acquire()
                 tasks.append(group.create_task(self._send(partition, messages, samples.round_ms, deadline)))
-                tasks[-1].add_done_callback(lambda _: turns.release())
+                tasks[-1].add_done_callback(lambda _: slots.release())
                 pieces += len(messages)
         return Written(pieces, sum(task.result() for task in tasks))
 
     async def _send(self, partition: int, messages: list[SampleMessage], round_ms: int, deadline: float) -> int:
-        """Write one batch; returns its bytes."""
-        batch = await asyncio.get_running_loop().run_in_executor(self._packers, _packed, messages, round_ms)
+        """Send one batch, and return its size in bytes."""
+        batch = await asyncio.get_running_loop().run_in_executor(self._compressors, _encode, messages, round_ms)
         failure = ""
         for attempt in range(ATTEMPTS):
             if attempt:
                 await asyncio.sleep(RETRY_DELAY_S)
                 await self._find_leaders(deadline)
             leader = self._leaders[partition] if partition < len(self._leaders) else -1
-            broker = self._link.broker(leader)
+            broker = self._client.broker(leader)
             if broker is None:
                 failure = f"partition {partition} of {self._topic.name} has no leader"
                 continue
             try:
-                body = await broker.ask(
+                body = await broker.request(
                     ApiKey.PRODUCE,
                     lambda _: self._request(partition, batch, deadline),
                     decoded(ApiKey.PRODUCE),
@@ -100,15 +100,15 @@ class TopicWriter:
                     lowest=FIRST_VERSION,
                     highest=LAST_VERSION,
                 )
-            except AskFailed as why:
-                failure = str(why)
+            except RequestFailed as error:
+                failure = str(error)
                 continue
-            (answer,) = [one for topic in body["responses"] for one in topic["partition_responses"]]
-            error = ErrorCode.of(answer["error_code"])
-            if error is ErrorCode.NONE:
+            (response,) = [one for topic in body["responses"] for one in topic["partition_responses"]]
+            code = ErrorCode.of(response["error_code"])
+            if code is ErrorCode.NONE:
                 return len(batch)
-            failure = f"{broker.name} took no samples for {self._topic.name}: {error.name}"
-            if not error.retriable:
+            failure = f"{broker.name} rejected samples for {self._topic.name}: {code.name}"
+            if not code.retriable:
                 break
         raise WriteFailed(failure)
 
@@ -118,17 +118,17 @@ class TopicWriter:
         return {"transactional_id": None, "acks": ACKS_ALL, "timeout_ms": left_ms, "topic_data": data}
 
     async def _find_leaders(self, deadline: float) -> None:
-        leaders = await samples_topic.leaders_of(self._link, self._topic, deadline=deadline)
+        leaders = await samples_topic.leaders_of(self._client, self._topic, deadline=deadline)
         if leaders is None:
-            await samples_topic.create(self._link, self._topic, deadline=deadline)
-            while leaders is None or -1 in leaders:  # told to all brokers a moment later
+            await samples_topic.create(self._client, self._topic, deadline=deadline)
+            while leaders is None or -1 in leaders:  # the brokers receive the new metadata a moment later
                 await asyncio.sleep(RETRY_DELAY_S)
-                leaders = await samples_topic.leaders_of(self._link, self._topic, deadline=deadline)
+                leaders = await samples_topic.leaders_of(self._client, self._topic, deadline=deadline)
         self._leaders = leaders
 
 
 def _batches(samples: Samples, partitions: int) -> Iterator[tuple[int, list[SampleMessage]]]:
-    """Yield batches, each of one partition and of BATCH_BYTES at the most, as they get full."""
+    """Yield batches of at most BATCH_BYTES for one partition each, as they become full."""
     waiting: dict[int, list[SampleMessage]] = {}
     sizes: dict[int, int] = {}
     for message in encode(samples):
@@ -141,17 +141,17 @@ def _batches(samples: Samples, partitions: int) -> Iterator[tuple[int, list[Samp
     yield from waiting.items()
 
 
-def _packed(messages: list[SampleMessage], round_ms: int) -> bytes:
+def _encode(messages: list[SampleMessage], round_ms: int) -> bytes:
     records = [Record(at, round_ms, one.key, one.value, HEADERS) for at, one in enumerate(messages)]
     try:
         return encode_batch(records, compression=Compression.GZIP)
-    except WireError as why:
-        raise WriteFailed(f"a batch cannot be made: {why}") from why
+    except WireError as error:
+        raise WriteFailed(f"a batch cannot be encoded: {error}") from error
 
 
-def _first(whys: ExceptionGroup) -> Exception:
-    """Return one of the failures: the others are most likely the same."""
-    first: Exception = whys
+def _first(errors: ExceptionGroup) -> Exception:
+    """Return one of the errors: the others usually have the same cause."""
+    first: Exception = errors
     while isinstance(first, ExceptionGroup):
         first = first.exceptions[0]
     return first

@@ -1,6 +1,6 @@
-"""Brokers for the sampler's tests: sockets that answer from one description of a cluster, and can be away, slow or wrong.
+"""Simulated brokers for tests of the sampler: sockets that answer from one description of a cluster, and can be stopped, silent or wrong.
 
-They speak the versions of Kafka 3.9. Leaves out everything that a broker does besides.
+They support the request versions of Kafka 3.9, and only requests of the sampler.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from balance_analytics.sampling.cluster_link import Address
+from balance_analytics.sampling.cluster_client import Address
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -32,7 +32,7 @@ SERVED = {
 
 @dataclass
 class PartitionState:
-    """One partition, as the cluster knows it."""
+    """State of one partition."""
 
     leader: int
     replicas: list[int]
@@ -43,43 +43,43 @@ class PartitionState:
 
 
 Answer = Callable[[ApiKey, int, Body], Body | bytes | None]
-"""Gets key, version and body of a request; a body is the answer, bytes a whole frame, None what is usual."""
+"""Takes key, version and body of a request; returns the response's body, bytes of a whole frame, or None for the usual response."""
 
 
 @dataclass
-class StandInCluster:
-    """A cluster's truth, and its brokers by id."""
+class SimulatedCluster:
+    """State of a cluster, and its brokers by id."""
 
     topics: dict[str, list[PartitionState]]
-    cluster_id: str = "stand-in"
+    cluster_id: str = "simulated"
     groups: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
     """Committed offsets of each group; the lowest broker coordinates all."""
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
     servers: dict[int, Server] = field(default_factory=dict)
     ports: dict[int, int] = field(default_factory=dict)
-    asked: list[tuple[int, ApiKey, Body]] = field(default_factory=list)
+    requests: list[tuple[int, ApiKey, Body]] = field(default_factory=list)
     produced: list[tuple[str, int, bytes]] = field(default_factory=list)
     instead: dict[int, Answer] = field(default_factory=dict)
-    """What a broker answers instead of the truth."""
+    """By broker, a function that replaces responses."""
     silent: set[int] = field(default_factory=set)
-    """Brokers that take requests and never answer."""
+    """Brokers that accept requests and never respond."""
     released: asyncio.Event = field(default_factory=asyncio.Event)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
-    """Whether anybody has asked anything."""
+    """Set after the first request."""
 
     def bootstrap(self) -> list[Address]:
         """The first broker's address."""
         return [Address("127.0.0.1", self.ports[min(self.ports)])]
 
     async def stop(self, broker_id: int) -> None:
-        """End a broker; the cluster still tells of it."""
+        """Stop a broker; it remains in the metadata."""
         await self.servers.pop(broker_id).close(grace_ms=1)
 
     async def handle(self, broker_id: int, frame: bytes) -> bytes | None:
-        """Answer one request to a broker."""
+        """Respond to one request to a broker."""
         header, body = codec.decode_request(frame)
         key = ApiKey(header.api_key)
-        self.asked.append((broker_id, key, body))
+        self.requests.append((broker_id, key, body))
         self.reached.set()
         if broker_id in self.silent:
             await self.released.wait()
@@ -89,11 +89,11 @@ class StandInCluster:
         if isinstance(answer, bytes):
             return header.correlation_id.to_bytes(4, "big") + answer[4:]
         if answer is None:
-            answer = self.truth(broker_id, key, body)
+            answer = self.usual_response(broker_id, key, body)
         return codec.encode_response(key, header.api_version, header.correlation_id, answer)
 
-    def truth(self, broker_id: int, key: ApiKey, body: Body) -> Body:
-        """What a broker answers that is well."""
+    def usual_response(self, broker_id: int, key: ApiKey, body: Body) -> Body:
+        """The response of a working broker."""
         usual: dict[ApiKey, Callable[[], Body]] = {
             ApiKey.API_VERSIONS: lambda: {
                 "api_keys": [
@@ -112,7 +112,7 @@ class StandInCluster:
         return usual[key]()
 
     def metadata(self, body: Body) -> Body:
-        """Topics in an order that is not theirs, as Kafka's hash maps have it."""
+        """Topics and partitions in reverse order, as Kafka's order is undefined."""
         named = None if body["topics"] is None else [one["name"] for one in body["topics"]]
         topics: list[Body] = [
             {
@@ -137,17 +137,17 @@ class StandInCluster:
         return {"brokers": brokers, "cluster_id": self.cluster_id, "controller_id": min(self.ports), "topics": topics}
 
     def offsets(self, broker_id: int, body: Body) -> Body:
-        """As a leader tells them."""
+        """Offsets of led partitions, errors for others."""
 
-        def partition(topic: str, asked: Body) -> Body:
-            index = asked["partition_index"]
+        def partition(topic: str, requested: Body) -> Body:
+            index = requested["partition_index"]
             states = self.topics.get(topic, [])
             if index >= len(states):
                 return {"partition_index": index, "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
             state = states[index]
             if state.leader != broker_id:
                 return {"partition_index": index, "error_code": ErrorCode.NOT_LEADER_OR_FOLLOWER}
-            return {"partition_index": index, "offset": state.end if asked["timestamp"] == -1 else state.start}
+            return {"partition_index": index, "offset": state.end if requested["timestamp"] == -1 else state.start}
 
         return {
             "topics": [
@@ -157,7 +157,7 @@ class StandInCluster:
         }
 
     def log_dirs(self, broker_id: int) -> Body:
-        """All that a broker holds, in one folder."""
+        """All replicas of a broker, in one log directory."""
         topics = [
             {
                 "name": name,
@@ -172,15 +172,15 @@ class StandInCluster:
         return {"results": [{"log_dir": "/data", "topics": [one for one in topics if one["partitions"]]}]}
 
     def list_groups(self, broker_id: int) -> Body:
-        """All groups are the lowest broker's."""
+        """All groups, if this is the broker with the lowest id."""
         names = self.groups if broker_id == min(self.ports) else {}
         return {"groups": [{"group_id": name, "protocol_type": "consumer"} for name in names]}
 
     def committed(self, body: Body) -> Body:
-        """Whole groups."""
+        """All committed offsets of each requested group."""
         groups = []
-        for asked in body["groups"]:
-            offsets = self.groups[asked["group_id"]]
+        for requested in body["groups"]:
+            offsets = self.groups[requested["group_id"]]
             topics = [
                 {
                     "name": name,
@@ -192,24 +192,24 @@ class StandInCluster:
                 }
                 for name in dict.fromkeys(topic for topic, _ in offsets)
             ]
-            groups.append({"group_id": asked["group_id"], "topics": topics})
+            groups.append({"group_id": requested["group_id"], "topics": topics})
         return {"groups": groups}
 
     def create(self, body: Body) -> Body:
-        """Make topics whose replicas are the first brokers."""
+        """Create topics; their replicas are on the first brokers."""
         results = []
-        for asked in body["topics"]:
-            name = asked["name"]
+        for requested in body["topics"]:
+            name = requested["name"]
             error = ErrorCode.TOPIC_ALREADY_EXISTS if name in self.topics else ErrorCode.NONE
             if not error:
-                replicas = sorted(self.ports)[: asked["replication_factor"]]
-                self.topics[name] = [PartitionState(replicas[0], replicas) for _ in range(asked["num_partitions"])]
-                self.configs[name] = {one["name"]: one["value"] for one in asked["configs"]}
+                replicas = sorted(self.ports)[: requested["replication_factor"]]
+                self.topics[name] = [PartitionState(replicas[0], replicas) for _ in range(requested["num_partitions"])]
+                self.configs[name] = {one["name"]: one["value"] for one in requested["configs"]}
             results.append({"name": name, "error_code": error, "error_message": None})
         return {"topics": results}
 
     def describe_configs(self, body: Body) -> Body:
-        """Of topics, what was set."""
+        """The configs with which topics were created."""
         return {
             "results": [
                 {
@@ -225,7 +225,7 @@ class StandInCluster:
         }
 
     def produce(self, broker_id: int, body: Body) -> Body:
-        """Take what is for a leader."""
+        """Store batches if this broker is the leader."""
         responses = []
         for topic in body["topic_data"]:
             partitions: list[dict[str, Any]] = []
@@ -240,8 +240,8 @@ class StandInCluster:
 
 
 @contextlib.asynccontextmanager
-async def running(cluster: StandInCluster, broker_ids: Sequence[int] = (1, 2, 3)) -> AsyncIterator[StandInCluster]:
-    """Serve a cluster's brokers, each on a port of its own."""
+async def running(cluster: SimulatedCluster, broker_ids: Sequence[int] = (1, 2, 3)) -> AsyncIterator[SimulatedCluster]:
+    """Serve a cluster's brokers, each on its own port."""
 
     def handler(broker_id: int) -> Callable[[Peer, bytes], Any]:
         async def handle(_: Peer, frame: bytes) -> bytes | None:
@@ -261,7 +261,7 @@ async def running(cluster: StandInCluster, broker_ids: Sequence[int] = (1, 2, 3)
 
 
 def two_topics() -> dict[str, list[PartitionState]]:
-    """Orders of four partitions and payments of two, over three brokers."""
+    """`orders` with four partitions and `payments` with two, on three brokers."""
     orders = [PartitionState(1 + at % 3, [1 + at % 3, 1 + (at + 1) % 3], at, 100 + at, 1_000 * at) for at in range(4)]
     return {
         "orders": orders,

@@ -1,19 +1,19 @@
-"""Looks for tests: made at random, or of a shape in one line."""
+"""Samples for tests: generated, or built from rows."""
 
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from balance_analytics.model.samples import NOBODY, UNKNOWN, Samples
+from balance_analytics.model.samples import NO_BROKER, UNKNOWN, Samples
 
 LONG = st.integers(0, 2**62)
-UNSURE = st.none() | LONG
+OPTIONAL = st.none() | LONG
 BROKERS = st.lists(st.integers(0, 2**31 - 1), max_size=4, unique=True)
 
 
 def samples(topics: dict[str, list[dict[str, Any]]], *, round_ms: int = 60_000, cluster_id: str = "cluster") -> Samples:
-    """Put rows (by the names of the columns, None for what is not known) into a look."""
+    """Return a sample with these rows, by column; None means unknown."""
     rows = [row for found in topics.values() for row in found]
     width = max((len(row["replicas"]) for row in rows), default=0)
     isr_width = max((len(row["isr"]) for row in rows), default=0)
@@ -36,8 +36,8 @@ def samples(topics: dict[str, list[dict[str, Any]]], *, round_ms: int = 60_000, 
         numbers("partition", np.int32),
         numbers("leader", np.int32),
         numbers("leader_epoch", np.int32),
-        lists("replicas", width, np.int32, NOBODY),
-        lists("isr", isr_width, np.int32, NOBODY),
+        lists("replicas", width, np.int32, NO_BROKER),
+        lists("isr", isr_width, np.int32, NO_BROKER),
         numbers("start_offset"),
         numbers("end_offset"),
         lists("size_bytes", width, np.int64, UNKNOWN),
@@ -47,11 +47,11 @@ def samples(topics: dict[str, list[dict[str, Any]]], *, round_ms: int = 60_000, 
 
 
 def row(partition: int = 0, **values: Any) -> dict[str, Any]:
-    """One partition's values; those that are not said are plain ones."""
+    """One partition's values, with defaults."""
     replicas = values.get("replicas", [1, 2, 3])
-    plain = {
+    defaults = {
         "partition": partition,
-        "leader": replicas[0] if replicas else NOBODY,
+        "leader": replicas[0] if replicas else NO_BROKER,
         "leader_epoch": 4,
         "replicas": replicas,
         "isr": replicas,
@@ -61,20 +61,25 @@ def row(partition: int = 0, **values: Any) -> dict[str, Any]:
         "committed_offset_sum": 900,
         "committed_groups": 1,
     }
-    return {**plain, **values}
+    return {**defaults, **values}
 
 
 @st.composite
 def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Some partitions of one topic, with everything that may be missing."""
+    """Some partitions of one topic, with missing values of all kinds."""
     found = []
     for partition in range(draw(st.integers(1, 4))):
         replicas = draw(BROKERS)
-        unsure = draw(st.lists(UNSURE, min_size=len(replicas), max_size=len(replicas)))
-        values = {"replicas": replicas, "isr": draw(BROKERS), "size_bytes": unsure, "leader": draw(st.integers(-1, 9))}
-        values |= {name: draw(UNSURE) for name in ("start_offset", "end_offset", "committed_offset_sum")}
+        optional = draw(st.lists(OPTIONAL, min_size=len(replicas), max_size=len(replicas)))
+        values = {
+            "replicas": replicas,
+            "isr": draw(BROKERS),
+            "size_bytes": optional,
+            "leader": draw(st.integers(-1, 9)),
+        }
+        values |= {name: draw(OPTIONAL) for name in ("start_offset", "end_offset", "committed_offset_sum")}
         found.append(row(partition, **values))
     return found
 
 
-LOOKS = st.dictionaries(st.text(min_size=1, max_size=20), rows(), max_size=3).map(samples)
+SAMPLES = st.dictionaries(st.text(min_size=1, max_size=20), rows(), max_size=3).map(samples)

@@ -42,7 +42,7 @@ Row = tuple[Any, ...]
 
 
 def store(folder: Path, *rounds_ms: int, cluster_id: str = "c", end_offset: int = 1_000) -> None:
-    """Have the sampler store samples of three partitions."""
+    """Store samples of three partitions, as the sampler does."""
     writer = ParquetWriter(folder)
     for round_ms in rounds_ms:
         content = {"a": [row(0, end_offset=end_offset), row(1, end_offset=None)], "b": [row(0, replicas=[])]}
@@ -75,16 +75,16 @@ def rows_in(path: Path) -> list[Row]:
 
 
 def rows(day: Path) -> set[Row]:
-    """What readers count."""
+    """The distinct rows that readers count."""
     return {one for path in visible(day) for one in rows_in(path)}
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """The process is killed at this point."""
 
 
 STEPS = [(os, "replace"), (os, "unlink"), (os, "fsync"), (pq.ParquetWriter, "write_table")]
-"""Everything in a compaction that changes files or what is in them."""
+"""All steps of a compaction that change files."""
 
 
 @contextlib.contextmanager
@@ -109,7 +109,7 @@ def at_each_step(act: Callable[[int, bool], None]) -> Iterator[None]:
 
 
 def moments_of_a_compaction(day: Path) -> list[tuple[int, bool]]:
-    """Before and after every step; a step that fails as it should has no second one."""
+    """Before and after every step; a step that raises has no second moment."""
     seen: list[tuple[int, bool]] = []
     with tempfile.TemporaryDirectory() as folder, at_each_step(lambda number, done: seen.append((number, done))):
         Compactor().compact(shutil.copytree(day, Path(folder) / "day"))
@@ -188,7 +188,7 @@ def test_a_file_that_appears_in_the_meantime_is_kept_at_any_step(day: Path) -> N
                 stored.append(())
                 store(folder, late, again, end_offset=5_000)
                 for round_ms in (late, again):
-                    stored.extend(rows_in(folder / day.name / f"look-c-{round_ms}.parquet"))
+                    stored.extend(rows_in(folder / day.name / f"sample-c-{round_ms}.parquet"))
 
         with at_each_step(appear), contextlib.suppress(CompactionStopped):
             Compactor().compact(copy)
@@ -218,7 +218,7 @@ def test_a_sample_that_is_stored_again_stops_the_compaction(day: Path) -> None:
 def test_files_are_deleted_after_the_new_one_and_its_name_are_on_the_disk(
     day: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine that loses power is a process that ends."""
+    """So a loss of power has the same result as a killed process."""
     steps: list[str] = []
     real_sync, real_replace = os.fsync, os.replace
 
@@ -234,7 +234,7 @@ def test_files_are_deleted_after_the_new_one_and_its_name_are_on_the_disk(
     monkeypatch.setattr(os, "replace", replace)
     Compactor().compact(day)
 
-    assert steps == ["file", "day-", "folder", *([".loo"] * len(ROUNDS))]
+    assert steps == ["file", "day-", "folder", *([".sam"] * len(ROUNDS))]
 
 
 def test_a_late_sample_stays_and_is_read_and_two_are_compacted_again(day: Path) -> None:
@@ -320,17 +320,17 @@ def test_any_day_has_the_same_rows_after_compaction(
 def test_files_that_cannot_be_read_are_left_and_logged_once(day: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Cut, empty, of other columns, damaged inside; the others are compacted."""
     before = rows(day)
-    good = (day / f"look-c-{ROUNDS[0]}.parquet").read_bytes()
+    good = (day / f"sample-c-{ROUNDS[0]}.parquet").read_bytes()
     damaged = bytearray(good)
     damaged[4:200] = bytes(196)
     bad = {
-        "look-c-1.parquet": good[:-9],
-        "look-c-2.parquet": b"",
-        "look-c-4.parquet": bytes(damaged),
+        "sample-c-1.parquet": good[:-9],
+        "sample-c-2.parquet": b"",
+        "sample-c-4.parquet": bytes(damaged),
     }
     for name, content in bad.items():
         (day / name).write_bytes(content)
-    pq.write_table(pa.table({"other": [1]}), day / "look-c-3.parquet")
+    pq.write_table(pa.table({"other": [1]}), day / "sample-c-3.parquet")
 
     compactor = Compactor()
     with caplog.at_level(logging.WARNING):
@@ -338,25 +338,25 @@ def test_files_that_cannot_be_read_are_left_and_logged_once(day: Path, caplog: p
         compactor.compact(day)
 
     (compacted,) = (path for path in visible(day) if path.name.startswith("day-"))
-    assert [name for name in names(day) if name != compacted.name] == sorted([*bad, "look-c-3.parquet"])
+    assert [name for name in names(day) if name != compacted.name] == sorted([*bad, "sample-c-3.parquet"])
     assert {*rows_in(compacted)} == before
     assert len([one for one in caplog.records if "left as it is" in one.message]) == 4
 
 
 def test_links_and_folders_of_a_samples_name_are_left(day: Path, tmp_path: Path) -> None:
-    """The sampler writes neither: what they lead to is not its own."""
+    """The sampler creates neither, so their targets are not its own files."""
     target = tmp_path / "elsewhere.parquet"
-    shutil.copy(day / f"look-c-{ROUNDS[0]}.parquet", target)
-    (day / "look-c-1.parquet").symlink_to(target)
-    (day / "look-c-2.parquet").mkdir()
+    shutil.copy(day / f"sample-c-{ROUNDS[0]}.parquet", target)
+    (day / "sample-c-1.parquet").symlink_to(target)
+    (day / "sample-c-2.parquet").mkdir()
     Compactor().compact(day)
 
     assert target.exists()
-    assert [name for name in names(day) if name.startswith("look-")] == ["look-c-1.parquet", "look-c-2.parquet"]
+    assert [name for name in names(day) if name.startswith("sample-")] == ["sample-c-1.parquet", "sample-c-2.parquet"]
 
 
 def test_a_footer_deletes_nothing_but_samples_of_its_day(day: Path, tmp_path: Path) -> None:
-    """It may come from anywhere: names in it are looked up among the files of the day."""
+    """Any program may have written it: names in it are only searched among the files of the day."""
     victim = tmp_path / "victim.parquet"
     victim.write_text("")
     status = victim.stat()
@@ -372,11 +372,11 @@ def test_a_footer_deletes_nothing_but_samples_of_its_day(day: Path, tmp_path: Pa
 
 
 def test_a_compaction_that_is_stopped_changes_nothing(day: Path) -> None:
-    """The process is to end: no draft is left."""
+    """At shutdown no draft is left."""
     before = names(day)
-    asked = iter([False, False, True])
+    answers = iter([False, False, True])
     with pytest.raises(CompactionStopped):
-        Compactor(lambda: next(asked)).compact(day)
+        Compactor(lambda: next(answers)).compact(day)
 
     assert names(day) == before
 
@@ -393,7 +393,7 @@ def test_a_file_without_all_rows_replaces_nothing(day: Path, monkeypatch: pytest
 
 def test_a_draft_in_use_is_kept_and_an_old_one_deleted(day: Path) -> None:
     """Another sampler may be writing it."""
-    used, old = day / ".day-c-1.parquet.0a", day / ".look-c-2.parquet.17"
+    used, old = day / ".day-c-1.parquet.0a", day / ".sample-c-2.parquet.17"
     for draft in (used, old):
         draft.write_text("")
     os.utime(old, (0, old.stat().st_mtime - DRAFT_MAX_AGE_S - 60))
@@ -417,7 +417,7 @@ def test_a_day_is_compacted_some_minutes_after_its_end(day: Path) -> None:
 
 
 def test_nothing_is_deleted_without_a_retention(day: Path) -> None:
-    """After a hundred years either."""
+    """Not even after a hundred years."""
     before = rows(day)
     upkeep(day.parent, NEXT_DAY_MS + 36_500 * DAY_MS)
 
@@ -447,45 +447,45 @@ def test_retention_deletes_only_what_the_sampler_writes(
     (day.parent / "date=2020-01-01").symlink_to(linked)
     others = [
         "_SUCCESS",
-        "look.parquet",
-        "look-c-1.parquet.bak",
-        "look-c-x.parquet",
+        "sample.parquet",
+        "sample-c-1.parquet.bak",
+        "sample-c-x.parquet",
         "day-c-1.parquet",
         ".hidden",
-        "x\nlook-c-1.parquet",
+        "x\nsample-c-1.parquet",
     ]
     for name in others:
         (day / name).write_text("mine")
-    (day / "look-c-5.parquet").mkdir()
+    (day / "sample-c-5.parquet").mkdir()
     for name in ("date=2020-1-1", "date=2020-02-30", "date=2020-01-01.old", "2020-01-01", "date=\u0662020-01-01"):
         (day.parent / name).mkdir()
-        (day.parent / name / "look-c-1.parquet").write_text("mine")
+        (day.parent / name / "sample-c-1.parquet").write_text("mine")
 
     keeper = ParquetUpkeep(ParquetSettings(folder=day.parent, retention_days=1), lambda: NEXT_DAY_MS + 9 * DAY_MS)
     with caplog.at_level(logging.WARNING):
         keeper.run_once()
         keeper.run_once()
 
-    assert names(day) == sorted([*others, "look-c-5.parquet"])
+    assert names(day) == sorted([*others, "sample-c-5.parquet"])
     assert len(visible(linked)) == 1
-    assert len(list(day.parent.glob("*/look-c-1.parquet"))) == 5
+    assert len(list(day.parent.glob("*/sample-c-1.parquet"))) == 5
     assert len([one for one in caplog.records if "they are kept" in one.message]) == 1
 
 
 @given(st.text(max_size=40))
 def test_no_other_text_is_a_name_of_the_sampler(text: str) -> None:
-    """Nor a path: a name that is taken for a file's leads nowhere else."""
-    for name in (text, f"look-{text}.parquet", f"look-{text}-1.parquet", f"date={text}", f".day-{text}.parquet.1"):
+    """Nor is a path: the name of a file never leads out of its folder."""
+    for name in (text, f"sample-{text}.parquet", f"sample-{text}-1.parquet", f"date={text}", f".day-{text}.parquet.1"):
         assert day_of(name) is None or name == f"date={day_of(name)}"
         if is_own(name) or sample_file(name, 0, 0) is not None:
             assert Path(name).name == name
             assert "\n" not in name
 
 
-def test_a_failure_about_one_day_is_logged_and_the_others_are_kept_up(
+def test_a_failure_of_one_day_is_logged_and_other_days_are_compacted(
     day: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Sampling goes on in any case."""
+    """Sampling continues in any case."""
     store(day.parent, *(round_ms + DAY_MS for round_ms in ROUNDS))
     real = Compactor.compact
 
@@ -519,7 +519,7 @@ async def test_upkeep_runs_again_and_ends_with_the_sampler(day: Path, monkeypatc
 
 
 @pytest.mark.parametrize("days", [0, -1, 36_501])
-def test_a_retention_that_is_no_number_of_days_is_refused(days: int) -> None:
-    """The least keeps the day before."""
+def test_a_retention_out_of_range_is_rejected(days: int) -> None:
+    """The lowest, 1, keeps the day before."""
     with pytest.raises(ValueError, match=f"--parquet-retention-days is {days}; it must be 1 to 36500"):
         ParquetSettings(folder=Path(), retention_days=days)

@@ -1,6 +1,6 @@
-"""The sampler on real clusters, Kafka 3.9 with ZooKeeper and 4.x with a quorum: what it wrote is what the cluster has.
+"""The sampler on real clusters, Kafka 3.9 with ZooKeeper and 4.x with KRaft: samples match the cluster.
 
-Sources: docs/analytics.md (sampling over Kafka's protocol alone, on any cluster).
+Sources: docs/analytics.md (sampling over Kafka's protocol only, on any cluster).
 """
 
 import subprocess
@@ -17,7 +17,7 @@ from balance_analytics.jobs.inputs import sketches_of
 from balance_analytics.jobs.options import parser
 from balance_analytics.model.sample_messages import decode
 from balance_analytics.model.samples import Samples
-from balance_analytics.sampling.keys import key_name
+from balance_analytics.sampling.key_counts import key_name
 from balance_analytics.study.key_skew import COUNTERS, heavy_keys
 from lab.cluster import KafkaCluster
 from lab.kraft import KraftCluster
@@ -26,7 +26,7 @@ from lab.waiting import wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 TOPIC, SAMPLES, GROUP = "sampled", "__samples_of_a_test", "sampled-readers"
 KEYED = "sampled-by-key"
 MESSAGES = {0: 30, 1: 7, 2: 0}
@@ -35,13 +35,13 @@ MESSAGES = {0: 30, 1: 7, 2: 0}
 
 @dataclass
 class Sampled:
-    """A cluster with one topic of known content."""
+    """A cluster with one topic of known contents."""
 
     bootstrap: str
     admin: AdminClient
 
     def sampler(self, *arguments: str) -> str:
-        """Run `steward sampler --once`; returns what it wrote on its error output."""
+        """Run `steward sampler --once` and return its log."""
         command = [sys.executable, "-m", "steward", "sampler", f"--bootstrap-server={self.bootstrap}", "--once"]
         path = f"{ROOT}:{ROOT / 'operator'}"
         done = subprocess.run(
@@ -49,20 +49,20 @@ class Sampled:
             check=False,
             capture_output=True,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=TIMEOUT_S,
             env={"PYTHONPATH": path, "PATH": ""},
         )
         assert done.returncode == 0, done.stderr
         return done.stderr
 
     def consumer(self, group: str) -> Consumer:
-        """A consumer from the start, which commits by itself alone."""
+        """A consumer that starts at the beginning and commits only on request."""
         settings = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
         return Consumer({"bootstrap.servers": self.bootstrap, **settings})
 
 
 def committed(consumer: Consumer) -> bool:
-    """Commit what the group has read; not so while its coordinator, which the first commit makes, still loads."""
+    """Commit offsets; return False while the coordinator, which the first commit creates, is still loading."""
     try:
         consumer.commit(offsets=[TopicPartition(TOPIC, 0, 20), TopicPartition(TOPIC, 1, 7)], asynchronous=False)
     except KafkaException as error:
@@ -74,31 +74,31 @@ def committed(consumer: Consumer) -> bool:
 
 @pytest.fixture(params=["kafka_cluster", "kraft_cluster"], scope="module")
 def sampled(request: pytest.FixtureRequest) -> Iterator[Sampled]:
-    """Messages in it, and a group that has read some of them."""
+    """A cluster with a topic, its messages, and a group that has committed offsets."""
     cluster: KafkaCluster | KraftCluster = request.getfixturevalue(request.param)
     one = Sampled(cluster.bootstrap(), AdminClient({"bootstrap.servers": cluster.bootstrap()}))
-    one.admin.create_topics([NewTopic(TOPIC, len(MESSAGES), 2)])[TOPIC].result(PATIENCE_S)
+    one.admin.create_topics([NewTopic(TOPIC, len(MESSAGES), 2)])[TOPIC].result(TIMEOUT_S)
     producer = Producer({"bootstrap.servers": one.bootstrap, "acks": "all"})
     for partition, count in MESSAGES.items():
         for _ in range(count):
             producer.produce(TOPIC, b"x" * 100, partition=partition)
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(TIMEOUT_S) == 0
     consumer = one.consumer(GROUP)
-    wait_until(lambda: committed(consumer), timeout_s=PATIENCE_S, what=f"offsets of {GROUP} committed")
+    wait_until(lambda: committed(consumer), timeout_s=TIMEOUT_S, what=f"offsets of {GROUP} committed")
     consumer.close()
     yield one
     one.admin.delete_topics([TOPIC, SAMPLES])
 
 
-def kept(one: Sampled) -> dict[str, Samples]:
-    """All messages of the samples topic, by topic: the newest of each."""
+def stored(one: Sampled) -> dict[str, Samples]:
+    """The newest message of each topic in the samples topic."""
     consumer = one.consumer("readers-of-samples")
-    partitions = consumer.list_topics(SAMPLES, timeout=PATIENCE_S).topics[SAMPLES].partitions
-    ends = {at: consumer.get_watermark_offsets(TopicPartition(SAMPLES, at), timeout=PATIENCE_S)[1] for at in partitions}
+    partitions = consumer.list_topics(SAMPLES, timeout=TIMEOUT_S).topics[SAMPLES].partitions
+    ends = {at: consumer.get_watermark_offsets(TopicPartition(SAMPLES, at), timeout=TIMEOUT_S)[1] for at in partitions}
     consumer.assign([TopicPartition(SAMPLES, at, 0) for at in partitions])
     found: dict[str, Samples] = {}
     for _ in range(sum(ends.values())):
-        message = consumer.poll(PATIENCE_S)
+        message = consumer.poll(TIMEOUT_S)
         assert message is not None
         assert message.error() is None, message.error()
         assert message.headers() == [("schema", b"1")]
@@ -111,76 +111,76 @@ def kept(one: Sampled) -> dict[str, Samples]:
 
 
 @pytest.mark.shows("F23")
-def test_what_it_wrote_is_what_the_cluster_has(sampled: Sampled) -> None:
-    """Leaders and replicas as Kafka's own Admin client tells them, offsets as they were produced, what the group committed."""
-    told = sampled.sampler(f"--topic={SAMPLES}", "--topic-partitions=2", "--topic-retention-hours=48")
-    look = kept(sampled)[TOPIC]
-    metadata = sampled.admin.list_topics(TOPIC, timeout=PATIENCE_S)
+def test_a_sample_matches_the_cluster(sampled: Sampled) -> None:
+    """Leaders and replicas as in the Admin client, end offsets as produced, committed offsets as committed."""
+    log = sampled.sampler(f"--topic={SAMPLES}", "--topic-partitions=2", "--topic-retention-hours=48")
+    sample = stored(sampled)[TOPIC]
+    metadata = sampled.admin.list_topics(TOPIC, timeout=TIMEOUT_S)
     partitions = metadata.topics[TOPIC].partitions
 
-    assert '"message": "looked"' in told
-    assert look.partition.tolist() == [0, 1, 2]
-    assert [partitions[at].leader for at in range(3)] == look.leader.tolist()
-    assert [partitions[at].replicas for at in range(3)] == look.replicas.tolist()
-    assert [sorted(partitions[at].isrs) for at in range(3)] == [sorted(row) for row in look.isr.tolist()]
-    assert list(MESSAGES.values()) == look.end_offset.tolist()
-    assert look.start_offset.tolist() == [0, 0, 0]
-    assert look.committed_offset_sum.tolist() == [20, 7, 0]
-    assert look.committed_groups.tolist() == [1, 1, 0]
-    sizes = look.size_bytes.tolist()
+    assert '"message": "Sample stored"' in log
+    assert sample.partition.tolist() == [0, 1, 2]
+    assert sample.leader.tolist() == [partitions[at].leader for at in range(3)]
+    assert sample.replicas.tolist() == [partitions[at].replicas for at in range(3)]
+    assert [sorted(row) for row in sample.isr.tolist()] == [sorted(partitions[at].isrs) for at in range(3)]
+    assert sample.end_offset.tolist() == list(MESSAGES.values())
+    assert sample.start_offset.tolist() == [0, 0, 0]
+    assert sample.committed_offset_sum.tolist() == [20, 7, 0]
+    assert sample.committed_groups.tolist() == [1, 1, 0]
+    sizes = sample.size_bytes.tolist()
     assert all(30 * 100 < size < 30 * 300 for size in sizes[0])
     assert sizes[2] == [0, 0]
 
 
-def test_the_samples_topic_is_as_it_was_asked_for(sampled: Sampled) -> None:
-    """Partitions, replicas, retention, never compacted; a second look finds it and adds to it."""
+def test_the_samples_topic_is_created_with_the_settings_of_the_options(sampled: Sampled) -> None:
+    """Partitions, replicas, retention, never compacted. A second sample is added to it."""
     for _ in range(2):
         sampled.sampler(f"--topic={SAMPLES}", "--topic-partitions=2", "--topic-retention-hours=48")
-    partitions = sampled.admin.list_topics(SAMPLES, timeout=PATIENCE_S).topics[SAMPLES].partitions
+    partitions = sampled.admin.list_topics(SAMPLES, timeout=TIMEOUT_S).topics[SAMPLES].partitions
     resource = ConfigResource(ResourceType.TOPIC, SAMPLES)
-    configs = sampled.admin.describe_configs([resource])[resource].result(PATIENCE_S)
+    configs = sampled.admin.describe_configs([resource])[resource].result(TIMEOUT_S)
 
     assert [len(one.replicas) for one in partitions.values()] == [3, 3]
     assert configs["retention.ms"].value == "172800000"
     assert configs["cleanup.policy"].value == "delete"
-    assert SAMPLES in kept(sampled)
+    assert SAMPLES in stored(sampled)
 
 
-def test_the_same_goes_into_parquet(sampled: Sampled, tmp_path: Path) -> None:
-    """Where there is no topic to be had."""
+def test_a_parquet_file_matches_the_cluster(sampled: Sampled, tmp_path: Path) -> None:
+    """With --no-committed committed offsets are null."""
     import pyarrow.parquet as pq
 
     sampled.sampler(f"--parquet={tmp_path}", "--no-committed")
     (path,) = tmp_path.rglob("*.parquet")
     rows = [row for row in pq.read_table(path, partitioning=None).to_pylist() if row["topic"] == TOPIC]
 
-    assert list(MESSAGES.items()) == [(row["partition"], row["end_offset"]) for row in rows]
+    assert [(row["partition"], row["end_offset"]) for row in rows] == list(MESSAGES.items())
     assert [row["committed_offset_sum"] for row in rows] == [None] * 3
 
 
 @pytest.mark.shows("F24")
-def test_keys_that_messages_pile_up_on_are_found(sampled: Sampled, tmp_path: Path) -> None:
-    """Planted: half of the messages have one key, a tenth another; the study's --key-sketches takes the file that was written."""
+def test_hot_keys_are_found(sampled: Sampled, tmp_path: Path) -> None:
+    """Half of the messages have one key, a tenth another. The study reads the written file."""
     planted = {b"whale": 600, b"shark": 120, **{f"fish-{at}".encode(): 1 for at in range(480)}}
-    sampled.admin.create_topics([NewTopic(KEYED, 3, 1)])[KEYED].result(PATIENCE_S)
+    sampled.admin.create_topics([NewTopic(KEYED, 3, 1)])[KEYED].result(TIMEOUT_S)
     producer = Producer({"bootstrap.servers": sampled.bootstrap, "acks": "all", "compression.type": "gzip"})
     without_key: tuple[None, int] = (None, 50)
     for key, count in (*planted.items(), without_key):
         for _ in range(count):
             producer.produce(KEYED, b"value", key)
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(TIMEOUT_S) == 0
 
     file = tmp_path / "keys.json"
-    told = sampled.sampler(
+    log = sampled.sampler(
         f"--parquet={tmp_path}",
         "--no-committed",
         f"--key-topic={KEYED}",
         "--key-messages=5000",
         f"--key-sketches={file}",
     )
-    sampled.admin.delete_topics([KEYED])[KEYED].result(PATIENCE_S)
+    sampled.admin.delete_topics([KEYED])[KEYED].result(TIMEOUT_S)
 
-    assert "not counted" not in told
+    assert "not counted" not in log
     options = parser().parse_args(["--facts=f", "--out=o", f"--key-sketches={file}"])
     sketch = sketches_of(options.key_sketches)[KEYED]
     heavy = heavy_keys(sketch, 0.05)

@@ -1,4 +1,4 @@
-"""Rates from a Prometheus: what is asked, what is believed of the answer, and what is refused before it is parsed.
+"""Rates from Prometheus: queries, decoding of responses, and limits.
 
 Sources: docs/analytics.md (optional inputs; the source stated), Prometheus' HTTP API (query_range).
 """
@@ -31,7 +31,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def matrix(*series: dict[str, Any]) -> dict[str, Any]:
-    """A good answer."""
+    """A valid response."""
     return {"status": "success", "data": {"resultType": "matrix", "result": list(series)}}
 
 
@@ -42,7 +42,7 @@ def of_topic(name: str, *values: tuple[float, str]) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def answering(handler: Handler) -> AsyncIterator[PrometheusSettings]:
-    """A server that answers so, and how it is reached."""
+    """A server with this handler, and the settings to reach it."""
     application = web.Application()
     application.add_routes([web.post("/prefix/api/v1/query_range", handler)])
     runner, port = web.AppRunner(application), free_port()
@@ -55,27 +55,27 @@ async def answering(handler: Handler) -> AsyncIterator[PrometheusSettings]:
         release_port(port)
 
 
-async def test_rates_are_asked_for_by_resource_and_say_their_source() -> None:
-    """One query each, over the whole range."""
-    asked: list[dict[str, Any]] = []
+async def test_rates_are_queried_by_resource_and_have_their_source() -> None:
+    """One query per resource, for the whole range."""
+    queries: list[dict[str, Any]] = []
 
     async def answer(request: web.Request) -> web.Response:
-        asked.append(dict(await request.post()))
+        queries.append(dict(await request.post()))
         return web.json_response(matrix(of_topic("orders", (60, "1.5"), (120, "2"))))
 
     async with answering(answer) as settings:
         found = await query_rates(settings, 60_000, 120_000, 60)
 
-    assert asked == [{"query": QUERY["bytes_in"].expression, "start": "60.000", "end": "120.000", "step": "60s"}]
+    assert queries == [{"query": QUERY["bytes_in"].expression, "start": "60.000", "end": "120.000", "step": "60s"}]
     assert found == [
         Rate("bytes_in", "orders", 60_000, 1.5, "prometheus"),
         Rate("bytes_in", "orders", 120_000, 2.0, "prometheus"),
     ]
 
 
-async def test_an_answer_over_the_limit_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before it is parsed, and before all of it has come."""
-    monkeypatch.setattr(prometheus, "MAX_ANSWER_BYTES", 1_000)
+async def test_a_response_over_the_limit_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it is complete, and before it is parsed."""
+    monkeypatch.setattr(prometheus, "MAX_RESPONSE_BYTES", 1_000)
 
     async def flood(_: web.Request) -> web.Response:
         return web.Response(body=b" " * 200_000)
@@ -85,83 +85,83 @@ async def test_an_answer_over_the_limit_is_broken_off(monkeypatch: pytest.Monkey
             await query_rates(settings, 0, 60_000, 60)
 
 
-@pytest.mark.parametrize(("status", "words"), [(503, "answers 503: busy"), (302, "answers 302")])
-async def test_what_is_no_answer_is_said(status: int, words: str) -> None:
-    """A redirect is not followed: it could lead a token anywhere."""
+@pytest.mark.parametrize(("status", "message"), [(503, "returned status 503: busy"), (302, "returned status 302")])
+async def test_an_error_status_is_reported_and_redirects_are_not_followed(status: int, message: str) -> None:
+    """A redirect could send the token to another server."""
 
     async def refuse(_: web.Request) -> web.Response:
         return web.Response(status=status, text="busy", headers={"Location": "http://127.0.0.1:1/"})
 
     async with answering(refuse) as settings:
-        with pytest.raises(PrometheusError, match=words):
+        with pytest.raises(PrometheusError, match=message):
             await query_rates(settings, 0, 60_000, 60)
 
 
-async def test_a_prometheus_that_is_away_is_said() -> None:
-    """With its address and what was asked."""
+async def test_an_unreachable_prometheus_is_reported() -> None:
+    """With its URL and the resource."""
     settings = PrometheusSettings(url="http://127.0.0.1:1", queries=QUERY)
-    with pytest.raises(PrometheusError, match=r"http://127\.0\.0\.1:1 gives no bytes_in"):
+    with pytest.raises(PrometheusError, match=r"query of bytes_in at http://127\.0\.0\.1:1 failed"):
         await query_rates(settings, 0, 60_000, 60)
 
 
-async def test_a_range_with_more_points_than_prometheus_gives_is_refused() -> None:
-    """Here, not by its error."""
+async def test_a_range_with_more_points_than_prometheus_returns_is_rejected() -> None:
+    """Before the query is sent."""
     settings = PrometheusSettings(url="https://prometheus.example", queries=QUERY)
     with pytest.raises(PrometheusError, match="more than 11000 points"):
         await query_rates(settings, 0, 11_000_000, 1)
 
 
-def test_values_that_are_none_are_left_out() -> None:
-    """NaN of a rate over nothing, and what is below 0: neither is a rate."""
+def test_values_that_are_not_rates_are_skipped() -> None:
+    """NaN, infinity and negative values."""
     series = of_topic("orders", (1, "NaN"), (2, "+Inf"), (3, "-1"), (4, "0"))
 
     assert parse("bytes_in", "topic", json.dumps(matrix(series)).encode()) == [Rate("bytes_in", "orders", 4_000, 0.0)]
 
 
 @pytest.mark.parametrize(
-    ("body", "words"),
+    ("body", "message"),
     [
-        ({"status": "error", "error": "query timed out", "data": {}}, "query timed out|none of Prometheus'"),
-        ({"status": "success", "data": {"resultType": "vector", "result": []}}, "no matrix came"),
+        ({"status": "error", "error": "query timed out", "data": {}}, "query timed out|not one of Prometheus"),
+        ({"status": "success", "data": {"resultType": "vector", "result": []}}, "has no matrix"),
         (matrix({"metric": {}, "values": []}), "without the label topic"),
         (matrix({"metric": {"topic": "orders"}}), "KeyError"),
         (matrix({"metric": {"topic": "orders"}, "values": [[1]]}), "ValueError"),
         ([], "TypeError"),
     ],
 )
-def test_an_answer_of_another_form_is_refused(body: object, words: str) -> None:
-    """In words; nothing of it is taken."""
-    with pytest.raises(PrometheusError, match=words):
+def test_a_response_of_another_form_is_rejected(body: object, message: str) -> None:
+    """No part of it is used."""
+    with pytest.raises(PrometheusError, match=message):
         parse("bytes_in", "topic", json.dumps(body).encode())
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_end_in_rates_or_in_the_error(data: bytes) -> None:
-    """Never in anything else."""
+def test_any_bytes_result_in_rates_or_in_the_error(data: bytes) -> None:
+    """In no other exception."""
     with contextlib.suppress(PrometheusError):
         parse("bytes_in", "topic", data)
 
 
 @pytest.mark.parametrize(
-    ("url", "token", "words"),
+    ("url", "token", "message"),
     [
-        ("ftp://host", None, "is no address"),
-        ("prometheus:9090", None, "is no address"),
-        ("https://user:secret@host", None, "has a password in it"),
-        ("http://host", "secret", "over https alone"),
+        ("ftp://host", None, "is not a valid URL"),
+        ("prometheus:9090", None, "is not a valid URL"),
+        ("https://user:secret@host", None, "must not contain a password"),
+        ("http://host", "secret", "only over https"),
     ],
 )
-def test_addresses_that_cannot_be_are_refused(url: str, token: str | None, words: str) -> None:
-    """And no secret is in what is said, nor in what a settings value shows."""
-    with pytest.raises(ValueError, match=words) as refused:
+def test_invalid_urls_are_rejected(url: str, token: str | None, message: str) -> None:
+    """Neither errors nor the repr of settings contain secrets."""
+    with pytest.raises(ValueError, match=message) as rejected:
         PrometheusSettings(url=url, token=token)
 
-    assert "secret" not in str(refused.value)
+    assert "secret" not in str(rejected.value)
     assert "secret" not in repr(PrometheusSettings(url="https://host", token="secret"))
 
 
-def test_the_file_has_an_object_a_line(tmp_path: Path) -> None:
-    """As Spark reads JSON; each says its source."""
+def test_the_file_has_one_object_per_line(tmp_path: Path) -> None:
+    """The JSON format of Spark; each object has its source."""
     write_rates(tmp_path / "rates.json", [Rate("cpu", "broker-1", 60_000, 0.5), Rate("cpu", "broker-2", 60_000, 1.0)])
     (path,) = tmp_path.iterdir()
     first, _ = map(json.loads, path.read_text(encoding="utf-8").splitlines())

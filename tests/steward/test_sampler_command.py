@@ -43,10 +43,10 @@ def error_of(*arguments: str) -> str:
     [
         ([], "Missing option '--bootstrap-server'"),
         (["--bootstrap-server=broker"], "the bootstrap server 'broker' is not HOST:PORT"),
-        (["--bootstrap-server=a:1", "--interval-s=4"], "an interval of 4 s; 5 to 3600 are taken"),
-        (["--bootstrap-server=a:1", "--topic=a b"], "'a b' is no name for a topic"),
+        (["--bootstrap-server=a:1", "--interval-s=4"], "an interval of 4 s; 5 to 3600 are allowed"),
+        (["--bootstrap-server=a:1", "--topic=a b"], "'a b' is not a valid topic name"),
         (["--bootstrap-server=a:1", "--topic-partitions=0"], "0 partitions"),
-        (["--bootstrap-server=a:1", "--topic-retention-hours=0"], "would keep nothing"),
+        (["--bootstrap-server=a:1", "--topic-retention-hours=0"], "must be positive"),
         (["--bootstrap-server=a:1", "--security-protocol=SASL_SSL"], "SASL_SSL needs a SASL mechanism"),
         (["--bootstrap-server=a:1", "--broker-sasl-mechanism=MAGIC"], "the SASL mechanism MAGIC is none of"),
         (["--bootstrap-server=a:1", "--broker-tls-ca=none.pem"], "the authorities in none.pem cannot be read"),
@@ -54,7 +54,7 @@ def error_of(*arguments: str) -> str:
         (["--bootstrap-server=a:1", "--prometheus-url=https://p"], "--once, --prometheus-url and --prometheus-rates"),
         (
             ["--bootstrap-server=a:1", "--once", "--prometheus-url=p", "--prometheus-rates=r"],
-            "no address of a Prometheus",
+            "not a valid URL of a Prometheus",
         ),
         (["--bootstrap-server=a:1", "--parquet-retention-days=9"], "--parquet-retention-days needs --parquet"),
         (["--bootstrap-server=a:1", "--once", "--parquet=p", "--parquet-retention-days=9"], "omit --once"),
@@ -113,7 +113,9 @@ def test_failed_sample_is_reported_with_exit_code_1(capsys: pytest.CaptureFixtur
     )
 
     assert run_sampler(config) == 1
-    assert "steward sampler: no broker tells the cluster's metadata: 127.0.0.1:1 cannot be" in capsys.readouterr().err
+    assert (
+        "steward sampler: no broker returned the cluster's metadata: 127.0.0.1:1 cannot be" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.timeout(300)
@@ -121,7 +123,7 @@ def test_signal_stops_the_sampler(tmp_path: Path) -> None:
     """Kubernetes sends SIGTERM, also while no broker answers; the sampler is then live and not ready, and keeps its folder up."""
     expired = tmp_path / "date=2020-01-01"
     expired.mkdir()
-    (expired / "look-cluster-1577836800000.parquet").write_bytes(b"")
+    (expired / "sample-cluster-1577836800000.parquet").write_bytes(b"")
     port = free_port()
     command = [
         sys.executable,

@@ -1,22 +1,22 @@
-"""From a broker's metadata to the rows of a look: topics by name, partitions in order, each once.
+"""Sample builder: creates the rows of a sample from the metadata, one per partition, ordered by topic and partition.
 
-Pure. Brokers list topics and partitions in no order; with rows in order every look of the same cluster reads alike, and a row is
-found by bisection. Leaves out what the rows are filled with.
+Pure. Brokers return topics and partitions in no order; sorted rows are the same in every sample, and are found by bisection. `offsets`,
+`log_dirs` and `committed_offsets` write their data into the columns.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from balance_analytics.model.samples import NOBODY, UNKNOWN, Ints, Longs, PartitionRows, Samples
-from balance_analytics.sampling.left_out import LeftOut, What, reason_of
+from balance_analytics.model.samples import NO_BROKER, UNKNOWN, Ints, Longs, PartitionRows, Samples
+from balance_analytics.sampling.missing_data import DataKind, MissingData, reason_of
 from kafka_wire.errors import ErrorCode
 from kafka_wire.metadata_columns import MetadataColumns
 
 
 @dataclass(slots=True, eq=False)
-class Layout:
-    """Rows that are being filled; columns as in `Samples`. `asked_at_ms` has the time of each row's end offset, 0 for none."""
+class SampleBuilder:
+    """Columns as in `Samples`, to be filled. `asked_at_ms` is the time of each row's end offset, 0 if it has none."""
 
     cluster_id: str
     topics: tuple[str, ...]
@@ -39,12 +39,12 @@ class Layout:
         return len(self.partition)
 
     def topics_of(self, rows: Longs) -> tuple[list[str], Longs]:
-        """Return the topics that some rows (in order) are of, and how many rows of each."""
+        """Return the topics of some rows (in order), and the number of these rows in each topic."""
         found, counts = np.unique(self.topic_of_row[rows], return_counts=True)
         return [self.topics[at] for at in found.tolist()], counts.astype(np.int64)
 
-    def samples(self, round_ms: int, begun_ms: int) -> Samples:
-        """Give the look. A topic of which no end offset came has the time at which the look began."""
+    def build(self, round_ms: int, start_ms: int) -> Samples:
+        """Return the sample. Topics without any end offset get the time at which the sample started."""
         if len(self.topics):
             latest = np.maximum.reduceat(self.asked_at_ms, self.first_row[:-1])
         else:
@@ -54,7 +54,7 @@ class Layout:
             round_ms,
             self.topics,
             self.first_row,
-            np.where(latest > 0, latest, begun_ms),
+            np.where(latest > 0, latest, start_ms),
             self.partition,
             self.leader,
             self.leader_epoch,
@@ -68,30 +68,30 @@ class Layout:
         )
 
 
-def layout_of(found: MetadataColumns, left_out: LeftOut) -> Layout:
-    """Lay out the rows of all partitions; a topic that the broker says no partition of is counted as left out."""
+def builder_of(found: MetadataColumns, missing_data: MissingData) -> SampleBuilder:
+    """Create the rows of all partitions; topics whose metadata is an error are counted as missing."""
     for at in np.flatnonzero(found.topic_rows == 0).tolist():
         code = int(found.topic_error_code[at])
-        words = f"topic {found.topics[at]}: {ErrorCode.of(code).name}"
-        left_out.add(What.TOPICS, reason_of(code), int(code != ErrorCode.NONE), words)
+        message = f"topic {found.topics[at]}: {ErrorCode.of(code).name}"
+        missing_data.add(DataKind.TOPICS, reason_of(code), int(code != ErrorCode.NONE), message)
     names = sorted({name for name, rows in zip(found.topics, found.topic_rows.tolist(), strict=True) if rows})
     rank = {name: at for at, name in enumerate(names)}
     topic_of_sent = np.repeat(np.array([rank.get(name, -1) for name in found.topics], np.int32), found.topic_rows)
     order = np.lexsort((found.partition_index, topic_of_sent))
-    order = order[_first_ones(topic_of_sent[order], found.partition_index[order])]
+    order = order[_is_first_of_partition(topic_of_sent[order], found.partition_index[order])]
     topic_of_row, partition = topic_of_sent[order], found.partition_index[order]
     counts = np.bincount(topic_of_row, minlength=len(names))
     first_row: Longs = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))).astype(np.int64)
     replicas = found.replica_nodes[order]
     unknown = np.full(len(order), UNKNOWN, np.int64)
     topics = tuple(names)
-    return Layout(
+    return SampleBuilder(
         cluster_id=found.cluster_id or "",
         topics=topics,
         first_row=first_row,
         topic_of_row=topic_of_row,
         partition=partition,
-        leader=np.maximum(found.leader_id[order], NOBODY),
+        leader=np.maximum(found.leader_id[order], NO_BROKER),
         leader_epoch=np.maximum(found.leader_epoch[order], -1),
         replicas=replicas,
         isr=found.isr_nodes[order],
@@ -105,8 +105,8 @@ def layout_of(found: MetadataColumns, left_out: LeftOut) -> Layout:
     )
 
 
-def _first_ones(topic: Ints, partition: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Tell which rows, in order, are not those before once more, and are partitions at all: a broker's word is not trusted."""
+def _is_first_of_partition(topic: Ints, partition: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return for each row whether it is the first of its partition, and a valid one: a response may contain duplicates."""
     first = np.ones(len(topic), np.bool_)
     first[1:] = (topic[1:] != topic[:-1]) | (partition[1:] != partition[:-1])
     kept: np.ndarray[tuple[int], np.dtype[np.bool_]] = first & (partition >= 0)
