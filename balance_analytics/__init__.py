@@ -1,4 +1,4 @@
-"""Balance analytics: from what brokers hold and take in, by partition and over days, to a move that somebody approves.
+"""Balance analytics: measures the load of partitions over days and proposes moves that balance it, for approval.
 
-Leaves out execution: a Reassignment is the operator's.
+Leaves out execution: the operator carries out Reassignments.
 """

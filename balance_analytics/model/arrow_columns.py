@@ -1,6 +1,6 @@
 """Columns of an Arrow table as numpy arrays: ids, numbers with nulls, numbered names, lists of brokers.
 
-No Python object is made for a row. pyarrow itself is not imported: whoever has a table has it.
+No Python object is created for a row. This module does not import pyarrow: callers that have a table have imported it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def numbers(column: Any) -> npt.NDArray[np.float64]:
 
 
 def numbered(column: Any) -> tuple[tuple[str, ...], IntArray]:
-    """Return the distinct names of a column without nulls, sorted, and by row the number of its name."""
+    """Return the distinct names of a column without nulls, sorted, and for each row the number of its name."""
     encoded = column.combine_chunks().dictionary_encode()
     names = encoded.dictionary.to_pylist()
     order = sorted(range(len(names)), key=names.__getitem__)

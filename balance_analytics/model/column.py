@@ -1,6 +1,6 @@
-"""A column of a table, said once: Spark, pyarrow and the documentation all read it from here.
+"""Column definitions, shared by Spark, pyarrow and the documentation.
 
-Leaves out the tables themselves (`sample_rows`, `facts`, `loads`) and every library's own types.
+Leaves out the tables (`sample_rows`, `facts`, `loads`) and the types of libraries.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What a column holds; the values are Spark's own names of these types."""
+    """Type of a column; the values are Spark's names of these types."""
 
     STRING = "string"
     INT32 = "int"
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`name` with its unit last, `kind`, and what it means; `nullable` where nothing may be known."""
+    """`name` with its unit last, `kind`, and its meaning; `nullable` if the value may be unknown."""
 
     name: str
     kind: Kind
@@ -46,7 +46,7 @@ def names(table: Sequence[Column]) -> list[str]:
 
 
 def ddl(table: Sequence[Column]) -> str:
-    """Write a table's schema as Spark reads it.
+    """Return a table's schema in Spark's DDL.
 
     >>> ddl((Column("hour", Kind.TIMESTAMP, "start of the hour"), Column("leader", Kind.INT32, "broker")))
     '`hour` timestamp, `leader` int'

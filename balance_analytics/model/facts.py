@@ -3,39 +3,43 @@
 Files are partitioned by the hour's UTC day. A row of a file (DAY_FACTS) has a partition's hours of one day: for each column of FACTS
 an array of 24 values, null in hours that have no row. Files of earlier versions have the rows of FACTS. `is_of_days` distinguishes both.
 
-Amounts (messages_in, bytes_in, bytes_out, size_growth_bytes) are of the minutes that were seen, not blown up to the hour: the pace
-is the amount over `minutes`. An hour that nobody looked at has no row.
-Leaves out how they come of samples (`jobs/facts.py`) and the conversion between both layouts (`jobs/day_rows.py`).
+Amounts (messages_in, bytes_in, bytes_out, size_growth_bytes) are sums over the sampled minutes, not extrapolated to the hour: the rate
+is the amount divided by `minutes`. An hour without samples has no row.
+Leaves out how they are computed from samples (`jobs/facts.py`) and the conversion between both layouts (`jobs/day_rows.py`).
 """
 
 from balance_analytics.model.column import Column, Kind, names
 
 FACTS = (
-    Column("cluster_id", Kind.STRING, "the cluster's own id"),
+    Column("cluster_id", Kind.STRING, "id of the cluster"),
     Column("topic", Kind.STRING, "name of the topic"),
-    Column("partition", Kind.INT32, "its number in the topic"),
+    Column("partition", Kind.INT32, "number of the partition"),
     Column("hour", Kind.TIMESTAMP, "start of the hour"),
-    Column("leader", Kind.INT32, "the one of most minutes (of two the lower), -1 when nobody led"),
-    Column("replicas", Kind.INT32_LIST, "the last ones, the preferred leader first"),
-    Column("minutes", Kind.INT32, "minutes of valid differences from the look before (a look a minute)"),
+    Column("leader", Kind.INT32, "leader in most minutes (if equal, the lower id), -1 without a leader"),
+    Column("replicas", Kind.INT32_LIST, "last known replicas, the preferred leader first"),
+    Column("minutes", Kind.INT32, "minutes with a valid difference from the previous sample (one sample per minute)"),
     Column("gap_minutes", Kind.INT32, "minutes of the hour without one"),
-    Column("resets", Kind.INT32, "looks whose offsets lie below those before: begun anew, or cut"),
-    Column("leader_changes", Kind.INT32, "looks with another leader than the one before"),
-    Column("messages_in", Kind.FLOAT64, "appended in those minutes", nullable=True),
+    Column("resets", Kind.INT32, "samples whose offsets are below the previous ones: recreated or truncated"),
+    Column("leader_changes", Kind.INT32, "samples with another leader than the previous sample"),
+    Column("messages_in", Kind.FLOAT64, "messages appended in those minutes", nullable=True),
     Column("bytes_in", Kind.FLOAT64, "messages_in x record_bytes", nullable=True),
     Column("bytes_out", Kind.FLOAT64, "read by consumer groups in those minutes", nullable=True),
     Column("bytes_out_source", Kind.STRING, "estimate (committed offsets), prometheus or none"),
-    Column("record_bytes", Kind.FLOAT64, "mean size in the leader's log; null when it is empty", nullable=True),
-    Column("size_bytes", Kind.INT64, "the last size of the leader's copy", nullable=True),
-    Column("size_growth_bytes", Kind.FLOAT64, "of the leader's copy while one broker led", nullable=True),
+    Column(
+        "record_bytes", Kind.FLOAT64, "mean size of a message in the leader's log; null if it is empty", nullable=True
+    ),
+    Column("size_bytes", Kind.INT64, "last size of the leader's log", nullable=True),
+    Column(
+        "size_growth_bytes", Kind.FLOAT64, "growth of the leader's log while one broker was the leader", nullable=True
+    ),
     Column("source_in", Kind.STRING, "offsets or prometheus"),
 )
 
 KEY = ("cluster_id", "topic", "partition", "hour")
-"""No two rows share it."""
+"""Unique for each row."""
 
 HOURS = 24
-"""Of a UTC day: the length of every array of DAY_FACTS."""
+"""Hours of a UTC day: the length of every array of DAY_FACTS."""
 
 _OF_HOURS = {
     Kind.STRING: Kind.STRING_LIST,
@@ -55,7 +59,7 @@ DAY_FACTS = (
 )
 
 DAY_KEY = ("cluster_id", "topic", "partition", "day")
-"""No two rows of DAY_FACTS share it; the rows of a file are in its order."""
+"""Unique for each row of DAY_FACTS; the rows of a file are in this order."""
 
 DAY_FOLDER = "rows=day"
 """In the path of every file with rows of DAY_FACTS: `v=RUN/rows=day/date=2026-01-31/NAME.parquet`."""

@@ -1,7 +1,7 @@
-"""Loads: what a partition carried over the window, and a broker in each hour, a row for each. Rates are per second of the minutes seen.
+"""Loads: one row per partition for the window, and one row per broker and hour. Rates are per second of the sampled minutes.
 
-The planner reads the partitions' loads. Only what was there at the window's end is in them: a topic deleted meanwhile is named in the result, and moves nothing any more.
-Leaves out how they are worked out: `jobs/loads.py`.
+The planner reads the loads of partitions. They contain only partitions that existed at the end of the window; a topic that was deleted
+earlier is named in the result. Leaves out how loads are computed: `jobs/loads.py`.
 """
 
 from balance_analytics.model.column import Column, Kind
@@ -15,35 +15,40 @@ STATISTICS = (
     Column("bytes_in_trend", Kind.FLOAT64, "bytes/s more a day, by least squares", nullable=True),
     Column("bytes_out_mean", Kind.FLOAT64, "bytes/s to consumer groups, mean of the hours known", nullable=True),
     Column("messages_in_mean", Kind.FLOAT64, "messages/s, mean", nullable=True),
-    Column("size_bytes", Kind.INT64, "held at the end: of a partition one copy, else all copies there", nullable=True),
+    Column(
+        "size_bytes",
+        Kind.INT64,
+        "size at the end: of one replica for a partition, of all its replicas for a broker",
+        nullable=True,
+    ),
     Column("size_trend", Kind.FLOAT64, "bytes more a day, by least squares", nullable=True),
 )
 
 PARTITION_LOADS = (
-    Column("cluster_id", Kind.STRING, "the cluster's own id"),
+    Column("cluster_id", Kind.STRING, "id of the cluster"),
     Column("topic", Kind.STRING, "name of the topic"),
-    Column("partition", Kind.INT32, "its number in the topic"),
-    Column("leader", Kind.INT32, "at the end, -1 for none"),
-    Column("replicas", Kind.INT32_LIST, "at the end, the preferred leader first"),
+    Column("partition", Kind.INT32, "number of the partition"),
+    Column("leader", Kind.INT32, "leader at the end, -1 for none"),
+    Column("replicas", Kind.INT32_LIST, "replicas at the end, the preferred leader first"),
     *STATISTICS,
     Column("leader_changes", Kind.INT64, "in the window"),
     Column("resets", Kind.INT64, "in the window"),
     Column("hours_out", Kind.INT32, "hours with valid bytes out"),
-    Column("hours_in_rated", Kind.INT32, "of `hours`, those whose bytes in are Prometheus' rates"),
-    Column("hours_out_rated", Kind.INT32, "of `hours_out`, those whose bytes out are Prometheus' rates"),
+    Column("hours_in_rated", Kind.INT32, "hours of `hours` with bytes in from Prometheus"),
+    Column("hours_out_rated", Kind.INT32, "hours of `hours_out` with bytes out from Prometheus"),
 )
 
 BROKER_HOURS = (
     Column("broker", Kind.INT32, "id"),
     Column("hour", Kind.TIMESTAMP, "start of the hour"),
-    Column("leaders", Kind.INT64, "partitions that it led for most of the hour, and whose rate is known"),
-    Column("bytes_in", Kind.FLOAT64, "bytes/s, of the partitions that it led"),
-    Column("bytes_out", Kind.FLOAT64, "bytes/s, likewise"),
-    Column("messages_in", Kind.FLOAT64, "messages/s, likewise"),
-    Column("copies", Kind.INT64, "replicas that it holds and whose size is known"),
-    Column("size_bytes", Kind.FLOAT64, "of those"),
+    Column("leaders", Kind.INT64, "partitions with a known rate that it led for most of the hour"),
+    Column("bytes_in", Kind.FLOAT64, "bytes/s of these partitions"),
+    Column("bytes_out", Kind.FLOAT64, "bytes/s of these partitions"),
+    Column("messages_in", Kind.FLOAT64, "messages/s of these partitions"),
+    Column("copies", Kind.INT64, "its replicas with a known size"),
+    Column("size_bytes", Kind.FLOAT64, "sum of these sizes"),
 )
-"""The table between loads and study, and what the heat map is drawn of."""
+"""Read by the study, and drawn in the heat map."""
 
 PARTITIONS_PART = "partitions"
 BROKER_HOURS_PART = "broker_hours"

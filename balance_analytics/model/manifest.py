@@ -1,8 +1,8 @@
-"""Manifests: the files that make up a table, named by one small file.
+"""Manifests: a small file that lists the files of a table.
 
-A run writes its files into a folder of its own, `v=RUN/…`. Readers see them once a manifest names them, so that a table changes by a
-single file that appears whole, and a run that is killed leaves the table as it was. A manifest's name has a sequence number and its run,
-`00000012-RUN.json`; the last one that can be read counts. Files that no manifest names are swept after `KEPT_MS`.
+A run writes its files into its own folder, `v=RUN/…`. Readers use them once a manifest lists them. So a table changes by one atomic write,
+and a run that is killed leaves the table unchanged. A manifest's name has a sequence number and its run, `00000012-RUN.json`; the last
+one that can be read is valid. Files that no manifest lists are deleted after `KEPT_MS`.
 
 Pure values: `jobs/publishing.py` reads and writes them.
 """
@@ -21,10 +21,10 @@ FOLDER = "_manifests"
 FORMAT = 1
 
 KEPT_MS = 24 * 3_600_000
-"""Files that are not named any more: longer than any run that may still read them."""
+"""Age at which files that are no longer listed are deleted: longer than any run that may still read them."""
 
-MAX_NAMED = 100_000
-"""Files of one manifest: 90 days of a thousand files; as text 10 MB."""
+MAX_LISTED = 100_000
+"""Limit of files in a manifest: 90 days of a thousand files; 10 MB of JSON."""
 
 _NAME = re.compile(r"(?P<sequence>\d{8})-(?P<run>[0-9A-Za-z]+)\.json")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -32,7 +32,7 @@ _PATH = re.compile(r"(?!.*(^|/)\.\.?(/|$))[^/]+(/[^/]+)*")
 
 
 class ManifestError(Exception):
-    """A manifest that cannot be read; the text says why."""
+    """A manifest cannot be read; the message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Source:
     """What a day of a table was computed from.
 
     `files` are sizes in bytes by name, of all files with samples of the day; `rates` is a digest of the day's rates, empty without any;
-    `left_out` is what was left out of the samples, by kind.
+    `left_out` counts samples that were not used, by reason.
     """
 
     files: Mapping[str, int]
@@ -67,7 +67,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a topic was read: the next offset by partition. `topic_id` differs when the topic was deleted and created again."""
+    """How far a topic was read: the next offset by partition. `topic_id` differs if the topic was deleted and created again."""
 
     topic_id: str = ""
     offsets: Mapping[int, int] = field(default_factory=dict)
@@ -77,8 +77,8 @@ class Position:
 class Manifest:
     """The files of a table, by part: a day (`2026-01-31`), a day of a second table (`states/2026-01-31`) or the name of a smaller table.
 
-    `sources` says by day what it was computed from, where the table is computed by days; `position` says how far a topic was read,
-    where the table is read from one.
+    `sources` contains for each day what it was computed from, if the table is computed by days; `position` how far a topic was read,
+    if the table is read from one.
     """
 
     sequence: int
@@ -113,9 +113,9 @@ class Manifest:
         sources: Mapping[str, Source] | None = None,
         position: Position | None = None,
     ) -> Manifest:
-        """Return the next manifest, with these parts in the place of those of the same names; without `keeps` the others go.
+        """Return the next manifest, with these parts replacing those of the same names; without `keeps` the others are removed.
 
-        `sources` and `position` stay as they are unless new ones are given.
+        `sources` and `position` are unchanged unless new ones are given.
         """
         return Manifest(
             self.sequence + 1,
@@ -133,7 +133,7 @@ def is_day(name: str) -> bool:
 
 
 EMPTY = Manifest(0, "", 0, {})
-"""Of a table without a manifest."""
+"""The manifest of a table that has none."""
 
 
 def name_of(manifest: Manifest) -> str:
@@ -148,7 +148,7 @@ def name_of(manifest: Manifest) -> str:
 def newest_first(names: Iterable[str]) -> list[str]:
     """Return the names of manifests, the newest first; other names are skipped.
 
-    Two runs that published at the same time have the same number. All readers take the same one: the last by the name of the run.
+    Two runs that published at the same time have the same number. All readers choose the same one: the last by the name of the run.
 
     >>> newest_first(["00000001-b.json", "00000002-a.json", "00000001-a.json", ".00000003-c.json.new"])
     ['00000002-a.json', '00000001-b.json', '00000001-a.json']
@@ -183,8 +183,8 @@ def decode(name: str, text: str) -> Manifest:
         found = Manifest(sequence, parsed["run"], written_ms, parts, sources, position)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ManifestError(f"{name} is not a manifest: {error}") from error
-    if sum(1 for _ in found.files()) > MAX_NAMED:
-        raise ManifestError(f"{name} names more than {MAX_NAMED} files")
+    if sum(1 for _ in found.files()) > MAX_LISTED:
+        raise ManifestError(f"{name} lists more than {MAX_LISTED} files")
     return found
 
 
@@ -209,15 +209,15 @@ def _counts(entry: Mapping[str, object]) -> dict[str, int]:
 
 
 def lost(manifest: Manifest, found: Iterable[FoundFile]) -> list[str]:
-    """Return the paths of a manifest's files that are not there, or not with the size that was published."""
+    """Return the paths of a manifest's files that do not exist, or have another size than the published one."""
     sizes = {file.path: file.size for file in found}
     return [file.path for file in manifest.files() if sizes.get(file.path) != file.size]
 
 
 def expired(found: Iterable[FoundFile], manifests: Sequence[Manifest], now_ms: int) -> list[str]:
-    """Return the files that no run needs any more: older than `KEPT_MS`, and not named by a manifest that counts.
+    """Return the files that no run needs: older than `KEPT_MS`, and not listed by a manifest in use.
 
-    The newest manifest counts, and so do those that were replaced less than `KEPT_MS` ago, as a run may still read by them.
+    In use are the newest manifest and those replaced less than `KEPT_MS` ago, as a run may still read their files.
     """
     in_order = sorted(manifests, key=name_of)
     replaced_ms = [*(after.written_ms for after in in_order[1:]), now_ms]

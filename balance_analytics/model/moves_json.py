@@ -1,4 +1,4 @@
-"""Proposed moves to JSON and back, between the stages `moves` and `report`: the content of `<out>/moves.json`. Leaves out files."""
+"""Proposed moves as JSON, from the stage `moves` to the stage `report`: the contents of `<out>/moves.json`. Leaves out file access."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which days of facts a run computes: those whose samples or rates have changed, and all days behind the first of them.
+"""Days of facts that a run computes: the first day whose samples or rates have changed, and all later days.
 
-The facts of a day follow from its samples and from the state of each partition before them. So a change reaches from its day to the end,
-and no further back than the last hour of the day before: the sample at midnight belongs to that hour.
+The facts of a day depend on its samples and on the state of each partition before them. So a change affects its day, all later days, and
+the last hour of the day before, to which the sample at midnight belongs.
 
 Pure values: `jobs/facts.py` lists the files and computes.
 """
@@ -22,7 +22,7 @@ Files = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class DayRange:
-    """The days to compute, both inclusive, as ISO dates; without `last` to the end. `after_others`: earlier days were computed before."""
+    """The days to compute, both inclusive, as ISO dates; `last` is None if there is no end. `after_others`: earlier days are already stored."""
 
     first: str
     last: str | None
@@ -40,10 +40,10 @@ def days_to_compute(
     window_first: str,
     forced: tuple[str, str | None] | None = None,
 ) -> DayRange | None:
-    """Return the days to compute, or None when nothing is new.
+    """Return the days to compute, or None if nothing has changed.
 
-    `recorded` is what the stored days were computed from, `files` the samples and `rates` the digests of rates that are there now.
-    Days before `window_first` are never computed again. `forced` names days that are computed although nothing has changed.
+    `recorded` is what the stored days were computed from; `files` are the present samples, `rates` the digests of the present rates.
+    Days before `window_first` are not recomputed. `forced` names days that are computed even if nothing has changed.
     """
     in_window = sorted(day for day in files if day >= window_first)
     if forced is not None:
@@ -59,9 +59,9 @@ def days_to_compute(
 
 
 def has_changed(recorded: Source | None, files: Files, rates: str) -> bool:
-    """Return whether a day has samples or rates that its facts do not know.
+    """Return whether a day has samples or rates that its facts do not contain.
 
-    Files that are gone change nothing: retention took them, and their facts stay. The same holds for rates.
+    Files deleted by retention are not a change: their facts are kept. The same applies to rates.
 
     >>> has_changed(Source({"a": 1, "b": 2}), {"b": 2}, ""), has_changed(Source({"a": 1}), {"a": 1, "c": 3}, "")
     (False, True)
@@ -74,7 +74,7 @@ def has_changed(recorded: Source | None, files: Files, rates: str) -> bool:
 def sources_after(
     recorded: Mapping[str, Source], computed: Mapping[str, Source], window_first: str
 ) -> dict[str, Source]:
-    """Return what is recorded once some days are computed; days before the last one before the window are forgotten."""
+    """Return the sources to record after some days were computed. Days earlier than the day before the window are dropped."""
     oldest = day_before(window_first)
     return {day: source for day, source in {**recorded, **computed}.items() if day >= oldest}
 

@@ -1,6 +1,6 @@
-"""Rates that Prometheus knows, as the sampler writes them: a JSON object a line; and what the pipeline makes of them, an hour a row.
+"""Rates from Prometheus: the rows that the sampler writes, one JSON object per line, and the hourly rows of the pipeline.
 
-Leaves out asking for them (`sampling/prometheus.py`) and joining them to facts (`jobs/rates.py`).
+Leaves out the queries (`sampling/prometheus.py`) and the join with facts (`jobs/rates.py`).
 """
 
 from balance_analytics.model.column import Column, Kind
@@ -8,18 +8,18 @@ from balance_analytics.model.column import Column, Kind
 SOURCE = "prometheus"
 
 RATE_ROWS = (
-    Column("resource", Kind.STRING, "bytes_in or bytes_out, of a topic; cpu or network, of an instance"),
-    Column("of", Kind.STRING, "the topic's name, or the instance's"),
-    Column("at_ms", Kind.INT64, "when Prometheus says so: the end of the minutes that the rate is of"),
+    Column("resource", Kind.STRING, "bytes_in or bytes_out of a topic; cpu or network of an instance"),
+    Column("of", Kind.STRING, "name of the topic or instance"),
+    Column("at_ms", Kind.INT64, "time in Prometheus: the end of the minutes over which the rate was computed"),
     Column("value", Kind.FLOAT64, "bytes/s, or cores of CPU"),
     Column("source", Kind.STRING, "prometheus"),
 )
 
 OF_TOPICS = ("bytes_in", "bytes_out")
-"""Resources that take the place of what offsets tell."""
+"""Resources whose rates replace those computed from offsets."""
 
 OF_INSTANCES = ("cpu", "network")
-"""Known, and in no fact: an instance's name says nothing of a broker's id."""
+"""Accepted, but not in facts: the name of an instance does not contain the broker's id."""
 
 TOPIC_HOURS = (
     Column("topic", Kind.STRING, "name of the topic"),

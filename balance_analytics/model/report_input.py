@@ -1,6 +1,6 @@
-"""What a report is drawn of: a study's result and, where there is one, what a proposal does, as plain values.
+"""Input of a report: the result of a study and, if there is one, the proposed moves.
 
-Leaves out how either came about, and everything of drawing.
+Leaves out how they are computed, and drawing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from balance_analytics.model.results import Result
 
 @dataclass(frozen=True, slots=True)
 class ResourceMove:
-    """One resource by broker before and after a proposal; `mean` of those that stay; the range is `mean` plus or minus `tolerance`."""
+    """One resource by broker before and after a proposal; `mean` is that of the brokers that remain; the target range is `mean` times 1 plus or minus `tolerance`."""
 
     resource: str
     unit: str
@@ -26,7 +26,7 @@ class ResourceMove:
 
 @dataclass(frozen=True, slots=True)
 class ProposedMoves:
-    """What a proposal moves, and what it promises. `name` is the Reassignment's, None where none was made."""
+    """Size and expected effect of a proposal. `name` is that of the Reassignment, None if none was created."""
 
     name: str | None
     partitions: int
@@ -37,15 +37,15 @@ class ProposedMoves:
     unreached: tuple[str, ...]
 
     def named(self, name: str | None) -> ProposedMoves:
-        """Return the same with the Reassignment's name."""
+        """Return a copy with the name of the Reassignment."""
         return replace(self, name=name)
 
 
 @dataclass(frozen=True, slots=True)
 class ReportInput:
-    """Everything of a report. `title` names the cluster for people; `made_at` is an ISO 8601 time in UTC.
+    """All data of a report. `title` is the displayed name of the cluster; `made_at` is an ISO 8601 time in UTC.
 
-    Without one the report says none, so that the same study makes the same bytes whenever.
+    If `made_at` is None, the report has no time, so that the same study always gives the same bytes.
     """
 
     title: str

@@ -1,7 +1,7 @@
-"""What a study found, as values: the content of `<out>/result.json`, which the planner, the report and the operator read.
+"""Result of a study: the contents of `<out>/result.json`, which the planner, the report and the operator read.
 
-Every rate is bytes or messages per second, every time an ISO 8601 string in UTC, every part a number from 0 to 1. `null` stands for
-what is not known. Field order is the file's order. Leaves out JSON (`results_json`) and the figures' arithmetic (`study`).
+Rates are bytes or messages per second, times ISO 8601 strings in UTC, parts numbers from 0 to 1. `null` means unknown. Fields are in
+the order of the file. Leaves out JSON (`results_json`) and the computation (`study`).
 """
 
 from __future__ import annotations
@@ -9,36 +9,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 RESULT_SCHEMA = 1
-"""Raised when a field changes its meaning or goes; a new field alone does not raise it."""
+"""Incremented when a field changes its meaning or is removed, not when one is added."""
 
 RESULT_NAME = "result.json"
 MAX_HOT_PARTITIONS = 200
-"""Listed, the heaviest first; `hot_partitions_found` counts all. More than a page of them is no list that anybody reads."""
+"""Limit of the list, which has the heaviest first; `hot_partitions_found` counts all."""
 
 MAX_TOPICS = 100
-"""Listed, those first whose partitions differ most in bytes."""
+"""Limit of the list, which has those first whose partitions differ most in bytes."""
 
 MAX_HEAT_CELLS = 50_000
-"""Of the heat map: with more, columns take several hours each. Half a megabyte of JSON at the most."""
+"""Limit of the heat map, at most half a megabyte of JSON: with more, each column covers several hours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The time studied: from the first hour's start to the last one's end."""
+    """The studied time, from the start of the first hour to the end of the last."""
 
     start: str
     end: str
     hours: int
-    """Hours between the two."""
+    """Hours between start and end."""
     hours_seen: int
-    """Hours with any fact."""
+    """Hours with at least one fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """How unevenly brokers share a resource: over their means of the window, brokers left out excepted.
+    """How unevenly a resource is distributed over brokers, by their means over the window, without excluded brokers.
 
-    `resource` is bytes_in, bytes_out, messages_in, disk or leaders. All three figures are 0, 1 and 0 when all carry the same.
+    `resource` is bytes_in, bytes_out, messages_in, disk or leaders. With an even distribution the three figures are 0, 1 and 0.
     """
 
     resource: str
@@ -46,12 +46,12 @@ class Skew:
     max_over_mean: float
     coefficient_of_variation: float
     source: str
-    """Where the resource comes from: offsets, estimate, log size, metadata, none; prometheus, or in which part of the hours."""
+    """Source of the resource: offsets, estimate, log size, metadata, none, or prometheus, with its part of the hours."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkewAt:
-    """The same at one time, for the line of skew over time."""
+    """Skew in one hour, for the chart of skew over time."""
 
     hour: str
     resource: str
@@ -61,7 +61,7 @@ class SkewAt:
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """What a broker carried. `hours_led` counts hours in which it led anything; `counted` says whether skew looks at it."""
+    """Load of a broker. `hours_led` counts hours in which it was a leader; `counted` is whether skew includes it."""
 
     broker: int
     rack: str | None
@@ -81,7 +81,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class LeaderImbalance:
-    """Partitions whose leader is not the preferred replica, as Kafka counts: all over, and of the worst broker."""
+    """Partitions whose leader is not the preferred replica, as Kafka counts: of the cluster, and of the worst broker."""
 
     partitions: int
     not_preferred: int
@@ -93,7 +93,7 @@ class LeaderImbalance:
 
 @dataclass(frozen=True, slots=True)
 class HotPartition:
-    """A partition that weighs too much. `reason`: "uneven keys" or "too large for one broker" (`study/hot_partitions.py`)."""
+    """A partition with too much load. `reason`: "uneven keys" or "too large for one broker" (`study/hot_partitions.py`)."""
 
     topic: str
     partition: int
@@ -101,17 +101,17 @@ class HotPartition:
     bytes_in_mean: float
     bytes_in_p95: float
     over_topic: float
-    """Times the median of its topic's partitions."""
+    """Ratio to the median of its topic's partitions."""
     of_broker: float
-    """Part of what a broker carries on the average."""
+    """Part of the mean load of a broker."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """When a broker's disk is full, in days from the window's end, and the 90 percent interval around it.
+    """When a broker's disk will be full, in days from the end of the window, with the 90 percent interval.
 
-    `days`, `days_low`, `days_high` are null where that lies beyond `horizon_days`; all are when the capacity is not known.
+    `days`, `days_low` and `days_high` are null if beyond `horizon_days`, or if the capacity is unknown.
     """
 
     broker: int
@@ -127,7 +127,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class TopicSkew:
-    """How unevenly a topic's partitions share its bytes: what keys do. `partitions` have a rate."""
+    """How unevenly a topic's bytes are distributed over its partitions, by keys. `partitions` counts those with a rate."""
 
     topic: str
     partitions: int
@@ -138,7 +138,7 @@ class TopicSkew:
 
 @dataclass(frozen=True, slots=True)
 class HeavyKey:
-    """A key of the sampled histogram, as its hash, with the part of messages that it has at least and at most."""
+    """A sampled key, as its hash, with bounds of its part of the messages."""
 
     key: str
     at_least: float
@@ -147,7 +147,7 @@ class HeavyKey:
 
 @dataclass(frozen=True, slots=True)
 class KeySkew:
-    """What a sketch of a topic's keys says."""
+    """Hot keys of a topic, by its sketch."""
 
     topic: str
     messages: int
@@ -158,7 +158,7 @@ class KeySkew:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Brokers x time: `bytes_in[i][j]` bytes/s of `brokers[i]` from `hours[j]` on, for `hours_per_column`; null: no fact."""
+    """Brokers x time: `bytes_in[i][j]` bytes/s of `brokers[i]` during `hours_per_column` from `hours[j]` on; null without facts."""
 
     hours_per_column: int
     hours: tuple[str, ...]
@@ -168,7 +168,7 @@ class HeatMap:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What the study went on without: `what`, how much of it, and what to do so that it is there next time."""
+    """Data that the study lacks: `what`, how much of it, and how to provide it next time."""
 
     what: str
     count: int
@@ -177,7 +177,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All that a study found."""
+    """Result of a study."""
 
     schema: int
     cluster_id: str

@@ -1,7 +1,6 @@
-"""Results to JSON and back, strictly: a field that lacks or has another type is an error that names it.
+"""Results as JSON, parsed strictly: a missing field or one of another type is an error that names it.
 
-The same result gives the same bytes. Other values between the stages are written and read by the same functions (`moves_json`). Leaves
-out files.
+The same result gives the same bytes. Other values between the stages use the same functions (`moves_json`). Leaves out file access.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from balance_analytics.model.results import RESULT_SCHEMA, Result
 Value = TypeVar("Value")
 
 MAX_RESULT_BYTES = 16_000_000
-"""Sixteen times the largest that the limits of `results` let come about for a cluster of a thousand brokers."""
+"""Sixteen times the largest result of a cluster with a thousand brokers, by the limits in `results`."""
 
 
 class ResultError(ValueError):
-    """The text is no result of a study, or no proposal; says what is wrong where."""
+    """The text is not a result or a proposal; the message names the wrong field."""
 
 
 def to_json(result: Result) -> str:
@@ -36,7 +35,7 @@ def from_json(text: str | bytes) -> Result:
 
 
 def lines_of(fields_by_name: Mapping[str, Any]) -> str:
-    """Write an object as JSON, a line for each field so that two of them can be compared by eye."""
+    """Write an object as JSON, one line per field, so that files can be compared."""
     lines = (f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in fields_by_name.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -44,7 +43,7 @@ def lines_of(fields_by_name: Mapping[str, Any]) -> str:
 def read_value(kind: type[Value], text: str | bytes, what: str, schema: int, max_bytes: int) -> Value:
     """Read an object of one schema as a dataclass; raises `ResultError`.
 
-    Unknown fields are passed over: a newer writer may have added them.
+    Unknown fields are ignored: a newer version may have added them.
     """
     if len(text) > max_bytes:
         raise ResultError(f"the {what} has {len(text)} bytes, more than {max_bytes}")
@@ -62,10 +61,10 @@ def read_value(kind: type[Value], text: str | bytes, what: str, schema: int, max
 
 
 def value_of(kind: Any, value: Any, where: str) -> Any:
-    """Return `value`, out of JSON, as the type `kind` says; raises `ResultError` with the place in words."""
+    """Convert `value`, from JSON, to the type `kind`; raises `ResultError` with `where`."""
     if is_dataclass(kind) and isinstance(kind, type):
         if not isinstance(value, dict):
-            raise ResultError(f"{where} is no object")
+            raise ResultError(f"{where} is not an object")
         hints = _hints(kind)
         lacking = [field.name for field in fields(kind) if field.name not in value]
         if lacking:
@@ -73,7 +72,7 @@ def value_of(kind: Any, value: Any, where: str) -> Any:
         return kind(**{name: value_of(hint, value[name], f"{where}.{name}") for name, hint in hints.items()})
     if get_origin(kind) is tuple:
         if not isinstance(value, list):
-            raise ResultError(f"{where} is no list")
+            raise ResultError(f"{where} is not a list")
         return tuple(value_of(get_args(kind)[0], item, f"{where}[{at}]") for at, item in enumerate(value))
     if get_origin(kind) in {Union, types.UnionType}:
         (inner,) = [one for one in get_args(kind) if one is not type(None)]

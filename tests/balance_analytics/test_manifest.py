@@ -1,4 +1,4 @@
-"""Manifests: which of them counts, what may be swept, and what is refused."""
+"""Manifests: encoding, the manifest in use, expired files, and invalid manifests."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ FIRST = EMPTY.followed_by("a", OLD_MS, {"2026-01-01": (DataFile("v=a/date=2026-0
 SECOND = FIRST.followed_by("b", NOW_MS, {"2026-01-02": (DataFile("v=b/date=2026-01-02/y.parquet", 20),)}, keeps=True)
 
 
-def test_a_manifest_is_read_as_it_was_written() -> None:
-    """Name and text together are the whole of it."""
+def test_decoding_returns_the_encoded_manifest() -> None:
+    """From its name and its text."""
     assert decode(name_of(SECOND), encode(SECOND)) == SECOND
 
 
-def test_a_part_replaces_the_part_of_its_name_and_keeps_the_others() -> None:
-    """A day that is computed again; without `keeps` nothing else stays."""
+def test_a_part_replaces_only_the_part_of_its_name() -> None:
+    """For example a recomputed day. Without `keeps` the other parts are removed."""
     again = {"2026-01-01": (DataFile("v=c/date=2026-01-01/z.parquet", 30),)}
 
     assert SECOND.followed_by("c", NOW_MS, again, keeps=True).parts == {**SECOND.parts, **again}
@@ -54,22 +54,22 @@ def test_a_part_replaces_the_part_of_its_name_and_keeps_the_others() -> None:
     ],
     ids=["cut", "empty", "a list", "format", "no time", "above", "absolute", "climbs", "no size", "no list"],
 )
-def test_a_text_that_is_no_manifest_is_refused(text: str) -> None:
-    """In words that name the file."""
+def test_invalid_manifests_are_rejected(text: str) -> None:
+    """The error names the file."""
     with pytest.raises(ManifestError, match=r"00000002-b\.json"):
         decode("00000002-b.json", text)
 
 
-def test_files_that_are_gone_or_cut_are_lost() -> None:
-    """By path and size."""
+def test_deleted_and_truncated_files_are_lost() -> None:
+    """Files are compared by path and size."""
     cut = [FoundFile("v=a/date=2026-01-01/x.parquet", 9, OLD_MS)]
 
     assert lost(SECOND, cut) == ["v=a/date=2026-01-01/x.parquet", "v=b/date=2026-01-02/y.parquet"]
     assert lost(SECOND, [FoundFile(file.path, file.size, OLD_MS) for file in SECOND.files()]) == []
 
 
-def test_what_no_manifest_names_expires_after_a_day() -> None:
-    """A killed run's files, and those of a day that was computed again; never those of the newest manifest."""
+def test_files_that_no_manifest_lists_expire_after_a_day() -> None:
+    """Files of a killed run and of a recomputed day, but not those of the newest manifest."""
     third = SECOND.followed_by(
         "c", NOW_MS, {"2026-01-01": (DataFile("v=c/date=2026-01-01/z.parquet", 30),)}, keeps=True
     )
@@ -89,8 +89,8 @@ def test_what_no_manifest_names_expires_after_a_day() -> None:
     ]
 
 
-def test_of_two_runs_that_published_at_once_all_readers_take_the_same() -> None:
-    """The files of the other expire a day after they were written, like those of a killed run."""
+def test_readers_choose_the_same_of_two_manifests_with_one_number() -> None:
+    """Two runs published at the same time. The files of the other one expire like those of a killed run."""
     one, other = Manifest(1, "a", OLD_MS, {}), Manifest(1, "b", OLD_MS, {"x": (DataFile("v=b/x.parquet", 1),)})
     found = [FoundFile(f"{FOLDER}/{name_of(manifest)}", 1, OLD_MS) for manifest in (other, one)]
 

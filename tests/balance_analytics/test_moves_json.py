@@ -1,4 +1,4 @@
-"""Proposed moves are read back as they were, and what is no proposal is refused in words."""
+"""Proposed moves as JSON: parsing returns the written moves, and rejects invalid text with the reason."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ DISK = ResourceMove("disk", "bytes", "log sizes", (1, 2), (30.0, 10.0), (21.0, 1
 MOVES = ProposedMoves(None, 3, 1, 2048, 1024, (DISK,), ())
 
 
-def test_moves_are_read_back_as_they_were() -> None:
-    """With the schema first, a line for each field."""
+def test_parsing_returns_the_written_moves() -> None:
+    """The schema is the first field, and each field has one line."""
     text = moves_to_json(MOVES)
 
     assert moves_from_json(text) == MOVES
@@ -23,7 +23,7 @@ def test_moves_are_read_back_as_they_were() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "the proposal is not JSON"),
         ("[" * 100_000, "the proposal is nested too deeply"),
@@ -35,7 +35,7 @@ def test_moves_are_read_back_as_they_were() -> None:
     ],
     ids=lambda text: text[:20],
 )
-def test_what_is_no_proposal_is_refused_in_words(text: str, told: str) -> None:
-    """The place and what is wrong there."""
-    with pytest.raises(ResultError, match=told):
+def test_invalid_proposals_are_rejected_with_the_reason(text: str, message: str) -> None:
+    """The error names the field and the problem."""
+    with pytest.raises(ResultError, match=message):
         moves_from_json(text)

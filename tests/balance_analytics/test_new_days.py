@@ -1,4 +1,4 @@
-"""Which days are computed, and which messages are read: plain rules over what is stored and what is there."""
+"""Days that a run computes, and messages that it reads, by what is stored and what exists."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from balance_analytics.model.new_days import DayRange, days_to_compute, has_chan
 
 FIRST = "2026-01-03"
 STORED = {day: Source({f"{day}.parquet": 10}) for day in ("2026-01-02", "2026-01-03", "2026-01-04")}
-THERE = {day: dict(source.files) for day, source in STORED.items()}
+EXISTING = {day: dict(source.files) for day, source in STORED.items()}
 
 
-def test_nothing_is_computed_when_nothing_is_new() -> None:
-    """Not even when retention took files, or a whole day."""
-    without_a_day = {day: files for day, files in THERE.items() if day != "2026-01-03"}
-    taken_in_part = {**THERE, "2026-01-04": {}}
+def test_nothing_is_computed_if_nothing_has_changed() -> None:
+    """Deletion of files, or of a whole day, by retention is not a change."""
+    without_a_day = {day: files for day, files in EXISTING.items() if day != "2026-01-03"}
+    partly_deleted = {**EXISTING, "2026-01-04": {}}
 
-    found = [days_to_compute(STORED, files, {}, FIRST) for files in (THERE, without_a_day, taken_in_part)]
+    found = [days_to_compute(STORED, files, {}, FIRST) for files in (EXISTING, without_a_day, partly_deleted)]
     assert found == [None, None, None]
 
 
@@ -35,34 +35,34 @@ def test_nothing_is_computed_when_nothing_is_new() -> None:
     ],
     ids=["a new day", "a late file", "a file that has grown"],
 )
-def test_a_change_reaches_from_its_day_to_the_end(day: str, files: dict[str, int]) -> None:
-    """The state of each partition before the next day follows from it."""
-    assert days_to_compute(STORED, {**THERE, day: files}, {}, FIRST) == DayRange(day, None, after_others=True)
+def test_a_changed_day_and_all_later_days_are_computed(day: str, files: dict[str, int]) -> None:
+    """The facts of later days depend on the state of partitions at its end."""
+    assert days_to_compute(STORED, {**EXISTING, day: files}, {}, FIRST) == DayRange(day, None, after_others=True)
 
 
-def test_days_before_the_window_are_left_as_they_are() -> None:
-    """Their facts stay; a first run has no state to begin with."""
-    changed = {**THERE, "2026-01-02": {"late": 1}}
+def test_days_before_the_window_are_not_computed() -> None:
+    """Their facts are kept. A first run starts without a state."""
+    changed = {**EXISTING, "2026-01-02": {"late": 1}}
 
     assert days_to_compute(STORED, changed, {}, FIRST) is None
     assert days_to_compute({}, changed, {}, FIRST) == DayRange(FIRST, None, after_others=False)
 
 
-def test_rates_that_are_new_are_taken_and_rates_that_are_gone_are_kept() -> None:
-    """Prometheus keeps them for days, facts for months."""
+def test_new_rates_are_used_and_deleted_rates_are_kept() -> None:
+    """Prometheus stores rates for days, facts are stored for months."""
     stored = {**STORED, "2026-01-03": replace(STORED["2026-01-03"], rates="7")}
 
     found = [
-        days_to_compute(stored, THERE, {"2026-01-03": digest} if digest else {}, FIRST) for digest in ("7", "", "8")
+        days_to_compute(stored, EXISTING, {"2026-01-03": digest} if digest else {}, FIRST) for digest in ("7", "", "8")
     ]
     assert found == [None, None, DayRange("2026-01-03", None, after_others=True)]
 
 
-def test_days_are_computed_on_demand_within_the_window() -> None:
-    """Before it there is nothing to compute from, and days without samples need nothing."""
-    asked = [("2026-01-01", None), ("2026-01-04", "2026-01-04"), ("2026-02-01", None)]
+def test_requested_days_are_computed_within_the_window() -> None:
+    """Not days before the window, nor days without samples."""
+    requested = [("2026-01-01", None), ("2026-01-04", "2026-01-04"), ("2026-02-01", None)]
 
-    assert [days_to_compute(STORED, THERE, {}, FIRST, days) for days in asked] == [
+    assert [days_to_compute(STORED, EXISTING, {}, FIRST, days) for days in requested] == [
         DayRange("2026-01-03", None, after_others=True),
         DayRange("2026-01-04", "2026-01-04", after_others=True),
         None,
@@ -73,15 +73,17 @@ FILES = st.dictionaries(st.sampled_from("abcd"), st.integers(1, 3))
 
 
 @given(FILES, FILES)
-def test_a_day_has_changed_when_a_file_is_new_or_differs(stored: dict[str, int], there: dict[str, int]) -> None:
-    """Files that are gone are no change."""
-    expected = any(stored.get(name) != size for name, size in there.items())
+def test_a_day_has_changed_if_a_file_is_new_or_has_another_size(
+    stored: dict[str, int], existing: dict[str, int]
+) -> None:
+    """Deleted files are not a change."""
+    expected = any(stored.get(name) != size for name, size in existing.items())
 
-    assert expected == has_changed(Source(stored), there, "")
+    assert has_changed(Source(stored), existing, "") == expected
 
 
 def test_the_day_before_the_window_is_still_recorded() -> None:
-    """The state before the window comes from there."""
+    """The state of partitions before the window is computed from it."""
     computed = {"2026-01-05": Source({"new": 1})}
 
     assert sorted(sources_after(STORED, computed, "2026-01-04")) == ["2026-01-03", "2026-01-04", "2026-01-05"]
@@ -100,10 +102,10 @@ ENDS = TopicEnds("id", {0: 10, 1: 0}, {0: 40, 1: 50}, {0: 100, 1: 50})
         (Position("id", {0: 101, 1: 7}), {0: 10, 1: 7}),
         (Position("another", {0: 60, 1: 50}), {0: 10, 1: 0}),
     ],
-    ids=["first run", "next run", "retention took some", "a new partition", "cut", "created again"],
+    ids=["first run", "next run", "retention deleted some", "a new partition", "cut", "created again"],
 )
-def test_messages_are_read_from_where_the_last_run_ended(position: Position, start: dict[int, int]) -> None:
-    """What retention took is a gap; of a topic that was created again everything is new."""
+def test_messages_are_read_from_the_end_of_the_last_run(position: Position, start: dict[int, int]) -> None:
+    """Deleted messages are a gap. A topic that was created again is read from its start."""
     assert range_to_read("t", ENDS, position) == OffsetRange("t", start, {0: 100, 1: 50})
 
 
@@ -111,8 +113,8 @@ OFFSETS = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20)).
 
 
 @given(OFFSETS, st.none() | st.integers(0, 30), st.sampled_from(["id", "another"]))
-def test_what_is_read_is_there(offsets: list[int], known: int | None, topic_id: str) -> None:
-    """Whatever was recorded, Kafka has the first and the last message of a range."""
+def test_the_range_to_read_exists(offsets: list[int], known: int | None, topic_id: str) -> None:
+    """Kafka has the first and the last message of the range, whatever was recorded."""
     earliest, since, latest = offsets
     ends = TopicEnds("id", {0: earliest}, {0: since}, {0: latest})
     position = Position() if known is None else Position(topic_id, {0: known})

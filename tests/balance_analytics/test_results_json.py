@@ -1,4 +1,4 @@
-"""A result's JSON is read back as it was, and what is no result is refused in words."""
+"""Results as JSON: parsing returns the written result, and rejects invalid text with the reason."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ RESULT = Result(
     topic_skew=(),
     key_skew=(KeySkew("t", 10, (HeavyKey("k", 0.5, 0.6),), 0.5),),
     heat_map=HeatMap(1, ("2026-01-01T00:00:00Z",), (1, 2), ((7,), (None,))),
-    left_out=(LeftOut("a file", 1, "write it anew"),),
+    left_out=(LeftOut("a file", 1, "write it again"),),
 )
 
 
-def test_a_result_is_read_back_as_it_was() -> None:
-    """And written to the same bytes again."""
+def test_parsing_returns_the_written_result() -> None:
+    """Writing it again gives the same text."""
     text = to_json(RESULT)
 
     assert from_json(text) == RESULT
-    assert text == to_json(from_json(text))
+    assert to_json(from_json(text)) == text
 
 
-def test_a_field_that_is_new_is_passed_over() -> None:
-    """A newer study may say more."""
+def test_unknown_fields_are_ignored() -> None:
+    """A newer version may have added them."""
     assert from_json(json.dumps({**json.loads(to_json(RESULT)), "weather": "fair"})) == RESULT
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "not JSON"),
         ("[]", "schema None"),
@@ -65,7 +65,7 @@ def test_a_field_that_is_new_is_passed_over() -> None:
         (to_json(RESULT).replace('"partitions": 2,', '"partitions": true,', 1), "is bool, not int"),
     ],
 )
-def test_what_is_no_result_is_refused_in_words(text: str, told: str) -> None:
-    """The place and what is wrong there."""
-    with pytest.raises(ResultError, match=told):
+def test_invalid_results_are_rejected_with_the_reason(text: str, message: str) -> None:
+    """The error names the field and the problem."""
+    with pytest.raises(ResultError, match=message):
         from_json(text)
