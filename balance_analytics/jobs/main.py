@@ -113,7 +113,7 @@ def _moves(spark: SparkSession, known: brokers.Brokers, options: argparse.Namesp
         try:
             proposed = asyncio.run(propose_in(planned.objects, options.cluster, options.namespace, kubeconfig))
             name = proposed.name
-            ran.told.append(proposed.told)
+            ran.told.append(proposed.message)
         except ProposingError as error:
             ran.failure = AnalyticsError(f"the moves are not proposed: {error}")
     elif planned.objects:

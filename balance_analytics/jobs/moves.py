@@ -24,11 +24,11 @@ from balance_analytics.model.rate_rows import OF_TOPICS
 from balance_analytics.model.report_input import ProposedMoves
 from balance_analytics.model.results import RESULT_NAME, Result
 from balance_analytics.model.results_json import ResultError, from_json
-from balance_analytics.moves.for_report import proposed_moves
 from balance_analytics.moves.manifests import manifests, proposal_name
 from balance_analytics.moves.partition_loads import NEEDED, loads_of
+from balance_analytics.moves.planner_request import PlannerSettings
 from balance_analytics.moves.proposal import propose
-from balance_analytics.moves.terms import Terms
+from balance_analytics.moves.proposed_moves import proposed_moves
 
 MANIFEST_NAME = "reassignment.json"
 
@@ -94,15 +94,15 @@ def run(spark: SparkSession, out: str, brokers: Brokers, goal: Goal) -> Planned:
     return Planned(proposed_moves(proposal, None, goal.tolerance, sources), tuple(objects))
 
 
-def _terms(result: Result, brokers: Brokers, goal: Goal) -> Terms:
+def _terms(result: Result, brokers: Brokers, goal: Goal) -> PlannerSettings:
     """Say who there is: brokers of the study, and those that are alive. Those that lead nothing of what they should are away."""
     alive = brokers.alive
     named = {*(one.broker for one in result.brokers), *brokers.facts.racks, *brokers.facts.capacities, *(alive or ())}
     idle = frozenset(one.broker for one in result.brokers if one.preferred_leaders and not one.leaders)
     capacities = {"disk": dict(brokers.facts.capacities)} if brokers.facts.capacities else {}
-    return Terms(
+    return PlannerSettings(
         racks={broker: brokers.facts.racks.get(broker) for broker in sorted(named)},
-        away=idle if alive is None else frozenset(named - alive),
+        offline=idle if alive is None else frozenset(named - alive),
         excluded_brokers=frozenset(goal.excluded_brokers),
         excluded_topics=frozenset(goal.excluded_topics),
         capacities=capacities,

@@ -6,7 +6,7 @@ import argparse
 import datetime as dt
 from collections.abc import Callable, Sequence
 
-from balance_analytics.moves.terms import RESOURCES, TOLERANCE
+from balance_analytics.moves.planner_request import RESOURCES, TOLERANCE
 from kafka_operator.resources.object_names import is_namespace_name, is_object_name
 from kafka_operator.resources.quantity import read_bytes
 

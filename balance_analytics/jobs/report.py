@@ -28,7 +28,7 @@ class Reported:
 def run(spark: SparkSession, out: str, title: str | None) -> Reported:
     """Draw and write everything; `title` names the cluster for people, its own id where there is none."""
     # matplotlib takes 40 MB: it is loaded when the planner, which needs the most memory, has ended.
-    from balance_analytics.report.writing import PAGE, report_files  # noqa: PLC0415
+    from balance_analytics.report.report_files import PAGE, report_files  # noqa: PLC0415
 
     result = read_result(spark, out)
     report = ReportInput(title or result.cluster_id, None, result, kept(spark, out))

@@ -1,9 +1,9 @@
-"""A proposal as Kubernetes objects: a Reassignment that waits for approval, its plan, and the figures beside it.
+"""Kubernetes objects of a proposal: a Reassignment that waits for approval, its plan, and its figures.
 
-The operator makes a Reassignment with `approval: Required` a proposal (state Proposed) with a digest of plan and base; nothing moves
-until somebody names that digest in `spec.approvedDigest`. Small plans are in the Reassignment itself, large ones in ConfigMaps
-(docs/reassignments.md), made by the same code as `steward plan configmaps`. The figures of every broker and resource are a ConfigMap
-of their own: a status has room for bytes alone. Leaves out names of moments (the caller gives the name) and writing.
+A Reassignment with `approval: Required` becomes a proposal (state Proposed) with a digest of plan and base; the operator moves nothing
+until a user sets `spec.approvedDigest` to that digest. Small plans are in the Reassignment itself, large ones in ConfigMaps
+(docs/reassignments.md), as `steward plan configmaps` creates them. The figures of brokers and resources are in another ConfigMap, as the
+status contains only bytes. Leaves out writing (`proposing`).
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from kafka_operator.decide.plan_packing import INLINE_PARTITIONS, packed_documen
 
 GROUP_VERSION = "steward.dev/v1alpha1"
 MAX_CONFIG_MAPS = 32
-"""spec.planFrom.configMaps takes no more."""
+"""Limit of spec.planFrom.configMaps."""
 
 MAX_FIGURES_BYTES = 900_000
-"""Of the ConfigMap of figures, within the 1 MiB of an object: some 1,500 brokers. Beyond that, brokers are left out of it."""
+"""Limit of the ConfigMap with figures, below the 1 MiB of an object: about 1,500 brokers. Beyond that it has no brokers."""
 
 LABEL, PROPOSER = "steward.dev/proposed-by", "balance-analytics"
 NAME_LENGTH = 200
-"""Of the Cluster's name in a proposal's: with what follows it stays below the 253 characters of an object's name."""
+"""Length of the Cluster's name in that of a proposal, which must be below the 253 characters of an object's name."""
 
 DIGEST_CHARACTERS = 10
 Manifest = dict[str, Any]
 
 
 def proposal_name(proposal: Proposal, cluster: str, cluster_id: str | None = None) -> str:
-    """Return the name of a proposal: the same moves from the same places have the same one, so that they are proposed once."""
+    """Return the name of a proposal. It is the same for the same moves and base, so that these are proposed once."""
     digest = digest_of(proposal.moves, base=proposal.base, cluster_id=cluster_id).partition(":")[2]
-    return f"{_beginning(cluster)}{digest[:DIGEST_CHARACTERS]}"
+    return f"{_prefix(cluster)}{digest[:DIGEST_CHARACTERS]}"
 
 
-def _beginning(cluster: str) -> str:
+def _prefix(cluster: str) -> str:
     return f"{cluster[:NAME_LENGTH].rstrip('-.')}-balance-"
 
 
@@ -49,9 +49,9 @@ def manifests(
     cluster_id: str | None = None,
     approved: bool = False,
 ) -> list[Manifest]:
-    """Return what is to be created, ConfigMaps first; nothing when nothing is to move.
+    """Return the objects to create, the Reassignment last; an empty list without moves.
 
-    With `approved` the user has said beforehand that proposals are to be carried out at once.
+    With `approved` the Reassignment is executed without approval, as the user has configured.
     """
     if not proposal.moves:
         return []
@@ -73,13 +73,13 @@ def manifests(
         ]
         if len(parts) > MAX_CONFIG_MAPS:
             raise ValueError(
-                f"the plan takes {len(parts)} ConfigMaps, more than {MAX_CONFIG_MAPS}: set a budget of bytes"
+                f"the plan needs {len(parts)} ConfigMaps, the limit is {MAX_CONFIG_MAPS}: set a budget of bytes"
             )
         names = [part["metadata"]["name"] for part in parts]
         spec["planFrom"] = {"configMaps": names, "digest": document.digest}
     figures = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-figures"} | metadata}
     figures["data"] = {"figures.json": _figures(proposal)}
-    annotations = {"steward.dev/figures": f"{name}-figures", "steward.dev/promise": _promise(proposal)}
+    annotations = {"steward.dev/figures": f"{name}-figures", "steward.dev/expected-result": _expected_result(proposal)}
     reassignment = {
         "apiVersion": GROUP_VERSION,
         "kind": "Reassignment",
@@ -97,8 +97,8 @@ def _figures(proposal: Proposal) -> str:
     return json.dumps(figures | {"brokers": [], "brokersLeftOut": len(proposal.brokers)}, separators=(",", ":"))
 
 
-def _promise(proposal: Proposal) -> str:
-    """Say what the plan promises, in a line."""
+def _expected_result(proposal: Proposal) -> str:
+    """Return a summary of the expected result, in one line."""
     skew = ", ".join(
         f"{one.resource} {one.max_over_mean_before:.2f} to {one.max_over_mean_after:.2f}" for one in proposal.skew
     )

@@ -1,9 +1,9 @@
-"""What partitions carry, in arrays for the planner, out of an Arrow table of the loads (`model/loads.py`).
+"""Loads of partitions as arrays for the planner, from an Arrow table (`model/loads.py`).
 
-Which load counts: bytes in, the p95 of the hours of the window (95 of 100 hours are at or below it: one burst moves nothing, a
-busy hour of every day does); bytes out, the mean of the hours in which it is known; disk, the size at the window's end. A partition
-whose size or rate is not known keeps its place: no number is invented for it. A million partitions are 82 MB of Arrow and as much
-in the arrays; no object is made for a partition. Leaves out reading files and planning.
+The planner uses for bytes in the p95 of the hours in the window (a single burst has no effect, a busy hour of every day has one), for
+bytes out the mean of the hours in which they are known, for disk the size at the end of the window. Partitions of unknown size or rate
+are not moved. A million partitions need 82 MB in Arrow and as much in the arrays; no object is created for a partition. Leaves out
+reading files and planning.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from controller_core.model.columns import BoolArray, IntArray
 from move_planner import request as core
 
 MAX_PARTITIONS = 2_000_000
-"""Of one proposal: several times the largest known clusters; each takes some 200 bytes here."""
+"""Limit of a proposal: several times the largest known clusters; each partition needs about 200 bytes here."""
 
 NEEDED = ("topic", "partition", "leader", "replicas", "bytes_in_p95", "bytes_out_mean", "size_bytes")
 """Columns of the table that are read."""
 
 NEVER_NULL = ("topic", "partition", "leader", "replicas")
-"""Columns without which a row is no partition."""
+"""Columns that must have a value in each row."""
 
 
 class LoadsError(ValueError):
-    """The table does not contain partitions' loads; the text names what is wrong."""
+    """The table does not contain valid loads of partitions; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionLoads:
-    """Partitions in rows, ordered by topic and number. Rates are bytes/s, sizes bytes of one copy; 0 where nothing is known.
+    """Partitions in rows, ordered by topic and number. Rates are bytes/s, sizes bytes of one replica; 0 if unknown.
 
-    `topic` numbers `topics`, which are sorted. `replicas` is padded with -1 (`controller_core.model.columns`); `known` tells where
-    size and rate are. `bytes_out` is None when no partition's is known.
+    `topic` contains indexes of `topics`, which are sorted. `replicas` is padded with -1 (`controller_core.model.columns`); `known` is
+    true if size and rate are known. `bytes_out` is None if it is unknown for all partitions.
     """
 
     topics: tuple[str, ...]
@@ -59,17 +59,17 @@ class PartitionLoads:
 
 
 def loads_of(table: Any) -> PartitionLoads:
-    """Read a pyarrow table; LoadsError when a column is missing or has nulls, or a partition occurs twice."""
+    """Convert a pyarrow table. Raises LoadsError if a column is missing or has nulls, or a partition occurs twice."""
     missing = [name for name in NEEDED if name not in table.column_names]
     if missing:
         raise LoadsError(
-            f"the partitions' loads have no column {', '.join(missing)}: give the table of loads/partition"
+            f"the loads of partitions have no column {', '.join(missing)}: use the table of loads/partition"
         )
     if len(table) > MAX_PARTITIONS:
-        raise LoadsError(f"{len(table)} partitions are more than a proposal can have, {MAX_PARTITIONS}")
+        raise LoadsError(f"{len(table)} partitions; the limit of a proposal is {MAX_PARTITIONS}")
     with_nulls = [name for name in NEVER_NULL if table[name].null_count]
     if with_nulls:
-        raise LoadsError(f"the partitions' loads have no value in {', '.join(with_nulls)} of some rows")
+        raise LoadsError(f"the loads of partitions have rows with no value in {', '.join(with_nulls)}")
     topics, topic = numbered(table["topic"])
     partition = ids(table["partition"])
     order = np.lexsort((partition, topic))
@@ -77,7 +77,7 @@ def loads_of(table: Any) -> PartitionLoads:
     twice = np.flatnonzero((topic[1:] == topic[:-1]) & (partition[1:] == partition[:-1]))
     if len(twice):
         name = f"{topics[topic[twice[0]]]}-{partition[twice[0]]}"
-        raise LoadsError(f"{name} is there twice: give the loads of one cluster and one window")
+        raise LoadsError(f"{name} occurs twice: use the loads of one cluster and one window")
     rate, size = (numbers(table[name])[order] for name in ("bytes_in_p95", "size_bytes"))
     out = numbers(table["bytes_out_mean"])[order]
     return PartitionLoads(

@@ -1,6 +1,6 @@
-"""A proposal: the moves, and what each broker has of each resource before and after them.
+"""Proposal: the moves, and the load of each broker before and after them.
 
-Leaves out how it reaches people (`manifests`, the report).
+Leaves out its output (`manifests`, `proposed_moves`).
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from balance_analytics.moves.partition_loads import PartitionLoads
-from balance_analytics.moves.terms import Terms, request_of
+from balance_analytics.moves.planner_request import PlannerSettings, request_of
 from controller_core.model.columns import unpad
 from kafka_operator.resources.reassignment import Assignment, Partition
 from move_planner import Plan, plan_measured
 from move_planner.result import Reason
 
 MAX_UNREACHED = 20
-"""What is not reached, in words, is listed up to here: the rest is counted."""
+"""Goals that cannot be reached are listed up to this number; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerBeforeAfter:
-    """One broker: by resource, in the order of `Proposal.resources`, what it has before and after, and its range."""
+    """One broker: its load before and after, and its target range, by resource in the order of `Proposal.resources`."""
 
     broker: int
     before: tuple[int, ...]
@@ -34,7 +34,7 @@ class BrokerBeforeAfter:
 
 @dataclass(frozen=True, slots=True)
 class SkewBeforeAfter:
-    """One resource: the largest broker over the mean of all that stay, before and after."""
+    """One resource: the ratio of the highest broker to the mean, before and after, of brokers that are not drained."""
 
     resource: str
     max_over_mean_before: float
@@ -43,9 +43,9 @@ class SkewBeforeAfter:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Moves in the order in which they are to be made, those of leaders alone first, with the replicas of before beside.
+    """Moves in their order of execution, those that change only leaders first; `base` has the same partitions with their present replicas.
 
-    `kept_unknown` partitions keep their places because their load is not known. `lower_bound_bytes`: see
+    `kept_unknown` is the number of partitions that are not moved as their load is unknown. `lower_bound_bytes`: see
     `move_planner.bound`.
     """
 
@@ -61,7 +61,7 @@ class Proposal:
     kept_unknown: int
 
     def figures(self) -> dict[str, Any]:
-        """Return everything but the moves, for JSON."""
+        """Return everything except the moves, for JSON."""
         return {
             "partitions": len(self.moves),
             "leadersOnly": self.leaders_only,
@@ -88,12 +88,12 @@ class Proposal:
         }
 
 
-def propose(loads: PartitionLoads, terms: Terms) -> Proposal:
-    """Plan moves for measured loads; ValueError when loads and terms contradict each other."""
-    plan = plan_measured(request_of(loads, terms))
+def propose(loads: PartitionLoads, settings: PlannerSettings) -> Proposal:
+    """Plan moves for measured loads. Raises ValueError if loads and settings contradict each other."""
+    plan = plan_measured(request_of(loads, settings))
     names = [Partition(loads.topic_of(row), int(loads.partition[row])) for row in plan.rows.tolist()]
-    told = [item.why for item in plan.unreached]
-    more = [f"and {len(told) - MAX_UNREACHED} more"] if len(told) > MAX_UNREACHED else []
+    unreached = [item.why for item in plan.unreached]
+    more = [f"and {len(unreached) - MAX_UNREACHED} more"] if len(unreached) > MAX_UNREACHED else []
     return Proposal(
         moves=tuple(Assignment(name, unpad(new)) for name, new in zip(names, plan.replicas, strict=True)),
         base=tuple(Assignment(name, unpad(old)) for name, old in zip(names, loads.replicas[plan.rows], strict=True)),
@@ -103,7 +103,7 @@ def propose(loads: PartitionLoads, terms: Terms) -> Proposal:
         resources=tuple(one.name for one in plan.resources),
         brokers=_brokers(plan),
         skew=_skew(plan),
-        unreached=(*told[:MAX_UNREACHED], *more),
+        unreached=(*unreached[:MAX_UNREACHED], *more),
         kept_unknown=int((~loads.known).sum()),
     )
 
@@ -118,14 +118,14 @@ def _brokers(plan: Plan) -> tuple[BrokerBeforeAfter, ...]:
 
 
 def _skew(plan: Plan) -> tuple[SkewBeforeAfter, ...]:
-    """Work skew out over the brokers that stay, as the study does."""
-    stay = ~plan.drained
+    """Compute skew over the brokers that are not drained, as the study does."""
+    remaining = ~plan.drained
     found = []
     for one in plan.resources:
         mean_before, mean_after = (
-            max(float(held[stay].mean()) if stay.any() else 0.0, 1e-9) for held in (one.before, one.after)
+            max(float(load[remaining].mean()) if remaining.any() else 0.0, 1e-9) for load in (one.before, one.after)
         )
-        highest = [float(held[stay].max(initial=0)) for held in (one.before, one.after)]
+        highest = [float(load[remaining].max(initial=0)) for load in (one.before, one.after)]
         idle = not one.before.any()
         found.append(
             SkewBeforeAfter(

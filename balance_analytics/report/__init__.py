@@ -1,1 +1,1 @@
-"""Pages and pictures of a study, out of plain values. Leaves out the study."""
+"""Report of a study: one HTML page, pictures, a summary and metrics. Leaves out the study."""

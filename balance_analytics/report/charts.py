@@ -1,4 +1,4 @@
-"""The other pictures: brokers before and after, skew over time, hot partitions, when disks are full. Leaves out the heat map."""
+"""Charts: brokers before and after, skew over time, hot partitions, disk forecast. Leaves out the heat map (`heat_map`)."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from balance_analytics.report.drawing import (
     plain,
     png,
 )
-from balance_analytics.report.wording import amount, days, hour
+from balance_analytics.report.formatting import amount, days, hour
 
 MAX_BARS = 25
-"""Partitions, or disks, of one picture: the rest is in the tables."""
+"""Limit of partitions or disks in a chart; the tables have more."""
 
 FEW_BROKERS = 40
-"""Up to here every broker is named below its bars."""
+"""Up to this number the bars are labelled with brokers."""
 
 
 def before_after(moves: ProposedMoves) -> Picture | None:
-    """Draw each resource of each broker before and after the moves, the fullest first; None without any broker."""
+    """Draw each resource of each broker before and after the moves, the highest load first; None without brokers."""
     shown = [one for one in moves.resources if one.brokers]
     if not shown:
         return None
-    made, axes = figure(2.3 * len(shown), rows=len(shown))
+    drawing, axes = figure(2.3 * len(shown), rows=len(shown))
     for axis, one in zip(axes[:, 0], shown, strict=True):
         order = np.argsort(-np.array(one.before), kind="stable")
         places = np.arange(len(order))
@@ -60,51 +60,49 @@ def before_after(moves: ProposedMoves) -> Picture | None:
         axis.set_xticks(places if names else [], names, fontsize=7)
         axis.margins(x=0.01)
     axes[0, 0].legend(fontsize=8, ncols=3, loc="upper right")
-    axes[-1, 0].set_xlabel("broker, the fullest before the moves first")
-    alt = " ".join(_told(one) for one in shown)
+    axes[-1, 0].set_xlabel("broker, the highest load before the moves first")
+    alt = " ".join(_alt_text(one) for one in shown)
     source = "; ".join(f"{one.resource}: {one.source}" for one in shown)
-    return Picture("before-after", "Brokers before and after the proposed moves", alt, source, png(made))
+    return Picture("before-after", "Brokers before and after the proposed moves", alt, source, png(drawing))
 
 
-def _told(one: ResourceMove) -> str:
+def _alt_text(one: ResourceMove) -> str:
     before, after = max(one.before), max(one.after)
     return (
-        f"{one.resource}: the fullest broker goes from {amount(before, one.unit)} to {amount(after, one.unit)}, "
+        f"{one.resource}: the highest load of a broker changes from {amount(before, one.unit)} to {amount(after, one.unit)}, "
         f"the mean is {amount(one.mean, one.unit)}."
     )
 
 
 def skew_over_time(found: Sequence[SkewAt], source: str) -> Picture | None:
-    """Draw a line for each resource; None without any."""
+    """Draw a line for each resource; None without data."""
     if not found:
         return None
     hours = sorted({one.hour for one in found})
     place = {one: number for number, one in enumerate(hours)}
-    made, axes = figure(3.2)
+    drawing, axes = figure(3.2)
     axis = axes[0, 0]
-    told = []
+    ranges = []
     for number, resource in enumerate(sorted({one.resource for one in found})):
         line = sorted((place[one.hour], one.max_over_mean) for one in found if one.resource == resource)
         style = {"color": SERIES[number % len(SERIES)], "linestyle": DASHES[number % len(DASHES)]}
         axis.plot([x for x, _ in line], [y for _, y in line], label=plain(resource), linewidth=1.4, **style)
-        told.append(f"{resource} from {line[0][1]:.2f} to {line[-1][1]:.2f}, at most {max(y for _, y in line):.2f}")
+        ranges.append(f"{resource} from {line[0][1]:.2f} to {line[-1][1]:.2f}, at most {max(y for _, y in line):.2f}")
     axis.axhline(1.0, color=BLACK, linewidth=0.6)
     shown = np.unique(np.linspace(0, len(hours) - 1, 10).astype(int))
     axis.set_xticks(shown, [hour(hours[one]) for one in shown], rotation=30, ha="right", fontsize=8)
     axis.set_ylabel("largest broker / mean")
     axis.legend(fontsize=8, ncols=3, loc="upper right")
-    alt = (
-        f"Skew, largest broker over the mean, from {hour(hours[0])} to {hour(hours[-1])}: {'; '.join(told)}. 1 is even."
-    )
-    return Picture("skew", "Skew over time", alt, source, png(made))
+    alt = f"Skew, largest broker over the mean, from {hour(hours[0])} to {hour(hours[-1])}: {'; '.join(ranges)}. 1 is even."
+    return Picture("skew", "Skew over time", alt, source, png(drawing))
 
 
 def hot_partitions(found: Sequence[HotPartition], rule: str) -> Picture | None:
-    """Draw the heaviest as bars; None without any."""
+    """Draw the hottest partitions as bars; None without hot partitions."""
     shown = list(found[:MAX_BARS])[::-1]
     if not shown:
         return None
-    made, axes = figure(1.2 + 0.24 * len(shown))
+    drawing, axes = figure(1.2 + 0.24 * len(shown))
     axis = axes[0, 0]
     reasons = sorted({one.reason for one in shown})
     for number, reason in enumerate(reasons):
@@ -125,19 +123,19 @@ def hot_partitions(found: Sequence[HotPartition], rule: str) -> Picture | None:
     axis.legend(fontsize=8, loc="lower right")
     first = shown[-1]
     alt = (
-        f"The {len(shown)} heaviest of the hot partitions. First is {first.topic}-{first.partition} with "
+        f"The {len(shown)} hottest partitions. The first is {first.topic}-{first.partition} with "
         f"{amount(first.bytes_in_p95, 'bytes/s')}, {first.over_topic:.1f} times the median of its topic ({first.reason})."
     )
-    return Picture("hot-partitions", "Hot partitions", alt, f"p95 of the hours' bytes in; {rule}", png(made))
+    return Picture("hot-partitions", "Hot partitions", alt, f"p95 of the hours' bytes in; {rule}", png(drawing))
 
 
 def disk_forecast(found: Sequence[Forecast]) -> Picture | None:
-    """Draw the days until each disk is full with their interval, the soonest first; None where none is near."""
+    """Draw the days until each disk is full, with their interval, the soonest first; None if no disk will be full within the horizon."""
     near = [one for one in found if one.capacity_bytes is not None and one.days_low is not None]
     shown = sorted(near, key=lambda one: (one.days_low or 0.0, one.broker))[:MAX_BARS][::-1]
     if not shown:
         return None
-    made, axes = figure(1.2 + 0.24 * len(shown))
+    drawing, axes = figure(1.2 + 0.24 * len(shown))
     axis = axes[0, 0]
     horizon = max(one.horizon_days for one in shown)
     for row, one in enumerate(shown):
@@ -150,10 +148,12 @@ def disk_forecast(found: Sequence[Forecast]) -> Picture | None:
     axis.set_yticks(range(len(shown)), [f"broker {one.broker}" for one in shown], fontsize=8)
     ends = [horizon if one.days_high is None else one.days_high for one in shown]
     axis.set_xlim(0, max(1.0, *ends) * 1.02)
-    axis.set_xlabel("days from the window's end; dot: most likely, bar: 90 percent interval, arrow: goes on")
+    axis.set_xlabel(
+        "days from the end of the window; dot: most likely, bar: 90 percent interval, arrow: beyond the horizon"
+    )
     first = shown[-1]
     alt = (
-        f"Days until disks are full, {len(shown)} brokers. Soonest is broker {first.broker}: {days(first.days, horizon)}, "
-        f"in 90 of 100 cases between {days(first.days_low, horizon)} and {days(first.days_high, horizon)}."
+        f"Days until disks are full, {len(shown)} brokers. The soonest is broker {first.broker}: {days(first.days, horizon)}, "
+        f"90 percent interval {days(first.days_low, horizon)} to {days(first.days_high, horizon)}."
     )
-    return Picture("disk-forecast", "When disks are full", alt, first.method, png(made))
+    return Picture("disk-forecast", "When disks are full", alt, first.method, png(drawing))

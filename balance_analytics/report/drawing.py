@@ -1,8 +1,8 @@
-"""Pictures as PNGs: one way to make them, the same bytes for the same values, and colours that everybody can tell apart.
+"""Drawing of pictures as PNGs: figures, colours and the output, which has the same bytes for the same values.
 
-Lines and bars take colours of Okabe and Ito's palette (made for colour-blind readers) and differ in dashes or hatching as well;
-amounts take cividis, which looks the same to nearly everybody. matplotlib's object interface draws without a display and without
-global state. Leaves out what is drawn.
+Lines and bars have colours of Okabe and Ito's palette, which colour-blind readers can distinguish, and also differ in dashes or hatching.
+Amounts use the colour map cividis for the same reason. matplotlib's object interface needs neither a display nor global state. Leaves out
+the charts themselves (`charts`, `heat_map`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK = (
     "#000000",
 )
 SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
-"""For lines, in this order: yellow is too light on white for them."""
+"""Colours of lines, in this order, without yellow, which is too light on white."""
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 AMOUNTS = "cividis"
@@ -33,12 +33,12 @@ UNKNOWN = "#B0B0B0"
 DOTS_PER_INCH = 100
 WIDTH_INCHES = 10.0
 MAX_HEIGHT_INCHES = 40.0
-"""A picture of 4,000 dots: 300 brokers at 0.12 inches."""
+"""4,000 pixels: 300 brokers at 0.12 inches each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A PNG with what it shows in words (`alt`, for those who do not see it), and where its figures come from."""
+    """A PNG with its heading, its text alternative (`alt`) and the source of its data."""
 
     name: str
     heading: str
@@ -49,25 +49,25 @@ class Picture:
 
 def figure(height_inches: float, rows: int = 1, columns: int = 1) -> tuple[Figure, Any]:
     """Return an empty figure and its axes, an array of (rows, columns)."""
-    made = Figure(
+    drawing = Figure(
         figsize=(WIDTH_INCHES, min(height_inches, MAX_HEIGHT_INCHES)), dpi=DOTS_PER_INCH, layout="constrained"
     )
-    FigureCanvasAgg(made)
-    axes = made.subplots(rows, columns, squeeze=False)
+    FigureCanvasAgg(drawing)
+    axes = drawing.subplots(rows, columns, squeeze=False)
     for one in axes.flat:
         one.spines[["top", "right"]].set_visible(False)
-    return made, axes
+    return drawing, axes
 
 
-def png(made: Figure) -> bytes:
-    """Return the figure's bytes, without the name of the software, so that they are the same with the next release of it."""
+def png(drawing: Figure) -> bytes:
+    """Return the figure as PNG, without the name of the software, so that the bytes do not change with its version."""
     buffer = io.BytesIO()
-    made.savefig(buffer, format="png", metadata={"Software": None})
+    drawing.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()
 
 
 def plain(text: str) -> str:
-    r"""Keep names from being read as formulas.
+    r"""Escape a name so that matplotlib does not parse it as a formula.
 
     >>> plain("a$b$")
     'a\\$b\\$'

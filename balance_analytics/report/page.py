@@ -1,7 +1,7 @@
-"""The page: one HTML file with everything in it, no script, nothing fetched from anywhere.
+"""HTML page of a report: one file without scripts and without external resources.
 
-A Content-Security-Policy says so to the browser as well: pictures out of the page, its own style, nothing else. Every text that
-comes from a cluster is escaped. Leaves out drawing and tables.
+A Content-Security-Policy enforces this: it allows only embedded pictures and the page's own style. Every text from a cluster is escaped.
+Leaves out pictures (`charts`, `heat_map`) and tables (`tables`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from balance_analytics.model.report_input import ProposedMoves, ReportInput
 from balance_analytics.report import tables
 from balance_analytics.report.charts import before_after, disk_forecast, hot_partitions, skew_over_time
 from balance_analytics.report.drawing import Picture
+from balance_analytics.report.formatting import amount, hour, percent
 from balance_analytics.report.heat_map import heat_map
-from balance_analytics.report.wording import amount, hour, percent
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = (
@@ -27,11 +27,11 @@ STYLE = (
 
 
 def pictures_of(report: ReportInput) -> tuple[Picture, ...]:
-    """Draw every picture that there is anything for, in the page's order."""
+    """Draw every picture for which there is data, in the order of the page."""
     result = report.result
     sources = {one.resource: one.source for one in result.skew}
     skew_source = "hourly facts; " + "; ".join(f"{name}: {source}" for name, source in sources.items())
-    made = (
+    pictures = (
         heat_map(
             result.heat_map,
             f"hourly facts, bytes in: {sources.get('bytes_in', 'offsets')}, by the leader of most minutes",
@@ -41,16 +41,16 @@ def pictures_of(report: ReportInput) -> tuple[Picture, ...]:
         hot_partitions(result.hot_partitions, result.hot_rule),
         disk_forecast(result.forecasts),
     )
-    return tuple(one for one in made if one is not None)
+    return tuple(one for one in pictures if one is not None)
 
 
 def page_of(report: ReportInput, pictures: Sequence[Picture]) -> str:
-    """Return the whole page."""
+    """Return the page."""
     result = report.result
     title = f"Balance of {report.title}"
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>{escape(_begin(report))}</p>",
+        f"<p>{escape(_introduction(report))}</p>",
         tables.left_out_table(result),
         _moves(report.moves),
         tables.skew_table(result),
@@ -58,7 +58,7 @@ def page_of(report: ReportInput, pictures: Sequence[Picture]) -> str:
         f'<details><summary>Every broker</summary><div class="wide">{tables.brokers_table(result)}</div></details>',
         f'<details><summary>Hot partitions</summary><div class="wide">{tables.hot_table(result)}</div></details>',
         f'<details><summary>Disks</summary><div class="wide">{tables.forecast_table(result)}</div></details>',
-        f"<p>{f'Made {escape(report.made_at)}, cluster' if report.made_at else 'Cluster'} {escape(result.cluster_id)}.</p>",
+        f"<p>{f'Created {escape(report.made_at)}, cluster' if report.made_at else 'Cluster'} {escape(result.cluster_id)}.</p>",
     ]
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -70,36 +70,36 @@ def page_of(report: ReportInput, pictures: Sequence[Picture]) -> str:
     )
 
 
-def _begin(report: ReportInput) -> str:
+def _introduction(report: ReportInput) -> str:
     result = report.result
     window, leaders = result.window, result.leader_imbalance
     return (
         f"{result.partitions:,} partitions of {result.topics:,} topics on {len(result.brokers):,} brokers, from {hour(window.start)} to "
-        f"{hour(window.end)} UTC; {window.hours_seen} of {window.hours} hours were seen. {leaders.not_preferred:,} partitions "
+        f"{hour(window.end)} UTC; {window.hours_seen} of {window.hours} hours have data. {leaders.not_preferred:,} partitions "
         f"({percent(leaders.ratio)}) are not led by their preferred replica, {leaders.without_leader:,} have no leader."
     )
 
 
 def _moves(moves: ProposedMoves | None) -> str:
     if moves is None:
-        return "<h2>Proposed moves</h2><p>None were asked for.</p>"
+        return "<h2>Proposed moves</h2><p>No proposal was requested.</p>"
     if not moves.partitions:
-        told = "<p>Nothing needs to move.</p>"
+        summary = "<p>No moves are needed.</p>"
     else:
         named = (
-            f" They are the Reassignment {escape(moves.name)}, of which nothing moves before it is approved."
+            f" They are in the Reassignment {escape(moves.name)}, which is executed only after approval."
             if moves.name
             else ""
         )
-        told = (
-            f"<p>{moves.partitions:,} partitions change, {moves.leaders_only:,} of them their leader alone, which copies nothing. "
-            f"{escape(amount(moves.copied_bytes))} are copied; any plan that reaches the same must copy "
+        summary = (
+            f"<p>{moves.partitions:,} partitions change, {moves.leaders_only:,} of them only their leader, which copies no data. "
+            f"{escape(amount(moves.copied_bytes))} are copied; any plan with the same result must copy at least "
             f"{escape(amount(moves.lower_bound_bytes))}.{named}</p>"
         )
     unreached = "".join(f"<li>{escape(one)}</li>" for one in moves.unreached)
     missed = f"<p>Not reached:</p><ul>{unreached}</ul>" if unreached else ""
     figures = f'<details><summary>Every broker before and after</summary><div class="wide">{tables.moves_table(moves)}</div></details>'
-    return f"<h2>Proposed moves</h2>{told}{missed}{figures}"
+    return f"<h2>Proposed moves</h2>{summary}{missed}{figures}"
 
 
 def _figure(one: Picture) -> str:

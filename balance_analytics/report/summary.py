@@ -1,6 +1,6 @@
-"""A study in a few numbers: for a resource's status, and for Prometheus.
+"""Summary of a report: for the status of a SparkApplication, and as metrics for Prometheus.
 
-Leaves out their JSON (`kafka_operator.resources.spark_summary`), and where they are written.
+Leaves out the JSON of the summary (`kafka_operator.resources.spark_summary`) and file access.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PREFIX = "steward_balance_"
 
 
 def summary_of(report: ReportInput) -> BalanceSummary:
-    """Sum a report up, with all digits; where the report is, is not known yet."""
+    """Return the summary of a report, not rounded; the location of the report is added later."""
     result, moves = report.result, report.moves
     return BalanceSummary(
         window_end=result.window.end,
@@ -34,7 +34,7 @@ def summary_of(report: ReportInput) -> BalanceSummary:
 
 
 def _soonest_full(forecasts: Iterable[Forecast]) -> SoonestFull | None:
-    """Return the first of them; None where all are beyond what was looked ahead."""
+    """Return the forecast of the disk that is full first, or None if all are beyond the horizon."""
     found = [
         SoonestFull(one.broker, one.days, one.days_low, one.days_high) for one in forecasts if one.days is not None
     ]
@@ -50,7 +50,7 @@ def _over_mean(moves: ProposedMoves, *, after: bool) -> dict[str, float]:
 
 
 def metrics_of(summary: BalanceSummary, cluster_id: str) -> str:
-    """Return Prometheus' text form, for a textfile collector, a push gateway or the operator's own endpoint."""
+    """Return the metrics in Prometheus' text format, for a textfile collector, a push gateway or the operator's endpoint."""
     cluster = f'cluster_id="{_escaped(cluster_id)}"'
     lines: list[str] = []
 
@@ -62,10 +62,10 @@ def metrics_of(summary: BalanceSummary, cluster_id: str) -> str:
     def by_resource(values: Mapping[str, float]) -> list[tuple[str, float]]:
         return [(f'{cluster},resource="{_escaped(name)}"', float(value)) for name, value in values.items()]
 
-    gauge("skew", "Largest broker over the mean of the window; 1 is even.", by_resource(summary.skew))
-    gauge("skew_after", "The same with the proposed moves made.", by_resource(summary.skew_after))
+    gauge("skew", "Ratio of the highest broker to the mean over the window; 1 is even.", by_resource(summary.skew))
+    gauge("skew_after", "Skew expected after the proposed moves.", by_resource(summary.skew_after))
     gauge("partitions", "Partitions studied.", [(cluster, float(summary.partitions))])
-    gauge("hot_partitions", "Partitions that weigh too much.", [(cluster, float(summary.hot_partitions))])
+    gauge("hot_partitions", "Partitions with too much load.", [(cluster, float(summary.hot_partitions))])
     gauge(
         "not_preferred_ratio",
         "Part of partitions not led by their preferred replica.",
@@ -80,7 +80,7 @@ def metrics_of(summary: BalanceSummary, cluster_id: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    r"""Escape a label's value as Prometheus' text form asks for.
+    r"""Escape a label's value for Prometheus' text format.
 
     >>> _escaped('a"b')
     'a\\"b'

@@ -1,4 +1,4 @@
-"""Tables of HTML, every text escaped. Leaves out the page around them."""
+"""HTML tables of a report, with every text escaped. Leaves out the page around them (`page`)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from html import escape
 
 from balance_analytics.model.report_input import ProposedMoves
 from balance_analytics.model.results import Result
-from balance_analytics.report.wording import amount, days, percent
+from balance_analytics.report.formatting import amount, days, percent
 
 MAX_ROWS = 500
-"""Of one table: a page of more is read by programs, and for them there is result.json."""
+"""Limit of rows in a table; programs read result.json, which has more."""
 
 
 def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -25,7 +25,7 @@ def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def skew_table(result: Result) -> str:
-    """Show how unevenly brokers share each resource, and where the figures come from."""
+    """Return the table of skew by resource, with the source of the data."""
     rows = [
         (one.resource, f"{one.max_over_mean:.3f}", f"{one.gini:.3f}", f"{one.coefficient_of_variation:.3f}", one.source)
         for one in result.skew
@@ -34,7 +34,7 @@ def skew_table(result: Result) -> str:
 
 
 def brokers_table(result: Result) -> str:
-    """Show every broker."""
+    """Return the table of brokers."""
     rows = [
         (
             str(one.broker),
@@ -53,7 +53,7 @@ def brokers_table(result: Result) -> str:
 
 
 def hot_table(result: Result) -> str:
-    """Show the hot partitions."""
+    """Return the table of hot partitions."""
     rows = [
         (
             f"{one.topic}-{one.partition}",
@@ -65,19 +65,26 @@ def hot_table(result: Result) -> str:
         )
         for one in result.hot_partitions
     ]
-    headings = ("partition", "leader", "bytes in, p95", "times its topic's median", "of a mean broker", "reason")
+    headings = (
+        "partition",
+        "leader",
+        "bytes in, p95",
+        "ratio to its topic's median",
+        "part of a mean broker",
+        "reason",
+    )
     return table(f"Hot partitions: {result.hot_partitions_found} found", headings, rows)
 
 
 def forecast_table(result: Result) -> str:
-    """Show when each disk is full."""
+    """Return the table of disk forecasts."""
     rows = [
         (
             str(one.broker),
             amount(one.disk_bytes),
             amount(one.capacity_bytes),
             amount(one.growth_bytes_per_day, "bytes/day"),
-            "capacity not known" if one.capacity_bytes is None else days(one.days, one.horizon_days),
+            "capacity unknown" if one.capacity_bytes is None else days(one.days, one.horizon_days),
             ""
             if one.capacity_bytes is None
             else f"{days(one.days_low, one.horizon_days)} to {days(one.days_high, one.horizon_days)}",
@@ -88,21 +95,21 @@ def forecast_table(result: Result) -> str:
 
 
 def moves_table(moves: ProposedMoves) -> str:
-    """Show every broker before and after, for each resource."""
+    """Return the table of brokers before and after the moves, for each resource."""
     headings = ["broker"]
     for one in moves.resources:
         headings += [f"{one.resource} before", f"{one.resource} after"]
     brokers = moves.resources[0].brokers if moves.resources else ()
     rows = []
-    for place, broker in enumerate(brokers):
+    for index, broker in enumerate(brokers):
         row = [str(broker)]
         for one in moves.resources:
-            row += [amount(one.before[place], one.unit), amount(one.after[place], one.unit)]
+            row += [amount(one.before[index], one.unit), amount(one.after[index], one.unit)]
         rows.append(row)
     return table("Brokers before and after the proposed moves", headings, rows)
 
 
 def left_out_table(result: Result) -> str:
-    """Show what the study went on without."""
+    """Return the table of data that the study lacks, or an empty text if it lacks none."""
     rows = [(one.what, f"{one.count:,}", one.remedy) for one in result.left_out]
-    return table("What the study went on without", ("what", "how much", "what to do"), rows) if rows else ""
+    return table("Missing data", ("what", "how much", "what to do"), rows) if rows else ""

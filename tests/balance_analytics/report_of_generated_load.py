@@ -1,6 +1,6 @@
-"""A whole report of generated load: study, proposal, pages.
+"""A report of generated load, with study and proposal.
 
-The pictures in docs/pictures are drawn by it:
+It also draws the pictures in docs/pictures:
 
 python -m tests.balance_analytics.report_of_generated_load docs/pictures
 """
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from balance_analytics.model.report_input import ReportInput
-from balance_analytics.moves.for_report import proposed_moves
 from balance_analytics.moves.partition_loads import loads_of
+from balance_analytics.moves.planner_request import PlannerSettings
 from balance_analytics.moves.proposal import Proposal, propose
-from balance_analytics.moves.terms import Terms
+from balance_analytics.moves.proposed_moves import proposed_moves
 from balance_analytics.report.page import pictures_of
 from balance_analytics.study.answer import study
 from balance_analytics.study.columns import Question
@@ -30,11 +30,11 @@ SPEC = LoadSpec(seed=11, partitions=900, topics=40, brokers=12, days=14, hot=6, 
 DRAWN = ("before-after", "heat-map")
 
 
-def columns_of(layout: Layout, asked: Question) -> dict[str, list[Any]]:
-    """Return the partitions' loads as `<out>/loads/partition` has them."""
+def columns_of(layout: Layout, studied: Question) -> dict[str, list[Any]]:
+    """Return the loads of partitions in the columns of `<out>/loads/partition`."""
     last = list(hours(layout))[-1]
     rows = np.flatnonzero(layout.there(layout.spec.hours - 1))
-    found = asked.partitions
+    found = studied.partitions
     return {
         "topic": [found.topics[number] for number in found.topic.tolist()],
         "partition": found.partition.tolist(),
@@ -47,13 +47,15 @@ def columns_of(layout: Layout, asked: Question) -> dict[str, list[Any]]:
 
 
 def generated_report(spec: LoadSpec = SPEC) -> tuple[ReportInput, Proposal]:
-    """Lay out, study, propose."""
+    """Generate the load, study it, and propose moves."""
     layout = lay_out(spec)
     brokers = range(1, spec.brokers + 1)
-    asked = question(layout, dict.fromkeys(brokers, 80 * 2**40))
-    proposal = propose(loads_of(loads_table(columns_of(layout, asked))), Terms(racks=dict.fromkeys(brokers)))
+    studied = question(layout, dict.fromkeys(brokers, 80 * 2**40))
+    proposal = propose(
+        loads_of(loads_table(columns_of(layout, studied))), PlannerSettings(racks=dict.fromkeys(brokers))
+    )
     moves = proposed_moves(proposal, "balance-2026-01-15")
-    return ReportInput("a generated cluster", "2026-01-15T00:10:00Z", study(asked, ()), moves), proposal
+    return ReportInput("a generated cluster", "2026-01-15T00:10:00Z", study(studied, ()), moves), proposal
 
 
 if __name__ == "__main__":

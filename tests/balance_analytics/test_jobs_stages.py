@@ -144,7 +144,7 @@ def test_where_nothing_needs_to_move_nothing_is_proposed(folder: Path, files: di
 
     assert ran.told == ["nothing needs to move, so nothing is proposed"]
     assert "reassignment.json" not in now
-    assert b"Nothing needs to move" in now["report.html"]
+    assert b"No moves are needed" in now["report.html"]
     run(options_of(asked(folder, "--stage", "moves,report")), NOW_MS)
     assert files == written(folder)
 
@@ -167,7 +167,7 @@ def test_a_proposal_that_cannot_be_made_fails_the_run_and_is_still_reported(
 
     last = capsys.readouterr().err.splitlines()[-1]
     assert status == 1
-    assert "the API server does not answer when asked to list reassignments in namespace kafka" in last
+    assert "the API server failed to list reassignments in namespace kafka" in last
     assert "list reassignments" in (folder / "termination-log").read_text()
     assert files == written(folder)
 

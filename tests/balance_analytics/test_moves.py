@@ -1,4 +1,4 @@
-"""From loads to a proposal that waits: which load counts, what stays, what the Reassignment says."""
+"""Proposals: planning from measured loads, partitions that are not moved, and the Kubernetes objects."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balance_analytics.moves.for_report import proposed_moves
 from balance_analytics.moves.manifests import manifests
 from balance_analytics.moves.partition_loads import NEEDED, LoadsError, loads_of
+from balance_analytics.moves.planner_request import RESOURCES, PlannerSettings
 from balance_analytics.moves.proposal import Proposal, propose
-from balance_analytics.moves.terms import RESOURCES, Terms
+from balance_analytics.moves.proposed_moves import proposed_moves
 from controller_core.model.columns import unpad
 from kafka_operator.decide.plan_document import digest_of, read_config_maps
 from kafka_operator.decide.plan_packing import INLINE_PARTITIONS
@@ -26,11 +26,11 @@ from tests.balance_analytics.arrow_loads import loads_table
 from tests.twins.partition_loads import rows_in_order
 
 BROKERS = range(1, 5)
-TERMS = Terms(racks=dict.fromkeys(BROKERS))
+SETTINGS = PlannerSettings(racks=dict.fromkeys(BROKERS))
 
 
 def columns(partitions: int = 60, **other: list[Any]) -> dict[str, list[Any]]:
-    """All partitions on brokers 1 and 2, led by 1."""
+    """Loads of partitions that are all on brokers 1 and 2, with leader 1."""
     rows = range(partitions)
     return {
         "topic": [f"topic-{row // 20}" for row in rows],
@@ -43,25 +43,25 @@ def columns(partitions: int = 60, **other: list[Any]) -> dict[str, list[Any]]:
     } | other
 
 
-def proposal(partitions: int = 60, terms: Terms = TERMS, **other: list[Any]) -> Proposal:
-    """A proposal for `columns`."""
-    return propose(loads_of(loads_table(columns(partitions, **other))), terms)
+def proposal(partitions: int = 60, settings: PlannerSettings = SETTINGS, **other: list[Any]) -> Proposal:
+    """A proposal for the loads of `columns`."""
+    return propose(loads_of(loads_table(columns(partitions, **other))), settings)
 
 
-def test_every_resource_is_levelled_and_every_broker_has_figures() -> None:
-    """Before and after figures for every broker; half the bytes must be copied, as two brokers of four are empty."""
+def test_every_resource_is_balanced_and_every_broker_has_figures() -> None:
+    """Half the bytes must be copied, as two brokers of four are empty."""
     found = proposal()
 
     assert found.resources == RESOURCES
-    assert tuple(BROKERS) == tuple(one.broker for one in found.brokers)
+    assert tuple(one.broker for one in found.brokers) == tuple(BROKERS)
     assert [round(one.max_over_mean_before, 1) for one in found.skew if one.resource == "disk"] == [2.0]
     assert all(one.max_over_mean_after <= 1.07 for one in found.skew)
     assert found.lower_bound_bytes <= found.copied_bytes <= 1.2 * found.lower_bound_bytes
     assert found.figures()["brokers"][0]["disk"]["before"] == sum(columns()["size_bytes"])
 
 
-def test_moves_of_leaders_alone_come_first() -> None:
-    """Leadership moves first since they are free; a cluster whose replicas are even copies nothing."""
+def test_only_leaders_move_if_that_suffices() -> None:
+    """If replicas are evenly distributed, no data is copied."""
     replicas = [[1 + (row + place) % 4 for place in range(4)] for row in range(60)]
     found = proposal(replicas=[[1, *sorted(set(row) - {1})] for row in replicas])
 
@@ -69,12 +69,12 @@ def test_moves_of_leaders_alone_come_first() -> None:
     assert len(found.moves) == found.leaders_only > 0
 
 
-def test_what_is_not_known_and_what_is_excluded_stays() -> None:
-    """A partition whose size or rate is not known has no number invented for it."""
+def test_partitions_of_unknown_load_and_of_excluded_topics_are_not_moved() -> None:
+    """A partition with unknown size or rate is counted in `kept_unknown`."""
     sizes: list[Any] = columns()["size_bytes"]
     sizes[3] = None
-    terms = replace(TERMS, excluded_topics=frozenset({"topic-1"}))
-    found = proposal(terms=terms, size_bytes=sizes)
+    settings = replace(SETTINGS, excluded_topics=frozenset({"topic-1"}))
+    found = proposal(settings=settings, size_bytes=sizes)
 
     assert found.kept_unknown == 1
     moved = {str(move.partition) for move in found.moves}
@@ -82,17 +82,17 @@ def test_what_is_not_known_and_what_is_excluded_stays() -> None:
     assert not any(name.startswith("topic-1-") for name in moved)
 
 
-def test_brokers_that_are_away_keep_what_they_have() -> None:
-    """As a goal's plan: what a broker holds is not copied elsewhere because it restarts."""
-    found = proposal(terms=replace(TERMS, away=frozenset({2})))
+def test_offline_brokers_keep_their_replicas() -> None:
+    """As in a goal's plan: data is not copied to other brokers because a broker restarts."""
+    found = proposal(settings=replace(SETTINGS, offline=frozenset({2})))
 
     for before, after in zip(found.base, found.moves, strict=True):
         assert (2 in before.replicas) == (2 in after.replicas)
 
 
 @pytest.mark.shows("E11")
-def test_a_proposal_waits_for_approval_unless_the_user_said_otherwise() -> None:
-    """Never executed without approval unless the user said so."""
+def test_a_proposal_needs_approval_unless_the_user_disabled_it() -> None:
+    """The Reassignment has `approval: Required`, or `Automatic` if the user has configured that."""
     waiting = manifests(proposal(), name="b", namespace="n", cluster="main")[-1]
     approved = manifests(proposal(), name="b", namespace="n", cluster="main", approved=True)[-1]
 
@@ -102,7 +102,7 @@ def test_a_proposal_waits_for_approval_unless_the_user_said_otherwise() -> None:
 
 
 def test_a_small_plan_is_in_the_reassignment_and_is_read_by_the_operator() -> None:
-    """And its figures are beside it."""
+    """Its figures are in a ConfigMap."""
     found = proposal()
     figures, reassignment = manifests(found, name="b", namespace="n", cluster="main")
 
@@ -113,35 +113,37 @@ def test_a_small_plan_is_in_the_reassignment_and_is_read_by_the_operator() -> No
             | {"uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}
         }
     )
-    assert found.moves == read.plan
+    assert read.plan == found.moves
     assert read.approval is Approval.REQUIRED
     assert json.loads(figures["data"]["figures.json"])["bytesToMove"] == found.copied_bytes
     assert reassignment["metadata"]["annotations"]["steward.dev/figures"] == figures["metadata"]["name"]
 
 
 def test_a_large_plan_is_in_config_maps_under_its_digest() -> None:
-    """docs/reassignments.md: spec.planFrom names ConfigMaps and the digest of what they hold together."""
+    """docs/reassignments.md: spec.planFrom contains the names of the ConfigMaps and the digest of their contents."""
     found = proposal(partitions=3 * INLINE_PARTITIONS)
     *parts, _, reassignment = manifests(found, name="b", namespace=None, cluster="main", cluster_id="c")
     spec = reassignment["spec"]
 
     assert "plan" not in spec
     assert [part["metadata"]["name"] for part in parts] == spec["planFrom"]["configMaps"]
-    assert found.moves == read_config_maps(parts).plan
-    assert digest_of(found.moves, cluster_id="c") == spec["planFrom"]["digest"]
+    assert read_config_maps(parts).plan == found.moves
+    assert spec["planFrom"]["digest"] == digest_of(found.moves, cluster_id="c")
 
 
 def test_the_same_loads_give_the_same_manifests_in_any_order_of_rows() -> None:
-    """Run twice, the same output; Parquet's rows come in any order."""
-    turned = {name: column[::-1] for name, column in columns().items()}
+    """The order of rows in Parquet files is undefined."""
+    reversed_rows = {name: column[::-1] for name, column in columns().items()}
     first = manifests(proposal(), name="b", namespace="n", cluster="main")
 
-    assert first == manifests(propose(loads_of(loads_table(turned)), TERMS), name="b", namespace="n", cluster="main")
+    assert first == manifests(
+        propose(loads_of(loads_table(reversed_rows)), SETTINGS), name="b", namespace="n", cluster="main"
+    )
     assert first == yaml.safe_load(yaml.safe_dump(first))
 
 
-def test_nothing_to_move_is_no_manifest() -> None:
-    """An even cluster is left alone."""
+def test_a_balanced_cluster_has_no_manifests() -> None:
+    """No moves are proposed."""
     replicas = [[1 + row % 4, 1 + (row + 1) % 4] for row in range(80)]
     even: list[Any] = [100.0] * 80
     found = proposal(80, replicas=replicas, bytes_in_p95=even, bytes_out_mean=even, size_bytes=[10_000] * 80)
@@ -150,21 +152,21 @@ def test_nothing_to_move_is_no_manifest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "words"),
+    ("other", "message"),
     [
-        ({"partition": [0] * 60}, "is there twice"),
+        ({"partition": [0] * 60}, "occurs twice"),
         ({"leader": [None] * 60}, "no value in leader"),
         ({"topic": [None] * 60, "replicas": [None] * 60}, "no value in topic, replicas"),
     ],
 )
-def test_columns_that_are_no_loads_are_refused(other: dict[str, list[Any]], words: str) -> None:
-    """LoadsError says what is wrong."""
-    with pytest.raises(LoadsError, match=words):
+def test_invalid_loads_are_rejected(other: dict[str, list[Any]], message: str) -> None:
+    """LoadsError has the reason."""
+    with pytest.raises(LoadsError, match=message):
         loads_of(loads_table(columns(**other)))
 
 
-def test_a_column_that_lacks_is_named() -> None:
-    """Another table than loads/partition."""
+def test_a_missing_column_is_named_in_the_error() -> None:
+    """For example if another table is used than loads/partition."""
     with pytest.raises(LoadsError, match="size_bytes"):
         loads_of(loads_table(columns()).drop_columns("size_bytes"))
 
@@ -186,8 +188,8 @@ ROWS = st.lists(
 
 
 @given(ROWS)
-def test_partitions_are_in_the_order_of_topic_and_number_with_their_own_loads(rows: list[tuple[Any, ...]]) -> None:
-    """Compared with the plain twin, row by row."""
+def test_rows_are_ordered_by_topic_and_partition_and_keep_their_loads(rows: list[tuple[Any, ...]]) -> None:
+    """Compared with a simple implementation, row by row."""
     found = loads_of(loads_table({name: [row[at] for row in rows] for at, name in enumerate(NEEDED)}))
 
     out = found.bytes_out if found.bytes_out is not None else np.zeros(len(found), np.int64)
@@ -205,18 +207,18 @@ def test_partitions_are_in_the_order_of_topic_and_number_with_their_own_loads(ro
     assert (found.bytes_out is None) == all(row[5] is None for row in rows)
 
 
-def test_capacities_of_an_unknown_resource_are_refused() -> None:
-    """A slip of the pen would otherwise be no limit at all."""
+def test_capacities_of_an_unknown_resource_are_rejected() -> None:
+    """Otherwise a misspelt resource would have no limit."""
     with pytest.raises(LoadsError, match="disks"):
-        proposal(terms=replace(TERMS, capacities={"disks": {1: 5}}))
+        proposal(settings=replace(SETTINGS, capacities={"disks": {1: 5}}))
 
 
-def test_the_report_shows_what_is_proposed() -> None:
-    """The same figures in the report's own terms."""
+def test_the_report_has_the_figures_of_the_proposal() -> None:
+    """Converted to the report's values."""
     found = proposal()
     shown = proposed_moves(found, "b")
 
-    assert found.copied_bytes == shown.copied_bytes
+    assert shown.copied_bytes == found.copied_bytes
     disk = next(one for one in shown.resources if one.resource == "disk")
     assert disk.brokers == (*BROKERS,)
     assert np.isclose(np.mean(disk.before), disk.mean, rtol=0.01)

@@ -1,4 +1,4 @@
-"""The report: whole in one file, nothing fetched, every text escaped, pictures with words for those who do not see them."""
+"""The report: one self-contained HTML file with escaped texts and text alternatives of pictures, a summary, and metrics."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from balance_analytics.model.results import (
     Window,
 )
 from balance_analytics.report.page import page_of, pictures_of
+from balance_analytics.report.report_files import METRICS, PAGE, SUMMARY, report_files
 from balance_analytics.report.summary import metrics_of, summary_of
-from balance_analytics.report.writing import METRICS, PAGE, SUMMARY, report_files
 from tests.balance_analytics.generated import SMALL
 from tests.balance_analytics.report_of_generated_load import generated_report
 
@@ -52,7 +52,7 @@ RESULT = Result(
     topic_skew=(),
     key_skew=(),
     heat_map=HeatMap(1, HOURS, (1, 2), (tuple(range(24)), (None,) * 24)),
-    left_out=(LeftOut(HOSTILE, 1, "write it anew"),),
+    left_out=(LeftOut(HOSTILE, 1, "write it again"),),
 )
 MOVES = ProposedMoves(
     name=HOSTILE,
@@ -67,7 +67,7 @@ REPORT = ReportInput(HOSTILE, "2026-01-02T00:10:00Z", RESULT, MOVES)
 
 
 class Tags(HTMLParser):
-    """Tags and attributes of a page, and whether each tag is closed."""
+    """Tags and attributes of a page; `open` has the tags that are not closed."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -86,12 +86,12 @@ class Tags(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    """The page of a report whose every text is hostile."""
+    """The page of a report in which every text is hostile."""
     return page_of(REPORT, pictures_of(REPORT))
 
 
 def test_every_text_is_escaped(page: str) -> None:
-    """A topic's or a rack's name, or a cluster's title, is never markup."""
+    """Names of topics, racks and clusters are never markup."""
     tags = Tags(page)
 
     assert tags.open == []
@@ -100,8 +100,8 @@ def test_every_text_is_escaped(page: str) -> None:
     assert "&lt;script" in page
 
 
-def test_nothing_is_fetched_from_anywhere(page: str) -> None:
-    """One self-contained HTML page; the browser is told so as well."""
+def test_the_page_has_no_external_resources(page: str) -> None:
+    """The Content-Security-Policy also forbids them."""
     tags = Tags(page)
     sources = [
         value or "" for _, attributes in tags.found for name, value in attributes.items() if name in {"src", "href"}
@@ -112,8 +112,8 @@ def test_nothing_is_fetched_from_anywhere(page: str) -> None:
     assert not re.search(r"url\(|@import", page)
 
 
-def test_every_picture_says_in_words_what_it_shows_and_where_it_comes_from(page: str) -> None:
-    """Alt texts; the report states each resource's source in the report."""
+def test_every_picture_has_a_text_alternative_and_a_source(page: str) -> None:
+    """The page also has the source of each resource."""
     pictures = pictures_of(REPORT)
 
     assert {one.name for one in pictures} == {"heat-map", "before-after", "skew", "hot-partitions", "disk-forecast"}
@@ -122,20 +122,20 @@ def test_every_picture_says_in_words_what_it_shows_and_where_it_comes_from(page:
         assert len(one.alt) > 40
         assert one.source
     images = [attributes for name, attributes in Tags(page).found if name == "img"]
-    assert [one.alt for one in pictures] == [attributes["alt"] for attributes in images]
+    assert [attributes["alt"] for attributes in images] == [one.alt for one in pictures]
     assert "log size" in page
     assert "offsets" in page
 
 
 def test_the_same_report_gives_the_same_bytes() -> None:
-    """Run twice, the same output; one picture stands for all."""
+    """For speed with only one picture."""
     few = replace(REPORT, result=replace(RESULT, skew_over_time=(), hot_partitions=(), heat_map=HeatMap(1, (), (), ())))
 
     assert report_files(few) == report_files(few)
 
 
-def test_a_study_that_found_nothing_is_a_page_too() -> None:
-    """No samples of some kind: no picture of it, and no error."""
+def test_an_empty_study_has_a_page_without_pictures() -> None:
+    """Missing data of any kind is not an error."""
     empty = replace(
         RESULT,
         skew=(),
@@ -149,11 +149,11 @@ def test_a_study_that_found_nothing_is_a_page_too() -> None:
     report = ReportInput("c", "2026-01-02T00:10:00Z", empty)
 
     assert pictures_of(report) == ()
-    assert "None were asked for" in page_of(report, ())
+    assert "No proposal was requested" in page_of(report, ())
 
 
-def test_the_summary_names_what_a_person_asks_first() -> None:
-    """A summary in the resource's status: skew now and as promised, the disk that is full first."""
+def test_the_summary_has_skew_moves_and_the_disk_that_is_full_first() -> None:
+    """For the status of the SparkApplication: skew before and after the moves."""
     summary = summary_of(REPORT).to_json()
 
     assert summary["skew"] == {"bytes_in": 2.0, "disk": 1.2}
@@ -165,8 +165,8 @@ def test_the_summary_names_what_a_person_asks_first() -> None:
     assert summary["bytesToMove"] == 2048
 
 
-def test_metrics_are_read_back_by_prometheus_own_parser() -> None:
-    """Hostile names stay values of labels."""
+def test_metrics_are_valid_for_the_parser_of_prometheus() -> None:
+    """Hostile names are escaped in label values."""
     families = {
         family.name: family
         for family in text_string_to_metric_families(metrics_of(summary_of(REPORT), HOSTILE + "\n\\"))
@@ -178,8 +178,8 @@ def test_metrics_are_read_back_by_prometheus_own_parser() -> None:
     assert families["steward_balance_disk_full_days"].samples[0].value == 4.0
 
 
-def test_a_report_of_generated_load_promises_less_skew() -> None:
-    """The whole way from load to page: what the study measures falls, and the files are there."""
+def test_the_report_of_generated_load_has_moves_that_reduce_skew() -> None:
+    """From load to files: the skew that the study measures decreases."""
     report, proposal = generated_report(SMALL)
     files = report_files(report)
 

@@ -1,4 +1,4 @@
-"""Plain twin of `balance_analytics.moves.partition_loads`: rows sorted as tuples."""
+"""Simple implementation of `balance_analytics.moves.partition_loads`: rows sorted as tuples."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What becomes of a proposal beside those that are there: one that waits at most, and none that anybody has approved is touched."""
+"""Replacement of proposals: at most one waits for approval, and approved ones are never deleted. Calls of the API and their errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from balance_analytics import proposing
 from balance_analytics.moves.manifests import LABEL, PROPOSER, manifests, proposal_name
-from balance_analytics.moves.standing import Create, Keep, Seen, UnderWay, decide_standing
+from balance_analytics.moves.replacement import Create, InProgress, Keep, ObjectVersion, decide_replacement
 from balance_analytics.proposing import ProposingError
 from kafka_operator.kube.port import ConflictError, KubeError, Listing, NotFoundError, RefusedError, UnavailableError
 from kafka_operator.names import Key, Kind
@@ -18,19 +18,19 @@ NEW = "main-balance-new"
 WAITING = {"clusterRef": {"name": "main"}, "approval": "Required"}
 
 
-def there(name: str = "main-balance-old", state: str | None = "Proposed", **changes: Any) -> dict[str, Any]:
-    """A proposal of ours on the API server."""
+def existing(name: str = "main-balance-old", state: str | None = "Proposed", **changes: Any) -> dict[str, Any]:
+    """A Reassignment that the analytics created, as on the API server."""
     labels = {LABEL: changes.pop("by", PROPOSER)}
     metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": "7", "labels": labels}
     metadata |= changes.pop("metadata", {})
     return {"metadata": metadata, "spec": WAITING | changes, "status": {} if state is None else {"state": state}}
 
 
-OLD = Seen("main-balance-old", "uid-main-balance-old", "7")
+OLD = ObjectVersion("main-balance-old", "uid-main-balance-old", "7")
 
 
 NO_PLAN = {"type": "Ready", "status": "False", "reason": "ConfigMapNotFound"}
-INCOMPLETE = there(NEW, "Failed") | {"status": {"state": "Failed", "conditions": [NO_PLAN]}}
+INCOMPLETE = existing(NEW, "Failed") | {"status": {"state": "Failed", "conditions": [NO_PLAN]}}
 """A run was killed after it created the Reassignment and before its ConfigMaps."""
 
 
@@ -38,31 +38,31 @@ INCOMPLETE = there(NEW, "Failed") | {"status": {"state": "Failed", "conditions":
     ("found", "expected"),
     [
         ([], Create()),
-        ([there()], Create((OLD,))),
-        ([there(state=None)], Create((OLD,))),
-        ([there(NEW)], Keep(f"uid-{NEW}", "Proposed")),
-        ([there(NEW, "Failed")], Keep(f"uid-{NEW}", "Failed")),
-        ([INCOMPLETE], Create((Seen(NEW, f"uid-{NEW}", "7"),))),
-        ([there(NEW, "RolledBack"), there()], Keep(f"uid-{NEW}", "RolledBack")),
-        ([there(approvedDigest="sha256:0")], UnderWay("main-balance-old")),
-        ([there(approval="Automatic", state=None)], UnderWay("main-balance-old")),
-        ([there(state="Running")], UnderWay("main-balance-old")),
-        ([there(state="RollingBack", approvedDigest="sha256:0")], UnderWay("main-balance-old")),
-        ([there(state="Completed", approvedDigest="sha256:0")], Create()),
-        ([there(state="Cancelled")], Create()),
-        ([there(by="somebody")], Create()),
-        ([there(clusterRef={"name": "other"})], Create()),
-        ([there(metadata={"deletionTimestamp": "2026-03-02T10:00:00Z"})], Create()),
-        ([there(), there("main-balance-b", "Running")], UnderWay("main-balance-b")),
+        ([existing()], Create((OLD,))),
+        ([existing(state=None)], Create((OLD,))),
+        ([existing(NEW)], Keep(f"uid-{NEW}", "Proposed")),
+        ([existing(NEW, "Failed")], Keep(f"uid-{NEW}", "Failed")),
+        ([INCOMPLETE], Create((ObjectVersion(NEW, f"uid-{NEW}", "7"),))),
+        ([existing(NEW, "RolledBack"), existing()], Keep(f"uid-{NEW}", "RolledBack")),
+        ([existing(approvedDigest="sha256:0")], InProgress("main-balance-old")),
+        ([existing(approval="Automatic", state=None)], InProgress("main-balance-old")),
+        ([existing(state="Running")], InProgress("main-balance-old")),
+        ([existing(state="RollingBack", approvedDigest="sha256:0")], InProgress("main-balance-old")),
+        ([existing(state="Completed", approvedDigest="sha256:0")], Create()),
+        ([existing(state="Cancelled")], Create()),
+        ([existing(by="another")], Create()),
+        ([existing(clusterRef={"name": "other"})], Create()),
+        ([existing(metadata={"deletionTimestamp": "2026-03-02T10:00:00Z"})], Create()),
+        ([existing(), existing("main-balance-b", "Running")], InProgress("main-balance-b")),
     ],
 )
-def test_a_newer_proposal_takes_the_place_of_one_that_waits(found: list[dict[str, Any]], expected: object) -> None:
-    """And of no other."""
-    assert decide_standing(found, NEW, "main") == expected
+def test_a_proposal_replaces_only_one_that_waits_for_approval(found: list[dict[str, Any]], expected: object) -> None:
+    """It waits for the end of approved ones, and ignores those of other creators and Clusters."""
+    assert decide_replacement(found, NEW, "main") == expected
 
 
-def test_the_name_follows_from_the_moves_and_where_they_begin() -> None:
-    """A second run over the same study proposes nothing a second time."""
+def test_the_same_moves_and_base_have_the_same_name() -> None:
+    """So a second run over the same study does not propose again."""
     one, again, other = (proposal_name(proposal(count), "main", "id") for count in (60, 60, 40))
 
     assert one == again != other
@@ -71,11 +71,11 @@ def test_the_name_follows_from_the_moves_and_where_they_begin() -> None:
 
 
 class FakeApi:
-    """A Kubernetes API with only the calls that a proposal needs; the call named by `verb` fails."""
+    """A Kubernetes API with the calls that a proposal needs; the call named by `verb` fails with `error`."""
 
     def __init__(self, verb: str = "", error: KubeError | None = None, found: tuple[dict[str, Any], ...] = ()) -> None:
         self._verb, self._error = verb, error
-        self._found = found or (there(),)
+        self._found = found or (existing(),)
         self.calls: list[str] = []
 
     def _call(self, verb: str) -> None:
@@ -105,51 +105,51 @@ class FakeApi:
 
 
 @pytest.mark.parametrize(
-    ("verb", "error", "words"),
+    ("verb", "error", "message"),
     [
         (
             "list reassignments",
             RefusedError("403"),
-            "refuses to list reassignments in namespace kafka: allow the driver's service account",
+            "refuses to list reassignments in namespace kafka: grant the driver's service account",
         ),
         (
             "list reassignments",
             NotFoundError("404"),
-            "to list reassignments in namespace kafka: install Steward's kinds",
+            "cannot list reassignments in namespace kafka: check that Steward's CRDs are installed",
         ),
         (
             "list reassignments",
             UnavailableError("x"),
-            "does not answer when asked to list reassignments in namespace kafka",
+            "failed to list reassignments in namespace kafka",
         ),
         ("delete reassignments", RefusedError("403"), "refuses to delete reassignments in namespace kafka"),
         ("create configmaps", RefusedError("403"), "refuses to create configmaps in namespace kafka"),
         ("create reassignments", RefusedError("403"), "refuses to create reassignments in namespace kafka"),
-        ("delete reassignments", ConflictError("409"), "changed 5 times meanwhile: run this again"),
+        ("delete reassignments", ConflictError("409"), "changed during 5 attempts: run this again"),
     ],
 )
-async def test_what_fails_is_told_by_verb_and_resource(verb: str, error: KubeError, words: str) -> None:
-    """Bad input says what and what to do."""
+async def test_an_error_of_the_api_has_verb_resource_and_remedy(verb: str, error: KubeError, message: str) -> None:
+    """Also after repeated conflicts."""
     objects = manifests(proposal(), name=NEW, namespace="kafka", cluster="main")
-    with pytest.raises(ProposingError, match=words):
+    with pytest.raises(ProposingError, match=message):
         await proposing._propose(FakeApi(verb, error), objects, "main", "kafka")  # type: ignore[arg-type]
 
 
 async def test_config_maps_are_created_with_their_owner_and_never_read_or_changed() -> None:
-    """Least privilege: a ConfigMap that exists, such as the brokers' own, is out of reach. The result names what was replaced."""
+    """Least privilege: existing ConfigMaps of the namespace cannot be read or changed. The result names the replaced proposal."""
     objects = manifests(proposal(), name=NEW, namespace="kafka", cluster="main")
     api = FakeApi()
     done = await proposing._propose(api, objects, "main", "kafka")  # type: ignore[arg-type]
 
     assert api.calls == ["list reassignments", "delete reassignments", "create reassignments", "create configmaps"]
-    assert (done.name, done.told) == (NEW, f"Reassignment {NEW} is proposed, in the place of main-balance-old")
+    assert (done.name, done.message) == (NEW, f"Reassignment {NEW} is proposed, replacing main-balance-old")
 
 
 @pytest.mark.parametrize("error", [None, ConflictError("409")], ids=["missing", "exists"])
-async def test_a_repeated_run_creates_the_config_maps_that_a_killed_run_left_out(error: KubeError | None) -> None:
-    """A run killed between Reassignment and ConfigMaps is completed by the next one; ConfigMaps that exist stay as they are."""
+async def test_a_repeated_run_creates_the_config_maps_that_a_killed_run_did_not(error: KubeError | None) -> None:
+    """The killed run had created the Reassignment. Existing ConfigMaps are unchanged."""
     objects = manifests(proposal(), name=NEW, namespace="kafka", cluster="main")
-    api = FakeApi("create configmaps", error, (there(NEW),))
+    api = FakeApi("create configmaps", error, (existing(NEW),))
     done = await proposing._propose(api, objects, "main", "kafka")  # type: ignore[arg-type]
 
     assert api.calls == ["list reassignments", "create configmaps"]

@@ -1,4 +1,4 @@
-"""A report as files: `report.html`, a PNG for each picture, `summary.json`, `metrics.prom`. Leaves out where they are put.
+"""Files of a report: `report.html`, a PNG for each picture, `summary.json`, `metrics.prom`. Leaves out writing them.
 
 files = report_files(ReportInput("main", "2026-11-21T09:00:00Z", result, proposed_moves(proposal, "balance-2026-11-21")))
 """
@@ -15,10 +15,10 @@ PAGE, SUMMARY, METRICS = "report.html", "summary.json", "metrics.prom"
 
 
 def report_files(report: ReportInput) -> dict[str, bytes]:
-    """Return the bytes of each file by its name; the same report gives the same bytes."""
+    """Return the contents of each file by name; the same report gives the same bytes."""
     pictures, summary = pictures_of(report), summary_of(report)
     body = summary.rounded().to_json()
-    del body["report"]  # it is in the same folder
+    del body["report"]  # the location, which is that of this file
     return {
         PAGE: page_of(report, pictures).encode(),
         **{f"{one.name}.png": one.png for one in pictures},

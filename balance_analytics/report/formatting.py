@@ -1,4 +1,4 @@
-"""Numbers and times in words for people. Leaves out languages other than English."""
+"""Formatting of amounts, parts and times in English."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def amount(number: float | None, unit: str = "bytes") -> str:
-    """Write an amount with three significant digits; a dash where nothing is known.
+    """Format an amount with three significant digits.
 
     >>> amount(1536.0), amount(0.25, "bytes/s"), amount(7, "partitions"), amount(None)
-    ('1.5 KiB', '0.25 B/s', '7', 'not known')
+    ('1.5 KiB', '0.25 B/s', '7', 'unknown')
     """
     if number is None:
-        return "not known"
+        return "unknown"
     if not unit.startswith("bytes"):
         return f"{number:,.0f}"
     power = 0
@@ -23,7 +23,7 @@ def amount(number: float | None, unit: str = "bytes") -> str:
 
 
 def percent(part: float) -> str:
-    """Write a part of 1.
+    """Format a part of 1 as percent.
 
     >>> percent(0.1234)
     '12.3 %'
@@ -32,7 +32,7 @@ def percent(part: float) -> str:
 
 
 def days(number: float | None, horizon: float) -> str:
-    """Write days from the window's end.
+    """Format a number of days; None means beyond the horizon.
 
     >>> days(3.26, 90.0), days(None, 90.0)
     ('3.3 days', 'beyond 90 days')
@@ -41,7 +41,7 @@ def days(number: float | None, horizon: float) -> str:
 
 
 def hour(text: str) -> str:
-    """Shorten an ISO 8601 time to the hour.
+    """Shorten an ISO 8601 time to hours and minutes.
 
     >>> hour("2026-11-21T09:00:00+00:00")
     '2026-11-21 09:00'
