@@ -1,4 +1,4 @@
-"""The sampler in the chart: off by default, as restricted as every other pod, and refused in words where it could not work.
+"""The sampler in the chart: disabled by default, as restricted as all other pods; invalid values are rejected with the reason.
 
 Source: docs/sampling.md.
 """
@@ -30,19 +30,19 @@ def sampler(**values: Any) -> dict[str, Any]:
 
 
 def arguments(resources: list[Resource]) -> list[str]:
-    """What the sampler is started with."""
+    """Arguments of the sampler's container."""
     (container,) = one(resources, "Deployment", NAME)["spec"]["template"]["spec"]["containers"]
     found: list[str] = container["args"]
     return found
 
 
-def test_it_is_off_by_default(rendered: list[Resource]) -> None:
-    """Who does not study balance keeps no samples."""
+def test_the_sampler_is_disabled_by_default(rendered: list[Resource]) -> None:
+    """Without it there is no object of its name."""
     assert [item for item in rendered if item["metadata"]["name"] == NAME] == []
 
 
-def test_it_looks_at_the_releases_own_cluster(chart: Chart) -> None:
-    """One value switches it on."""
+def test_the_sampler_samples_the_cluster_of_the_release(chart: Chart) -> None:
+    """`enabled` is the only value that must be set."""
     found = arguments(chart.render(sampler()))
 
     assert found[0] == "sampler"
@@ -51,8 +51,8 @@ def test_it_looks_at_the_releases_own_cluster(chart: Chart) -> None:
     assert "--committed" in found
 
 
-def test_it_is_as_restricted_as_every_other_pod(chart: Chart) -> None:
-    """Pod Security `restricted`, limits, a root file system that nothing can be written to, and no token of Kubernetes'."""
+def test_the_pod_of_the_sampler_is_restricted(chart: Chart) -> None:
+    """Pod Security `restricted`, limits, a read-only root file system, and no token of the Kubernetes API."""
     pod = pods(chart.render(sampler()))[f"Deployment {NAME}"]["spec"]
     (container,) = containers({"spec": pod})
 
@@ -64,8 +64,8 @@ def test_it_is_as_restricted_as_every_other_pod(chart: Chart) -> None:
     assert [container[probe]["timeoutSeconds"] for probe in ("readinessProbe", "livenessProbe")] == [5, 5]
 
 
-def test_secrets_are_files_of_a_secret_that_others_may_not_read(chart: Chart) -> None:
-    """Never options or environment; and the options are those that the command has."""
+def test_secrets_are_mounted_as_files_that_others_cannot_read(chart: Chart) -> None:
+    """They are not in options or the environment. All options exist in the command."""
     resources = chart.render({"analytics": {"sampler": SECURED}})
     pod = one(resources, "Deployment", NAME)["spec"]["template"]["spec"]
     options = {one.partition("=")[0].removeprefix("--").replace("-", "_") for one in arguments(resources)}
@@ -78,8 +78,8 @@ def test_secrets_are_files_of_a_secret_that_others_may_not_read(chart: Chart) ->
     assert "env" not in pod["containers"][0]
 
 
-def test_it_is_watched_and_reached_like_the_others(chart: Chart) -> None:
-    """Metrics for those who may scrape, and the brokers' port for it, whatever clients are named."""
+def test_metrics_and_brokers_are_reachable(chart: Chart) -> None:
+    """Metrics for Prometheus, and the brokers' port for the sampler, also if clients are limited."""
     peers = [{"namespaceSelector": {"matchLabels": {"clients": "yes"}}}]
     values = {
         **sampler(),
@@ -96,7 +96,7 @@ def test_it_is_watched_and_reached_like_the_others(chart: Chart) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "message"),
     [
         (sampler(intervalSeconds=4), "'/analytics/sampler/intervalSeconds': minimum: got 4, want 5"),
         (sampler(bootstrapServers="broker"), "'/analytics/sampler/bootstrapServers': 'broker' does not match pattern"),
@@ -107,9 +107,9 @@ def test_it_is_watched_and_reached_like_the_others(chart: Chart) -> None:
             sampler(securityProtocol="SASL_SSL"),
             "analytics.sampler.securityProtocol is SASL_SSL: it needs sasl.mechanism, sasl.username, and credentials.secret",
         ),
-        (sampler(credentials={"ca": "ca.crt"}), "analytics.sampler.credentials names keys of a Secret"),
+        (sampler(credentials={"ca": "ca.crt"}), "analytics.sampler.credentials has keys of a Secret"),
     ],
 )
-def test_what_could_not_work_is_refused(chart: Chart, values: dict[str, Any], words: str) -> None:
-    """Before anything is made."""
-    assert words in chart.refusal(values)
+def test_invalid_values_are_rejected(chart: Chart, values: dict[str, Any], message: str) -> None:
+    """Before objects are created."""
+    assert message in chart.refusal(values)

@@ -1,4 +1,4 @@
-"""The schedule of the balance analytics in the chart: off by default, with least rights, and refused in words where it could not work.
+"""The schedule of the balance analytics in the chart: disabled by default, with least rights; invalid values are rejected with the reason.
 
 Source: docs/analytics.md.
 """
@@ -22,13 +22,13 @@ S3 = {"url": "s3a://bucket/steward/", "secret": "object-storage"}
 
 
 def values(**schedule: Any) -> dict[str, Any]:
-    """The chart's values: a volume unless another storage is named."""
+    """Values of the chart, with a volume by default."""
     wanted = {"enabled": True, "storage": {"size": "5Gi"}, **schedule}
     return {"analytics": {"enabled": True, "sampler": {"enabled": True}, "schedule": wanted}}
 
 
 def template(resources: list[Resource]) -> Resource:
-    """What every run is made from."""
+    """The template of runs."""
     found: Resource = one(resources, "ScheduledSparkApplication", NAME)["spec"]["template"]
     return found
 
@@ -39,16 +39,16 @@ def selects(peer: Resource) -> str:
     return component
 
 
-def test_nothing_of_it_is_there_by_default(chart: Chart) -> None:
-    """Nor where SparkApplications are served."""
+def test_the_schedule_is_disabled_by_default(chart: Chart) -> None:
+    """Also if SparkApplications are enabled."""
     resources = chart.render({"analytics": {"enabled": True}})
 
     assert [item for item in resources if item["metadata"]["name"].startswith(NAME)] == []
 
 
 @pytest.mark.shows("F23")
-def test_a_run_studies_the_samplers_topic_and_proposes(chart: Chart) -> None:
-    """By arguments that the job takes, with the sampler's own interval; never approved unasked; one at a time."""
+def test_a_run_studies_the_samples_topic_and_proposes(chart: Chart) -> None:
+    """The job accepts the arguments. The interval is the sampler's, proposals need approval, and runs do not overlap."""
     resources = chart.render(values())
     spec = one(resources, "ScheduledSparkApplication", NAME)["spec"]
     options = options_of(template(resources)["arguments"])
@@ -60,8 +60,8 @@ def test_a_run_studies_the_samplers_topic_and_proposes(chart: Chart) -> None:
     assert (spec["concurrencyPolicy"], spec["schedule"], spec["timeZone"]) == ("Forbid", "30 2 * * *", "UTC")
 
 
-def test_what_is_wanted_of_a_proposal_is_handed_on(chart: Chart) -> None:
-    """Goal, budget, what stays, and approval where the user said so."""
+def test_goals_and_limits_of_proposals_are_passed_to_the_job(chart: Chart) -> None:
+    """Resources, budget, exclusions, and approval if the user has configured it."""
     goal = {
         "resources": ["disk", "leaders"],
         "tolerancePercent": 10,
@@ -77,15 +77,15 @@ def test_what_is_wanted_of_a_proposal_is_handed_on(chart: Chart) -> None:
     assert rates == options.rates
 
 
-def test_the_image_holds_the_main_file() -> None:
-    """Where the chart says."""
+def test_the_image_contains_the_main_file() -> None:
+    """At the path in the chart."""
     dockerfile = (ROOT / "images" / "spark" / "Dockerfile").read_text(encoding="utf-8")
 
     assert "COPY images/spark/balance.py /opt/steward/balance.py" in dockerfile
 
 
-def test_a_volume_is_in_driver_and_executors_and_outlives_the_release(chart: Chart) -> None:
-    """One that is made, or one that is there; executors stay on the driver's node where it can be nowhere else."""
+def test_the_volume_is_mounted_in_driver_and_executors_and_kept_after_uninstall(chart: Chart) -> None:
+    """A created or an existing one. With ReadWriteOnce executors run on the driver's node."""
     made = chart.render(values())
     there = template(chart.render(values(storage={"existingClaim": "mine", "accessMode": "ReadWriteMany"})))
     claim = one(made, "PersistentVolumeClaim", NAME)
@@ -103,8 +103,8 @@ def test_a_volume_is_in_driver_and_executors_and_outlives_the_release(chart: Cha
     assert "affinity" not in there["executor"]
 
 
-def test_object_storage_takes_its_keys_from_a_secret(chart: Chart) -> None:
-    """Never in arguments or settings, which everybody sees who may see the pod."""
+def test_keys_of_object_storage_are_read_from_a_secret(chart: Chart) -> None:
+    """They are not in arguments or settings, which are visible to all users that may read the pod."""
     resources = chart.render(values(storage=S3))
     found = template(resources)
 
@@ -116,8 +116,8 @@ def test_object_storage_takes_its_keys_from_a_secret(chart: Chart) -> None:
     assert [item for item in resources if item["kind"] == "PersistentVolumeClaim"] == []
 
 
-def test_its_driver_may_propose_and_no_other_driver_may(chart: Chart) -> None:
-    """Least privilege: next to the brokers it only proposes. It changes no Reassignment, so that it can approve none that exists."""
+def test_only_the_driver_of_the_schedule_has_the_right_to_propose(chart: Chart) -> None:
+    """Least privilege: it cannot change Reassignments, so that it cannot approve existing ones."""
     resources = chart.render(values())
     own, others = granted(resources, NAME), granted(resources, "spark")
 
@@ -134,8 +134,8 @@ def test_its_driver_may_propose_and_no_other_driver_may(chart: Chart) -> None:
     assert account["metadata"]["namespace"] == JOBS
 
 
-def test_everything_of_a_run_is_in_the_namespace_of_jobs(chart: Chart) -> None:
-    """A run is owned by its schedule, and its pods mount the volume: one namespace for all. The proposal is for the release's own."""
+def test_all_objects_of_a_run_are_in_the_namespace_of_jobs(chart: Chart) -> None:
+    """The schedule owns its runs, and pods mount the volume. Proposals are in the namespace of the release."""
     resources = chart.render(values())
 
     here = {
@@ -148,8 +148,8 @@ def test_everything_of_a_run_is_in_the_namespace_of_jobs(chart: Chart) -> None:
     assert f"--namespace={NAMESPACE}" in template(resources)["arguments"]
 
 
-def test_volume_claims_on_demand_are_a_right_of_their_own(chart: Chart) -> None:
-    """Only where sparkConf asks Spark for claims; the facts' own claim is in that namespace too."""
+def test_volume_claims_on_demand_need_a_separate_right(chart: Chart) -> None:
+    """It is granted only if sparkConf uses such claims: the claim of the facts is in the same namespace."""
     conf = {"spark.kubernetes.executor.volumes.persistentVolumeClaim.a.options.claimName": "OnDemand"}
 
     without_claims, with_claims = (granted(chart.render(values(**more)), NAME) for more in ({}, {"sparkConf": conf}))
@@ -159,7 +159,7 @@ def test_volume_claims_on_demand_are_a_right_of_their_own(chart: Chart) -> None:
 
 
 def test_a_jvm_of_several_cores_collects_in_parallel(chart: Chart) -> None:
-    """By as many threads as it has cores; with one core the JVM's own choice stays, and sparkConf overrides the option."""
+    """With one thread per core. With one core the JVM chooses; sparkConf overrides the option."""
     several = template(chart.render(values(executor={"cores": 4})))
 
     assert several["executor"]["javaOptions"] == "-XX:+UseParallelGC -XX:ParallelGCThreads=4"
@@ -175,10 +175,10 @@ def test_a_jvm_of_several_cores_collects_in_parallel(chart: Chart) -> None:
         (2_000_000, ("1268m", "1712m"), "3048m"),
     ],
 )
-def test_memory_follows_from_the_partitions_of_the_cluster(
+def test_default_memory_depends_on_the_partitions_of_the_cluster(
     chart: Chart, partitions: int, driver: tuple[str, str], executor: str
 ) -> None:
-    """The driver's heap and overhead, where Python is; an executor's heap by its cores as well."""
+    """Heap and overhead of the driver; heap of executors, which also depends on cores."""
     found = template(chart.render(values(partitions=partitions, executor={"cores": 2})))
 
     assert (found["driver"]["memory"], found["driver"]["memoryOverhead"]) == driver
@@ -195,17 +195,17 @@ def test_memory_follows_from_the_partitions_of_the_cluster(
         ({"sparkConf": {"spark.kubernetes.memoryOverheadFactor": "0.9"}}, "770m", None),
     ],
 )
-def test_memory_that_is_set_takes_precedence(
+def test_memory_of_the_driver_that_is_set_takes_precedence(
     chart: Chart, wanted: dict[str, Any], memory: str, overhead: str | None
 ) -> None:
-    """With a heap of the user's own, the operator's share of it is the overhead."""
+    """If only the heap is set, the operator derives the overhead from it."""
     found = template(chart.render(values(**wanted)))["driver"]
 
     assert (found["memory"], found.get("memoryOverhead")) == (memory, overhead)
 
 
 def test_an_executors_memory_that_is_set_takes_precedence(chart: Chart) -> None:
-    """Whatever its cores are."""
+    """With any number of cores."""
     found = template(chart.render(values(partitions=1_000_000, executor={"cores": 4, "memory": "3g"})))
 
     assert found["executor"]["memory"] == "3g"
@@ -215,7 +215,7 @@ def test_an_executors_memory_that_is_set_takes_precedence(chart: Chart) -> None:
 def test_spark_submit_gets_the_collector_for_driver_and_executors(
     chart: Chart, cores: int, collector: str | None
 ) -> None:
-    """What the operator makes of the chart's schedule: by the number of cores of each."""
+    """In the command of the operator, by the number of cores of each."""
     spec = template(chart.render(values(driver={"cores": cores}, executor={"cores": cores})))
     metadata = {"name": NAME, "namespace": JOBS, "uid": "11111111-2222", "resourceVersion": "1"}
     metadata |= {"creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -225,8 +225,8 @@ def test_spark_submit_gets_the_collector_for_driver_and_executors(
     assert {conf.get(f"spark.{name}.extraJavaOptions") for name in ("driver", "executor")} == {collector}
 
 
-def test_sparks_own_ports_are_for_its_own_pods(chart: Chart) -> None:
-    """And brokers admit them from the namespace of jobs, whatever clients are named."""
+def test_ports_of_spark_are_reachable_only_from_its_pods(chart: Chart) -> None:
+    """Brokers accept connections from the namespace of jobs, also if clients are limited."""
     for clients in ([], [{"podSelector": {"matchLabels": {"a": "b"}}}]):
         resources = chart.render(values() | {"networkPolicy": {"clients": clients}})
 
@@ -250,28 +250,28 @@ def without(base: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "words"),
+    ("wanted", "message"),
     [
         (without(values(), enabled=False), "analytics.schedule.enabled is true and analytics.enabled is false"),
-        (without(values(), sampler={"enabled": False}), "analytics.schedule.samples is empty: nobody keeps samples"),
+        (without(values(), sampler={"enabled": False}), "analytics.schedule.samples is empty: there are no samples"),
         (
             values(storage={}),
-            "analytics.schedule.storage names no place for facts and reports: set size, existingClaim or url",
+            "analytics.schedule.storage is empty: set size, existingClaim or url",
         ),
         (values(storage={"size": "5Gi", **S3}), "analytics.schedule.storage has size and url: set one of them"),
         (values(storage={"size": "5Gi", "secret": "a"}), "analytics.schedule.storage.secret is for object storage"),
-        (values(samples="kafka://b:9092/looks"), "analytics.schedule.cluster is empty"),
+        (values(samples="kafka://b:9092/samples"), "analytics.schedule.cluster is empty"),
         (
             without(values(), sampler={"enabled": True, "bootstrapServers": "b:9092"}),
-            "analytics.schedule.cluster is empty, and the samples are not of the release's own cluster",
+            "analytics.schedule.cluster is empty, and the samples are not of the release's cluster",
         ),
-        (values(kafkaProperties={"secret": "a"}), "analytics.schedule.kafkaProperties needs secret and key"),
+        (values(kafkaProperties={"secret": "a"}), "analytics.schedule.kafkaProperties needs both secret and key"),
         (
             without(
                 values(cluster="main"),
                 sampler={"enabled": True, "bootstrapServers": "b:9093", "securityProtocol": "SSL"},
             ),
-            "analytics.sampler.securityProtocol is SSL: analytics.schedule.kafkaProperties has to say",
+            "analytics.sampler.securityProtocol is SSL: set analytics.schedule.kafkaProperties",
         ),
         (values(samples="b:9092"), "'/analytics/schedule/samples': 'b:9092' does not match pattern"),
         (values(rates="/etc/passwd"), "'/analytics/schedule/rates': '/etc/passwd' does not match pattern"),
@@ -286,6 +286,6 @@ def without(base: dict[str, Any], **changes: Any) -> dict[str, Any]:
         (values(cron="* * * * *"), "'/analytics/schedule': additional properties 'cron' not allowed"),
     ],
 )
-def test_what_could_not_work_is_refused(chart: Chart, wanted: dict[str, Any], words: str) -> None:
-    """By the schema, or in words that name the value."""
-    assert words in chart.refusal(wanted)
+def test_invalid_values_are_rejected(chart: Chart, wanted: dict[str, Any], message: str) -> None:
+    """By the schema, or with an error that names the value."""
+    assert message in chart.refusal(wanted)

@@ -1,6 +1,6 @@
 {{/*
-What Spark's Kubernetes scheduler needs: executors' pods, and one ConfigMap with their settings. Volume claims are created only where executors
-are given some on demand (claims). A Service exists only in cluster mode, where Kubeflow's operator submits the driver (cluster).
+Rights of Spark's Kubernetes scheduler: pods of executors, and a ConfigMap with their settings. Volume claims are created only if executors
+have on-demand claims (claims). A Service exists only in cluster mode, in which Kubeflow's operator submits the driver (cluster).
 */}}
 {{- define "steward.driverRules" -}}
 - {apiGroups: [""], resources: [pods], verbs: [get, list, watch, create, patch, delete, deletecollection]}
@@ -13,23 +13,23 @@ are given some on demand (claims). A Service exists only in cluster mode, where 
 {{- end }}
 {{- end }}
 
-{{/* Values of analytics.schedule that cannot work, refused by name. */}}
+{{/* Checks of analytics.schedule; errors name the value. */}}
 {{- define "steward.checkSchedule" -}}
 {{- $schedule := .Values.analytics.schedule -}}
 {{- $sampler := .Values.analytics.sampler -}}
 {{- $storage := $schedule.storage -}}
 {{- if not .Values.analytics.enabled -}}
-{{- fail "analytics.schedule.enabled is true and analytics.enabled is false: the operator would carry out no run of it" -}}
+{{- fail "analytics.schedule.enabled is true and analytics.enabled is false: the operator would not start any run" -}}
 {{- end -}}
 {{- if and (not $schedule.samples) (not $sampler.enabled) -}}
-{{- fail "analytics.schedule.enabled is true, analytics.sampler.enabled is false and analytics.schedule.samples is empty: nobody keeps samples" -}}
+{{- fail "analytics.schedule.enabled is true, analytics.sampler.enabled is false and analytics.schedule.samples is empty: there are no samples" -}}
 {{- end -}}
 {{- if and (or $schedule.samples $sampler.bootstrapServers) (not $schedule.cluster) -}}
-{{- fail "analytics.schedule.cluster is empty, and the samples are not of the release's own cluster: name the Cluster resource of theirs" -}}
+{{- fail "analytics.schedule.cluster is empty, and the samples are not of the release's cluster: set the Cluster resource of the sampled cluster" -}}
 {{- end -}}
 {{- $places := compact (list (empty $storage.size | ternary "" "size") (empty $storage.existingClaim | ternary "" "existingClaim") (empty $storage.url | ternary "" "url")) -}}
 {{- if not $places -}}
-{{- fail "analytics.schedule.storage names no place for facts and reports: set size, existingClaim or url" -}}
+{{- fail "analytics.schedule.storage is empty: set size, existingClaim or url" -}}
 {{- end -}}
 {{- if gt (len $places) 1 -}}
 {{- fail (printf "analytics.schedule.storage has %s: set one of them" (join " and " $places)) -}}
@@ -39,17 +39,17 @@ are given some on demand (claims). A Service exists only in cluster mode, where 
 {{- end -}}
 {{- $properties := $schedule.kafkaProperties -}}
 {{- if ne (empty $properties.secret) (empty $properties.key) -}}
-{{- fail "analytics.schedule.kafkaProperties needs secret and key, both of them" -}}
+{{- fail "analytics.schedule.kafkaProperties needs both secret and key" -}}
 {{- end -}}
 {{- if and (not $schedule.samples) (ne $sampler.securityProtocol "PLAINTEXT") (not $properties.secret) -}}
-{{- fail (printf "analytics.sampler.securityProtocol is %s: analytics.schedule.kafkaProperties has to say how Spark gets at the samples" $sampler.securityProtocol) -}}
+{{- fail (printf "analytics.sampler.securityProtocol is %s: set analytics.schedule.kafkaProperties, which Spark needs to read the samples" $sampler.securityProtocol) -}}
 {{- end -}}
 {{- if $storage.size -}}
 {{- include "steward.checkStorageClass" (dict "component" "analytics.schedule" "class" $storage.class) -}}
 {{- end -}}
 {{- end }}
 
-{{/* What driver and executors have in common: volumes by their mounts, what they may do, where they run. */}}
+{{/* Settings of both driver and executors: volume mounts, security context and scheduling. */}}
 {{- define "steward.balancePod" -}}
 {{- $schedule := .root.Values.analytics.schedule -}}
 labels: {{- include "steward.selector" . | nindent 2 }}
@@ -91,10 +91,10 @@ javaOptions: -XX:+UseParallelGC -XX:ParallelGCThreads={{ int . }}
 {{/*
 Memory of a run in MiB, by the partitions of the cluster (analytics.schedule.partitions); values that are set take precedence.
 
-Driver, heap: 768 MiB run every stage of a small cluster in one JVM; the loads of a million partitions pass through 512 MiB, of which
-250 MiB a million is the part that grows. Driver, overhead: Python takes 160 MiB and 0.43 KiB a partition (the planner), the JVM's own
-memory 250 to 450 MiB. Executors: a task's memory is bounded by the 64 MB of shuffle that Spark gives it, so it is by cores; 512 MiB a task
-are enough for 100,000 partitions, and half a KiB a partition is margin.
+Heap of the driver: 768 MiB are enough for every stage of a small cluster in one JVM; the loads of a million partitions need 512 MiB, of
+which 250 MiB per million grow with the partitions. Overhead of the driver: Python needs 160 MiB and 0.43 KiB per partition (the planner),
+the JVM 250 to 450 MiB outside of its heap. Executors: a task needs at most the 64 MB of shuffle memory that Spark assigns, so memory is by
+cores; 512 MiB per task are enough for 100,000 partitions, and half a KiB per partition is margin.
 */}}
 {{- define "steward.driverMemory" -}}
 {{- $partitions := int64 .partitions -}}
