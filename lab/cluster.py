@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from lab.alive import alive
-from lab.door import Door
+from lab.broker_proxy import BrokerProxy
 from lab.folder import lab_folder
 from lab.kafka import CLIENT, HEAP, SESSION_TIMEOUT_MS, KafkaBroker
 from lab.waiting import wait_until
 from lab.zookeeper import ZooKeeperServer
 
 INTERNAL_TOPIC_REPLICATION = 3
-"""Kafka's own default; a smaller cluster lowers it to its size so that groups and transactions work."""
+"""Kafka's default; a smaller cluster lowers it to its size so that groups and transactions work."""
 
 CONTROLLER_TIMEOUT_S = 60.0
 """Twenty times the session time-out after which brokers elect a new controller by themselves."""
@@ -59,7 +59,7 @@ class KafkaCluster:
         settings: Mapping[str, str] | None = None,
         heap: str = HEAP,
         log_dirs: int = 1,
-        door: Door | None = None,
+        proxy: BrokerProxy | None = None,
     ) -> KafkaBroker:
         """Add a broker without starting it."""
         self.brokers[broker_id] = KafkaBroker(
@@ -73,12 +73,12 @@ class KafkaCluster:
             settings=settings,
             heap=heap,
             log_dirs=log_dirs,
-            door=door,
+            proxy=proxy,
         )
         return self.brokers[broker_id]
 
     def start_brokers(self, broker_ids: Sequence[int] | None = None) -> None:
-        """Start these brokers (all by default) side by side and wait until each is ready."""
+        """Start these brokers (all by default) in parallel and wait until each is ready."""
         chosen = [self.brokers[broker_id] for broker_id in (self.brokers if broker_ids is None else broker_ids)]
         for broker in chosen:
             broker.launch()
@@ -166,12 +166,12 @@ def kafka_cluster(
     heap: str = HEAP,
     log_dirs: int = 1,
     settings_of: Mapping[int, Mapping[str, str]] | None = None,
-    doors: Mapping[int, Door] | None = None,
+    proxies: Mapping[int, BrokerProxy] | None = None,
 ) -> Iterator[KafkaCluster]:
     """Yield a cluster with these brokers; everything ends with the block.
 
     Started brokers know each other and their controller. `start=False` leaves the start to `start_brokers`, for a controller that
-    must run first. A given `zookeeper` is used and keeps running. `settings_of` are further settings of single brokers, and `doors`
+    must run first. A given `zookeeper` is used and keeps running. `settings_of` are further settings of single brokers, and `proxies`
     are proxies in front of single brokers.
     """
     replication = str(min(INTERNAL_TOPIC_REPLICATION, len(broker_ids)))
@@ -196,7 +196,7 @@ def kafka_cluster(
                     settings={**common, **(settings_of or {}).get(broker_id, {})},
                     heap=heap,
                     log_dirs=log_dirs,
-                    door=(doors or {}).get(broker_id),
+                    proxy=(proxies or {}).get(broker_id),
                 )
             if start:
                 cluster.start_brokers()

@@ -2,7 +2,7 @@
 
 The session that raised `/controller_epoch` last is the only one that may write to a topic, to a partition's state or to the queue of
 deletions. Kafka itself has two exceptions: below inter.broker.protocol.version 2.7 a partition's leader writes its ISR, and a broker that
-takes itself for the controller creates a topic's znode without a check of the epoch (AdminZkClient). Writes of administrators to the
+assumes that it is the controller creates a topic's znode without a check of the epoch (AdminZkClient). Writes of administrators to the
 queues under `/admin` are not checked.
 """
 
@@ -116,7 +116,7 @@ class Judge:
             yield f"C5: written under controller epoch {now['controller_epoch']}, while it is {self.epoch}"
 
     def _is_leaders_own(self, write: Write, before: State, now: State) -> bool:
-        """Whether the leader wrote the ISR itself."""
+        """Whether the leader wrote the ISR."""
         same = all(before[name] == now[name] for name in ("leader", "leader_epoch", "controller_epoch"))
         return same and write.session_id == self._brokers.get(now["leader"])
 

@@ -1,8 +1,8 @@
 """Pytest plugin that records failed tests: `-p lab.failures --failures-file PATH`.
 
 The file has a JSON document per failure and line: the test, its report as text, and whether the test starts processes. Such a test
-can fail because of the machine's load, one that only computes cannot. A test starts processes where it carries a mark of
-`lab.prepare.NEEDS` (its peers may have been started by an earlier test), or where it started one itself.
+can fail because of the machine's load, one that only computes cannot. A test starts processes if it has a mark of
+`lab.prepare.NEEDS` (its peers may have been started by an earlier test), or if it started one itself.
 
 `lab.retries` decides about second runs.
 """
@@ -25,7 +25,7 @@ STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty
 """Audit events of Python that a new process raises."""
 
 REPORT_CHARACTERS = 20_000
-"""Of one report: room for a traceback and the ends of several logs."""
+"""Limit of one report: enough for a traceback and the ends of several logs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Failure:
 
 
 class Recorder:
-    """Appends each failure to the file as it happens, so that a run that is killed leaves what it found."""
+    """Appends each failure to the file as it happens, so that a killed run keeps its failures."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -75,14 +75,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record failures where a file is named."""
+    """Record failures if the option is set."""
     path = config.getoption(OPTION)
     if path is not None:
         config.pluginmanager.register(Recorder(Path(path)), "failures-recorder")
 
 
 def read_failures(path: Path) -> list[Failure]:
-    """Read a file of this plugin; one that is not there has none."""
+    """Read a file of this plugin; a missing file has no failures."""
     if not path.exists():
         return []
     return [Failure(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]

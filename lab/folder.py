@@ -1,4 +1,4 @@
-"""A folder for one lab: data, settings and logs of its processes, deleted when the lab ends.
+"""Temporary folder of one lab: data, settings and logs of its processes, deleted when the lab ends.
 
 A killed process cannot clean up. So each new folder first deletes those of dead owners: an owner holds a lock on a file next to its
 folder while it lives.
@@ -46,7 +46,7 @@ class LabFolder:
 
 @contextlib.contextmanager
 def lab_folder(given: Path | None = None) -> Iterator[Path]:
-    """Yield `given`, which stays, or a new folder, which goes."""
+    """Yield `given`, which is kept, or a new folder, which is deleted at the end."""
     if given is not None:
         given.mkdir(parents=True, exist_ok=True)
         yield given

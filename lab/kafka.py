@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from lab.door import Door
+from lab.broker_proxy import BrokerProxy
 from lab.jars import KAFKA_VERSION
 from lab.java_process import java_command, write_properties
 from lab.node import Node
@@ -47,10 +47,10 @@ Kafka's default moves leaders back to preferred replicas every five minutes, whi
 
 
 class KafkaBroker(Node):
-    """One broker with an id of its own; it keeps its ports and data over restarts.
+    """One broker; it keeps its id, ports and data when it is restarted.
 
     `chroot` is Kafka's chroot in ZooKeeper; `inter_broker_protocol_version` is a version such as "2.6"; `log_dirs` is the number of log
-    directories; `door` is a proxy in front of its INTERNAL listener and ends with the broker; `settings` are further broker settings and
+    directories; `proxy` is a proxy in front of its INTERNAL listener and ends with the broker; `settings` are further broker settings and
     override the lab's.
     """
 
@@ -68,14 +68,14 @@ class KafkaBroker(Node):
         heap: str = HEAP,
         version: str = KAFKA_VERSION,
         log_dirs: int = 1,
-        door: Door | None = None,
+        proxy: BrokerProxy | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.zookeeper = zookeeper
         self.chroot = chroot
         self.rack = rack
         self.ports = {INTERNAL: free_port(), CLIENT: free_port()}
-        self.door = door
+        self.proxy = proxy
         self.data_folder = folder / f"broker-{broker_id}-data"
         further = (folder / f"broker-{broker_id}-data-{number}" for number in range(2, log_dirs + 1))
         self.data_folders = (self.data_folder, *further)
@@ -89,9 +89,9 @@ class KafkaBroker(Node):
             "log.dirs": ",".join(map(str, self.data_folders)),
             **SMALL,
         }
-        if door is not None:
-            door.leads_to = self.ports[INTERNAL]
-            values["advertised.listeners"] = _listeners({**self.ports, INTERNAL: door.port})
+        if proxy is not None:
+            proxy.target_port = self.ports[INTERNAL]
+            values["advertised.listeners"] = _listeners({**self.ports, INTERNAL: proxy.port})
         if rack is not None:
             values["broker.rack"] = rack
         if inter_broker_protocol_version is not None:
@@ -113,11 +113,11 @@ class KafkaBroker(Node):
 
     @property
     def registered(self) -> bool:
-        """Whether the broker's znode is there; a killed broker's is, until its session expires."""
+        """Whether the broker's znode exists; that of a killed broker exists until its session expires."""
         return self.zookeeper.read(self.registration_path) is not None
 
     def launch(self) -> None:
-        """Start it without waiting; after a kill -9 its old znode must be gone first, or the new process would end at once."""
+        """Start it without waiting. After a kill -9 its old znode must be deleted first, otherwise the new process exits."""
         self.wait_until_deregistered()
         self.process.launch()
 
@@ -128,16 +128,16 @@ class KafkaBroker(Node):
         )
 
     def wait_until_deregistered(self) -> float:
-        """Return the seconds until its znode was gone."""
+        """Return the seconds until its znode was deleted."""
         return wait_until(
             lambda: not self.registered, timeout_s=READY_TIMEOUT_S, what=f"broker {self.broker_id} deregistered"
         )
 
     def close(self) -> None:
-        """End it at once, and the door before it, and give its ports back."""
+        """Kill it and its proxy, and release its ports."""
         super().close()
-        if self.door is not None:
-            self.door.close()
+        if self.proxy is not None:
+            self.proxy.close()
 
 
 def _listeners(ports: Mapping[str, int]) -> str:

@@ -1,7 +1,7 @@
 """A real Kubernetes API: etcd and kube-apiserver on free ports of 127.0.0.1.
 
-Everything that a controller sees is real: TLS, RBAC, custom resources with their validation, watches, conflicts. What it leaves
-out: the controllers and nodes of a cluster; nothing runs pods, a deleted namespace is never emptied and nothing collects orphans.
+Everything that a controller uses is real: TLS, RBAC, custom resources with their validation, watches, conflicts. There are no
+controllers and nodes: nothing runs pods, a deleted namespace is never emptied and nothing collects orphans.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class KubernetesApi:
         return path
 
     def start(self) -> float:
-        """Start those of the two that do not run, and return the seconds until the API served, its namespace `default` included."""
+        """Start those of the two that do not run, and return the seconds until the API was ready and had its namespace `default`."""
         if not self.etcd.running:
             self.etcd.launch()
         self.server.launch()
@@ -99,7 +99,7 @@ class KubernetesApi:
         self.server.pause()
 
     def resume(self) -> None:
-        """Thaw the API server."""
+        """Continue the API server."""
         self.server.resume()
 
     def kubectl(
@@ -167,7 +167,7 @@ class KubernetesApi:
         return ssl.create_default_context(cafile=str(self.certificate_authority))
 
     def close(self) -> None:
-        """End both at once and give the ports back."""
+        """Kill both and release the ports."""
         if (kept := getattr(self._connections, "kept", None)) is not None:
             kept.close()
         self.server.kill()
@@ -179,7 +179,7 @@ class KubernetesApi:
         return self.get("/readyz") == b"ok" and self.get("/api/v1/namespaces/default") is not None
 
     def get(self, path: str) -> bytes | None:
-        """Return the body of a GET as the admin, None when it is refused or not answered."""
+        """Return the body of a GET as the admin, None without a successful response."""
         if not self.certificate_authority.is_file():  # the server writes it when it starts first
             return None
         try:
@@ -228,7 +228,7 @@ class KubernetesApi:
 
 @contextlib.contextmanager
 def kubernetes_api(folder: Path | None = None) -> Iterator[KubernetesApi]:
-    """Yield an API that serves; it ends with the block, its folder too unless it was given."""
+    """Yield a running API; at the end of the block it is stopped, and its folder is deleted unless it was given."""
     with lab_folder(folder) as place:
         api = KubernetesApi(place)
         try:

@@ -1,10 +1,10 @@
-"""A proxy between a client and a real Kubernetes API server that injects faults, by rules and repeatably.
+"""Proxy between a client and a real Kubernetes API server that injects faults, by rules and repeatably.
 
     faults of a request             refused with a status (Retry-After with 429), cut off before or after its effect, sent twice, delayed
     faults of a watch               cut, an event hidden, an event doubled, ended by 410
 
-It speaks plain HTTP to its client on 127.0.0.1 and TLS to the server, and adds nothing of its own to what it lets through. It runs on a
-thread and a loop of its own, so that it serves blocking tests.
+Its client uses plain HTTP on 127.0.0.1; its connection to the server uses TLS. Without a fault, requests and responses are unchanged. It
+runs in its own thread with its own event loop, so that it serves blocking tests.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from lab.kubernetes import KubernetesApi
 from lab.ports import free_port, release_port
 
 START_TIMEOUT_S = 10.0
-"""A listener is there in milliseconds."""
+"""A listener starts in milliseconds."""
 
 MAX_BODY_BYTES = 64 * 2**20
-"""Larger than anything that an API server takes."""
+"""Larger than any request that an API server accepts."""
 
 HOP_BY_HOP = {"connection", "content-encoding", "content-length", "host", "keep-alive", "transfer-encoding"}
 """Headers of one connection, and those that the libraries set themselves."""
@@ -49,9 +49,9 @@ class RequestFault(StrEnum):
     CUT = "cut"
     """The connection closes before the request reaches the server."""
     LOST = "lost"
-    """The request takes effect, and the connection closes instead of the answer."""
+    """The request takes effect, and the connection closes instead of the response."""
     DOUBLED = "doubled"
-    """The request reaches the server twice; the client gets the second answer."""
+    """The request reaches the server twice; the client gets the second response."""
     DELAYED = "delayed"
     """The request is delayed by a second."""
     TOO_MANY = "429"
@@ -95,7 +95,7 @@ REASONS = {429: "TooManyRequests", 409: "Conflict", 500: "InternalError", 503: "
 
 
 class KubernetesProxy:
-    """A proxy that runs; set `rule` and `watch_rule` at any time, None lets everything through."""
+    """A running proxy. `rule` and `watch_rule` can be set at any time; None injects no faults."""
 
     def __init__(self, api: KubernetesApi) -> None:
         self.port = free_port()
@@ -124,13 +124,13 @@ class KubernetesProxy:
         return path
 
     def close(self) -> None:
-        """End the proxy; connections with pending answers are closed."""
+        """Stop the proxy; connections with pending responses are closed."""
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(START_TIMEOUT_S)
         release_port(self.port)
 
     def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:  # which ends what is left of watches
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:  # which cancels remaining watches
             runner.run(self._serve())
 
     async def _serve(self) -> None:
@@ -213,7 +213,7 @@ def _passed(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _refusal(status: int) -> web.Response:
-    """Return an answer in the API server's format."""
+    """Return an error response in the API server's format."""
     body = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -227,7 +227,7 @@ def _refusal(status: int) -> web.Response:
 
 
 def _closed(request: web.Request) -> web.Response:
-    """Close the connection instead of an answer."""
+    """Close the connection without a response."""
     if request.transport is not None:
         request.transport.close()
     return web.Response(status=500)
@@ -235,7 +235,7 @@ def _closed(request: web.Request) -> web.Response:
 
 @contextlib.contextmanager
 def kubernetes_proxy(api: KubernetesApi) -> Iterator[KubernetesProxy]:
-    """Yield a proxy that listens; it ends with the block."""
+    """Yield a running proxy; it is stopped at the end of the block."""
     proxy = KubernetesProxy(api)
     try:
         yield proxy

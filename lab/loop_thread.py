@@ -1,6 +1,6 @@
-"""An event loop in a thread of its own, for servers that a synchronous test or benchmark needs.
+"""Event loop in its own thread, for servers that a synchronous test or benchmark needs.
 
-Its end leaves no pending task: the garbage collector would finish such a task at any moment in any thread, and Python 3.11 crashes when
+When it ends, no task is pending: the garbage collector would finish such a task at any moment in any thread, and Python 3.11 crashes when
 that traceback is printed in the middle of another one (CPython issue 106905).
 """
 
@@ -22,7 +22,7 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self.ended = False
-        """Whether it has ended in order."""
+        """Whether it has ended without errors."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 

@@ -1,7 +1,7 @@
-"""The two errors of the lab.
+"""Errors of the lab.
 
-`Missing` is for a tool that can be installed (Java, Maven, Go): tests that need it are left out and listed, and the demo prints the
-command that installs it and ends. `LabError` is for a process that fails or misbehaves. `find_tool` looks up a tool on PATH.
+`Missing` is for a tool that can be installed (Java, Maven, Go): tests that need it are skipped and listed, and the demo prints the
+command that installs it and exits. `LabError` is for a process that fails or misbehaves. `find_tool` searches a tool on PATH.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import shutil
 
 
 class LabError(Exception):
-    """A process did not start, answer or end as it should; the text includes the end of its log."""
+    """A process did not start, respond or end as expected; the text includes the end of its log."""
 
 
-class Missing(LabError):  # noqa: N818 - not an error of the program: it names what to install
+class Missing(LabError):  # noqa: N818 - not an error of the program: it names the missing tool
     """A tool that the lab needs is not on this machine.
 
     `what` names the tool and what it is for, `install` is the command that installs it.

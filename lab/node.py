@@ -1,4 +1,4 @@
-"""A node of a cluster, Kafka's or Steward's: started, frozen, ended, started again, and closed by tests."""
+"""Base class of nodes of a cluster, brokers or Steward controllers, which tests start, freeze and stop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Node(ABC):
 
     @abstractmethod
     def wait_until_ready(self, *, timeout_s: float = READY_TIMEOUT_S) -> float:
-        """Return the seconds until it serves."""
+        """Return the seconds until it is ready."""
 
     def start(self) -> float:
         """Start it and return the seconds until it was ready."""
@@ -41,7 +41,7 @@ class Node(ABC):
         self.process.pause()
 
     def resume(self) -> None:
-        """Thaw it."""
+        """Continue it."""
         self.process.resume()
 
     def restart(self) -> float:
@@ -51,7 +51,7 @@ class Node(ABC):
         return self.start()
 
     def close(self) -> None:
-        """End it at once and give its ports back."""
+        """Kill it and release its ports."""
         self.process.kill()
         for port in self.ports.values():
             release_port(port)

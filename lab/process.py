@@ -1,6 +1,6 @@
-"""One process of the lab: its start, its faults and its end.
+"""One process of the lab: start, faults and end.
 
-Faults are those of the invariants: SIGTERM, kill -9, a freeze (SIGSTOP) and its end (SIGCONT). Each kind of process passes its own
+Faults are those in docs/invariants.md: SIGTERM, kill -9, a freeze (SIGSTOP) and its end (SIGCONT). Each kind of process passes its own
 predicate for readiness.
 """
 
@@ -22,7 +22,7 @@ READY_TIMEOUT_S = 90.0
 """Some thirty times the slowest start seen (a broker on a cold machine: 6.5 s), for machines that are busy."""
 
 END_TIMEOUT_S = 45.0
-"""A broker without a controller retries its controlled shutdown three times before it gives up."""
+"""A broker without a controller retries its controlled shutdown three times before it exits."""
 
 TAIL_LINES = 30
 
@@ -115,12 +115,12 @@ class Process:
             raise
 
     def kill(self) -> None:
-        """End it at once (kill -9) and wait until it is gone; works on a frozen process too."""
+        """Kill it (kill -9) and wait for its end; also works for a frozen process."""
         self.signal(signal.SIGKILL)
         self.wait(timeout_s=END_TIMEOUT_S)
 
     def pause(self) -> None:
-        """Freeze it (SIGSTOP): its sockets stay open and nothing answers."""
+        """Freeze it (SIGSTOP): its sockets stay open, and it does not respond."""
         self.signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -139,7 +139,7 @@ class Process:
             ) from error
 
     def log_text(self) -> str:
-        """Everything that it wrote, over all of its runs."""
+        """Return the output of all its runs."""
         return self.log_path.read_text(encoding="utf-8", errors="replace") if self.log_path.is_file() else ""
 
     def log_tail(self, lines: int = TAIL_LINES) -> str:

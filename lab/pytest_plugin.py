@@ -1,8 +1,8 @@
-"""pytest plugin: lists what a run left out, which is a failure with CI=true, and shows the logs of processes after a failed test.
+"""pytest plugin: lists skipped tests, which are a failure with CI=true, and shows the logs of processes after a failed test.
 
-A test that needs a real peer has a marker of `lab.prepare.NEEDS`. Where the machine lacks what the marker requires, the test is not
-run, and the run ends with the list of what was left out, why, and the command that installs it. A test that skips itself is listed as
-well.
+A test that needs a real peer has a marker of `lab.prepare.NEEDS`. If the machine lacks what the marker requires, the test is skipped, and
+the run ends with the list of skipped tests, the reason, and the command that installs what they need. Tests that skip themselves are
+listed too.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ LEFT_OUT = pytest.StashKey[Counter[LeftOut]]()
 
 
 def in_ci() -> bool:
-    """Whether the environment has `CI=true`: then nothing may be left out."""
+    """Whether the environment has `CI=true`: then no test may be skipped."""
     return os.environ.get("CI", "").lower() == "true"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin with nothing left out."""
+    """Start with an empty list of skipped tests."""
     config.stash[LEFT_OUT] = Counter()
 
 
@@ -67,13 +67,13 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """With CI=true, fail a run that would pass with something left out."""
+    """With CI=true, fail a run that would pass with skipped tests."""
     if in_ci() and exitstatus == pytest.ExitCode.OK and _left_out(session.config):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """End the run with the list of what was left out."""
+    """Print the list of skipped tests at the end of the run."""
     left_out = _left_out(config)
     if not left_out:
         return

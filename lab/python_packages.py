@@ -18,12 +18,12 @@ from lab.progress import Step, run_steps
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 INPUTS = (ROOT / "pyproject.toml", ROOT / "constraints.txt")
-"""A change of one of these installs the packages again."""
+"""If one of these files changes, the packages are installed again."""
 
 PIP_VERSION = "26.3"
 
 INSTALL_TIMEOUT_S = 3600
-"""Two minutes on two cores; a slow line gets there too."""
+"""Two minutes on two cores; long enough for a slow network."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Second runs of failed tests, for CI: one flaky test among thousands must not turn a whole run red, and must not be hidden.
+"""Second runs of failed tests, for CI: one flaky test among thousands must not fail a whole run, and must not be hidden.
 
-A failed test that starts processes runs once more, in a process of its own, after all others. A second failure is red. A test that
+A failed test that starts processes runs once more, in its own process, after all others. A second failure fails the run. A test that
 then passes is listed at the end as `flaky:` with its first traceback. It is a defect that is fixed next.
 
 `lab.failures` records failures, `lab.suites` starts pytest.
@@ -22,7 +22,7 @@ MAX_RETRIED = 5
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The tests that run once more, and the reason where none does."""
+    """The tests that run once more, or the reason why none does."""
 
     nodeids: Sequence[str]
     reason: str
@@ -56,7 +56,7 @@ def retry(
     run: Callable[[str], int],
     show: Callable[[str], None],
 ) -> bool:
-    """Run failed tests once more; True where each of them passed.
+    """Run failed tests once more; return whether all of them passed.
 
     `files` has the failures file and the exit status of each run; a failed run without a recorded failure failed for another reason
     and stays failed. `run` runs one test by its id and returns pytest's exit status.

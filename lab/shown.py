@@ -1,8 +1,8 @@
-"""Tests that show a feature or hold an invariant, listed in the docs: `python -m lab.shown` writes the lists again.
+"""Lists of tests by feature and invariant in the docs: `python -m lab.shown` updates them from marks of the tests.
 
-A test names what it shows by a mark: `@pytest.mark.shows("F12", "C9")`. F1 and E1 are rows of docs/features.md, C1, O1 and D1 rows of
-docs/invariants.md (D: a defect that was found). Both pages end with a list that is made from the marks; tests/test_shown.py fails when
-a page is not what the marks make of it, and when a mark names no row.
+A test has a mark with the numbers of what it shows: `@pytest.mark.shows("F12", "C9")`. F1 and E1 are rows of docs/features.md, C1, O1 and
+D1 rows of docs/invariants.md (D: a defect that was found). Both pages end with a list that is generated from the marks; tests/test_shown.py
+fails if a list is outdated, or if a mark has an unknown number.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ try:
     if libc.prctl(1, 9, 0, 0, 0):  # PR_SET_PDEATHSIG, SIGKILL
         raise OSError(ctypes.get_errno(), "prctl")
     if os.getppid() != int(parent):
-        raise OSError("the parent is gone")
+        raise OSError("the parent has ended")
     os.execv(command[0], command)
 except OSError as error:
     os.write(int(report), str(error).encode())

@@ -1,6 +1,6 @@
-"""Steward's processes as a user starts them: the controller and the operator.
+"""Steward's processes, with the command lines of users: the controller and the operator.
 
-The lab has their command lines only here. Each is ready when its own probe over HTTP succeeds.
+Each process is ready when its readiness probe succeeds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OK = 200
 
 
 class StewardProcess(Node):
-    """What the controller and the operator have in common: a process, a probe and metrics."""
+    """Base class of the controller and the operator: a process, a probe and metrics."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class StewardProcess(Node):
         return None
 
     def close(self) -> None:
-        """End it at once and give its ports back."""
+        """Kill it and release its ports."""
         super().close()
         for port in {self.metrics_port, self._probe[0]}:
             release_port(port)

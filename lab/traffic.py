@@ -1,4 +1,4 @@
-"""Load on one topic with a witness: what was acknowledged, what could be read back, how long nothing was acknowledged.
+"""Load on one topic, with records of what was acknowledged, what was read back, and how long nothing was acknowledged.
 
 Every value is sent once and is unique, so a lost record, a duplicate and a record out of order are plain counts. A producer
 thread sends at a steady rate to every partition in turn; a consumer thread of a group reads at the same time; `stop()` waits for the
@@ -29,7 +29,7 @@ DELIVERY_TIMEOUT_MS = 60_000
 
 IN_FLIGHT = 1
 """With more in flight, librdkafka writes records twice when leaders change, by itself (its issue 4953): a request behind one that
-a former leader refused is out of sequence, and it then continues under another producer epoch. The witness must not."""
+a former leader refused is out of sequence, and it then continues under another producer epoch. This load must not."""
 
 CLIENT_SETTINGS: Mapping[str, Any] = {
     "reconnect.backoff.ms": 20,
@@ -38,7 +38,7 @@ CLIENT_SETTINGS: Mapping[str, Any] = {
     "retry.backoff.ms": 20,
     "retry.backoff.max.ms": 100,
 }
-"""Short back-offs: a measured gap is then the cluster's, not the client's patience."""
+"""Short back-offs, so that a measured gap is caused by the cluster, not by the client."""
 
 TOPIC_TIMEOUT_S = 30.0
 

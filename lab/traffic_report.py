@@ -78,7 +78,7 @@ class Gaps:
 
 @dataclass(slots=True)
 class Ledger:
-    """The book of one load; only the thread that sends writes the producer's side, only the one that reads the consumer's."""
+    """Records of one load. The producer's side is written only by the sending thread, the consumer's only by the reading thread."""
 
     run: str
     errors: list[str] = field(default_factory=list)

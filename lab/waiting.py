@@ -1,4 +1,4 @@
-"""Wait until something holds, with a bound: the lab's only loop that sleeps.
+"""Polling until a condition is true, with a timeout: the only loop of the lab that sleeps.
 
 Real processes send no event for "ready", so their state is polled. The limits are generous on purpose: they exist to end a run that
 hangs, never to measure.
@@ -27,19 +27,19 @@ CONNECT_TIMEOUT_S = 0.5
 
 
 def wait_until(
-    holds: Callable[[], bool],
+    condition: Callable[[], bool],
     *,
     timeout_s: float,
     what: str,
     context: Callable[[], str] = str,
     interval_s: float | None = None,
 ) -> float:
-    """Return the seconds it took until `holds()` was true; raise `LabError` naming `what` after `timeout_s`.
+    """Return the seconds until `condition()` was true; raise `LabError` with `what` after `timeout_s`.
 
     `context` returns details for the error, such as the end of a log; `interval_s` is for polls that cost more than usual.
     """
     started = time.monotonic()
-    while not holds():
+    while not condition():
         waited_s = time.monotonic() - started
         if waited_s > timeout_s:
             raise LabError(f"timed out after {timeout_s:g} s: {what}\n{context()}".rstrip())

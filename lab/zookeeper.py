@@ -34,7 +34,7 @@ CLIENT_TIMEOUT_S = 30.0
 
 
 class ZooKeeperServer:
-    """One server: `address` is host:port, `connect(chroot)` what Kafka and clients are given."""
+    """One server: `address` is host:port, `connect(chroot)` the connect string of Kafka and clients."""
 
     def __init__(self, folder: Path, *, port: int | None = None, heap: str = HEAP, tick_ms: int = TICK_MS) -> None:
         self.port = free_port() if port is None else port
@@ -70,11 +70,11 @@ class ZooKeeperServer:
         return self.process.wait_until_ready(lambda: "Mode: standalone" in self.four_letters("srvr"))
 
     def stop(self) -> None:
-        """SIGTERM, and wait; the data stays."""
+        """SIGTERM, and wait; the data is kept."""
         self.process.terminate()
 
     def kill(self) -> None:
-        """Kill -9; the data stays."""
+        """Kill -9; the data is kept."""
         self.process.kill()
 
     def pause(self) -> None:
@@ -136,7 +136,7 @@ class ZooKeeperServer:
         return self.connect(chroot)
 
     def close(self) -> None:
-        """End the client and the server; the port is given back."""
+        """Stop the client and the server, and release the port."""
         if self._client is not None:
             self._client.stop()
             self._client.close()
@@ -149,7 +149,7 @@ class ZooKeeperServer:
 def zookeeper_server(
     folder: Path | None = None, *, heap: str = HEAP, tick_ms: int = TICK_MS
 ) -> Iterator[ZooKeeperServer]:
-    """Yield a server that serves; it ends with the block, its folder too unless it was given."""
+    """Yield a running server; at the end of the block it is stopped, and its folder is deleted unless it was given."""
     with lab_folder(folder) as place:
         server = ZooKeeperServer(place, heap=heap, tick_ms=tick_ms)
         try:

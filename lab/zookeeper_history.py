@@ -1,4 +1,4 @@
-"""All writes of a ZooKeeper server in their order, with the session that requested each: its transaction log.
+"""Transaction log of a ZooKeeper server: all writes in their order, with the session that requested each.
 
 A read of the tree shows one moment; the log shows all of them, so that a state that was wrong for a millisecond is found, and the log
 shows the session that wrote it. The log is written before a client is answered, and can be read while the server runs; a record that is just being
@@ -73,6 +73,6 @@ def _change(zxid: int, session_id: int, kind: int, body: Reader) -> Iterator[Wri
     elif kind == DELETE:
         yield Write(zxid, session_id, body.text(), DELETED)
     elif kind == CLOSE_SESSION and body.offset < len(body.data):
-        # With the session went its ephemeral znodes, which the record names.
+        # The session's ephemeral znodes were deleted; the record names them.
         for _ in range(body.int32()):
             yield Write(zxid, session_id, body.text(), DELETED)

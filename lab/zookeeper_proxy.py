@@ -1,10 +1,11 @@
-"""A TCP proxy between a client and ZooKeeper that breaks a connection at a chosen transaction.
+"""TCP proxy between a client and ZooKeeper that injects a fault at a chosen transaction.
 
-It passes ZooKeeper's frames and reads the transactions among them. When one comes that a fault waits for, the connection is cut
-with the transaction done (it is passed on and its answer is not) or not done (it is not passed on), or everything is held from
-that request on, until it is released: packets that are late, or, past the session's time-out, a black hole. A fault happens once.
+It forwards ZooKeeper's frames and decodes transactions. At the transaction that a fault waits for, the connection is closed after the
+transaction was executed (the request is forwarded, the response is not) or before it (the request is not forwarded), or all frames from
+that request on are held until they are released: a delay, or, if longer than the session timeout, a network partition. A fault occurs
+once.
 
-Requests other than transactions pass unread. It has neither TLS nor more than one server.
+Requests other than transactions are not decoded. There is no TLS, and one server.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from lab.missing import LabError
 from lab.ports import free_port, release_port
 
 HAPPENS_TIMEOUT_S = 30.0
-"""For a fault to happen once what brings it about is under way."""
+"""Timeout for a fault to occur after its cause was started."""
 
 
 class Operation(NamedTuple):
@@ -40,18 +41,18 @@ Matches = Callable[[Operation], bool]
 
 
 class End(enum.Enum):
-    """What happens to the request that a fault waited for, and to its connection."""
+    """Effect of a fault on its request and the connection."""
 
     DONE = "done"
-    """It is carried out, its answer is lost, and so is the connection."""
+    """The request is executed; its response and the connection are lost."""
     NOT_DONE = "not done"
-    """It is lost, with the connection."""
+    """The request and the connection are lost."""
     HELD = "held"
-    """It waits, with all that comes behind it in both directions, until it is released."""
+    """The request and all later frames in both directions wait until they are released."""
 
 
 class Fault:
-    """One fault that waits for its request; `wait` for it to have happened."""
+    """One fault, which waits for its request; `wait` returns after it occurred."""
 
     def __init__(self, matches: Matches, end: End) -> None:
         self.matches = matches
@@ -59,13 +60,13 @@ class Fault:
         self.happened = threading.Event()
 
     def wait(self, timeout_s: float = HAPPENS_TIMEOUT_S) -> None:
-        """Return once it has happened."""
+        """Wait until it has occurred."""
         if not self.happened.wait(timeout_s):
             raise LabError(f"no transaction for the fault '{self.end.value}' within {timeout_s:g} s")
 
 
 class ZooKeeperProxy:
-    """A proxy of the server at `server_port` of 127.0.0.1, on a port of its own, which it keeps."""
+    """A proxy of the server at `server_port` of 127.0.0.1, on its own port, which it keeps."""
 
     def __init__(self, server_port: int) -> None:
         self.port = free_port()
@@ -86,28 +87,28 @@ class ZooKeeperProxy:
         self._server = self._thread.wait(asyncio.start_server(self._serve, "127.0.0.1", self.port))
 
     def close(self) -> None:
-        """End it, with all connections."""
+        """Close it and all connections."""
         self._thread.call(self._stop)
         self._thread.close()
         release_port(self.port)
 
     def arm(self, matches: Matches, end: End) -> Fault:
-        """Let a fault happen at the next transaction with an operation that matches."""
+        """Inject a fault at the next transaction with a matching operation."""
         fault = Fault(matches, end)
         self._thread.call(self._faults.append, fault)
         return fault
 
     def hold(self) -> None:
-        """Hold everything in both directions from now on, on new connections too."""
+        """Hold all frames in both directions from now on, also on new connections."""
         self._thread.call(self._passing.clear)
 
     def release(self) -> None:
-        """Pass on what is held, and all that follows."""
+        """Forward held and all later frames."""
         self._thread.call(self._passing.set)
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
-        """Hold everything while the block lasts."""
+        """Hold all frames during the block."""
         self.hold()
         try:
             yield
@@ -133,7 +134,7 @@ class ZooKeeperProxy:
             self._links.discard(link)
 
     def _due(self, frame: bytes) -> Fault | None:
-        """Return the fault that waited for this request, and remove it from those that wait."""
+        """Return the fault that waited for this request, and remove it from the waiting ones."""
         operations = operations_of(frame) if self._faults else []
         for fault in self._faults:
             if any(map(fault.matches, operations)):
@@ -146,7 +147,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class _Link:
-    """One client's connection and the one to the server behind it."""
+    """The connections to one client and to the server."""
 
     def __init__(
         self, client: Streams, server: Streams, passing: asyncio.Event, due: Callable[[bytes], Fault | None]
@@ -156,15 +157,15 @@ class _Link:
         self._passing = passing
         self._due = due
         self._last: Fault | None = None
-        """The fault that ends this connection, once its transaction is answered."""
+        """The fault that closes this connection after the response to its transaction."""
         self._last_xid = 0
 
     async def run(self) -> None:
-        """Pass frames until either side ends, or a fault does it."""
+        """Forward frames until one side or a fault closes the connection."""
         both = [asyncio.create_task(self._up()), asyncio.create_task(self._down())]
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            await self._passing.wait()  # a black hole swallows a connection's end as well
+            await self._passing.wait()  # a partition also hides the end of a connection
         finally:
             self.cut()
             for task in both:
@@ -172,7 +173,7 @@ class _Link:
             await asyncio.gather(*both, return_exceptions=True)
 
     def cut(self) -> None:
-        """End both connections without another byte."""
+        """Close both connections without sending more."""
         self._to_client.transport.abort()
         self._to_server.transport.abort()
 
@@ -250,7 +251,7 @@ def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
 
 @contextlib.contextmanager
 def zookeeper_proxy(server_port: int) -> Iterator[ZooKeeperProxy]:
-    """Yield a proxy that passes everything; it ends with the block."""
+    """Yield a proxy without faults; it is closed at the end of the block."""
     proxy = ZooKeeperProxy(server_port)
     proxy.start()
     try:

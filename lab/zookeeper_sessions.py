@@ -15,7 +15,7 @@ from lab.missing import LabError
 
 TIMEOUT_S = 10.0
 SECRET = 0xB3415C00
-"""ZooKeeperServer.superSecret: no secret at all."""
+"""ZooKeeperServer.superSecret, a public constant."""
 MULTIPLIER, INCREMENT, MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
 """java.util.Random's."""
 PASSWORD_BYTES = 16
@@ -35,7 +35,7 @@ def password_of(session_id: int) -> bytes:
 
 
 def end_session(port: int, session_id: int) -> None:
-    """End a session of the server at this port of 127.0.0.1; one that is over already stays so."""
+    """End a session of the server at this port of 127.0.0.1; nothing happens if it has already ended."""
     for _ in range(TRIES):
         if _end(port, session_id):
             return

@@ -1,1 +1,1 @@
-"""The demo: the main functions once, on real components, as a timeline: `make demo`."""
+"""Demo of the main functions on real components, printed as a timeline: `make demo`."""

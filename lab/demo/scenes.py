@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from lab.demo.stage import LAST_BROKER, PATIENCE_S, SESSION_TIMEOUT_MS, Stage, example
+from lab.demo.stage import LAST_BROKER, SESSION_TIMEOUT_MS, TIMEOUT_S, Stage, example
 from lab.demo.timeline import Timeline, duration
 from lab.missing import LabError
 from lab.traffic import Traffic
@@ -17,9 +17,9 @@ MANY_PARTITIONS = 200
 """Partitions of a second topic, so that a failover covers more than a handful; three small brokers carry them easily."""
 
 
-def check(holds: bool, expectation: str) -> None:
+def check(is_met: bool, expectation: str) -> None:
     """Stop the demo when an expectation is not met."""
-    if not holds:
+    if not is_met:
         raise LabError(f"expected: {expectation}")
 
 
@@ -68,7 +68,7 @@ def move(stage: Stage, timeline: Timeline, traffic: Traffic) -> None:
 
     wait_until(
         done,
-        timeout_s=PATIENCE_S,
+        timeout_s=TIMEOUT_S,
         what="the Reassignment to be Ready",
         context=lambda: str(stage.resource("reassignments", MOVE)),
     )
@@ -91,7 +91,7 @@ def kill_a_leader(stage: Stage, timeline: Timeline, traffic: Traffic) -> None:
     timeline.note(f"broker {victim} killed; it led {led} partitions of {MANY_PARTITIONS + 6}")
     took = wait_until(
         lambda: victim not in {*stage.leaders(TOPIC).values(), *stage.leaders("many").values()},
-        timeout_s=PATIENCE_S,
+        timeout_s=TIMEOUT_S,
         what="new leaders",
     )
     traffic.wait_for_acks(50)
@@ -101,7 +101,7 @@ def kill_a_leader(stage: Stage, timeline: Timeline, traffic: Traffic) -> None:
     )
     with timeline.timed(f"broker {victim} restarted, with all of its replicas in sync"):
         broker.restart()
-        stage.cluster.wait_until_in_sync(TOPIC, timeout_s=PATIENCE_S)
+        stage.cluster.wait_until_in_sync(TOPIC, timeout_s=TIMEOUT_S)
 
 
 def leave(stage: Stage, timeline: Timeline) -> None:
@@ -117,7 +117,7 @@ def leave(stage: Stage, timeline: Timeline) -> None:
     check(succeeded, "a controlled shutdown in the log of the broker")
     timeline.fact(f"broker {leaving} moved its leaders and exited ({code}) after {duration(took)}")
     broker.start()
-    stage.cluster.wait_until_in_sync(TOPIC, timeout_s=PATIENCE_S)
+    stage.cluster.wait_until_in_sync(TOPIC, timeout_s=TIMEOUT_S)
 
 
 def lose_the_controller(stage: Stage, timeline: Timeline, traffic: Traffic) -> None:
@@ -127,7 +127,7 @@ def lose_the_controller(stage: Stage, timeline: Timeline, traffic: Traffic) -> N
     stage.controller.kill()
     took = wait_until(
         lambda: stage.cluster.controller_id() in stage.cluster.brokers,
-        timeout_s=PATIENCE_S,
+        timeout_s=TIMEOUT_S,
         what="a broker as controller",
     )
     timeline.fact(
@@ -139,7 +139,7 @@ def lose_the_controller(stage: Stage, timeline: Timeline, traffic: Traffic) -> N
         stage.controller.start()
         wait_until(
             lambda: stage.cluster.controller_id() == stage.controller.controller_id,
-            timeout_s=PATIENCE_S,
+            timeout_s=TIMEOUT_S,
             what="Steward as controller",
         )
     check(_epoch(stage) == broker_epoch + 1, "/controller taken back in one transaction")

@@ -24,7 +24,7 @@ SESSION_TIMEOUT_MS = 3000
 FIRST_BROKERS = (1, 2, 3)
 LAST_BROKER = 4
 BROKERS = (*FIRST_BROKERS, LAST_BROKER)
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 """A generous limit for steps that take seconds, so that the demo fails instead of hanging."""
 RESOURCES = "/apis/steward.dev/v1alpha1/namespaces/default"
 
@@ -63,7 +63,7 @@ class Stage:
                 (found := self.condition(plural, name)).get("status") == status
                 and reason in {None, found.get("reason")}
             ),
-            timeout_s=PATIENCE_S,
+            timeout_s=TIMEOUT_S,
             what=f"{plural}/{name} with Ready={status}",
             context=lambda: str(self.resource(plural, name)),
         )

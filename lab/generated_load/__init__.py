@@ -1,7 +1,7 @@
 """Realistic generated load: seeded, of any size, with the true results to compare a study with.
 
 `LoadSpec` specifies the load, `lay_out(spec)` creates the cluster, and the load is written either as samples per minute
-(`minute_samples`) or as hourly facts (`hourly_facts`), day by day, so that memory holds a day of hours or an hour of minutes. The
+(`minute_samples`) or as hourly facts (`hourly_facts`), day by day, so that only a day of hours or an hour of minutes is in memory. The
 truth (`truth`) is a value: which partitions are hot, how uneven brokers are, when each disk is full.
 
 Topics are drawn by Zipf's law; load has a daily and a weekly rhythm, growth, bursts and noise; brokers fail and their leaders move;

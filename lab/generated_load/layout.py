@@ -1,7 +1,7 @@
 """The cluster of a load: topics by Zipf's law, partitions, replicas, and which partitions are hot.
 
 Natural partitions have less than 3 times their topic's median and a tenth of a broker; planted ones have 8 times their topic's usual
-load and a twentieth of a broker or more. The gap between the two is so wide that no reasonable rule takes one for the other.
+load and a twentieth of a broker or more. The gap between the two is so wide that no reasonable rule confuses them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """Columns over partitions (`topic` numbers `names`), over topics (`t_...`), and what happens when."""
+    """Columns over partitions (`topic` contains indexes of `names`), over topics (`t_...`), and events with their times."""
 
     spec: LoadSpec
     names: list[str]
@@ -51,7 +51,7 @@ class Layout:
     t_groups: Array
     t_phase: Array
     t_kept: Array
-    """Part of what comes in that stays, what retention takes is the rest."""
+    """Part of the bytes in that is kept; retention deletes the rest."""
     outages: list[Outage]
     gaps: list[tuple[int, int]]
     """First and last minute without a sample, counted from the start."""
@@ -72,7 +72,7 @@ class Layout:
         return [one.broker for one in self.outages if one.begin <= hour < one.end]
 
     def there(self, hour: int) -> Array:
-        """Return whether each partition's topic still is there."""
+        """Return for each partition whether its topic still exists."""
         alive = np.ones(len(self.names), dtype=bool)
         for topic, end in self.deleted.items():
             alive[topic] = hour < end

@@ -25,7 +25,7 @@ LAG = 50
 def write_samples(layout: Layout, folder: Path) -> None:
     """Write all hours. The sample at an hour's end is the first of the next file; the last file contains it too."""
     for seconds, columns in samples(layout):
-        write(day_folder(folder, seconds) / f"looks-{seconds}.parquet", table_of(SAMPLE_ROWS, columns))
+        write(day_folder(folder, seconds) / f"samples-{seconds}.parquet", table_of(SAMPLE_ROWS, columns))
 
 
 def samples(layout: Layout) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""Bytes in of each partition, hour by hour: rhythm, growth, bursts and noise. Continues after the end of the load, for forecasts."""
+"""Bytes in of each partition by hour, with rhythm, growth, bursts and noise; also for hours after the load, for forecasts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from lab.generated_load.layout import Array, Layout
 WEEKEND = 0.7
 DAILY_SWING = 0.5
 BURST_PART, BURST_TIMES = 0.002, 3.0
-"""Topics in a burst in any hour, and how many times their usual load that is."""
+"""Part of the topics that have a burst in an hour, and the factor of their load in it."""
 
 FIRST_HELD_HOURS = 48
 """Size of logs at the start, in hours of their rate."""
 
 
 def bytes_in(layout: Layout, hour: int) -> Array:
-    """Return the bytes that each partition takes in during an hour (float64)."""
+    """Return the bytes in of each partition during an hour (float64)."""
     spec = layout.spec
     draw = np.random.default_rng([spec.seed, 1, hour])
     day = hour / 24
@@ -29,5 +29,5 @@ def bytes_in(layout: Layout, hour: int) -> Array:
 
 
 def first_sizes(layout: Layout) -> Array:
-    """Return what each log holds at the start, in bytes (float64)."""
+    """Return the size of each log at the start, in bytes (float64)."""
     return layout.rate * 3600 * FIRST_HELD_HOURS

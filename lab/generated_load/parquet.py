@@ -1,4 +1,4 @@
-"""Columns to Parquet files in the schemas of the analytics."""
+"""Parquet files in the schemas of the analytics, from columns."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TYPES: Mapping[Kind, Any] = {
     Kind.INT32_LIST: pa.list_(pa.int32()),
     Kind.INT64_LIST: pa.list_(pa.int64()),
 }
-"""What pyarrow calls each kind of column."""
+"""Type of pyarrow for each kind of column."""
 
 
 def day_folder(root: Path, seconds: int) -> Path:
-    """Return (and make) the folder of the day that a time is in."""
+    """Return the folder of the day of a time; it is created if missing."""
     folder = root / f"date={dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%d}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -41,7 +41,7 @@ def lists(values: np.ndarray, kept: np.ndarray | None = None) -> Any:
 
 
 def named(names: Sequence[str], numbers: np.ndarray) -> Any:
-    """Return names by number, each held once."""
+    """Return names by number as a dictionary array, in which each name is stored once."""
     return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(list(names))).cast(pa.string())
 
 

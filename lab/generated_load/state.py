@@ -1,4 +1,4 @@
-"""Logs over time: offsets and sizes, hour by hour."""
+"""State of logs by hour: offsets and sizes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """True results of a load, computed in a simple way from the generated traffic: the reference for every study of it.
 
-Uses none of the study's code, on purpose.
+It does not use code of the study, so that errors there are found.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Truth:
     not_preferred: int
     """Partitions that another replica than the preferred one leads at the end."""
     disk_bytes: Mapping[int, float]
-    """Held at the end."""
+    """Bytes on the disk at the end."""
     disk_growth: Mapping[int, float]
     """Bytes a day, mean over the load."""
     peak_hour: int
-    """Hour of the load in which most came in, all over."""
+    """Hour of the load with the most bytes in, over all brokers."""
 
 
 def truth_of(layout: Layout) -> Truth:
-    """Go through the whole load once."""
+    """Compute the truth in one pass over the load."""
     spec = layout.spec
     ids = np.arange(1, spec.brokers + 1)
     led = np.zeros(spec.brokers)
@@ -71,7 +71,7 @@ def truth_of(layout: Layout) -> Truth:
 
 
 def days_until_full(layout: Layout, capacities: Mapping[int, float]) -> dict[int, float]:
-    """Go on with the load after its end until each disk is full: days from the end, infinite after `MAX_DAYS_AHEAD`."""
+    """Continue the load until each disk is full, and return the days from its end by broker; infinite after `MAX_DAYS_AHEAD`."""
     found = dict.fromkeys(capacities, float("inf"))
     alive = layout.there(layout.spec.hours - 1)
     for hour in hours(layout, layout.spec.hours + MAX_DAYS_AHEAD * 24):
@@ -88,7 +88,7 @@ def days_until_full(layout: Layout, capacities: Mapping[int, float]) -> dict[int
 
 
 def _held(layout: Layout, size: np.ndarray) -> np.ndarray:
-    """Return what each broker holds: each replica as large as the log."""
+    """Return the bytes on the disk of each broker; each replica has the size of the log."""
     held = sum(
         np.bincount(layout.replicas[:, slot], weights=size, minlength=layout.spec.brokers + 1) for slot in range(3)
     )

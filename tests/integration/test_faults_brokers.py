@@ -1,4 +1,4 @@
-"""Brokers that fail before their first request, and brokers that are back before their failure is detected; doors record their requests."""
+"""Brokers that fail before their first request, and brokers that are back before their failure is detected; proxies record their requests."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from kafka_wire.errors import ErrorCode
-from lab.door import Door, Seen
+from lab.broker_proxy import BrokerProxy, ControllerRequest
 from lab.traffic import Traffic
 from lab.waiting import wait_until
 from tests.integration.clusters import create_on, held_cluster, on
@@ -28,10 +28,10 @@ ABOUT_TO_REGISTER = "Cluster ID = "
 
 @dataclass(frozen=True)
 class Guarded:
-    """A cluster whose brokers are reached through doors."""
+    """A cluster whose brokers are reached through proxies."""
 
     held: Held
-    doors: Mapping[int, Door]
+    proxies: Mapping[int, BrokerProxy]
 
     def epoch(self, broker_id: int) -> int:
         """Read a registered broker's epoch: the transaction by which it registered."""
@@ -44,20 +44,20 @@ class Guarded:
         name = f'kafka_controller_controllerchannelmanager_queuesize{{broker_id="{broker_id}"}}'
         return self.held.controller.metric(name) or 0.0
 
-    def requests(self, broker_id: int, since: int) -> list[Seen]:
-        """Requests that passed a broker's door after the first `since` ones."""
-        return self.doors[broker_id].seen[since:]
+    def requests(self, broker_id: int, since: int) -> list[ControllerRequest]:
+        """Requests that passed a broker's proxy after the first `since` ones."""
+        return self.proxies[broker_id].requests[since:]
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Guarded]:
-    """Three brokers behind doors; leave them running and the doors open."""
-    doors = {broker: Door() for broker in THREE}
-    with held_cluster(THREE, arguments=LONG_SESSION, doors=doors, settings_of=PATIENT) as held:
-        yield Guarded(held, doors)
+    """Three brokers behind proxies; leave them running and the proxies open."""
+    proxies = {broker: BrokerProxy() for broker in THREE}
+    with held_cluster(THREE, arguments=LONG_SESSION, proxies=proxies, settings_of=PATIENT) as held:
+        yield Guarded(held, proxies)
 
 
-def no_stale_requests(requests: list[Seen]) -> bool:
+def no_stale_requests(requests: list[ControllerRequest]) -> bool:
     """C13: no request for a broker's former registration follows one for its current registration."""
     epochs = [request.broker_epoch for request in requests]
     return epochs == sorted(epochs)
@@ -71,14 +71,14 @@ def test_a_broker_killed_between_its_registration_and_its_first_request(guarded:
     held = guarded.held
     create_on(held, "early", *SPREAD, min_insync_replicas="2")
     create_on(held, "unreplicated", [DYING])
-    broker, door, before = held.cluster.broker(DYING), guarded.doors[DYING], held.state("unreplicated", 0)
+    broker, proxy, before = held.cluster.broker(DYING), guarded.proxies[DYING], held.state("unreplicated", 0)
 
     with Traffic(held.cluster.bootstrap(), "early", consume=False) as traffic:
         broker.stop()
-        door.hold()
-        since = len(door.seen)
+        proxy.hold()
+        since = len(proxy.requests)
         broker.launch()
-        door.wait_until_held()
+        proxy.wait_until_held()
         wait_until(
             lambda: held.state("unreplicated", 0)["leader"] == DYING,
             timeout_s=PATIENCE_S,
@@ -86,7 +86,7 @@ def test_a_broker_killed_between_its_registration_and_its_first_request(guarded:
         )
         first_life = guarded.epoch(DYING)
         broker.kill()
-        door.open()
+        proxy.open()
         broker.wait_until_deregistered()
         wait_until(
             lambda: held.state("unreplicated", 0)["leader"] == -1, timeout_s=PATIENCE_S, what="its failure detected"
@@ -113,12 +113,12 @@ def test_a_broker_that_bounces_faster_than_its_session(guarded: Guarded, *, unse
     """
     held, topic = guarded.held, f"bounced-{unseen:d}"
     create_on(held, topic, *SPREAD, min_insync_replicas="2")
-    broker, door, old_life = held.cluster.broker(BOUNCING), guarded.doors[BOUNCING], guarded.epoch(BOUNCING)
+    broker, proxy, old_life = held.cluster.broker(BOUNCING), guarded.proxies[BOUNCING], guarded.epoch(BOUNCING)
     starts = broker.process.log_text().count(ABOUT_TO_REGISTER)
 
     with Traffic(held.cluster.bootstrap(), topic, consume=False) as traffic:
         broker.kill()
-        since = len(door.seen)
+        since = len(proxy.requests)
         broker.process.launch()
         # Its failure is not detected yet: requests for it are queued.
         new = [on(f"{topic}-new-{number}", [1, 2, 3]) for number in range(3)]

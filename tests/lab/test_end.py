@@ -76,7 +76,7 @@ def test_a_child_does_not_start_when_its_owner_has_ended() -> None:
     os.close(report)
 
     with os.fdopen(reading) as reasons:
-        assert (done.stdout, reasons.read()) == (b"", "the parent is gone")
+        assert (done.stdout, reasons.read()) == (b"", "the parent has ended")
 
 
 def test_a_failed_start_leaves_no_process_behind(tmp_path: Path) -> None:
