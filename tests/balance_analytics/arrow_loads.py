@@ -1,4 +1,4 @@
-"""Partitions' loads as the Arrow table that Spark returns."""
+"""Loads of partitions as the Arrow table that Spark returns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIRST_CHUNK_ROWS = 7
 
 
 def loads_table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
-    """Columns by name, None for null, in the types of the loads and in two chunks."""
+    """Return columns by name as a table with the types of the loads, in two chunks; None is null."""
     types = {one.name: TYPES.get(one.kind) for one in PARTITION_LOADS}
     whole = pa.table({name: pa.array(column, types[name]) for name, column in columns.items()})
     return pa.concat_tables([whole.slice(0, FIRST_CHUNK_ROWS), whole.slice(FIRST_CHUNK_ROWS)])

@@ -1,4 +1,4 @@
-"""Loads of the generator for several tests, written once a run; and a pure question about one, without Spark."""
+"""Generated loads for several tests, and the input of a study of one, without Spark."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MINUTES = LoadSpec(seed=3, partitions=24, topics=4, brokers=4, days=1, hot=1, ou
 
 
 def seeded(seed: int, **changes: int) -> Layout:
-    """Lay out a load of another seed, as small."""
+    """Create a small load with another seed."""
     return lay_out(replace(SMALL, seed=seed, **changes))
 
 
 def question(layout: Layout, capacities: dict[int, int] | None = None) -> Question:
-    """Ask about a load as the pipeline would from its tables: what is there at the end, over all hours."""
+    """Return the study's input as the pipeline would read it from its tables: partitions at the end, over all hours."""
     spec = layout.spec
     rows = np.flatnonzero(layout.there(spec.hours - 1))
     rates, led, disks, copies = [], [], [], []

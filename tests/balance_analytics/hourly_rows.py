@@ -1,4 +1,4 @@
-"""Rows of facts as they may occur: gaps, hours with few minutes, deleted topics, unknown sizes, leaders and replicas that change."""
+"""Generated rows of facts: gaps, hours with few minutes, deleted topics, unknown sizes, leaders and replicas that change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as readers see them, the files that the newest manifest names, and what was read for them."""
+"""Published tables: the rows in files of the newest manifest, and the number of records that Spark has read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FACT_ORDER = ("topic", "partition", "hour")
 
 
 def newest(root: Path) -> Manifest:
-    """The newest manifest of a table that can be read."""
+    """Return the newest manifest of a table that can be read."""
     for name in newest_first(path.name for path in (root / FOLDER).iterdir()):
         with suppress(ManifestError):
             return decode(name, (root / FOLDER / name).read_text())
@@ -26,7 +26,7 @@ def newest(root: Path) -> Manifest:
 
 
 def rows(root: Path, part: str | None = None, order: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The rows of a table's days, or of one of its parts, sorted by columns; facts by hour, whichever layout their files have."""
+    """Return the rows of a table's days, or of one part, sorted by columns; facts by hour, in both layouts of files."""
     manifest = newest(root)
     parts = manifest.days() if part is None else [part]
     found = []
@@ -37,7 +37,7 @@ def rows(root: Path, part: str | None = None, order: Sequence[str] = ()) -> list
 
 
 def unpacked(days: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows of FACTS in rows of DAY_FACTS: the plain twin of `day_rows.by_hour`."""
+    """Yield the rows of FACTS in rows of DAY_FACTS: a simple implementation of `day_rows.by_hour`."""
     for day in days:
         for at in range(HOURS):
             if day["minutes"][at] is not None:
