@@ -1,1 +1,1 @@
-"""Values of the analytics: samples, facts, results. Leaves out how they are computed."""
+"""Values of the analytics: samples, facts, results."""

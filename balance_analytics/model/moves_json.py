@@ -1,4 +1,4 @@
-"""Proposed moves as JSON, from the stage `moves` to the stage `report`: the contents of `<out>/moves.json`. Leaves out file access."""
+"""Proposed moves as JSON, from the stage `moves` to the stage `report`: the contents of `<out>/moves.json`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Input of a report: the result of a study and, if there is one, the proposed moves.
-
-Leaves out how they are computed, and drawing.
-"""
+"""Input of a report: the result of a study and, if there is one, the proposed moves."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Results as JSON, parsed strictly: a missing field or one of another type is an error that names it.
 
-The same result gives the same bytes. Other values between the stages use the same functions (`moves_json`). Leaves out file access.
+The same result gives the same bytes. Other values between the stages use the same functions (`moves_json`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conversion of a proposal into the report's values. Leaves out drawing."""
+"""Conversion of a proposal into the report's values."""
 
 from __future__ import annotations
 

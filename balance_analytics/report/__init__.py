@@ -1,1 +1,1 @@
-"""Report of a study: one HTML page, pictures, a summary and metrics. Leaves out the study."""
+"""Report of a study: one HTML page, pictures, a summary and metrics."""

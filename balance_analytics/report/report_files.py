@@ -1,4 +1,4 @@
-"""Files of a report: `report.html`, a PNG for each picture, `summary.json`, `metrics.prom`. Leaves out writing them.
+"""Files of a report: `report.html`, a PNG for each picture, `summary.json`, `metrics.prom`.
 
 files = report_files(ReportInput("main", "2026-11-21T09:00:00Z", result, proposed_moves(proposal, "balance-2026-11-21")))
 """

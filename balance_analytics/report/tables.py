@@ -1,4 +1,4 @@
-"""HTML tables of a report, with every text escaped. Leaves out the page around them (`page`)."""
+"""HTML tables of a report, with every text escaped."""
 
 from __future__ import annotations
 

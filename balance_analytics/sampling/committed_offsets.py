@@ -1,7 +1,7 @@
 """Committed offsets of consumer groups, summed by partition, to estimate bytes out (ListGroups, OffsetFetch).
 
-Each coordinator lists its groups and returns their offsets, some groups at a time. If a group were missing in a sum, its consumers would
-seem to have gone back. So one group that cannot be read makes every sum of the sample unknown.
+Each coordinator lists its groups and returns their offsets, some groups at a time. A sum without one of the groups would be too low, as if
+consumers had gone back. So one group that cannot be read makes every sum of the sample unknown.
 """
 
 import asyncio

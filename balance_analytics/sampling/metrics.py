@@ -1,4 +1,4 @@
-"""Metrics of the sampler (listed in docs/sampling.md). Leaves out serving them (`kafka_node.probes`)."""
+"""Metrics of the sampler (listed in docs/sampling.md). `kafka_node.probes` serves them."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 

@@ -23,7 +23,7 @@ MIN_FILES = 2
 DRAFT_MAX_AGE_S = 3_600
 """A draft that was not written to for an hour belongs to a process that has ended: one in use grows every few seconds."""
 
-# "look-" was the beginning of names in development versions of the sampler.
+# Development versions of the sampler named these files "look-…".
 _FOLDER = re.compile(rf"{DATE}=([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})")
 _SAMPLE = re.compile(r"(?:sample|look)-([\w-]{1,200})-([0-9]{1,19})\.parquet")
 _COMPACTED = re.compile(r"day-[\w-]{1,200}-[0-9]{1,19}-[0-9a-f]{16}\.parquet")

@@ -156,5 +156,5 @@ class Sampler:
         if not kinds:
             log.info("Samples are complete again")
             return
-        counts = {f"{what}/{reason}": count for (what, reason), count in missing_data.counts.items()}
+        counts = {f"{kind}/{reason}": count for (kind, reason), count in missing_data.counts.items()}
         log.warning("Sample is incomplete", extra={"missing": counts, "reason": list(missing_data.examples)})
