@@ -117,28 +117,30 @@ class SparkMetrics:
 
 
 class BalanceMetrics:
-    """What the last study of the balance analytics found, by the schedule that it is of, or the SparkApplication without one."""
+    """Results of the last study of the balance analytics, by its schedule, or by the SparkApplication without one."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, about: str, *labels: str) -> Gauge:
             return Gauge(f"steward_balance_{name}", about, ["namespace", "name", *labels], registry=registry)
 
-        self.window_end = gauge("window_end_seconds", "The end of the time that was studied, in Unix time.")
-        self.skew = gauge("skew", "The largest broker over the mean of the window; 1 is even.", "resource")
-        self.skew_before = gauge("skew_before", "The same of what the moves level, before them.", "resource")
-        self.skew_after = gauge("skew_after", "The same with the proposed moves made.", "resource")
-        self.partitions = gauge("partitions", "Partitions that were studied.")
-        self.hot_partitions = gauge("hot_partitions", "Partitions that weigh too much.")
+        self.window_end = gauge("window_end_seconds", "End of the studied time, in Unix time.")
+        self.skew = gauge("skew", "Ratio of the highest broker to the mean over the window; 1 is even.", "resource")
+        self.skew_before = gauge(
+            "skew_before", "Skew of the resources that the moves balance, before the moves.", "resource"
+        )
+        self.skew_after = gauge("skew_after", "Skew expected after the proposed moves.", "resource")
+        self.partitions = gauge("partitions", "Studied partitions.")
+        self.hot_partitions = gauge("hot_partitions", "Partitions with too much load.")
         self.not_preferred_ratio = gauge(
             "not_preferred_ratio", "Part of partitions not led by their preferred replica."
         )
         self.moved_partitions = gauge("moved_partitions", "Partitions that the proposal changes.")
         self.bytes_to_move = gauge("bytes_to_move", "Bytes that the proposal copies.")
         self.disk_full_days = gauge("disk_full_days", "Days until the first disk is full.", "broker")
-        self.left_outs = gauge("left_outs", "Things that the study went on without.")
+        self.left_outs = gauge("left_outs", "Data sources that the study lacked.")
 
     def clear(self) -> None:
-        """Show nothing."""
+        """Remove all values."""
         for one in vars(self).values():
             one.clear()
 

@@ -51,7 +51,7 @@ class SoonestFull:
 
 @dataclass(frozen=True, slots=True)
 class BalanceSummary:
-    """What a study found, in short. Skew is the largest broker over the mean, by resource.
+    """Summary of a study. Skew is the ratio of the highest broker to the mean, by resource.
 
     `skew` is of the window; `skew_before` and `skew_after` are of what moves level, without and with the moves made.
     """
@@ -92,7 +92,7 @@ class BalanceSummary:
         }
 
     def rounded(self) -> BalanceSummary:
-        """Return the same with ratios as a person reads them."""
+        """Return a copy with rounded ratios."""
         return replace(
             self,
             not_preferred_ratio=round(self.not_preferred_ratio, DIGITS),
