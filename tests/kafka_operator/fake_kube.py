@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 from kafka_operator.kube.port import ConflictError, KubeError, Listing, NotFoundError, Notice
 from kafka_operator.names import ORIGIN, Key, Kind
 from kafka_operator.resources.metadata import Patch, RawObject, write_time
+from tests.kafka_operator.documents import copied
 from tests.kafka_operator.gate import Gate
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -56,10 +56,10 @@ class FakeKube:
         if held is None:
             self._uid += 1
             metadata = {"uid": f"uid-{self._uid:04}", "generation": 1, "creationTimestamp": write_time(_now())}
-            held = {**copy.deepcopy(dict(raw)), "metadata": {**raw["metadata"], **metadata}}
+            held = {**copied(dict(raw)), "metadata": {**raw["metadata"], **metadata}}
             self._keep(key, held, "ADDED")
         elif held["spec"] != raw["spec"]:
-            held["spec"] = copy.deepcopy(raw["spec"])
+            held["spec"] = copied(raw["spec"])
             held["metadata"]["generation"] += 1
             self._keep(key, held, "MODIFIED")
         return key
@@ -84,7 +84,7 @@ class FakeKube:
 
     def forge(self, key: Key, status: dict[str, Any]) -> None:
         """Replace a status, as somebody who may patch the status subresource does."""
-        self.objects[key]["status"] = copy.deepcopy(status)
+        self.objects[key]["status"] = copied(status)
         self._keep(key, self.objects[key], "MODIFIED")
 
     def strip(self, key: Key) -> None:
@@ -108,7 +108,7 @@ class FakeKube:
         """Return what a user sees of all objects, without versions and times."""
         shown = {}
         for key, held in sorted(self.objects.items()):
-            status = copy.deepcopy(held.get("status", {}))
+            status = copied(held.get("status", {}))
             for condition in status.get("conditions", ()):
                 del condition["lastTransitionTime"]
             for name in ("startTime", "completionTime", "topicId"):
@@ -125,7 +125,7 @@ class FakeKube:
     async def list_objects(self, kind: Kind, namespace: str | None) -> Listing:
         def effect() -> Listing:
             found = [
-                copy.deepcopy(held)
+                copied(held)
                 for key, held in self.objects.items()
                 if key.kind is kind and namespace in {None, key.namespace}
             ]
@@ -134,7 +134,7 @@ class FakeKube:
         return await self._call(f"list {kind}", effect)
 
     async def get_object(self, key: Key) -> RawObject:
-        return await self._call(f"get {key}", lambda: copy.deepcopy(self._held(key)))
+        return await self._call(f"get {key}", lambda: copied(self._held(key)))
 
     async def create_object(self, key: Key, content: RawObject) -> RawObject:
         def effect() -> RawObject:
@@ -143,7 +143,7 @@ class FakeKube:
             named = {"namespace": key.namespace, "name": key.name}
             self.apply({"kind": key.kind.value, "metadata": {**content["metadata"], **named}, "spec": content["spec"]})
             self.writes.append(str(key))
-            return copy.deepcopy(self.objects[key])
+            return copied(self.objects[key])
 
         return await self._call(f"create {key}", effect)
 
@@ -168,7 +168,7 @@ class FakeKube:
         def effect() -> RawObject:
             if (namespace, name) not in self.config_maps:
                 raise NotFoundError(f"ConfigMap {namespace}/{name}")
-            return copy.deepcopy(self.config_maps[namespace, name])
+            return copied(self.config_maps[namespace, name])
 
         return await self._call(f"get ConfigMap {namespace}/{name}", effect)
 
@@ -177,7 +177,7 @@ class FakeKube:
             name = content["metadata"]["name"]
             if (namespace, name) in self.config_maps:
                 raise ConflictError(f"ConfigMap {namespace}/{name}")
-            self.config_maps[namespace, name] = copy.deepcopy(dict(content))
+            self.config_maps[namespace, name] = copied(dict(content))
 
         await self._call(f"create ConfigMap {namespace}/{content['metadata']['name']}", effect)
 
@@ -221,17 +221,17 @@ class FakeKube:
             held["spec"] |= patch["spec"]
             metadata["generation"] += 1
         if "deletionTimestamp" in metadata and not metadata["finalizers"]:
-            answer = copy.deepcopy(held)
+            answer = copied(held)
             self._drop(key)
             return answer
         self._keep(key, held, "MODIFIED")
-        return copy.deepcopy(held)
+        return copied(held)
 
     def _patch_status(self, key: Key, patch: Patch) -> RawObject:
         held = self._checked(key, patch)
         held["status"] = _merged(held.get("status", {}), patch["status"])
         self._keep(key, held, "MODIFIED")
-        return copy.deepcopy(held)
+        return copied(held)
 
     def _keep(self, key: Key, held: dict[str, Any], event: str) -> None:
         self._version += 1
@@ -254,13 +254,13 @@ class FakeKube:
 
     def _tell(self, event: str, key: Key, held: dict[str, Any]) -> None:
         if self.watcher is not None:
-            self.watcher(WatchEvent(event, key.kind, copy.deepcopy(held)))
+            self.watcher(WatchEvent(event, key.kind, copied(held)))
 
 
 def _merged(present: Any, patch: Any) -> Any:
     """Merge a patch (RFC 7386): objects member by member, None takes away, all else replaces."""
     if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
+        return copied(patch)
     merged = dict(present) if isinstance(present, dict) else {}
     for name, value in patch.items():
         if value is None:

@@ -6,13 +6,13 @@ A pod is gone a while after its deletion, made anew of the present revision, and
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError
 from kafka_operator.resources.metadata import RawObject, write_time
 from kafka_operator.resources.pods import Pod, PodSet
+from tests.kafka_operator.documents import copied
 from tests.kafka_operator.fake_kafka import FakeKafka
 from tests.kafka_operator.fake_kube import _now as now
 
@@ -84,11 +84,11 @@ class FakePods:
     async def list_pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[RawObject]:
         await self._called()
         assert (namespace, labels) == ("shop", {"app": "broker"})
-        return copy.deepcopy(list(self.pods.values()))
+        return copied(list(self.pods.values()))
 
     async def get_node(self, name: str) -> RawObject:
         await self._called()
-        return copy.deepcopy(self.nodes[name])
+        return copied(self.nodes[name])
 
     async def delete_pod(self, namespace: str, pod: Pod) -> None:
         await self._called()

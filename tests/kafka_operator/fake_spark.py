@@ -6,7 +6,6 @@ What becomes of a driver is told beforehand, attempt by attempt. Every driver th
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, Re
 from kafka_operator.names import SPARK_APPLICATION_LABEL, SPARK_ATTEMPT_LABEL, SPARK_ROLE_LABEL, Key, Kind
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.spark_pods import DRIVER_CONTAINER, EXECUTOR_CONTAINER
+from tests.kafka_operator.documents import copied
 from tests.kafka_operator.fake_kube import FakeKube
 from tests.kafka_operator.gate import Gate
 
@@ -88,12 +88,12 @@ class FakeSpark:
 
     async def list_pods(self, namespace: str) -> Sequence[RawObject]:
         def effect() -> list[Raw]:
-            return [copy.deepcopy(pod) for (place, _), pod in self.pods.items() if place == namespace]
+            return [copied(pod) for (place, _), pod in self.pods.items() if place == namespace]
 
         return await self._call("list pods", effect)
 
     async def get_pod(self, namespace: str, name: str) -> RawObject:
-        return await self._call(f"get pod {name}", lambda: copy.deepcopy(self._pod(namespace, name)))
+        return await self._call(f"get pod {name}", lambda: copied(self._pod(namespace, name)))
 
     async def create_pod(self, manifest: RawObject) -> RawObject:
         metadata = manifest["metadata"]
@@ -106,10 +106,10 @@ class FakeSpark:
                 raise ConflictError(f"pod {where} exists")
             uid, attempt = metadata["labels"][SPARK_APPLICATION_LABEL], int(metadata["labels"][SPARK_ATTEMPT_LABEL])
             self.created.append((uid, attempt))
-            pod = self._keep(dict(copy.deepcopy(manifest)))
+            pod = self._keep(dict(copied(manifest)))
             self.alive_at_once = max(self.alive_at_once, len(self._alive(uid)))
             self._spawn(self._live(where, pod, self._fate(attempt)))
-            return copy.deepcopy(pod)
+            return copied(pod)
 
         return await self._call(f"create pod {metadata['name']}", effect)
 
@@ -141,7 +141,7 @@ class FakeSpark:
             self.kube.apply(
                 {"kind": key.kind.value, "metadata": {**content["metadata"], **named}, "spec": content["spec"]}
             )
-            return copy.deepcopy(self.kube.objects[key])
+            return copied(self.kube.objects[key])
 
         return await self._call(f"create run {key.name}", effect)
 
@@ -159,7 +159,7 @@ class FakeSpark:
         def effect() -> RawObject:
             if (namespace, name) not in self.kubeflow:
                 raise NotFoundError(name)
-            return copy.deepcopy(self.kubeflow[namespace, name])
+            return copied(self.kubeflow[namespace, name])
 
         return await self._call(f"get kubeflow {name}", effect)
 
@@ -171,7 +171,7 @@ class FakeSpark:
                 raise self.refusals.pop(0)
             if where in self.kubeflow:
                 raise ConflictError(str(where))
-            held = copy.deepcopy(dict(manifest))
+            held = copied(dict(manifest))
             held["metadata"]["resourceVersion"] = "1"
             self.kubeflow[where] = held
 

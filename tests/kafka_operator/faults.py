@@ -6,7 +6,6 @@ In the world of fakes they are exact: the n-th call, the n-th event. `lab/kubern
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,6 +15,7 @@ from kafka_operator.admin.port import ClusterUnreachableError, ControllerUnavail
 from kafka_operator.kube.port import ConflictError, Listing, UnavailableError
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.metadata import RawObject
+from tests.kafka_operator.documents import copied
 from tests.kafka_operator.fake_kube import FakeKube, WatchEvent
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.world import WATCH_DELAY_S, World
@@ -126,9 +126,7 @@ class StaleKube(FakeKube):
         now_s = asyncio.get_running_loop().time()
         _, version, objects = [item for item in self._history if item[0] <= now_s - STALE_S or item[0] == 0][-1]
         found: list[RawObject] = [
-            copy.deepcopy(held)
-            for key, held in objects.items()
-            if key.kind is kind and namespace in {None, key.namespace}
+            copied(held) for key, held in objects.items() if key.kind is kind and namespace in {None, key.namespace}
         ]
         return Listing(tuple(found), str(version))
 
@@ -142,4 +140,4 @@ class StaleKube(FakeKube):
 
     def _remember(self) -> None:
         now_s = asyncio.get_running_loop().time()
-        self._history.append((now_s, self._version, copy.deepcopy(self.objects)))
+        self._history.append((now_s, self._version, copied(self.objects)))

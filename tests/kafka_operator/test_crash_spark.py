@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from tests.kafka_operator.crash_stories import deaths
+from tests.kafka_operator.documents import copied
 from tests.kafka_operator.fake_spark import APPLICATION, FAILS, FOR_EVER, SCHEDULE, WELL, Fate
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import Raw
@@ -81,7 +81,7 @@ def end_of(world: SparkWorld) -> object:
     """What a user sees, without what depends on the moment."""
     shown: dict[str, Raw] = {}
     for key, held in sorted(world.kube.objects.items()):
-        status = copy.deepcopy(held.get("status", {}))
+        status = copied(held.get("status", {}))
         for part in (status, *status.get("conditions", ())):
             for name in TIMES:
                 part.pop(name, None)

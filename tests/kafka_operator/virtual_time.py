@@ -19,8 +19,10 @@ class _JumpingSelector(selectors.DefaultSelector):
     now_s = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout == 0:  # callbacks wait already; sockets only wake the loop for them
+            return []
         events = super().select(0)
-        if events or timeout == 0:
+        if events:
             return events
         assert timeout is not None, "nothing is left that could ever happen"
         self.now_s += timeout
