@@ -1,14 +1,17 @@
-"""All tests, as seven runs of pytest side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
+"""All tests, in seven runs of pytest side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
 
-Two have the tests on whole clusters and two the operator's on a live Kubernetes API: all four wait half of the time, for sessions to
-end and brokers to start. The other three compute: the tests of the core and of the wire, those on Spark and Helm, and the rest. They let the four go
-first, so that nothing in these is late for a session, and use what these leave of the processors, so that none is idle.
-Options go to all. What names files or folders (`tests/lab`, `tests/x.py::test_y`) is one plain run.
+- `own` and `shared` test on whole clusters; `operator` and `apart` test the operator on a live Kubernetes API. They wait about half of
+  the time: for brokers to start, and for sessions to expire.
+- `spark` tests the analytics on one Spark session. It computes nearly all of its time with one thread, and takes longer than any other
+  run; with normal priority it begins early enough not to end alone.
+- `core` and `rest` have all other tests. They have low priority, so that they use what the five leave of the processors.
 
-With `--quick`, only tests that need no JVM, no cluster and no Helm run, as two runs side by side, in about a minute on two
-processors: without the marks of `lab.prepare.NEEDS`, without tests marked `slow`, and with few examples for each property.
+Options apply to every run. Arguments that are files, folders or tests (`tests/lab`, `tests/x.py::test_y`) start one plain run instead.
 
-With `--retry-failed`, which CI gives, a failed test that starts processes runs once more after the others (lab.retries).
+`--quick` runs only tests that need no JVM, no cluster and no Helm, in two runs side by side: about a minute on two processors. It leaves
+out tests with one of the marks in `lab.prepare.NEEDS` or with the mark `slow`, and runs few examples of each property.
+
+`--retry-failed`, which CI sets, repeats each failed test that starts processes once, after all runs have ended (lab.retries).
 """
 
 from __future__ import annotations
@@ -36,55 +39,54 @@ ON_CLUSTERS = "tests/integration"
 
 OF_OPERATOR = "tests/kafka_operator"
 
+ANALYTICS = "tests/balance_analytics"
+
 OWN_CLUSTERS = ("held_cluster(", "kafka_cluster(", "stage: Stage")
-"""In the text of the tests on clusters that need another than the shared one."""
+"""One of these is in the text of each test on clusters that does not use the shared cluster."""
 
 ON_STAGE = "stage: Stage"
-"""In the text of those that share a second one."""
+"""Is in the text of the tests that share a second cluster."""
 
 OPERATOR_APART = ("kafka_4", "leases", "proposals", "security", "spark", "webhook")
-"""In the names of about half of the operator's live tests: they need another Kafka than the others, or none."""
+"""Parts of file names: about half of the operator's live tests, which need another Kafka than the other half, or none."""
 
 ON_OPERATORS_KAFKA = (
     "tests/controller_core/shell/front/test_front_kafka.py",
     "tests/kafka_zookeeper/test_real_kafka.py",
 )
-"""Other tests on the cluster that all tests of a run share: they run after the operator's, for which it has started."""
-
-LAST = ("tests/bench", "tests/lab", "tests/steward", "tests/charts", "tests/balance_analytics")
-"""What shares Spark and clusters comes last, so that these run no longer than they are needed."""
+"""Tests that use the Kafka cluster of the run `operator`: they run after the operator's tests, which have started it."""
 
 ON_API = "user: User"
-"""In the text of the tests on clusters that need a Kubernetes API and an operator."""
+"""Is in the text of the tests on clusters that need a Kubernetes API and an operator."""
 
 ON_QUORUM = "kraft_cluster"
-"""In the text of the tests that need brokers with a quorum."""
+"""Is in the text of the tests that need brokers with a quorum."""
 
 CORE = ("tests/controller_core", "tests/kafka_wire", "tests/kafka_zookeeper")
-"""Half of what is left: a run of its own, so that two of them share the processors in the end."""
+"""About half of the tests that need neither Spark nor a cluster."""
 
 OWN_APART = ("old_brokers", "secured")
-"""In the names of tests on clusters of their own that run after the operator's, which end before the others."""
+"""Parts of file names: tests on clusters of their own that are in `apart`, since `own` has the most to do."""
 
 WITH_API = ("tests/charts", "tests/steward")
-"""Where other tests meet a real API server: they share the operator's, which ends before the others."""
+"""Folders with further tests that need a Kubernetes API: they share that of the run `operator`."""
 
 LIVE = ("pytest.mark.kubernetes", "pytest.mark.kafka")
-"""In the text of the operator's tests that meet a real API server or real brokers."""
+"""One of these is in the text of each test file that needs a Kubernetes API or brokers."""
 
-LETS_OTHERS_GO_FIRST = ("nice", "-n", "5")
-"""A third of the share of a run of normal priority, and all of a processor that no such run wants."""
+LOW_PRIORITY = ("nice", "-n", "5")
+"""A third of the processor time of a run of normal priority while both compute, and all that such runs leave."""
 
-SHOWN = ("--durations=15", "--durations-min=5")
-"""Where the time goes, so that it is seen when it grows."""
+DURATIONS = ("--durations=15", "--durations-min=5")
+"""Each run prints its slowest tests, so that a test that becomes slow is noticed."""
 
 PLAIN_TRACEBACKS = {"PYTHONNODEBUGRANGES": "1"}
-"""Without carets below their lines, for which Python parses a line: while it parses a file for a test's report, and the garbage
-collector has a traceback of its own to tell, Python 3.11 ends that in a SystemError, and pytest ends all of the run."""
+"""Tracebacks without carets, for which Python would parse source lines. If the garbage collector formats a traceback with carets while
+Python 3.11 parses a file, the parser raises SystemError (CPython issue 106905), which ends the whole run of pytest."""
 
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
-"""Not passed on: without bytecode, each of a hundred processes of Steward that tests start compiles its modules, which is half of its
-start, and each run of pytest rewrites the assertions of all its tests."""
+"""Removed from the environment of the runs: without bytecode, each of the hundred Steward processes that tests start compiles its modules,
+which is half of its start time, and each run of pytest rewrites the assertions of all its tests."""
 
 RETRY_FAILED = "--retry-failed"
 
@@ -104,7 +106,7 @@ QUICK_HALF = (
     "tests/kafka_zookeeper",
     "tests/steward",
 )
-"""About half of what `--quick` computes: one run; the other has the rest."""
+"""About half of the work of `--quick`, for one of its two runs; the other run has the rest."""
 
 HELP = f"""usage: make test ARGS="[{QUICK}] [{RETRY_FAILED}] [pytest's options] [files, folders or tests]"
 
@@ -116,20 +118,21 @@ HELP = f"""usage: make test ARGS="[{QUICK}] [{RETRY_FAILED}] [pytest's options] 
 """
 
 END_TIMEOUT_S = 60
-"""Several times what a run needs to end its peers when it is told to end."""
+"""Several times what a run needs to stop the processes that it has started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One run of pytest: what it is asked for, and by which command it is started."""
+    """One run of pytest: its arguments, and a command that runs it (`LOW_PRIORITY`); `live` if it needs clusters or a Kubernetes API."""
 
     name: str
     arguments: Sequence[str]
-    by: Sequence[str] = ()
+    prefix: Sequence[str] = ()
+    live: bool = False
 
 
 def parts(root: Path = ROOT) -> tuple[Part, ...]:
-    """Return the runs, as they begin; together they take each file of tests once."""
+    """Return the runs in the order in which they start; each test file is in one of them."""
     of_operator = _texts(root, OF_OPERATOR)
     live = _marked(of_operator, LIVE)
     with_api = [path for folder in WITH_API for path in _marked(_texts(root, folder), LIVE)]
@@ -139,27 +142,27 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     shared = [path for path in on_clusters if path not in all_own]
     own_apart = [path for path in all_own if any(word in path for word in OWN_APART)]
     own = [path for path in all_own if path not in own_apart]
-    # What only some tests need is started by the first of them and runs to the end: these come last.
+    # A fixture that only some tests need starts with the first of them and runs to the end: these tests come last.
     own.sort(key=lambda path: ON_STAGE in on_clusters[path])
     shared.sort(key=lambda path: ON_API in on_clusters[path])
     apart.sort(key=lambda path: ON_QUORUM in of_operator[path])
     with_operator = [*with_api, *ON_OPERATORS_KAFKA]
     elsewhere = [f"--ignore={path}" for path in with_operator]
-    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *CORE, *live, *LAST)]
+    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, ANALYTICS, *CORE, *live)]
     return (
-        Part("own", own),
-        Part("shared", shared),
-        Part("operator", [*(path for path in live if path not in apart), *with_operator]),
-        Part("apart", [*apart, *own_apart]),
-        Part("core", [*CORE, *elsewhere], LETS_OTHERS_GO_FIRST),
-        Part("rest", ["tests", *ignored, *elsewhere], LETS_OTHERS_GO_FIRST),
-        Part("last", [*LAST, *elsewhere], LETS_OTHERS_GO_FIRST),
+        Part("own", own, live=True),
+        Part("shared", shared, live=True),
+        Part("operator", [*(path for path in live if path not in apart), *with_operator], live=True),
+        Part("apart", [*apart, *own_apart], live=True),
+        Part("spark", [ANALYTICS]),
+        Part("core", [*CORE, *elsewhere], LOW_PRIORITY),
+        Part("rest", ["tests", *ignored, *elsewhere], LOW_PRIORITY),
     )
 
 
 def live_parts(root: Path = ROOT) -> tuple[Part, ...]:
-    """Return the runs of the tests on whole clusters and on a live Kubernetes API, which are those that let no others go first."""
-    return tuple(part for part in parts(root) if not part.by)
+    """Return the runs of the tests on whole clusters and on a live Kubernetes API."""
+    return tuple(part for part in parts(root) if part.live)
 
 
 def _marked(texts: Mapping[str, str], marks: Sequence[str]) -> list[str]:
@@ -180,12 +183,12 @@ def quick_parts() -> tuple[Part, ...]:
 
 
 def names_tests(arguments: Sequence[str]) -> bool:
-    """Whether some of pytest's arguments are tests' names, so that the choice is made already."""
+    """Whether some of pytest's arguments name files, folders or tests."""
     return any(one.startswith("tests") and (ROOT / one.partition("::")[0]).exists() for one in arguments)
 
 
 def verdict(statuses: Sequence[int]) -> int:
-    """Return the exit status of runs together: the worst of those that chose any test; none chosen in all is what pytest says of it."""
+    """Return one exit status for all runs: the first failure, else OK; `NO_TESTS_COLLECTED` if no run has chosen a test."""
     chosen = [status for status in statuses if status != pytest.ExitCode.NO_TESTS_COLLECTED]
     failed = [status for status in chosen if status != pytest.ExitCode.OK]
     if failed:
@@ -222,9 +225,9 @@ def run_parts(chosen: Sequence[Part], arguments: Sequence[str], folder: Path) ->
     def carry_out(part: Part) -> tuple[Path, int]:
         recorded = folder / part.name
         record = ["-p", failures.__name__, failures.OPTION, str(recorded)]
-        run = _start([*SHOWN, *record, *part.arguments, *arguments], by=part.by, piped=True)
+        run = _start([*DURATIONS, *record, *part.arguments, *arguments], prefix=part.prefix, piped=True)
         runs.append(run)
-        _tell(part.name, run)
+        _pass_on(part.name, run)
         return recorded, run.wait()
 
     pool = ThreadPoolExecutor(len(chosen))
@@ -240,16 +243,16 @@ def _show(line: str) -> None:
     print(line, flush=True)  # noqa: T201  # the report of the run is its output
 
 
-def _start(arguments: Sequence[str], *, by: Sequence[str] = (), piped: bool = False) -> subprocess.Popen[str]:
-    command = [*by, sys.executable, "-m", "pytest", *arguments]
+def _start(arguments: Sequence[str], *, prefix: Sequence[str] = (), piped: bool = False) -> subprocess.Popen[str]:
+    command = [*prefix, sys.executable, "-m", "pytest", *arguments]
     output = subprocess.PIPE if piped else None
     environment = {**os.environ, **PLAIN_TRACEBACKS}
     environment.pop(NO_BYTECODE, None)
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, text=True, errors="replace")
 
 
-def _tell(name: str, run: subprocess.Popen[str]) -> None:
-    """Pass a run's lines on, each with its part's name in front."""
+def _pass_on(name: str, run: subprocess.Popen[str]) -> None:
+    """Print a run's lines, each with its part's name in front."""
     assert run.stdout is not None, name
     for line in run.stdout:
         sys.stdout.write(f"{name:>8} | {line}")
@@ -257,7 +260,7 @@ def _tell(name: str, run: subprocess.Popen[str]) -> None:
 
 
 def _end(run: subprocess.Popen[str]) -> None:
-    """End a run that goes on, by the signal on which pytest ends its fixtures."""
+    """End a run that still goes on, with the signal after which pytest closes its fixtures."""
     if run.poll() is not None:
         return
     run.send_signal(signal.SIGINT)
