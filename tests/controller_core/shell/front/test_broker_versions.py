@@ -12,6 +12,12 @@ from kafka_wire.net.server import serve
 from tests.controller_core.shell.front.fakes import BROKER_RANGES
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch) -> None:
+    """Wait for a live broker on a busy machine too: after the product's second, the versions of before would be the result."""
+    monkeypatch.setattr(relay, "VERSIONS_TIMEOUT_MS", 30_000)
+
+
 def _versions_of(brokers) -> SharedVersions:
     return SharedVersions(lambda: [broker.endpoint for broker in brokers], client_id="tests")
 
