@@ -44,6 +44,10 @@ FRONT_MINUTES = 10.0
 QUIET_TIMEOUT_S = 120.0
 """For steps of seconds: brokers restart, replicas catch up, moves and deletions end."""
 POLL_S = 0.25
+
+RECORDS_PER_S = 100
+"""A record each 10 ms: more than in tests, so that a short fault meets records of each partition."""
+
 ROUNDS_PER_TOPIC = 10
 """Rounds until a new topic of the load: the whole topic is read back after each round."""
 EFFORT = 20
@@ -84,7 +88,7 @@ class Soak:
         administrator = Administrator(self.cluster, source, wanted, number)
         drawn = faults.draw(source, self.cluster, self.controller)
         before_epoch = self.last.controller_epoch
-        with Traffic(self.cluster.bootstrap(), load) as traffic:
+        with Traffic(self.cluster.bootstrap(), load, rate_per_s=RECORDS_PER_S) as traffic:
             self._note(administrator.ask(self.snapshot(), load))
             for fault in drawn:
                 self._note(fault.words)

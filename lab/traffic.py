@@ -21,8 +21,8 @@ from lab.read_back import read_all
 from lab.traffic_report import Ledger, TrafficReport
 from lab.waiting import wait_until
 
-RATE_PER_S = 100
-"""A record each 10 ms, so that a gap of a tenth of a second is seen. It costs three brokers a third of a processor."""
+RATE_PER_S = 40
+"""A record each 25 ms, so that a gap of a tenth of a second is seen. A hundred a second would cost three brokers a third of a processor."""
 
 DELIVERY_TIMEOUT_MS = 60_000
 """How long the producer retries one record; a longer failure counts as an error of the client."""

@@ -38,10 +38,10 @@ def wait_until_removed(held: Held) -> None:
 def test_a_deletion_queued_by_hand_is_dequeued_and_the_topic_keeps_its_records(cluster: Held) -> None:
     """KafkaController.processTopicDeletion; the traffic's consumer reads the records back."""
     with Traffic(cluster.cluster.bootstrap(), "orders") as traffic:
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         cluster.cluster.zookeeper.client.create(QUEUED)
         wait_until_removed(cluster)
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         report = traffic.stop()
 
     assert report.ok, report.summary()

@@ -29,14 +29,14 @@ def test_an_assignment_outside_the_isr_becomes_a_move_that_loses_nothing(held: H
     epoch = held.cluster.zookeeper.read(f"{CHROOT}/controller_epoch")
 
     with Traffic(held.cluster.bootstrap(), "edited") as traffic:
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         edit(held, "edited", b"[1,2]", b"[3,4]")
         wait_until(
             lambda: sorted(map(int, held.state("edited", 0)["isr"])) == [3, 4],  # type: ignore[call-overload]
             timeout_s=PATIENCE_S,
             what="the new replicas in sync and the old ones removed",
         )
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         report = traffic.stop()
 
     assert report.ok, report.summary()

@@ -23,7 +23,7 @@ def test_a_killed_leader_is_replaced_and_nothing_acknowledged_is_lost(held: Held
             timeout_s=PATIENCE_S,
             what="leaders other than the dead one",
         )
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         after = held.state("killed", 0)
         held.cluster.broker(victim).restart()
         held.wait_until_all_are_back("killed")

@@ -93,7 +93,7 @@ def test_a_broker_killed_between_its_registration_and_its_first_request(guarded:
         )
         broker.start()
         wait_until_converged(held, "a broker's start after a life without a request")
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         report = traffic.stop()
 
     requests = guarded.requests(DYING, since)
@@ -139,7 +139,7 @@ def test_a_broker_that_bounces_faster_than_its_session(guarded: Guarded, *, unse
         wait_until_converged(held, f"a bounce {'seen as one change' if unseen else 'seen going and coming'}")
         for answer in created.values():
             answer.result(PATIENCE_S)
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         report = traffic.stop()
 
     requests = guarded.requests(BOUNCING, since)

@@ -82,7 +82,7 @@ def test_a_move_ends_exactly_at_its_target(held: Stage, end: End) -> None:
         for fault in faults:
             fault.wait()
         wait_until_converged(held, f"a move whose steps were {end.value}")
-        traffic.wait_for_acks(50)
+        traffic.wait_for_acks(20)
         report = traffic.stop()
 
     assert report.ok, report.summary()
@@ -126,7 +126,7 @@ def test_a_dead_brokers_partitions_get_their_leaders(held: Stage, end: End) -> N
             lambda: victim not in held.leaders(WITNESS).values(), timeout_s=PATIENCE_S, what="leaders that are alive"
         )
         print(f"\nled again {took_s:.1f} s after an election that was {end.value}")  # noqa: T201
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         broker.start()
         wait_until_converged(held, "its broker was back")
         report = traffic.stop()

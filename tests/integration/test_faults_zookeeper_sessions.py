@@ -78,7 +78,7 @@ def test_a_session_that_expires_in_a_black_hole_leaves_moves_to_a_broker(held: S
             with held.proxy.holding():
                 native = held.wait_until_native()
                 native_epoch = controller_epoch(held)
-                traffic.wait_for_acks(50)
+                traffic.wait_for_acks(20)
             held.wait_until_held()
         wait_until_converged(held, "the return from a black hole and the end of a throttle")
         report = traffic.stop()
@@ -139,7 +139,7 @@ def test_a_frozen_controller_finds_another_controller(held: Stage) -> None:
                 held.wait_until_native()
                 native_epoch = controller_epoch(held)
                 held.proxy.release()
-                traffic.wait_for_acks(50)
+                traffic.wait_for_acks(20)
             finally:
                 held.proxy.release()
                 held.controller.resume()
@@ -186,7 +186,7 @@ def test_a_restart_of_zookeeper_that_loses_every_session_loses_nothing(held: Sta
             )
             held.wait_until_held()
         wait_until_converged(held, "a restart of ZooKeeper that lost every session")
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         report = traffic.stop()
 
     assert report.ok, report.summary()

@@ -112,10 +112,10 @@ def test_a_lost_log_directory_affects_only_its_replicas_and_they_come_back(held:
             assert victim not in {held.leaders("spread")[one] for one in lost_partitions}
             held.admin.delete_topics([DELETED], operation_timeout=1)
             wait_until(lambda: is_queued_for_deletion(held, DELETED), timeout_s=PATIENCE_S, what="a deletion queued")
-            traffic.wait_for_acks(100)
+            traffic.wait_for_acks(40)
             assert is_queued_for_deletion(held, DELETED)
         wait_until_converged(held, "the start of a broker with its log directory restored")
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         report = traffic.stop()
 
     assert report.ok, report.summary()

@@ -111,7 +111,7 @@ def test_a_move_under_load_shows_its_progress_and_ends_at_its_target(held: Held,
             during = held.cluster.assignment("orders")
         user.wait_until_ready("orders-to-2-3-4", kind="reassignments")
         after = held.cluster.assignment("orders")
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         report = traffic.stop()
 
     assert all({1, 2, 3, 4} == set(during[partition]) for partition in (0, 1, 2))

@@ -66,7 +66,7 @@ def test_a_killed_leader_does_not_affect_declared_resources(held: Held, user: Us
             user.apply(topic_text("new", 3))
             user.wait_until_ready("new")
             without = held.cluster.assignment("new")
-            traffic.wait_for_acks(100)
+            traffic.wait_for_acks(40)
         held.wait_until_all_are_back("steady")
         report = traffic.stop()
 

@@ -22,7 +22,7 @@ def test_a_move_under_load_ends_exactly_at_its_target(held: Held) -> None:
         admin.alter_partition_reassignments(moves)
         wait_until(lambda: held.cluster.assignment("moved") == target, timeout_s=PATIENCE_S, what="the target")
         admin.close()
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         report = traffic.stop()
 
     assert report.ok, report.summary()

@@ -91,7 +91,7 @@ def test_isrs_that_brokers_write_are_read_and_sent_to_brokers(old: Held) -> None
             frozen.resume()
         print(f"\nshrunk ISRs known {took_s:.1f} s after they were written")  # noqa: T201
         wait_until_converged(old, "a frozen follower's thaw, with brokers of 2.6")
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         report = traffic.stop()
 
     assert report.ok, report.summary()
@@ -115,7 +115,7 @@ def test_a_failover_and_a_move_among_old_brokers(old: Held) -> None:
             timeout_s=PATIENCE_S,
             what="leaders other than the dead one",
         )
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         assert set(old.cluster.assignment("moving")[0]) == {1, 2, 3}
         broker.start()
         wait_until_converged(old, "a killed leader's start, with brokers of 2.6")

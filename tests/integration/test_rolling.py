@@ -30,6 +30,9 @@ MIN_ISR = 2
 PATIENCE_S = 240.0
 """Three brokers, one after the other; half a minute each while other tests run on the same machine."""
 
+POLL_INTERVAL_S = 0.2
+"""A broker is away for seconds."""
+
 ROLE = f"""
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -69,7 +72,7 @@ class Lowest:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._stopping.wait(0.05):
+        while not self._stopping.wait(POLL_INTERVAL_S):
             for partition in self.held.cluster.assignment(self.topic):
                 isr = self.held.state(self.topic, partition)["isr"]
                 assert isinstance(isr, list)

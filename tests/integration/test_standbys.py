@@ -94,7 +94,7 @@ def nothing_is_lost(cluster: KafkaCluster) -> Iterator[None]:
     """B1: write to a topic while the block lasts; all acknowledged records are there at the end, and clients saw no error."""
     with Traffic(cluster.bootstrap(), WATCHED, consume=False) as traffic:
         yield
-        traffic.wait_for_acks(50)
+        traffic.wait_for_acks(20)
         report = traffic.stop()
     assert report.ok, report.summary()
 

@@ -94,7 +94,7 @@ def wait_until_removed(held: Held, topic: str) -> None:
 def assert_produces(held: Held, topic: str) -> None:
     """Assert that a producer with acks=all succeeds."""
     with Traffic(held.cluster.bootstrap(), topic) as traffic:
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         report = traffic.stop()
     assert report.ok, report.summary()
 

@@ -35,10 +35,10 @@ def test_a_broker_takes_over_from_a_killed_controller_and_is_relieved_in_one_ste
             what="a native controller",
         )
         stood_in = epoch(held)
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         held.controller.start()
         held.wait_until_held()
-        traffic.wait_for_acks(100)
+        traffic.wait_for_acks(40)
         report = traffic.stop()
 
     assert stood_in > first
