@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,13 @@ NOW_MS = (LOAD.start_s + LOAD.hours * 3600) * 1000
 PATIENCE_S = 60.0
 
 
-def messages() -> Iterator[dict[str, Any]]:
+@cache
+def messages() -> Sequence[dict[str, Any]]:
     """The load as the sampler says it: a message for a topic and a look, arrays with an entry a partition."""
+    return tuple(_messages())
+
+
+def _messages() -> Iterator[dict[str, Any]]:
     for _, columns in samples(lay_out(LOAD)):
         looks = [
             dict(zip(names(SAMPLE_ROWS), row, strict=True))
@@ -102,31 +108,40 @@ def run(spark: SparkSession, place: str, folder: Path, now_ms: int = NOW_MS) -> 
     return rows(folder / "facts", order=FACT_ORDER), [(one.what, one.count) for one in left_out.all()]
 
 
+@pytest.fixture(scope="module")
+def from_parquet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """The facts of the same load as Parquet."""
+    folder = tmp_path_factory.mktemp("parquet")
+    write_samples(lay_out(LOAD), folder / "looks")
+    found, nothing = run(spark, str(folder / "looks"), folder)
+    assert nothing == []
+    return found
+
+
 @pytest.mark.shows("F23")
 def test_a_topic_of_samples_makes_the_facts_that_parquet_makes(
-    spark: SparkSession, kafka_cluster: KafkaCluster, tmp_path: Path
+    spark: SparkSession, kafka_cluster: KafkaCluster, tmp_path: Path, from_parquet: list[Any]
 ) -> None:
     """And what is no sample is left out by name, however it got there."""
     bootstrap = kafka_cluster.bootstrap()
     create(bootstrap)
     produce(bootstrap, messages())
     produce(bootstrap, [b"no sample", b'{"schema": 2}'])
-    write_samples(lay_out(LOAD), tmp_path / "looks")
 
-    from_parquet, nothing = run(spark, str(tmp_path / "looks"), tmp_path / "parquet")
     from_kafka, left_out = run(spark, f"kafka://{bootstrap}/{TOPIC}", tmp_path / "kafka")
 
     assert LOAD.hours - 2 <= len(from_parquet) // LOAD.partitions
     assert from_parquet == from_kafka
-    assert nothing == []
     assert left_out == [("messages that are no samples of this version", 2)]
 
 
-def test_messages_are_read_once(spark: SparkSession, kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
+def test_messages_are_read_once(
+    spark: SparkSession, kafka_cluster: KafkaCluster, tmp_path: Path, from_parquet: list[Any]
+) -> None:
     """A run begins where the last one ended: after retention, in a topic created again, and after days without samples."""
     bootstrap = kafka_cluster.bootstrap()
     place = f"kafka://{bootstrap}/{TOPIC}"
-    said = list(messages())
+    said = messages()
     third = len(said) // 3
     create(bootstrap)
     produce(bootstrap, said[:third])
@@ -141,14 +156,12 @@ def test_messages_are_read_once(spark: SparkSession, kafka_cluster: KafkaCluster
 
     create(bootstrap)
     produce(bootstrap, said[2 * third :])
-    write_samples(lay_out(LOAD), tmp_path / "looks")
-    found = run(spark, place, tmp_path / "kafka")
-    assert found == run(spark, str(tmp_path / "looks"), tmp_path / "parquet")
+    assert run(spark, place, tmp_path / "kafka") == (from_parquet, [])
 
     later_ms = NOW_MS + OPEN_MS + 2 * DAY_MS
     run(spark, place, tmp_path / "kafka", later_ms)
     assert newest(tmp_path / "kafka" / "facts" / FOLDER).days() == []
-    assert run(spark, place, tmp_path / "kafka", later_ms) == found
+    assert run(spark, place, tmp_path / "kafka", later_ms) == (from_parquet, [])
 
 
 def test_a_topic_that_is_not_there_says_what_to_start(

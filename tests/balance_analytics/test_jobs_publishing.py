@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +37,32 @@ class KilledError(BaseException):
     """Ends a run as SIGKILL would: nothing of the product catches it."""
 
 
-@pytest.fixture
-def samples(spark: SparkSession, tmp_path: Path) -> Callable[[int], str]:
-    """Write so many looks, each with a partition, and return their folder."""
+@pytest.fixture(scope="module")
+def samples(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], str]:
+    """Return the folder of so many samples, each of one partition; each folder is written once for this module."""
+    root = tmp_path_factory.mktemp("samples")
 
-    def write(minutes: int) -> str:
-        folder = tmp_path / f"samples-{minutes}"
+    @cache
+    def folder(minutes: int) -> str:
         looks = [look(minute, 1000 + 10 * minute) for minute in range(FIRST, FIRST + minutes)]
         frame = spark.createDataFrame(looks, ddl(SAMPLE_ROWS))
         frame.selectExpr("*", "timestamp_millis(round_ms)::date AS date").coalesce(1).write.partitionBy("date").parquet(
-            str(folder)
+            str(root / str(minutes))
         )
-        return str(folder)
+        return str(root / str(minutes))
 
-    return write
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stored(spark: SparkSession, samples: Callable[[int], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Facts of three histories: a run over few samples (`few`), one over more (`more`), and both (`both`). Copy one before it is changed."""
+    root = tmp_path_factory.mktemp("stored")
+    run(spark, root / "few", samples(FEW))
+    run(spark, root / "more", samples(MORE))
+    shutil.copytree(root / "few", root / "both")
+    run(spark, root / "both", samples(MORE))
+    return root
 
 
 def run(spark: SparkSession, folder: Path, samples: str, now_ms: int = END_MS) -> LeftOuts:
@@ -99,13 +112,17 @@ def killing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], list[st
 
 
 def test_a_run_that_is_killed_before_any_step_leaves_facts_whole_and_the_next_run_completes_them(
-    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], monkeypatch: pytest.MonkeyPatch, killing: Any
+    spark: SparkSession,
+    tmp_path: Path,
+    samples: Callable[[int], str],
+    stored: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    killing: Any,
 ) -> None:
     """All steps that change the storage: readers see the facts of the run before, or those of this one once the manifest is written."""
-    few, more = samples(FEW), samples(MORE)
-    run(spark, tmp_path / "first", few)
-    run(spark, tmp_path / "whole", more)
-    before, after = found(tmp_path / "first"), found(tmp_path / "whole")
+    more = samples(MORE)
+    shutil.copytree(stored / "few", tmp_path / "first")
+    before, after = found(stored / "few"), found(stored / "more")
     assert before != after
 
     for number, is_published in enumerate([False, False, False, False, True, True]):
@@ -125,11 +142,16 @@ def test_a_run_that_is_killed_before_any_step_leaves_facts_whole_and_the_next_ru
 
 
 def test_a_killed_runs_files_go_after_a_day(
-    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], monkeypatch: pytest.MonkeyPatch, killing: Any
+    spark: SparkSession,
+    tmp_path: Path,
+    samples: Callable[[int], str],
+    stored: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    killing: Any,
 ) -> None:
     """A day is longer than any run; files of facts that were replaced go then as well."""
-    few, more = samples(FEW), samples(MORE)
-    run(spark, tmp_path, few)
+    more = samples(MORE)
+    shutil.copytree(stored / "few", tmp_path, dirs_exist_ok=True)
     killing(1)
     with pytest.raises(KilledError):
         run(spark, tmp_path, more)
@@ -175,14 +197,11 @@ def test_of_two_runs_at_once_the_second_to_publish_is_refused(
 
 
 def test_a_manifest_that_is_cut_is_named_and_the_one_before_counts(
-    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str]
+    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], stored: Path
 ) -> None:
     """Nothing is swept meanwhile: the files of the cut one may be needed to mend it."""
-    few, more = samples(FEW), samples(MORE)
-    run(spark, tmp_path, few)
-    before = found(tmp_path)
-    run(spark, tmp_path, more)
-    after = found(tmp_path)
+    shutil.copytree(stored / "both", tmp_path, dirs_exist_ok=True)
+    before, after = found(stored / "few"), found(stored / "both")
     table = Published(spark, str(tmp_path / "facts"), "facts")
     path = max((tmp_path / "facts" / FOLDER).glob("0*.json"))
     path.write_text(path.read_text()[:-20])
@@ -194,21 +213,20 @@ def test_a_manifest_that_is_cut_is_named_and_the_one_before_counts(
     (problem,) = left_out.all()
     assert f"{FOLDER}: {path.name} is not a manifest: " in problem.what
     assert table.sweep(END_MS + 400 * DAY_MS) == 0
-    run(spark, tmp_path, more)
+    run(spark, tmp_path, samples(MORE))
     assert found(tmp_path) == after
 
 
 def test_a_published_file_that_is_gone_is_named_and_written_again(
-    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str]
+    spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], stored: Path
 ) -> None:
     """As long as there are samples of its day."""
-    more = samples(MORE)
-    run(spark, tmp_path, more)
+    shutil.copytree(stored / "more", tmp_path, dirs_exist_ok=True)
     expected = found(tmp_path)
     (file,) = newest(tmp_path / "facts").parts["2026-01-05"]
     (tmp_path / "facts" / file.path).unlink()
 
-    left_out = run(spark, tmp_path, more)
+    left_out = run(spark, tmp_path, samples(MORE))
 
     assert [(one.what, one.count) for one in left_out.all()] == [
         (f"{file.path}: a published file of the facts is gone or cut", 1)
