@@ -158,31 +158,31 @@ def test_a_run_without_new_samples_reads_none(store: Store) -> None:
 
 
 def test_a_run_reads_the_days_that_are_new_and_the_hour_before_them(store: Store) -> None:
-    """Ten days are stored: of the samples, those of the last one are read."""
-    for day in range(10):
+    """Four days are stored: of the samples, those of the last one are read."""
+    for day in range(4):
         store.add(minutes(day, 0, 719, 1000))
-    store.run(10)
-    store.add(minutes(10, 0, 719, 1000))
+    store.run(4)
+    store.add(minutes(4, 0, 719, 1000))
     before = records_read(store.spark)
 
-    store.run(11)
+    store.run(5)
 
     read = records_read(store.spark) - before
     assert 720 <= read < 2 * 720
-    assert len(store.found()) == 11 * 12 + 10
+    assert len(store.found()) == 5 * 12 + 4
 
 
 def test_days_are_computed_again_on_demand(store: Store) -> None:
     """Facts that another version computed from the same files, for a range of days or to the end."""
-    for day in range(4):
+    for day in range(3):
         store.add(minutes(day, 0, 30, 1000) + minutes(day, *NIGHT, 2000))
-    store.run(4)
+    store.run(3)
     found = store.found()
     before = records_read(store.spark)
 
-    store.run(4, recompute=("2026-01-06", "2026-01-06"))
+    store.run(3, recompute=("2026-01-06", "2026-01-06"))
     some = records_read(store.spark) - before
-    store.run(4, recompute=("2026-01-06", None))
+    store.run(3, recompute=("2026-01-06", None))
 
     assert found == store.found()
     assert some < records_read(store.spark) - before - some
