@@ -14,47 +14,27 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TypeVar
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from balance_analytics.jobs.arrow import Batches, map_batches, whole_groups
+from balance_analytics.jobs.arrow import map_batches
+from balance_analytics.jobs.day_batches import US_PER_HOUR, day_batches
 from balance_analytics.jobs.files import Table, without_corrupt
 from balance_analytics.jobs.publishing import Published
 from balance_analytics.jobs.troubles import LeftOuts
 from balance_analytics.model.column import names
-from balance_analytics.model.facts import DAY_FACTS, DAY_KEY, FACTS, HOURLY, HOURS, KEY, is_of_days
+from balance_analytics.model.facts import DAY_FACTS, FACTS, HOURLY, is_of_days
 from balance_analytics.model.manifest import Manifest
 
 Found = TypeVar("Found")
 
 SERIES = ("cluster_id", "topic", "partition")
 
-US_PER_HOUR = 3_600_000_000
-
 
 def by_day(hourly: DataFrame) -> DataFrame:
     """Return DAY_FACTS out of rows of FACTS; in each task all hours of a partition must follow each other, sorted by KEY."""
     day = sf.date_trunc("DAY", "hour").alias("day")
     return map_batches(hourly.select(*SERIES, day, "hour", *names(HOURLY)), day_batches, DAY_FACTS)
-
-
-def day_batches(batches: Iterable[pa.RecordBatch]) -> Batches:
-    """Turn rows of FACTS, with their `day` and in the order of KEY, into rows of DAY_FACTS."""
-    for batch, starts in whole_groups(batches, DAY_KEY):
-        count = len(starts)
-        group = np.repeat(np.arange(count), np.diff([*starts, batch.num_rows]))
-        since_day = pc.subtract(batch["hour"].cast(pa.int64()), batch["day"].cast(pa.int64())).to_numpy()
-        source = np.full(count * HOURS, -1)
-        source[group * HOURS + since_day // US_PER_HOUR] = np.arange(batch.num_rows)
-        taken = pa.array(source, mask=source < 0)
-        offsets = pa.array(np.arange(0, count * HOURS + 1, HOURS, dtype=np.int32))
-        first = pa.array(starts)
-        arrays = [batch[name].take(first) for name in DAY_KEY]
-        arrays += [pa.ListArray.from_arrays(offsets, batch[column.name].take(taken)) for column in HOURLY]
-        yield pa.RecordBatch.from_arrays(arrays, names=names(DAY_FACTS))
 
 
 def by_hour(days: DataFrame) -> DataFrame:
@@ -98,10 +78,9 @@ class StoredFacts:
         """Return whether no file was found corrupt."""
         return not self.days.without and not self.hours.without
 
-    def minutes(self) -> DataFrame:
-        """Return `cluster_id`, `hour` and `minutes` of every row of FACTS; no other column is read."""
-        columns = ("cluster_id", "hour", "minutes")
-        return self._of_both(lambda days: _minutes(days).select(*columns), lambda hours: hours.select(*columns))
+    def names(self) -> list[str]:
+        """Return the paths of all files, of both layouts, that were not found corrupt."""
+        return [*self.days.names(), *self.hours.names()]
 
     def topics(self) -> DataFrame:
         """Return `cluster_id` and `topic` of every row; no other column is read."""
@@ -112,14 +91,6 @@ class StoredFacts:
     def by_hour(self) -> DataFrame:
         """Return rows of FACTS."""
         return self._of_both(by_hour, lambda hours: hours.select(*names(FACTS)))
-
-    def by_day(self) -> DataFrame:
-        """Return rows of DAY_FACTS. Files of earlier versions cost a shuffle of their rows."""
-
-        def sorted_by_day(hours: DataFrame) -> DataFrame:
-            return by_day(hours.repartition(*SERIES).sortWithinPartitions(*KEY))
-
-        return self._of_both(lambda days: days.select(*names(DAY_FACTS)), sorted_by_day)
 
     def without_corrupt(self, left_out: LeftOuts, work: Callable[[], Found]) -> Found:
         """Do `work`, which reads these facts, as `files.without_corrupt` does for one table."""
@@ -137,11 +108,6 @@ class StoredFacts:
         if self.hours.exists():
             frames.append(of_hours(self.hours.read()))
         return reduce(DataFrame.unionByName, frames)
-
-
-def _minutes(days: DataFrame) -> DataFrame:
-    rows = days.select("cluster_id", "day", sf.posexplode("minutes").alias("at", "minutes"))
-    return rows.where("minutes IS NOT NULL").withColumn("hour", _hour())
 
 
 def _hour() -> Column:

@@ -6,18 +6,22 @@ all of their columns - and those that do not say the same both times are left ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 
+from balance_analytics.jobs.arrow_types import ARROW_TYPES
 from balance_analytics.jobs.storage import exists
-from balance_analytics.jobs.troubles import AnalyticsError, CorruptFile, LeftOuts, MissingFile, told_of
+from balance_analytics.jobs.troubles import AnalyticsError, CorruptFile, LeftOuts, MissingFile, corrupt_words, told_of
 from balance_analytics.model.column import Column, ddl
 from balance_analytics.model.column import names as names_of
 from balance_analytics.model.sample_rows import DATE
@@ -53,6 +57,13 @@ class Table:
         """Say whether anything is there. Raises `AnalyticsError` when the store cannot be reached."""
         with told_of(self.path, self.what):
             return bool(self.files) if self.files is not None else exists(self.spark, self.path)
+
+    def names(self) -> list[str]:
+        """Return the paths of the files that a manifest names, without those found corrupt."""
+        bad = [_spelled(name) for name in self.without]
+        return [
+            f"{self.path}/{file}" for file in self.files or () if not any(name.endswith(f"/{file}") for name in bad)
+        ]
 
     def _frame(self) -> DataFrame:
         reader = self.spark.read.schema(self._schema())
@@ -130,6 +141,44 @@ def without_corrupt(table: Table, left_out: LeftOuts, work: Callable[[], Found])
                 raise
     with told_of(table.path, table.what):
         return work()
+
+
+def contents(tables: Sequence[Table]) -> list[list[bytes]]:
+    """Return all files of each table at the driver, in order; one job, from any storage. The files are those that manifests name."""
+    paths = [path for table in tables for path in table.names()]
+    if not paths:
+        return [[] for _ in tables]
+    read = tables[0].spark.sparkContext.binaryFiles(",".join(paths)).collect()
+    found = sorted((_spelled(path), data) for path, data in read)
+    return [
+        [data for path, data in found if any(path.endswith(f"/{file}") for file in table.files or ())]
+        for table in tables
+    ]
+
+
+def row_count(table: Table, content: Sequence[bytes]) -> int:
+    """Return the number of rows of a table's files, from their footers. Raises `CorruptFile`."""
+    with _unreadable(table):
+        return sum(pq.read_metadata(pa.BufferReader(data)).num_rows for data in content)
+
+
+def arrow_table(table: Table, content: Sequence[bytes], columns: Sequence[str] | None = None) -> Any:
+    """Return the rows of a table's files, with some columns or all. Raises `CorruptFile`."""
+    wanted = list(columns or names_of(table.columns))
+    empty = pa.schema([(column.name, ARROW_TYPES[column.kind]) for column in table.columns if column.name in wanted])
+    with _unreadable(table):
+        found = [
+            pq.read_table(pa.BufferReader(data), columns=wanted, coerce_int96_timestamp_unit="us") for data in content
+        ]
+    return pa.concat_tables(found) if found else empty.empty_table()
+
+
+@contextmanager
+def _unreadable(table: Table) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptFile(corrupt_words(table.what, str(error))) from error
 
 
 def write(frame: DataFrame, path: str, what: str) -> None:

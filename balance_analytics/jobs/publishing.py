@@ -16,7 +16,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
@@ -100,6 +103,23 @@ class Published:
             (writer.partitionBy(DATE) if part is None else writer).parquet(folder)
             return self._wait_until_listed(below, part, int(counted.get["rows"]))
 
+    def write_tables(self, tables: Iterator[Any], run: str, part: str) -> Parts:
+        """Write Arrow tables, a file for each, from this process, and return them as `part`. Raises `AnalyticsError`.
+
+        For what is at the driver already: no job of Spark is needed to write it or to find it again.
+        """
+        files = []
+        with told_of(self.root, self.what):
+            for number, table in enumerate(tables):
+                path = f"v={run}/{part}/part-{number:05d}.parquet"
+                stream = pa.BufferOutputStream()
+                pq.write_table(table, stream, compression="zstd", coerce_timestamps="us")
+                data = stream.getvalue().to_pybytes()
+                storage.write_bytes(self.spark, f"{self.root}/{path}", data)
+                files.append(DataFile(path, len(data)))
+            self._wait_until_files_are_listed(f"v={run}/{part}", files)
+        return {part: tuple(files)}
+
     def publish(
         self,
         base: Manifest,
@@ -168,6 +188,22 @@ class Published:
             if time.monotonic() > until:
                 raise AnalyticsError(
                     f"{self.root} lists {listed} of {rows} rows that were written to {below}: check the store, then run again"
+                )
+            time.sleep(LISTED_POLL_S)
+
+    def _wait_until_files_are_listed(self, below: str, files: list[DataFile]) -> None:
+        """Return once files are listed with their sizes. Raises `AnalyticsError`."""
+        until = time.monotonic() + LISTED_TIMEOUT_S
+        expected = {(file.path, file.size) for file in files}
+        while True:
+            found = storage.files_below(self.spark, f"{self.root}/{below}")
+            missing = expected - {(f"{below}/{file.path}", file.size) for file in found}
+            if not missing:
+                return
+            if time.monotonic() > until:
+                raise AnalyticsError(
+                    f"{self.root} lists {len(files) - len(missing)} of {len(files)} files that were written to {below}: check the store,"
+                    " then run again"
                 )
             time.sleep(LISTED_POLL_S)
 

@@ -1,6 +1,6 @@
 """Stage `study`: tables of loads to one result (`model/results.py`), written as JSON under `<out>/result.json`.
 
-The tables are small by now: brokers x hours, and a row for each partition; they come to the driver as Arrow columns.
+The tables are small by now: brokers x hours, and a row for each partition; their files come to the driver, which decodes what it needs.
 Leaves out every figure's arithmetic (`study/`).
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
 
-from balance_analytics.jobs.files import Table
+from balance_analytics.jobs.files import arrow_table, contents, row_count
 from balance_analytics.jobs.loads import loads_below
 from balance_analytics.jobs.memory import require_memory
 from balance_analytics.jobs.storage import write_text
@@ -27,6 +27,7 @@ from balance_analytics.study.columns import BrokerColumns, BrokerFacts, Partitio
 from balance_analytics.study.key_skew import KeySketch
 
 HOUR_S = 3600
+US_PER_S = 1_000_000
 
 NEEDED = (
     "cluster_id",
@@ -37,6 +38,7 @@ NEEDED = (
     "bytes_in_mean",
     "bytes_in_p95",
     "bytes_out_mean",
+    *("hours", "hours_out", "hours_in_rated", "hours_out_rated"),
 )
 """Columns of the partitions' loads that are read."""
 
@@ -53,48 +55,55 @@ def run(
     if not newest.sequence:
         raise AnalyticsError(f"there are no loads yet under {out}: run the stage `loads` first")
     with told_of(out, "loads"):
-        require_memory(spark, loads.read().count())
-        cluster_id, partitions, out_known = _partitions(loads)
-        brokers = _brokers(hours, sorted({*facts.racks, *facts.capacities}))
+        of_loads, of_hours = contents([loads, hours])
+        require_memory(spark, row_count(loads, of_loads))
+        brokers = _brokers(arrow_table(hours, of_hours), sorted({*facts.racks, *facts.capacities}))
+        table = arrow_table(loads, of_loads, NEEDED)
+        del of_loads
+        cluster_id, partitions, out_known = _partitions(table)
+        rated = _rated(table)
+        del table
         if not len(partitions.partition) or not len(brokers.hours):
             raise AnalyticsError(
                 f"the loads under {out} hold no partition: see that the facts are of brokers that lead"
             )
-        question = Question(cluster_id, partitions, brokers, facts, out_known, sketches, *_rated(loads))
+        question = Question(cluster_id, partitions, brokers, facts, out_known, sketches, *rated)
         result = study(question, (*left_out, *lost.all()))
         write_text(spark, f"{out}/{RESULT_NAME}", to_json(result))
     return result
 
 
-def _partitions(loads: Table) -> tuple[str, PartitionColumns, bool]:
-    table = loads.read().select(*NEEDED).orderBy("topic", "partition").toArrow()
+def _partitions(table: Any) -> tuple[str, PartitionColumns, bool]:
+    """Return the cluster, the loads in the order of topic and partition, and whether bytes out are known."""
     topics, topic = numbered(table["topic"])
+    partition = _ints(table, "partition")
+    order = np.lexsort((partition, topic))
     clusters = table["cluster_id"].unique().to_pylist()
     columns = PartitionColumns(
         topics=topics,
-        topic=topic.astype(np.int64),
-        partition=_ints(table, "partition"),
-        leader=_ints(table, "leader"),
-        replicas=padded(table["replicas"]).astype(np.int64),
-        bytes_in_mean=numbers(table["bytes_in_mean"]),
-        bytes_in_p95=numbers(table["bytes_in_p95"]),
+        topic=topic.astype(np.int64)[order],
+        partition=partition[order],
+        leader=_ints(table, "leader")[order],
+        replicas=padded(table["replicas"]).astype(np.int64)[order],
+        bytes_in_mean=numbers(table["bytes_in_mean"])[order],
+        bytes_in_p95=numbers(table["bytes_in_p95"])[order],
     )
     out_known = bool(np.isfinite(numbers(table["bytes_out_mean"])).any())
     return (clusters[0] if clusters else ""), columns, out_known
 
 
-def _rated(loads: Table) -> tuple[float, float]:
+def _rated(table: Any) -> tuple[float, float]:
     """Return which part of partitions' hours have Prometheus' rates, of bytes in and of bytes out."""
     columns = (("hours_in_rated", "hours"), ("hours_out_rated", "hours_out"))
-    parts = (sf.try_divide(sf.sum(rated), sf.sum(hours)) for rated, hours in columns)
-    (row,) = loads.read().select(*(sf.coalesce(part, sf.lit(0.0)) for part in parts)).collect()
-    return float(row[0]), float(row[1])
+    sums = ([int(_ints(table, name).sum()) for name in pair] for pair in columns)
+    found = [rated / hours if hours else 0.0 for rated, hours in sums]
+    return found[0], found[1]
 
 
-def _brokers(hours: Table, named: list[int]) -> BrokerColumns:
+def _brokers(table: Any, named: list[int]) -> BrokerColumns:
     """Return the table as brokers x hours; brokers that are `named` and hold nothing are there with nothing."""
-    table = hours.read().select("*", sf.unix_timestamp("hour").alias("at_s")).orderBy("broker", "hour").toArrow()
-    broker, at_s = _ints(table, "broker"), _ints(table, "at_s")
+    broker = _ints(table, "broker")
+    at_s = table["hour"].cast(pa.int64()).to_numpy() // US_PER_S
     ids = np.union1d(broker, np.array(named, dtype=np.int64))
     first = int(at_s.min()) if len(at_s) else 0
     column = (at_s - first) // HOUR_S

@@ -29,10 +29,16 @@ _UNREACHABLE = (
 )
 """Parts of what Hadoop's file systems say when the store, not the file, is the trouble."""
 
-_CORRUPT = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "is not a Parquet file", "Could not read footer")
+_UNREADABLE = "UnreadableFileError: "
+"""Before the words of a Python task that cannot read a file, which begin with the file's path."""
 
-_GONE = "FILE_NOT_EXIST"
-"""Part of Spark's error condition for a file that it has listed and cannot find."""
+_CORRUPT = (
+    *("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "is not a Parquet file", "Could not read footer"),
+    *(_UNREADABLE, "ChecksumException", "Input path does not exist"),
+)
+
+_GONE = ("FILE_NOT_EXIST", "Input path does not exist")
+"""Parts of errors for a file that Spark has listed and cannot find, or that a manifest names."""
 
 _NO_FILE_SYSTEM = (
     "No FileSystem for scheme",
@@ -76,11 +82,11 @@ def told_of(place: str, what: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         if any(sign in str(error) for sign in _CORRUPT):
-            cause = " ".join(str(error).split())[:MAX_CAUSE_CHARACTERS]
-            if _GONE in str(error):
+            cause = " ".join(str(error).rpartition(_UNREADABLE)[2].split())[:MAX_CAUSE_CHARACTERS]
+            if any(sign in str(error) for sign in _GONE):
                 words = f"files with {what} at {place} were deleted while they were read: run this again: {cause}"
                 raise MissingFile(words) from error
-            raise CorruptFile(f"a file with {what} cannot be read: delete it and run this again: {cause}") from error
+            raise CorruptFile(corrupt_words(what, cause)) from error
         raise AnalyticsError(_words(str(error), place, what)) from error
 
 
@@ -92,6 +98,11 @@ def none_yet(what: str, place: str) -> str:
     """
     todo = "start `steward sampler`, and run this once it has taken samples for some hours"
     return f"there are no {what} yet at {place}: {todo}"
+
+
+def corrupt_words(what: str, cause: str) -> str:
+    """Return a sentence about a file that cannot be read."""
+    return f"a file with {what} cannot be read: delete it and run this again: {cause}"
 
 
 def _words(told: str, place: str, what: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from balance_analytics.study.arrays import BoolArray, FloatArray, IntArray
+from balance_analytics.study.arrays import AnyIntArray, BoolArray, FloatArray, IntArray
 from balance_analytics.study.series import HOURS_PER_DAY, PERCENTILE
 
 NO_LEADER = -1
@@ -29,21 +29,12 @@ class PartitionHours:
 
     there: BoolArray
     """Hours that have a row."""
-    leader: IntArray
+    leader: AnyIntArray
     rate: FloatArray
     """Bytes in."""
     rate_out: FloatArray
     rate_messages: FloatArray
     size: FloatArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Copies:
-    """Replicas of some hours, one entry each: the row and hour of PartitionHours, and the broker."""
-
-    row: IntArray
-    hour: IntArray
-    broker: IntArray
 
 
 def statistics(hours: PartitionHours) -> Mapping[str, FloatArray]:
@@ -114,38 +105,87 @@ def _or_nan(values: FloatArray, count: IntArray) -> FloatArray:
 
 @dataclass(slots=True, eq=False)
 class BrokerSums:
-    """Sums by broker and hour over the partitions that were added: `totals` has an array of SUMS x hours for each broker."""
+    """Sums by broker and hour over the partitions that were added."""
 
+    brokers: IntArray
+    """Sorted; only these are counted."""
     hours: int
-    totals: dict[int, FloatArray] = field(default_factory=dict)
+    totals: FloatArray = field(init=False)
+    """SUMS x brokers x hours."""
 
-    def add(self, hours: PartitionHours, copies: Copies) -> None:
-        """Add partitions: what each broker led counts where its rate is known, what it held where its size is known."""
-        led = (hours.leader != NO_LEADER) & ~np.isnan(hours.rate)
-        row, hour = np.nonzero(led)
-        rates = (np.nan_to_num(values[row, hour]) for values in (hours.rate, hours.rate_out, hours.rate_messages))
-        self._add(hours.leader[row, hour], hour, 0, (np.ones(len(row)), *rates))
-        size = hours.size[copies.row, copies.hour]
-        held = ~np.isnan(size)
-        self._add(copies.broker[held], copies.hour[held], 4, (np.ones(int(held.sum())), size[held]))
+    def __post_init__(self) -> None:
+        self.totals = np.zeros((len(SUMS), len(self.brokers), self.hours))
 
-    def _add(self, broker: IntArray, hour: IntArray, first: int, columns: tuple[FloatArray, ...]) -> None:
-        """Add columns of SUMS, from the number `first` on, given by broker and hour."""
-        brokers = distinct(broker)
-        cell = np.searchsorted(brokers, broker) * self.hours + hour
-        for number, column in enumerate(columns, first):
-            sums = np.bincount(cell, column, len(brokers) * self.hours).reshape(-1, self.hours)
-            for one, found in zip(brokers.tolist(), sums, strict=True):
-                if one not in self.totals:
-                    self.totals[one] = np.zeros((len(SUMS), self.hours))
-                self.totals[one][number] += found
+    @staticmethod
+    def none() -> BrokerSums:
+        """Return sums without brokers, to which any others can be added."""
+        return BrokerSums(np.zeros(0, dtype=np.int64), 0)
+
+    def add_led(self, hours: PartitionHours) -> None:
+        """Add what each leader led, where its rate is known."""
+        known = ~np.isnan(hours.rate)
+        cell = self._cells(hours.leader, np.arange(self.hours))
+        rates = (np.where(np.isnan(one), 0.0, one) for one in (hours.rate, hours.rate_out, hours.rate_messages))
+        for number, column in enumerate((known.astype(np.float64), *(np.where(known, one, 0.0) for one in rates))):
+            self._add(number, cell, column)
+
+    def add_held(self, broker: AnyIntArray, hour: IntArray, size: FloatArray) -> None:
+        """Add replicas of the `size` at a `broker` in an `hour`, three arrays that numpy broadcasts to one shape; NaN is not counted."""
+        cell = self._cells(broker, hour)
+        known = ~np.isnan(size)
+        self._add(SUMS.index("copies"), cell, known.astype(np.float64))
+        self._add(SUMS.index("size_bytes"), cell, np.where(known, size, 0.0))
+
+    def plus(self, other: BrokerSums) -> BrokerSums:
+        """Return the sums of both; this one may be changed."""
+        if not len(other.brokers):
+            return self
+        if not len(self.brokers):
+            return other
+        if not np.array_equal(self.brokers, other.brokers):
+            both = BrokerSums(np.union1d(self.brokers, other.brokers), self.hours)
+            both.totals[:, np.searchsorted(both.brokers, self.brokers)] = self.totals
+            both.totals[:, np.searchsorted(both.brokers, other.brokers)] += other.totals
+            return both
+        self.totals += other.totals
+        return self
+
+    def _cells(self, broker: AnyIntArray, hour: IntArray) -> IntArray:
+        """Return places in the sums of one column; those of other brokers are behind them."""
+        return places(self.brokers, broker) * self.hours + hour
+
+    def _add(self, number: int, cell: IntArray, column: FloatArray) -> None:
+        count = len(self.brokers) * self.hours
+        sums = np.bincount(cell.ravel(), np.broadcast_to(column, cell.shape).ravel(), count + self.hours)
+        self.totals[number] += sums[:count].reshape(-1, self.hours)
 
 
-def distinct(values: IntArray) -> IntArray:
-    """Return the values that occur, in order; quicker than np.unique where long runs of them are equal or values are small."""
-    if not len(values):
-        return values
+MAX_SPAN = 1_000_000
+"""Of ids for which a table of places pays: 8 MB."""
+
+
+def places(ids: IntArray, values: AnyIntArray) -> IntArray:
+    """Return the place of each value among the sorted `ids`; of one that is not there, their number.
+
+    >>> places(np.array([3, 5]), np.array([5, -1, 3, 4])).tolist()
+    [1, 2, 0, 2]
+    """
+    if not len(ids):
+        return np.zeros(values.shape, dtype=np.int64)
+    first, last = int(ids[0]), int(ids[-1])
+    if last - first < MAX_SPAN:
+        table = np.full(last - first + 3, len(ids))
+        table[ids - first + 1] = np.arange(len(ids))
+        return np.asarray(table[np.clip(values, first - 1, last + 1) - (first - 1)])
+    found = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
+    return np.where(ids[found] == values, found, len(ids))
+
+
+def distinct(values: AnyIntArray) -> IntArray:
+    """Return the values that occur, in order; quicker than np.unique where values are small."""
+    if not values.size:
+        return np.zeros(0, dtype=np.int64)
     low, high = int(values.min()), int(values.max())
-    if high - low < len(values):
-        return np.flatnonzero(np.bincount(values - low)) + low
+    if high - low < MAX_SPAN:
+        return np.flatnonzero(np.bincount(values.ravel() - low)) + low
     return np.unique(values)

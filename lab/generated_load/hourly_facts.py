@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from balance_analytics.jobs.day_rows import day_batches
+from balance_analytics.jobs.day_batches import day_batches
 from balance_analytics.model.facts import DAY_FOLDER, FACTS
 from balance_analytics.model.manifest import EMPTY, FOLDER, DataFile, encode, name_of
 from lab.generated_load.layout import Layout

@@ -7,8 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balance_analytics.jobs.arrow import whole_groups
-from balance_analytics.jobs.day_rows import day_batches
+from balance_analytics.jobs.day_batches import day_batches, whole_groups
 from balance_analytics.model.column import names
 from balance_analytics.model.facts import DAY_FACTS, DAY_KEY
 from tests.balance_analytics.hourly_rows import batches, facts

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import io
+from datetime import datetime, timedelta
 from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from balance_analytics.jobs import window_loads
-from balance_analytics.jobs.day_rows import day_batches
-from balance_analytics.jobs.window_loads import (
-    COUNTS,
-    SOURCES,
-    STAGED_INPUT,
-    STEADY,
+from balance_analytics.jobs.day_batches import day_batches
+from balance_analytics.jobs.day_matrices import (
+    UnreadableFileError,
     Window,
-    loads_batches,
+    by_bucket,
+    ends_of_file,
+    matrices_of_file,
 )
-from balance_analytics.model.column import names
+from balance_analytics.jobs.window_loads import broker_hours, task_loads
+from balance_analytics.study.partition_hours import BrokerSums
 from tests.balance_analytics.hourly_rows import START, batches, facts
 from tests.twins.plain_loads import plain_loads
 
@@ -35,42 +37,61 @@ def window_of(rows: list[dict[str, Any]], days: int) -> Window:
     end_s = max(counting) + 3600
     start_s = max(min(counting), end_s - days * DAY_S)
     last_day_s = max(int(row["hour"].timestamp()) for row in rows) // DAY_S * DAY_S
-    return Window(start_s, end_s, (last_day_s + DAY_S - start_s) // 3600, MIN_MINUTES)
+    return Window(start_s, end_s, last_day_s + DAY_S, MIN_MINUTES)
 
 
-def shortened(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of DAY_FACTS as the stage gives it to a task."""
-    found = {name: row[name] for name in names(STAGED_INPUT)}
-    for name in STEADY:
-        found[name] = row[name][:1] if all(one == row[name][0] for one in row[name]) else row[name]
-    found |= {name: row[name] if any(row[name]) else None for name in COUNTS}
-    found |= {name: row[name] if "prometheus" in row[name] else None for name in SOURCES}
+def files(rows: list[dict[str, Any]], size: int, layout: str) -> list[tuple[str, bytes]]:
+    """Files of facts by day, of earlier versions (`hours`) or of this one; row groups have at most `size` rows."""
+    found = []
+    for day in sorted({row["hour"].date() for row in rows}):
+        of_day = [row for row in rows if row["hour"].date() == day]
+        made = batches(of_day, 1000, by_day=layout == "days")
+        stream = io.BytesIO()
+        table = pa.Table.from_batches(day_batches(made) if layout == "days" else made)
+        # Spark writes times as INT96, without a time zone.
+        pq.write_table(table, stream, row_group_size=size, use_deprecated_int96_timestamps=layout == "hours")
+        folder = "v=1/rows=day" if layout == "days" else "v=1"
+        found.append((f"/facts/{folder}/date={day}/a.parquet", stream.getvalue()))
     return found
 
 
-def computed(rows: list[dict[str, Any]], window: Window, size: int) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """What a task computes, partitions that are gone left out; days before the window are not read."""
-    found = list(day_batches(batches(rows, 1000)))
-    first_day_s = window.start_s // DAY_S * DAY_S
-    days = [shortened(row) for batch in found for row in batch.to_pylist() if row["day"].timestamp() >= first_day_s]
-    schema = pa.schema([found[0].schema.field(name) for name in names(STAGED_INPUT)])
-    given = pa.Table.from_pylist(days, schema).to_batches(max_chunksize=size)
-    staged = [row for batch in loads_batches(window, given) for row in batch.to_pylist()]
-    loads = {(row["topic"], row["partition"]): row for row in staged if row["topic"] is not None}
-    there = {key: row for key, row in loads.items() if row["last_hour"].timestamp() >= window.gone_before_s}
-    brokers = {
-        (row["broker_broker"], int(row["broker_hour"].timestamp())): row for row in staged if row["topic"] is None
-    }
-    return there, brokers
+def computed(
+    rows: list[dict[str, Any]], window: Window, size: int, layout: str = "days", buckets: int = 1
+) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """What all tasks compute, a task for each bucket; days before the window are not read."""
+    first = datetime.fromtimestamp(window.start_s, START.tzinfo).date().isoformat()
+    read = [file for file in files(rows, size, layout) if file[0].split("date=")[1][:10] >= first]
+    parts = [
+        part for file in read for found in matrices_of_file(window, None, *file) for part in by_bucket(found, buckets)
+    ]
+    tasks = [task_loads(window, [part for at, part in parts if at == bucket]) for bucket in range(buckets)]
+    sums = BrokerSums.none()
+    for task in tasks:
+        sums = sums.plus(task.sums)
+    loads = [row for task in tasks for table in task.loads for row in table.to_pylist()]
+    brokers = broker_hours(window, sums).to_pylist()
+    return (
+        {(row["topic"], row["partition"]): row for row in loads},
+        {(row["broker"], int(row["hour"].timestamp())): row for row in brokers},
+    )
 
 
-@given(facts(), st.integers(1, 3), st.integers(1, 10), st.sampled_from((1, window_loads.MAX_CELLS)))
-def test_loads_are_those_of_the_plain_twin(rows: list[dict[str, Any]], days: int, size: int, cells: int) -> None:
-    """Windows that begin within a day, gaps, partitions that are gone, brokers with any id; batches of any size, all or one partition at once."""
+@given(
+    facts(),
+    st.integers(1, 3),
+    st.integers(1, 10),
+    st.sampled_from((1, window_loads.MAX_CELLS)),
+    st.sampled_from(("days", "hours")),
+    st.integers(1, 3),
+)
+def test_loads_are_those_of_the_plain_twin(
+    rows: list[dict[str, Any]], days: int, size: int, cells: int, layout: str, buckets: int
+) -> None:
+    """Windows that begin within a day, gaps, partitions that are gone, brokers with any id; any number of row groups, partitions at once and tasks."""
     expected_loads, expected_brokers = plain_loads(rows, days, MIN_MINUTES)
 
     with patch.object(window_loads, "MAX_CELLS", cells):
-        loads, brokers = computed(rows, window_of(rows, days), size)
+        loads, brokers = computed(rows, window_of(rows, days), size, layout, buckets)
 
     assert loads.keys() == expected_loads.keys()
     for key, expected in expected_loads.items():
@@ -78,7 +99,7 @@ def test_loads_are_those_of_the_plain_twin(rows: list[dict[str, Any]], days: int
         assert {name: _close(value) for name, value in expected.items()} == found
     assert brokers.keys() == expected_brokers.keys()
     for cell, sums in expected_brokers.items():
-        assert {name: brokers[cell][f"broker_{name}"] for name in sums} == {n: _close(v) for n, v in sums.items()}
+        assert {name: brokers[cell][name] for name in sums} == {n: _close(v) for n, v in sums.items()}
 
 
 def _close(value: Any) -> Any:
@@ -93,6 +114,33 @@ def test_the_busiest_hour_is_the_first_of_those_with_the_same_whole_bytes() -> N
 
     assert loads["a", 0]["bytes_in_peak_hour"] == START + timedelta(hours=1)
     assert loads["a", 0]["bytes_in_peak"] == pytest.approx(101.4)
+
+
+@given(facts(), st.sampled_from(("days", "hours")))
+def test_the_ends_of_facts_are_the_first_and_the_last_hour_that_counts(rows: list[dict[str, Any]], layout: str) -> None:
+    """Hours with fewer minutes, and days without any hour that counts, are no ends."""
+    counting = [int(row["hour"].timestamp()) for row in rows if row["minutes"] >= MIN_MINUTES]
+
+    found = [ends for file in files(rows, 5, layout) for ends in ends_of_file(MIN_MINUTES, *file).values()]
+
+    assert (min(first for first, _ in found), max(last for _, last in found)) == (min(counting), max(counting))
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1 this is not Parquet PAR1", b"no Parquet" * 40])
+def test_a_file_that_is_not_parquet_is_named(data: bytes) -> None:
+    """The stage leaves it out by its name."""
+    with pytest.raises(UnreadableFileError, match=r"^/facts/rows=day/a\.parquet: "):
+        list(matrices_of_file(Window(0, 1, 1, 5), None, "/facts/rows=day/a.parquet", data))
+
+
+def test_only_the_rows_of_the_chosen_cluster_are_read() -> None:
+    """Where facts are of several clusters."""
+    rows = [row(hour, 1.0) | {"cluster_id": cluster} for cluster in ("c", "d") for hour in range(4)]
+    ((_, data),) = files(rows, 10, "days")
+
+    found = list(matrices_of_file(window_of(rows, 3), "d", "/rows=day/a", data))
+
+    assert [one.series for one in found] == [(("d", "a"),)]
 
 
 def row(hour: int, bytes_in: float) -> dict[str, Any]:
