@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.day_matrices import DAY_S, HOUR_S, Ends, Window, joined_ends
 from balance_analytics.jobs.day_rows import StoredFacts
+from balance_analytics.jobs.files import whole_files
 from balance_analytics.jobs.loads_tasks import (
     Packed,
     SumsParam,
@@ -101,7 +102,7 @@ def _computed(
 def _files(spark: SparkSession, stored: StoredFacts) -> RDD[tuple[str, bytes]]:
     """Return the files, path and content, about one in each task."""
     names = stored.names()
-    return spark.sparkContext.binaryFiles(",".join(names), len(names))
+    return whole_files(spark, names, len(names))
 
 
 def _joined(found: Iterable[Packed]) -> Iterator[Any]:
