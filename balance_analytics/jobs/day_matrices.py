@@ -7,20 +7,17 @@ needs is read, one column at a time. Leaves out the figures (`window_loads`) and
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from balance_analytics.jobs.day_batches import day_batches
-from balance_analytics.model.column import names
-from balance_analytics.model.facts import HOURLY, HOURS, KEY, is_of_days
+from balance_analytics.jobs.facts_columns import Columns, opened, reading
+from balance_analytics.model.facts import HOURS
 from balance_analytics.model.rate_rows import SOURCE
 from balance_analytics.study.arrays import BoolArray, FloatArray, IntArray
 from balance_analytics.study.partition_hours import last_true
@@ -45,10 +42,6 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Ends = dict[str, tuple[int, int]]
 """By cluster the first and the last hour that counts, in Unix time."""
-
-
-class UnreadableFileError(Exception):
-    """A file is not Parquet, or has not the columns of facts; the text begins with its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,60 +119,10 @@ class DayMatrices(NamedTuple):
 _BY_ROW = tuple(name for name in DayMatrices._fields if name not in {"series", "number", "changed", "changed_replicas"})
 
 
-class Columns(Protocol):
-    """Columns of some rows of DAY_FACTS."""
-
-    def get(self, name: str) -> Any:
-        """Return a column as an Arrow array."""
-
-    def may_hold(self, name: str, value: Any) -> bool:
-        """Return whether an hour may have this value or, of numbers, a larger one; False saves reading the column."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchColumns:
-    """Columns of an Arrow batch."""
-
-    batch: Any
-
-    def get(self, name: str) -> Any:
-        """Return a column."""
-        return self.batch[name]
-
-    def may_hold(self, name: str, value: Any) -> bool:  # noqa: ARG002 - as Columns has it
-        """Return True: only reading shows it."""
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class GroupColumns:
-    """Columns of a row group of a Parquet file; each is read when it is needed."""
-
-    file: Any
-    group: int
-
-    def get(self, name: str) -> Any:
-        """Return a column."""
-        column = self.file.read_row_group(self.group, columns=[name], use_threads=False)[name]
-        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-    def may_hold(self, name: str, value: Any) -> bool:
-        """Return whether it may be there, by the statistics of the column."""
-        of_group = self.file.metadata.row_group(self.group)
-        for at in range(of_group.num_columns):
-            column = of_group.column(at)
-            if column.path_in_schema.split(".")[0] == name:
-                known = column.statistics
-                if known is None or not known.has_min_max:
-                    return True
-                return bool(known.max >= value and (known.min <= value or not isinstance(value, str)))
-        raise UnreadableFileError(f"there is no column {name}")
-
-
 def matrices_of_file(window: Window, cluster_id: str | None, path: str, data: bytes) -> Iterator[DayMatrices]:
     """Yield the rows of a file, of one cluster or of all; its path says which layout it has. Raises `UnreadableFileError`."""
-    for columns in _opened(path, data):
-        with _reading(path):
+    for columns in opened(path, data):
+        with reading(path):
             found = matrices(window, columns)
         yield found if cluster_id is None else of_cluster(found, cluster_id)
 
@@ -187,8 +130,8 @@ def matrices_of_file(window: Window, cluster_id: str | None, path: str, data: by
 def ends_of_file(min_minutes: int, path: str, data: bytes) -> Ends:
     """Return the first and the last hour that counts, in Unix time, by cluster. Raises `UnreadableFileError`."""
     found: Ends = {}
-    for columns in _opened(path, data, needed=("cluster_id", "minutes")):
-        with _reading(path):
+    for columns in opened(path, data, needed=("cluster_id", "minutes")):
+        with reading(path):
             clusters = columns.get("cluster_id").dictionary_encode()
             row, hour = np.nonzero(_minutes(columns) >= min_minutes)
             hour_s = _days(columns)[row].astype(np.int64) * DAY_S + hour * HOUR_S
@@ -198,31 +141,6 @@ def ends_of_file(min_minutes: int, path: str, data: bytes) -> Ends:
             if len(of_it):
                 found = joined_ends(found, {name: (int(of_it.min()), int(of_it.max()))})
     return found
-
-
-def _opened(path: str, data: bytes, needed: Sequence[str] | None = None) -> Iterator[Columns]:
-    """Yield the columns of each part of a file. Of hourly rows only those that are `needed` are there, None: all."""
-    with _reading(path):
-        file = pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")
-    if is_of_days(path):
-        for group in range(file.num_row_groups):
-            yield GroupColumns(file, group)
-        return
-    with _reading(path):
-        # All hours of a partition are in one file, in order.
-        hourly = [column for column in HOURLY if needed is None or column.name in needed]
-        read = file.read(columns=[*KEY, *names(hourly)], use_threads=False)
-        rows = read.append_column("day", pc.floor_temporal(read["hour"], unit="day")).combine_chunks()
-        batches = list(day_batches(rows.to_batches(), hourly))
-    yield from map(BatchColumns, batches)
-
-
-@contextmanager
-def _reading(path: str) -> Iterator[None]:
-    try:
-        yield
-    except (pa.ArrowException, OSError, LookupError, ValueError) as error:
-        raise UnreadableFileError(f"{path}: {error}") from error
 
 
 def joined_ends(one: Ends, other: Ends) -> Ends:
@@ -311,7 +229,7 @@ def _flat(columns: Columns, name: str) -> Any:
     lists = columns.get(name)
     flat = lists.flatten()
     if len(flat) != len(lists) * HOURS or lists.null_count:
-        raise UnreadableFileError(f"the column {name} has not {HOURS} values in each row")
+        raise ValueError(f"the column {name} has not {HOURS} values in each row")
     return flat
 
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from balance_analytics.jobs import window_loads
 from balance_analytics.jobs.day_batches import day_batches
 from balance_analytics.jobs.day_matrices import (
-    UnreadableFileError,
     Window,
     by_bucket,
     ends_of_file,
     matrices_of_file,
 )
+from balance_analytics.jobs.facts_columns import UnreadableFileError
 from balance_analytics.jobs.window_loads import broker_hours, task_loads
 from balance_analytics.study.partition_hours import BrokerSums
 from tests.balance_analytics.hourly_rows import START, batches, facts
@@ -126,8 +126,22 @@ def test_the_ends_of_facts_are_the_first_and_the_last_hour_that_counts(rows: lis
     assert (min(first for first, _ in found), max(last for _, last in found)) == (min(counting), max(counting))
 
 
-@pytest.mark.parametrize("data", [b"", b"PAR1 this is not Parquet PAR1", b"no Parquet" * 40])
-def test_a_file_that_is_not_parquet_is_named(data: bytes) -> None:
+def parquet(**columns: list[Any]) -> bytes:
+    """A file with some columns."""
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"PAR1 this is not Parquet PAR1", b"no Parquet" * 40),
+        *(parquet(topic=["a"]), parquet(day=[START], minutes=[[60] * 23])),
+    ],
+    ids=["empty", "marks alone", "text", "without columns", "with a day of 23 hours"],
+)
+def test_a_file_that_is_no_file_of_facts_is_named(data: bytes) -> None:
     """The stage leaves it out by its name."""
     with pytest.raises(UnreadableFileError, match=r"^/facts/rows=day/a\.parquet: "):
         list(matrices_of_file(Window(0, 1, 1, 5), None, "/facts/rows=day/a.parquet", data))
