@@ -35,6 +35,7 @@ from bench import (
     takeover,
     takeover_at_scale,
     topics,
+    whole_run,
 )
 from bench.harness import Effort, Row
 from bench.table import amount, print_table
@@ -59,6 +60,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         stall,
         sampling,
         analytics,
+        whole_run,
     )
 }
 """Name -> module. Each module has NAME, ABOUT and measure(effort), which yields rows."""

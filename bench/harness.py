@@ -6,8 +6,8 @@ Steward's side.
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 RUNS = 7
@@ -58,7 +58,8 @@ class Row:
     """One figure of Steward and of the peer.
 
     `name` is BENCHMARK.FIGURE and never changes its meaning; `what` and `peer_is` describe the two sides. `promise` is the
-    number of the promise that the figure belongs to, and `at_least` the promised ratio.
+    number of the promise that the figure belongs to, and `at_least` the promised ratio. `also` has further figures of Steward's
+    side from the same runs, by what they are and their unit, such as `processor time, s`.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Row:
     runs: int
     promise: str = ""
     at_least: float | None = None
+    also: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float:

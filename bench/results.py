@@ -1,7 +1,8 @@
 """The results file: the machine, and one row for each figure, the latest of each.
 
 A row has `name` (the number of its promise, if any, and the figure's name), `ours` and `peer` (medians of Steward and the peer in `unit`),
-`ratio` (greater is better, in any unit), `at_least` (the promised ratio, or null), and the circumstances of the measurement.
+`ratio` (greater is better, in any unit), `at_least` (the promised ratio, or null), and the circumstances of the measurement. Some rows
+have `also`: further figures of Steward's side from the same runs.
 
 A run replaces the rows of the same names and keeps the others, so that benchmarks can be run one by one. The file contains no host name
 and no path. The repository has its history.
@@ -70,6 +71,7 @@ def document(row: Row, load: float, now: dt.datetime) -> Document:
         "runs": row.runs,
         "date": now.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "load_average": load,
+        **({"also": {what: _rounded(figure) for what, figure in row.also.items()}} if row.also else {}),
     }
 
 
@@ -87,6 +89,7 @@ def row_of(document: Mapping[str, Any]) -> Row:
         document["runs"],
         promise,
         document["at_least"],
+        document.get("also", {}),
     )
 
 

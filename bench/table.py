@@ -85,7 +85,19 @@ def _description(row: Row) -> str:
     spans = ", ".join(f"{name} {span}" for name, side in sides if (span := _span(side, row.unit)))
     if spans:
         facts.append(f"{row.runs} runs: {spans}" if row.runs > 1 else spans)
-    return "\n".join(filter(None, (row.what, f"peer: {row.peer_is}", "; ".join(facts))))
+    also = "; ".join(f"{what.rpartition(', ')[0]} {_further(what, figure)}" for what, figure in row.also.items())
+    return "\n".join(filter(None, (row.what, f"peer: {row.peer_is}", "; ".join(facts), also and f"Steward: {also}")))
+
+
+def _further(what: str, figure: float) -> str:
+    """Write a figure of `also`: the unit is the last word of what it is.
+
+    >>> _further("processor time, s", 43.21), _further("records read, rows", 1_440_000)
+    ('43.2 s', '1.44 M rows')
+    """
+    unit = what.rpartition(", ")[2]
+    written = amount(figure, unit)
+    return written if len(unit) <= LONGEST_UNIT or unit == "bytes" else f"{written} {unit}"
 
 
 def _span(side: Side, unit: str) -> str:

@@ -35,10 +35,10 @@ def write_facts(layout: Layout, folder: Path) -> None:
         write(day_folder(folder, start_s) / _name(number), rows)
 
 
-def write_day_facts(layout: Layout, folder: Path) -> None:
-    """Write all days as rows of DAY_FACTS, and publish them by a manifest."""
+def write_day_facts(layout: Layout, folder: Path, days: int | None = None) -> None:
+    """Write all days, or the first `days`, as rows of DAY_FACTS, and publish them by a manifest."""
     parts: dict[str, list[DataFile]] = {}
-    for start_s, number, rows in _written(layout):
+    for start_s, number, rows in _written(layout, days):
         path = day_folder(folder / f"v={RUN}" / DAY_FOLDER, start_s) / _name(number)
         write(path, of_days(rows, start_s))
         file = DataFile(str(path.relative_to(folder)), path.stat().st_size)
@@ -59,10 +59,10 @@ def _name(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
-def _written(layout: Layout) -> Iterator[tuple[int, int, Any]]:
+def _written(layout: Layout, days: int | None = None) -> Iterator[tuple[int, int, Any]]:
     """Yield the start of a day, the number of a file, and its rows of FACTS."""
     leader = layout.leaders(0)
-    coming = hours(layout)
+    coming = hours(layout, None if days is None else days * 24)
     while day := tuple(islice(coming, 24)):
         before = [leader, *(hour.leader for hour in day)]
         moved = [one != other for one, other in pairwise(before)]

@@ -28,8 +28,8 @@ def write_samples(layout: Layout, folder: Path) -> None:
         write(day_folder(folder, seconds) / f"samples-{seconds}.parquet", table_of(SAMPLE_ROWS, columns))
 
 
-def samples(layout: Layout) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the columns of each hour's samples, with the hour's start."""
+def samples(layout: Layout, first_hour: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the columns of the samples of each hour from the hour `first_hour` on, with the hour's start."""
     spec = layout.spec
     before = layout.leaders(0)
     for hour in hours(layout):
@@ -39,7 +39,7 @@ def samples(layout: Layout) -> Iterator[tuple[int, dict[str, Any]]]:
             for minute in range(61 if hour.hour == spec.hours - 1 else 60)
             if not any(first <= begin + minute <= last for first, last in layout.gaps)
         ]
-        if minutes:
+        if minutes and hour.hour >= first_hour:
             yield spec.start_s + 3600 * hour.hour, _columns(layout, hour, np.array(minutes), before)
         before = hour.leader
 

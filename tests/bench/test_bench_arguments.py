@@ -28,6 +28,7 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "sampling",
         "measured-plan",
         "analytics",
+        "night",
         "stall",
     }
 

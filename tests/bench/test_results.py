@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from bench import results
@@ -25,6 +26,13 @@ def test_a_row_is_one_object() -> None:
     assert (document["ours_range"], document["peer_range"]) == ([2.0, 4.0], [1.0, 2.0])
     assert (document["ratio"], document["at_least"]) == (2.43, 2.0)
     assert document["date"] == "2025-01-02T12:00:00Z"
+
+
+def test_further_figures_of_a_row_are_stored_only_where_there_are_any() -> None:
+    """With four significant digits, as all others."""
+    document = results.document(replace(ROW, also={"processor time, s": 1.23456}), 0.5, NOON)
+
+    assert document["also"] == {"processor time, s": 1.235}
 
 
 def test_a_new_run_replaces_its_own_rows_only() -> None:
@@ -54,7 +62,7 @@ def test_the_committed_results_are_complete_and_name_no_host_and_no_path() -> No
     assert set(kept) == {"machine", "rows"}
     assert set(kept["machine"]) <= MACHINE
     assert kept["rows"], "results are kept with the code"
-    assert all(set(row) == FIELDS for row in kept["rows"])
+    assert all(set(row) - {"also"} == FIELDS for row in kept["rows"])
     words = json.dumps(kept)
     assert not any(path in words for path in ("/home", "/root", "/tmp", "/work", "/usr"))
 

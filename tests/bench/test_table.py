@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -42,6 +43,13 @@ def test_a_figure_is_a_line_of_numbers_and_its_description() -> None:
         "  peer: Kafka's placer",
         "  in partitions/s; 7 runs: Steward 213 M to 574 M, peer 4 M to 6 M",
     ]
+
+
+def test_further_figures_are_the_last_line_of_the_description() -> None:
+    """Each has its name, its number and its unit."""
+    lines = printed([replace(ROW, also={"processor time, s": 43.21, "read, samples": 14_400_000})], 80)
+
+    assert lines[-1] == "  Steward: processor time 43.2 s; read 14.4 M samples"
 
 
 def test_the_stored_figures_fit_80_columns_and_no_text_is_lost() -> None:
