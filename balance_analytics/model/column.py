@@ -24,6 +24,7 @@ class Kind(StrEnum):
     FLOAT64_LIST = "array<double>"
     STRING_LIST = "array<string>"
     INT32_LISTS = "array<array<int>>"
+    BINARY = "binary"
 
 
 @dataclass(frozen=True, slots=True)
