@@ -48,6 +48,10 @@ PACKED = (
 ROWS_AT_ONCE = 500_000
 """Of a task, in memory: some 200 MB with their copies. With 10,000 partitions these are 50 samples of each."""
 
+PARTITION_BITS = 32
+PARTITION_MASK = (1 << PARTITION_BITS) - 1
+"""A partition's number is never negative."""
+
 MAX_SAMPLES = 64
 """Of a row: an hour of minutes. Spark hands 10,000 rows at a time to Python, which are then at most 56 MB."""
 
@@ -56,17 +60,26 @@ HOUR_MS = 3_600_000
 
 def packed_batches(round_ms: int, batches: Iterable[Any]) -> Batches:
     """Turn samples, with the columns PARTITION, `replicas` and FIELDS, into rows of PACKED; `round_ms` is the interval of samples."""
-    for rows in _gathered(batches):
-        matrix = matrix_of({name: rows[name] for name in FIELDS})
-        series = _series(rows)
-        order = np.argsort(series, kind="stable")
-        matrix = matrix[order]
-        replicas = rows["replicas"].take(pa.array(order))
-        starts = _starts(series[order], hour_of(matrix[:, FIELDS.index("round_ms")], round_ms), replicas)
-        first = pa.array(order[starts])
-        arrays = [rows[name].take(first) for name in PARTITION]
-        arrays += [replicas.take(pa.array(starts)), _binary(matrix, starts)]
-        yield pa.RecordBatch.from_arrays(arrays, names=names(PACKED))
+    for gathered in _gathered(batches):
+        yield _packed(gathered, round_ms)
+
+
+def _packed(rows: _Rows, round_ms: int) -> Any:
+    series, matrix, replicas = rows.joined()
+    order = np.argsort(series, kind="stable")
+    series, matrix = series[order], matrix[order]
+    replicas = replicas.take(pa.array(order))
+    starts = _starts(series, hour_of(matrix[:, FIELDS.index("round_ms")], round_ms), replicas)
+    first = pa.array(starts)
+    name = pa.array(series[starts] >> PARTITION_BITS)
+    clusters, topics = zip(*rows.names, strict=True)
+    arrays = [pa.array(names_of, pa.string()).take(name) for names_of in (clusters, topics)]
+    arrays += [
+        pa.array((series[starts] & PARTITION_MASK).astype(np.int32)),
+        replicas.take(first),
+        _binary(matrix, starts),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=names(PACKED))
 
 
 def unpacked(batch: Any) -> tuple[IntArray, IntArray]:
@@ -92,26 +105,57 @@ def hour_of(planned_ms: IntArray, round_ms: int) -> IntArray:
     return (planned_ms - round_ms // 2) // HOUR_MS
 
 
-def _gathered(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield batches of about ROWS_AT_ONCE rows."""
-    held: list[Any] = []
-    count = 0
+class _Rows:
+    """Samples that are gathered: numbers in place of names, so that Arrow's batches are released at once."""
+
+    def __init__(self) -> None:
+        self.names: dict[tuple[str, str], int] = {}
+        """The number of each cluster and topic, in order."""
+        self.count = 0
+        self._parts: list[tuple[IntArray, IntArray, Any]] = []
+
+    def add(self, batch: Any) -> None:
+        """Add a batch."""
+        # Copied, since a part of a batch keeps all of it.
+        replicas = pa.concat_arrays([batch["replicas"], batch["replicas"].slice(0, 0)])
+        self._parts.append((self._series(batch), matrix_of({name: batch[name] for name in FIELDS}), replicas))
+        self.count += batch.num_rows
+
+    def joined(self) -> tuple[IntArray, IntArray, Any]:
+        """Return the series of each row, the matrix and the replicas; what was gathered is released."""
+        series = np.concatenate([part[0] for part in self._parts])
+        matrix = np.concatenate([part[1] for part in self._parts])
+        replicas = pa.concat_arrays([part[2] for part in self._parts])
+        self._parts = []
+        return series, matrix, replicas
+
+    def _series(self, batch: Any) -> IntArray:
+        """Return a number for each row, equal for rows of the same partition: that of its names, then the partition."""
+        clusters, topics = (batch[name].dictionary_encode() for name in ("cluster_id", "topic"))
+        cluster, topic = (one.indices.to_numpy().astype(np.int64) for one in (clusters, topics))
+        pairs, place = np.unique(cluster * len(topics.dictionary) + topic, return_inverse=True)
+        named = zip(*(one.to_pylist() for one in _of_pairs(pairs, clusters, topics)), strict=True)
+        numbers = np.array([self.names.setdefault(name, len(self.names)) for name in named], np.int64)
+        return np.asarray((numbers[place] << PARTITION_BITS) + batch["partition"].to_numpy().astype(np.int64))
+
+
+def _of_pairs(pairs: IntArray, clusters: Any, topics: Any) -> tuple[Any, Any]:
+    """Return the clusters and topics of pairs of their numbers."""
+    cluster, topic = np.divmod(pairs, len(topics.dictionary))
+    return clusters.dictionary.take(pa.array(cluster)), topics.dictionary.take(pa.array(topic))
+
+
+def _gathered(batches: Iterable[Any]) -> Iterator[_Rows]:
+    """Yield about ROWS_AT_ONCE rows at a time."""
+    rows = _Rows()
     for batch in batches:
-        held.append(batch)
-        count += batch.num_rows
-        if count >= ROWS_AT_ONCE:
-            yield from pa.Table.from_batches(held).combine_chunks().to_batches()
-            held, count = [], 0
-    if count:
-        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
-
-
-def _series(rows: Any) -> IntArray:
-    """Return a number for each row, equal for rows of the same partition."""
-    clusters, topics = (rows[name].dictionary_encode() for name in ("cluster_id", "topic"))
-    cluster, topic = (one.indices.fill_null(0).to_numpy().astype(np.int64) for one in (clusters, topics))
-    partition = rows["partition"].to_numpy().astype(np.int64)
-    return np.asarray(((cluster * len(topics.dictionary) + topic) << 32) + partition)
+        if batch.num_rows:
+            rows.add(batch)
+        if rows.count >= ROWS_AT_ONCE:
+            yield rows
+            rows = _Rows()
+    if rows.count:
+        yield rows
 
 
 def _starts(series: IntArray, hour: IntArray, replicas: Any) -> IntArray:
