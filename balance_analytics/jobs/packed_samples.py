@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from balance_analytics.jobs.arrow import Batches
+from balance_analytics.jobs.day_batches import Batches
 from balance_analytics.model.column import Column, Kind, names
 from balance_analytics.study.arrays import IntArray
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from balance_analytics.jobs.arrow import Batches, whole_groups
+from balance_analytics.jobs.day_batches import Batches, whole_groups
 from balance_analytics.jobs.packed_samples import FIELDS, HOUR_MS, NULL, PARTITION, hour_of, unpacked
 from balance_analytics.model.column import Column, Kind, names
 from balance_analytics.model.day_states import STATE_VALUES
