@@ -135,15 +135,24 @@ async def test_who_shows_no_certificate_where_one_is_asked_for_is_told(authority
 
         def serve_strictly() -> None:
             while True:
-                accepted, _ = listener.accept()
+                try:
+                    accepted, _ = listener.accept()
+                except OSError:  # the test has ended
+                    return
                 with context.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False) as peer:
                     with contextlib.suppress(ssl.SSLError):
                         peer.do_handshake()
                     while socket.socket.recv(peer, 4096):  # closed with bytes unread, the alert might be lost
                         continue
 
-        threading.Thread(target=serve_strictly, daemon=True).start()
-        error = await refusal(listener.getsockname()[1], trusting(authority))
+        server = threading.Thread(target=serve_strictly, daemon=True)
+        server.start()
+        try:
+            error = await refusal(listener.getsockname()[1], trusting(authority))
+        finally:
+            # Without it, `accept` waits on a closed descriptor, and fails during a later test that gets the same one.
+            listener.shutdown(socket.SHUT_RDWR)
+            server.join()
 
     assert error.reason == "TlsFailed"
     assert "do not accept our certificate" in error.message
