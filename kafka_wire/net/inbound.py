@@ -87,6 +87,8 @@ class InboundConnection(asyncio.Protocol):
         self._draining = False
         """Further requests are not started."""
         self._closed = False
+        self._closing_since: float | None = None
+        """Time of `close()`, which over TLS may wait for the peer."""
         self._active_at = self._loop.time()
         self._partial_since: float | None = None
         """Time since which the buffer contains an incomplete frame."""
@@ -138,6 +140,8 @@ class InboundConnection(asyncio.Protocol):
         elif self._chunks is not None and now - self._long_since > _LONG_RESPONSE_TIMEOUTS * frame_timeout_ms / 1000:
             timeout_ms = _LONG_RESPONSE_TIMEOUTS * frame_timeout_ms
             self.abort(f"the peer did not read a response within {timeout_ms:g} ms", logging.WARNING)
+        elif self._closing_since is not None and now - self._closing_since > frame_timeout_ms / 1000:
+            self.abort(f"the connection was not closed by the peer within {frame_timeout_ms} ms")
         elif self._partial_since is not None and now - self._partial_since > frame_timeout_ms / 1000:
             self.abort(f"a frame was incomplete after {frame_timeout_ms} ms", logging.WARNING)
         elif self._is_unauthenticated() and now - self._opened_at > self._limits.authentication_timeout_ms / 1000:
@@ -355,11 +359,18 @@ class InboundConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _finish(self) -> None:
-        """Close the connection after the last response was sent."""
+        """Close the connection after the last response was sent.
+
+        Python 3.11's TLS transport must be closed once: after a second `close()`, `abort()` has no effect. And it waits for the peer without a
+        timeout if the peer's stream ended while reading was paused.
+        """
         assert self._transport is not None
+        if self._closing_since is not None:
+            return
         if self._assembler.buffered and not self._draining:
             self.abort("the stream ended within a frame")
         else:
+            self._closing_since = self._loop.time()
             self._transport.close()
 
 

@@ -6,7 +6,8 @@ import ssl
 import pytest
 
 from kafka_wire.net.client import Connection, ConnectionFailed
-from tests.kafka_wire.net.peers import request, response
+from kafka_wire.net.peer import Peer
+from tests.kafka_wire.net.peers import request, response, until
 
 
 async def test_calls_over_verified_tls(start_server, open_connection, server_tls, client_tls) -> None:
@@ -41,3 +42,50 @@ async def test_plain_text_to_a_tls_port_and_the_reverse_fail(start_server, serve
     with pytest.raises(ConnectionFailed):
         await connection.call_raw(request(1))
     await connection.close()
+
+
+@pytest.fixture
+def leave_early(start_server, server_tls, client_tls):
+    """A server with a connection that is to be closed after its request, and whose peer ended its stream before the response."""
+
+    async def leave(**limits: int):
+        started, gate = asyncio.Event(), asyncio.Event()
+
+        async def wait(_peer: Peer, frame: bytes) -> bytes:
+            started.set()
+            await gate.wait()
+            return frame[4:]
+
+        server = await start_server(wait, ssl=server_tls, max_in_flight=1, **limits)
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=client_tls)
+        frame = request(1)
+        writer.write(len(frame).to_bytes(4, "big") + frame)
+        await started.wait()
+        (connection,) = server._connections
+        connection.drain()
+        writer.transport.abort()
+        await until(lambda: connection._transport._ssl_protocol._state.name == "FLUSHING")
+        gate.set()
+        await until(lambda: not connection._slots)
+        return server
+
+    return leave
+
+
+async def test_close_ends_although_a_peer_has_left_before_its_response(leave_early) -> None:
+    """A refused login, for example, is answered late: the peer may have gone."""
+    server = await leave_early()
+    async with asyncio.timeout(10):
+        await server.close(grace_ms=1)
+
+    assert server.connection_count == 0
+
+
+async def test_a_peer_that_has_left_before_its_response_is_forgotten(leave_early, caplog) -> None:
+    """Its connection does not count until the server is closed."""
+    caplog.set_level("INFO")
+    server = await leave_early(frame_timeout_ms=40)
+    await until(lambda: server.connection_count == 0)
+
+    reasons = [record.reason for record in caplog.records if record.message == "Closed connection"]
+    assert reasons == ["the connection was not closed by the peer within 40 ms"]
