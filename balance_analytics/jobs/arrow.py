@@ -1,7 +1,7 @@
 """Python functions over Arrow batches, in Spark's tasks.
 
 `DataFrame.mapInArrow` does the same. From PySpark 4.0 to 4.3 it refuses to start without pandas, which it does not use and the image does not
-have; so this calls what it calls, tested with 4.3. Only the conversion between hourly rows and rows of days (`day_rows`) needs it.
+have; so this calls what it calls, tested with 4.3. `hourly` and `day_rows` need it.
 """
 
 from __future__ import annotations

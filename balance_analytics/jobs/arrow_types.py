@@ -14,4 +14,5 @@ ARROW_TYPES: Mapping[Kind, Any] = {
     Kind.FLOAT64: pa.float64(),
     Kind.TIMESTAMP: pa.timestamp("us", tz="UTC"),
     Kind.INT32_LIST: pa.list_(pa.int32()),
+    Kind.INT64_LIST: pa.list_(pa.int64()),
 }

@@ -20,6 +20,7 @@ from pyspark.sql import functions as sf
 from balance_analytics.jobs.arrow import map_batches
 from balance_analytics.jobs.day_batches import US_PER_HOUR, day_batches
 from balance_analytics.jobs.files import Table, without_corrupt
+from balance_analytics.jobs.packed_samples import PARTITION
 from balance_analytics.jobs.publishing import Published
 from balance_analytics.jobs.troubles import LeftOuts
 from balance_analytics.model.column import names
@@ -28,22 +29,20 @@ from balance_analytics.model.manifest import Manifest
 
 Found = TypeVar("Found")
 
-SERIES = ("cluster_id", "topic", "partition")
-
 
 def by_day(hourly: DataFrame) -> DataFrame:
     """Return DAY_FACTS out of rows of FACTS; in each task all hours of a partition must follow each other, sorted by KEY."""
     day = sf.date_trunc("DAY", "hour").alias("day")
-    return map_batches(hourly.select(*SERIES, day, "hour", *names(HOURLY)), day_batches, DAY_FACTS)
+    return map_batches(hourly.select(*PARTITION, day, "hour", *names(HOURLY)), day_batches, DAY_FACTS)
 
 
 def by_hour(days: DataFrame) -> DataFrame:
     """Return rows of FACTS, for the hours that have any, out of rows of DAY_FACTS."""
     arrays = sf.arrays_zip(*(sf.col(column.name) for column in HOURLY))
-    rows = days.select(*SERIES, "day", sf.posexplode(arrays).alias("at", "of_hour")).where(
+    rows = days.select(*PARTITION, "day", sf.posexplode(arrays).alias("at", "of_hour")).where(
         "of_hour.minutes IS NOT NULL"
     )
-    return rows.select(*SERIES, _hour().alias("hour"), *(f"of_hour.{column.name}" for column in HOURLY))
+    return rows.select(*PARTITION, _hour().alias("hour"), *(f"of_hour.{column.name}" for column in HOURLY))
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,12 @@ from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.day_rows import StoredFacts, by_day
 from balance_analytics.jobs.files import Table, without_corrupt
-from balance_analytics.jobs.hourly import MINUTE_MS, STATE, hour_of, hourly, newest_states, state_day, states_of
+from balance_analytics.jobs.hourly import STATE, hour_of, hourly, newest_states, state_day, states_of
 from balance_analytics.jobs.landing import land
 from balance_analytics.jobs.packed_samples import PARTITION
 from balance_analytics.jobs.publishing import Parts, Published, new_run, staging
 from balance_analytics.jobs.rates import digests, stage, tell_foreign, with_rates
+from balance_analytics.jobs.sample_hours import MINUTE_MS
 from balance_analytics.jobs.samples import CORRUPT, HOUR_MS, Samples, tell_left_out, usable
 from balance_analytics.jobs.storage import exists
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, none_yet, told_of

@@ -21,8 +21,6 @@ from balance_analytics.model.day_states import DAY_STATES, STATE_VALUES
 from balance_analytics.model.facts import FACTS
 from balance_analytics.model.sample_rows import DATE
 
-MINUTE_MS = 60_000
-
 STATE = "state"
 """A column of hourly rows beside the facts: the partition's state (STATE_VALUES) after its last sample of the hour."""
 

@@ -21,17 +21,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from balance_analytics.jobs.arrow_types import ARROW_TYPES
 from balance_analytics.jobs.day_batches import Batches, whole_groups
 from balance_analytics.jobs.packed_samples import FIELDS, HOUR_MS, NULL, PARTITION, hour_of, unpacked
-from balance_analytics.model.column import Column, Kind, names
+from balance_analytics.model.column import Column, names
 from balance_analytics.model.day_states import STATE_VALUES
 from balance_analytics.model.facts import FACTS
 from balance_analytics.study.arrays import BoolArray, FloatArray, IntArray
+from balance_analytics.study.partition_hours import NO_LEADER
 
 MAX_ROUNDS = 2.5
 """One sample may be missing: the two minutes' messages are still known within the hour."""
 
-NO_LEADER = -1
 MINUTES_PER_HOUR = 60
 MINUTE_MS = 60_000
 
@@ -46,15 +47,6 @@ SAMPLE_HOURS = (
 """Rows of FACTS, with the partition's state after its last sample of the hour."""
 
 _ORDER = FIELDS[:8]
-
-_TYPES = {
-    Kind.STRING: pa.string(),
-    Kind.INT32: pa.int32(),
-    Kind.INT64: pa.int64(),
-    Kind.FLOAT64: pa.float64(),
-    Kind.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-    Kind.INT32_LIST: pa.list_(pa.int32()),
-}
 
 
 def hour_batches(round_ms: int, batches: Iterable[Any]) -> Batches:
@@ -194,7 +186,7 @@ def _batch(packed: Any, samples: _Samples) -> Any:
     columns |= {f"{STATE_PREFIX}{one.name}": _nullable(samples.last(one.name)) for one in STATE_VALUES}
     arrays = [columns[one.name] for one in SAMPLE_HOURS]
     return pa.RecordBatch.from_arrays(
-        [array.cast(_TYPES[one.kind]) for array, one in zip(arrays, SAMPLE_HOURS, strict=True)],
+        [array.cast(ARROW_TYPES[one.kind]) for array, one in zip(arrays, SAMPLE_HOURS, strict=True)],
         names=names(SAMPLE_HOURS),
     )
 

@@ -11,18 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from balance_analytics.model.column import Column, Kind
-
-TYPES: Mapping[Kind, Any] = {
-    Kind.STRING: pa.string(),
-    Kind.INT32: pa.int32(),
-    Kind.INT64: pa.int64(),
-    Kind.FLOAT64: pa.float64(),
-    Kind.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-    Kind.INT32_LIST: pa.list_(pa.int32()),
-    Kind.INT64_LIST: pa.list_(pa.int64()),
-}
-"""Type of pyarrow for each kind of column."""
+from balance_analytics.jobs.arrow_types import ARROW_TYPES
+from balance_analytics.model.column import Column
 
 
 def day_folder(root: Path, seconds: int) -> Path:
@@ -50,7 +40,7 @@ def table_of(table: Sequence[Column], columns: Mapping[str, Any]) -> Any:
     arrays = [
         pa.array(columns[one.name]) if isinstance(columns[one.name], np.ndarray) else columns[one.name] for one in table
     ]
-    cast = [array.cast(TYPES[one.kind]) for array, one in zip(arrays, table, strict=True)]
+    cast = [array.cast(ARROW_TYPES[one.kind]) for array, one in zip(arrays, table, strict=True)]
     return pa.table(cast, names=[one.name for one in table])
 
 

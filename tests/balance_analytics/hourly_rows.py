@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from balance_analytics.jobs.arrow_types import ARROW_TYPES
 from balance_analytics.model.column import names
 from balance_analytics.model.facts import FACTS
-from lab.generated_load.parquet import TYPES
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 BROKERS = (1, 2, 2**31 - 1)
@@ -57,7 +57,7 @@ def _fact(draw: st.DrawFn, topic: str, partition: int, hour: int, leader: int, p
 
 def batches(rows: Sequence[dict[str, Any]], size: int, *, by_day: bool = True) -> Iterator[Any]:
     """Rows of FACTS as Arrow batches of at most `size` rows, with their day."""
-    schema = [(column.name, TYPES[column.kind]) for column in FACTS]
+    schema = [(column.name, ARROW_TYPES[column.kind]) for column in FACTS]
     table = pa.Table.from_pylist(list(rows), pa.schema(schema))
     if by_day:
         days = [row["hour"].replace(hour=0) for row in rows]

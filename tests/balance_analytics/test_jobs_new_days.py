@@ -13,12 +13,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import facts
+from balance_analytics.jobs.arrow_types import ARROW_TYPES
 from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.troubles import LeftOuts
 from balance_analytics.model.column import names
 from balance_analytics.model.results import LeftOut
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
-from lab.generated_load.parquet import TYPES
 from tests.balance_analytics.published import FACT_ORDER, records_read, rows
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
@@ -29,7 +29,7 @@ DAY_MS = 24 * HOUR_MS
 MONDAY_MS = 1_767_571_200_000
 """2026-01-05 00:00 UTC."""
 
-SCHEMA = pa.schema([(column.name, TYPES[column.kind]) for column in SAMPLE_ROWS])
+SCHEMA = pa.schema([(column.name, ARROW_TYPES[column.kind]) for column in SAMPLE_ROWS])
 
 
 def sample(day: int, minute: int, end: int, topic: str = "t", partition: int = 0, **changes: Any) -> dict[str, Any]:
