@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,12 @@ def measure(effort: Effort) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="analytics-") as name:
         for partitions in sizes:
             facts = _facts(partitions, days)
-            ours = timed(lambda facts=facts: _study(facts, Path(name) / "out"))
+            ours = timed(partial(_study, facts, Path(name) / "out"))
             if partitions < LONG_FROM:
                 ours()  # warm-up: code is generated once, files are in the page cache for both sides
             before = _shuffled(spark)
             runs = effort.runs(RUNS if partitions < LONG_FROM else LONG_RUNS)
-            seconds = alternate(ours, lambda facts=facts, partitions=partitions: _peer(facts, partitions), runs)
+            seconds = alternate(ours, partial(_peer, facts, partitions), runs)
             what = f"loads and study of {partitions:,} partitions, {days} days of hours, {BROKERS} brokers"
             row = promised(duration(f"{NAME}.p{partitions}", what, PEER, seconds), "P11")
             medians.append(row.ours.median)

@@ -130,11 +130,15 @@ def measure(effort: Effort) -> Iterator[Row]:
         ):
             name = f"stall.{figure}{kind}"
             yield limited(name, f"{words}; {part}", "ms", side_of(side), STALL_LIMIT_MS, PROMISE)
-    ratios = side_of([mine.failover_s / other.failover_s for mine, other in zip(herded, without, strict=True)])
+    ratios = side_of(
+        [with_herd.failover_s / alone.failover_s for with_herd, alone in zip(herded, without, strict=True)]
+    )
     words = f"{about}; failover, from the deleted registration to the last request to a broker, with the clients over without"
     yield limited("stall.failover_ratio", words, "x", ratios, RATIO_LIMIT, PROMISE)
-    seconds = [side_of([one.failover_s * 1000 for one in side]) for side in (herded, without)]
-    row = Row("stall.failover_with_herd", f"{about}; failover", "without clients", "ms", Better.LOWER, *seconds, rounds)
+    mine, other = (side_of([one.failover_s * 1000 for one in side]) for side in (herded, without))
+    row = Row(
+        "stall.failover_with_herd", f"{about}; failover", "without clients", "ms", Better.LOWER, mine, other, rounds
+    )
     yield promised(row, PROMISE)
     answered = side_of([one.herd_s * 1000 for one in herded])
     yield limited(

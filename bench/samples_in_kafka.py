@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from balance_analytics.model.sample_messages import HEADERS, encode
 from balance_analytics.model.sample_rows import SAMPLES_TOPIC
-from balance_analytics.model.samples import NOBODY, UNKNOWN, Samples
+from balance_analytics.model.samples import NO_BROKER, UNKNOWN, Samples
 from balance_analytics.sampling.samples_topic import SamplesTopic
 from lab.cluster import kafka_cluster
 from lab.generated_load import Layout
@@ -82,7 +83,7 @@ def _sample(rows: Any, round_ms: int) -> Samples:
 
     replicas = rows["replicas"].combine_chunks().values.to_numpy().reshape(count, -1)
     in_sync = rows["isr"].combine_chunks()
-    padded = np.full(replicas.shape, NOBODY, np.int32)
+    padded = np.full(replicas.shape, NO_BROKER, np.int32)
     lengths = in_sync.value_lengths().to_numpy()
     padded[np.arange(replicas.shape[1]) < lengths[:, None]] = in_sync.flatten().to_numpy()
     return Samples(

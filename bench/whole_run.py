@@ -102,7 +102,7 @@ def measure(effort: Effort) -> Iterator[Row]:
         runs = effort.runs(RUNS if partitions < LONG_FROM else LONG_RUNS)
         prepared = prepare(partitions)
         with tempfile.TemporaryDirectory(prefix="analytics-run-", dir=cache_folder()) as name:
-            parquet = []
+            parquet: list[Measured] = []
             for row, measured in _from_parquet(prepared, Path(name), runs):
                 parquet = parquet or measured
                 yield row

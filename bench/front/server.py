@@ -13,7 +13,7 @@ import logging
 import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from kafka_node.authorization.authorizer import Rules
 from kafka_node.security.listeners import NOTHING, Demands
 from kafka_wire.net.buffers import Buffers
 from kafka_wire.net.sasl_server import SaslServer
+from kafka_wire.sasl.scram_decoy import CredentialShape
 from kafka_wire.sasl.scram_keys import ScramCredential
 
 BEAT_S = 0.001
@@ -100,6 +101,10 @@ class Users:
         """No user has one."""
         return None
 
+    async def scram_shapes(self, _mechanism: str) -> Mapping[CredentialShape, int]:
+        """No user has one."""
+        return {}
+
 
 def fixed_cluster() -> Cluster:
     """Return a cluster of some topics, all in sync."""
@@ -108,7 +113,7 @@ def fixed_cluster() -> Cluster:
     apply_and_build_requests(cluster, BrokersObserved(tuple(brokers)))
     numbers = np.arange(PARTITIONS, dtype=np.int32)
     for topic in range(TOPICS):
-        replicas = (numbers[:, None] + np.arange(3, dtype=np.int32) + topic) % BROKERS + 1
+        replicas = ((numbers[:, None] + np.arange(3) + topic) % BROKERS + 1).astype(np.int32)
         apply_and_build_requests(
             cluster, TopicAdded(f"topic-{topic}", uuid.UUID(int=topic + 1), numbers, replicas, Origin.OBSERVED)
         )
