@@ -4,6 +4,7 @@
     make soak ARGS="--minutes 60 --seed 7"       an hour of the faults of seed 7
     make soak ARGS="--minutes 0 --front-minutes 0 --properties"    only the property tests, with many more examples
     make soak ARGS="--repeat 20"                 nothing but all live tests, 20 times, alongside two busy processes
+    make soak ARGS="--analytics"                 nothing but faults of the balance analytics; `--analytics NAME` runs some
 
 Each round prints a line: its faults, the requests during them, the time until the cluster was quiet, and the result of the load. The
 first broken invariant ends the run with exit status 1, the seed, the round and the folder of all logs.
@@ -26,6 +27,7 @@ from pathlib import Path
 
 from bench.front.fuzz import fuzz
 from bench.soaking import faults, invariants, repeats, snapshot
+from bench.soaking.balance.soak import NAMES, soak_analytics
 from bench.soaking.requests import Administrator
 from bench.soaking.snapshot import Snapshot
 from lab.cluster import KafkaCluster, kafka_cluster
@@ -156,6 +158,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     words = "run only the tests on clusters and on a Kubernetes API, so many times, alongside busy processes"
     parser.add_argument("--repeat", type=int, default=0, metavar="ROUNDS", help=words)
+    words = f"run only faults of the balance analytics: all, or some of {', '.join(NAMES)}"
+    parser.add_argument("--analytics", nargs="*", choices=NAMES, metavar="NAME", help=words)
     return parser.parse_args(arguments)
 
 
@@ -206,6 +210,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     if options.repeat > 0:
         return repeats.repeat(options.repeat)
+    if options.analytics is not None:
+        return soak_analytics(options.analytics)
     if options.properties and (status := properties(options.effort)):
         return status
     if options.front_minutes > 0 and (broken := fuzz(options.seed, options.front_minutes * 60)):
