@@ -1,8 +1,8 @@
-"""The brokers as Kafka itself tells of them: who is alive, in which rack, with how much disk. No sample says so.
+"""The live brokers, their racks and sizes of disks, from Kafka: samples do not have them.
 
-Asked by the Java client that Spark's connector brings along, with the same settings for access. A controller of ours stands in the
-list of brokers too, and is none. Brokers before 3.3 do not tell the size of their disks (KIP-827). What --brokers says wins. Leaves
-out looks at partitions: those are the samples.
+The Java client of Spark's Kafka connector asks, with the same settings for access. Steward's controller is in the list of brokers
+too, but is not a broker. Brokers before 3.3 do not return the size of their disks (KIP-827). Values of --brokers take precedence.
+Leaves out partitions: they are in the samples.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.java_admin import admin_client, wait
 from balance_analytics.jobs.samples import Samples, address
-from balance_analytics.jobs.troubles import LeftOuts, told_of
+from balance_analytics.jobs.troubles import LeftOuts, errors_about
 from balance_analytics.study.columns import BrokerFacts
 
 PROCESS_ROLES, CONTROLLER_ALONE = "process.roles", "controller"
@@ -24,27 +24,27 @@ PROCESS_ROLES, CONTROLLER_ALONE = "process.roles", "controller"
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """`facts` of those that anybody told of; `alive` is None where nobody could be asked."""
+    """`facts` of the brokers that are known; `alive` is None if no cluster could be asked."""
 
     facts: BrokerFacts
     alive: frozenset[int] | None = None
 
 
-def brokers_of(spark: SparkSession, samples: Samples | None, told: BrokerFacts, left_out: LeftOuts) -> Brokers:
-    """Ask the cluster that holds the samples; where they are Parquet, what was told is all. Raises `AnalyticsError`."""
+def brokers_of(spark: SparkSession, samples: Samples | None, configured: BrokerFacts, left_out: LeftOuts) -> Brokers:
+    """Ask the cluster that holds the samples; if they are in Parquet, return what is configured. Raises `AnalyticsError`."""
     if samples is None or not samples.in_kafka:
-        return Brokers(told)
+        return Brokers(configured)
     servers, _ = address(samples.place)
-    with told_of(samples.place, "brokers"):
+    with errors_about(samples.place, "brokers"):
         racks, sizes = _asked(spark, {**samples.options, "bootstrap.servers": servers}, left_out)
     named = {broker: rack for broker, rack in racks.items() if rack is not None}
-    return Brokers(BrokerFacts({**named, **told.racks}, {**sizes, **told.capacities}), frozenset(racks))
+    return Brokers(BrokerFacts({**named, **configured.racks}, {**sizes, **configured.capacities}), frozenset(racks))
 
 
 def _asked(
     spark: SparkSession, settings: Mapping[str, str], left_out: LeftOuts
 ) -> tuple[dict[int, str | None], dict[int, int]]:
-    """Return racks and bytes of disk by broker; a controller that only stands in the list of brokers is none."""
+    """Return racks and bytes of disk by broker, without a controller that is in the list of brokers."""
     jvm: Any = spark._jvm  # noqa: SLF001 - Python has no other way to the Java client
     with admin_client(jvm, settings) as admin:
         cluster = admin.describeCluster()
@@ -56,26 +56,26 @@ def _asked(
 
 
 def _holds_data(jvm: Any, admin: Any, node: int, left_out: LeftOuts) -> bool:
-    """Say whether the controller is a broker: one of ours says of its `process.roles` that it is a controller alone.
+    """Return whether the controller is a broker too: the `process.roles` of Steward's controller is `controller`.
 
-    One that does not tell takes nothing, since moves to a node without disks would never end.
+    A controller that does not return its config gets no partitions, since moves to a node without disks would never complete.
     """
     kinds = jvm.org.apache.kafka.common.config.ConfigResource.Type
     resource = jvm.org.apache.kafka.common.config.ConfigResource(kinds.BROKER, str(node))
     asked = jvm.java.util.ArrayList()
     asked.add(resource)
     try:
-        told = jvm.java.util.HashMap(wait(jvm, admin.describeConfigs(asked).all())).get(resource)
+        config = jvm.java.util.HashMap(wait(jvm, admin.describeConfigs(asked).all())).get(resource)
     except Py4JError:
         remedy = "allow DESCRIBE_CONFIGS on the cluster; until then nothing is moved to it"
-        left_out.add(f"whether node {node}, the controller, is a broker, which it did not tell", 1, remedy)
+        left_out.add(f"whether node {node}, the controller, is a broker: it did not return its config", 1, remedy)
         return False
-    roles = told.get(PROCESS_ROLES)
+    roles = config.get(PROCESS_ROLES)
     return roles is None or (roles.value() or "").strip() != CONTROLLER_ALONE
 
 
 def _sizes(jvm: Any, admin: Any, brokers: Sequence[int], left_out: LeftOuts) -> dict[int, int]:
-    """Return the bytes of brokers' disks, of those that tell."""
+    """Return the bytes of the disks of the brokers that return them."""
     ids = jvm.java.util.ArrayList()
     for broker in brokers:
         ids.add(broker)
@@ -86,11 +86,11 @@ def _sizes(jvm: Any, admin: Any, brokers: Sequence[int], left_out: LeftOuts) -> 
             sizes[broker] = _size(jvm.java.util.HashMap(wait(jvm, asked[broker])))
         except Py4JError:
             remedy = "see that they are alive, allow DESCRIBE on the cluster, or name the sizes in --brokers"
-            left_out.add("brokers that did not tell the size of their disks", 1, remedy)
+            left_out.add("brokers that did not return the size of their disks", 1, remedy)
     return {broker: size for broker, size in sizes.items() if size}
 
 
 def _size(folders: Any) -> int:
-    """Return the bytes of all log folders' volumes; 0 where one of them is not told (Kafka before 3.3)."""
+    """Return the bytes of all log folders' volumes; 0 if the size of one is missing (Kafka before 3.3)."""
     totals = [folders[path].totalBytes() for path in folders]
     return sum(int(total.getAsLong()) for total in totals) if all(total.isPresent() for total in totals) else 0

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
+from urllib.parse import unquote
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.day_rows import StoredFacts, by_day
@@ -23,12 +24,12 @@ from balance_analytics.jobs.files import Table, without_corrupt
 from balance_analytics.jobs.hourly import STATE, hour_of, hourly, newest_states, state_day, states_of
 from balance_analytics.jobs.landing import land
 from balance_analytics.jobs.packed_samples import PARTITION
-from balance_analytics.jobs.publishing import Parts, Published, new_run, staging
-from balance_analytics.jobs.rates import digests, stage, tell_foreign, with_rates
+from balance_analytics.jobs.publishing import ROWS, Parts, Published, Staged, new_run, staging, write_staged
+from balance_analytics.jobs.rates import digests, note_unknown_topics, stage, with_rates
 from balance_analytics.jobs.sample_hours import MINUTE_MS
-from balance_analytics.jobs.samples import CORRUPT, HOUR_MS, Samples, tell_left_out, usable
+from balance_analytics.jobs.samples import CORRUPT, HOUR_MS, Samples, note_left_out, usable
 from balance_analytics.jobs.storage import exists
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, none_yet, told_of
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about, none_yet
 from balance_analytics.model.day_states import DAY_STATES, STATES
 from balance_analytics.model.facts import DAY_FOLDER, DAY_KEY, KEY
 from balance_analytics.model.manifest import Manifest, Source
@@ -42,11 +43,14 @@ from balance_analytics.model.new_days import (
     sources_after,
     start_ms,
 )
-from balance_analytics.model.rate_rows import SOURCE, TOPIC_HOURS
+from balance_analytics.model.rate_rows import SOURCE
 from balance_analytics.model.sample_rows import DATE
 
 PARTITIONS_PER_FILE = 50_000
 """1.2 M rows a day: some 40 MB, which a task holds in memory."""
+
+PARTITIONS, DAYS, STATE_DAYS, FIRST_CLUSTER, LAST_CLUSTER = "partitions", "days", "state_days", "first", "last"
+"""Names of what is observed of the staged hours while they are written: another pass over them takes longer."""
 
 
 class DaysOfSamples(Protocol):
@@ -69,10 +73,10 @@ class DaysOfSamples(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FactsOptions:
-    """`now_ms` is the time of the run; `window_days` how far back samples are read; `round_ms` the interval of samples.
+    """`now_ms` is the time of the run; samples of the last `window_days` are read; `round_ms` the interval of samples.
 
     `rates` is where Prometheus' rates are, if anywhere. `recompute` names the first and the last day (None: the newest) that are computed
-    although nothing has changed. `run` names the files of this run.
+    although their samples have not changed. `run` names the files of this run.
     """
 
     now_ms: int
@@ -92,19 +96,19 @@ def run(
     spark: SparkSession, samples: Samples, facts_path: str, out: str, options: FactsOptions, left_out: LeftOuts
 ) -> None:
     """Bring the facts up to date; tables that only this run needs are below `out`. Raises `AnalyticsError`."""
-    with told_of(out, "staged facts"):
-        exists(spark, out)  # where facts go is asked first, so that it is told as itself when it is away
+    with errors_about(out, "staged facts"):
+        exists(spark, out)  # first, so that an error names this place if it cannot be reached
     published = Published(spark, facts_path, "facts")
     base = published.newest(left_out)
     landed = None
     if samples.in_kafka:
         again = None if options.recompute is None else max(options.recompute[0], options.first_day)
-        landed = land(samples, facts_path, options.now_ms, options.first_day, options.run, again)
+        landed = land(samples, facts_path, options.now_ms, options.first_day, options.run, left_out, again)
     with staging(spark, out, options.run, options.now_ms) as folder:
         newest = _bring_up_to_date(published, base, landed or samples, folder, options, left_out)
-    tell_left_out(newest.sources, options.first_day, left_out)
+    note_left_out(newest.sources, options.first_day, left_out)
     if landed is not None:
-        left_out.add("looks that came more than two days late", landed.late, "let `steward sampler` reach the topic")
+        left_out.add("samples that came more than two days late", landed.late, "let `steward sampler` reach the topic")
     published.sweep(options.now_ms)
     if landed is not None:
         landed.forget_closed_days(options.now_ms, options.run)
@@ -119,25 +123,24 @@ def _bring_up_to_date(
     if not any(files.values()) and not (samples.are_read_once and base.days()):
         raise AnalyticsError(none_yet("samples", samples.place))
     hours = None
-    if options.rates is not None and stage(spark, options.rates, f"{folder}/rates", options.now_ms, left_out):
-        hours = Table(spark, f"{folder}/rates", TOPIC_HOURS, "staged rates").read()
+    if options.rates is not None:
+        hours = stage(spark, options.rates, f"{folder}/rates", options.now_ms, left_out)
     rates = {} if hours is None else digests(hours)
     days = days_to_compute(base.sources, files, rates, options.first_day, options.recompute)
     newest = base
     if days is not None:
         one = _Computed(published, base, samples, files, days, options, folder, left_out)
-        computed = one.stage()
-        newest = one.publish(
-            hours, {day: replace(source, rates=rates.get(day, source.rates)) for day, source in computed.items()}
-        )
+        staged, sources = one.stage()
+        computed = {day: replace(source, rates=rates.get(day, source.rates)) for day, source in sources.items()}
+        newest = one.publish(staged, hours, computed)
     if hours is not None:
         stored = StoredFacts.of(published, newest).only(day for day in newest.days() if day >= options.first_day)
         topics = stored.topics()
         if _is_one_cluster(topics):
-            tell_foreign(topics, hours, left_out)
+            note_unknown_topics(topics, hours, left_out)
         else:
-            remedy = "keep each cluster's samples in a place of their own: rates do not say whose a topic is"
-            left_out.add("rates, since the samples are of several clusters", 1, remedy)
+            remedy = "store the samples of each cluster in a place of their own: rates have no cluster"
+            left_out.add("rates, because the samples are of several clusters", 1, remedy)
     return newest
 
 
@@ -154,8 +157,8 @@ class _Computed:
     folder: str
     left_out: LeftOuts
 
-    def stage(self) -> dict[str, Source]:
-        """Write the hours of the days, and return from what each day was computed. Raises `AnalyticsError`."""
+    def stage(self) -> tuple[Staged, dict[str, Source]]:
+        """Write the hours of the days, and return them, and from what each day was computed. Raises `AnalyticsError`."""
         first, last = self.days.first, self.days.last
         oldest, after = day_before(first), None if last is None else day_after(last)
         read = [day for day in self.files if day >= oldest and (after is None or day <= after)]
@@ -165,7 +168,7 @@ class _Computed:
         begin_ms = midnight_ms - HOUR_MS
         belongs_ms = hour_of(self.options.round_ms)
 
-        def compute() -> dict[str, dict[str, int]]:
+        def compute() -> tuple[Staged, set[tuple[str, str]], dict[str, dict[str, int]]]:
             rows = table.read()
             last_hour = rows.where((sf.col(DATE) < sf.lit(first).cast("date")) & (sf.col("round_ms") >= begin_ms))
             counted = usable(rows.where(sf.col(DATE) >= sf.lit(first).cast("date")), self.options.now_ms, inside)
@@ -175,40 +178,38 @@ class _Computed:
             wanted = hour_ms >= (begin_ms if self.days.after_others else midnight_ms)
             if after is not None:
                 wanted &= hour_ms < start_ms(after)
-            hours.where(wanted).write.mode("overwrite").parquet(f"{self.folder}/hours")
-            return counted.left_out()
+            staged = write_staged(hours.where(wanted), f"{self.folder}/hours", "staged hours", *_observed())
+            return staged, {_day_and_name(path) for path in rows.inputFiles()}, counted.left_out()
 
-        left_out = without_corrupt(table, LeftOuts(), compute)
+        staged, seen, left_out = without_corrupt(table, LeftOuts(), compute)
+        seen |= {_day_and_name(path) for path in table.without}
         corrupt = {day: [name for name in table.without if f"{DATE}={day}/" in name] for day in inside}
-        return {
+        return staged, {
             day: Source(
-                dict(self.files[day]),
+                # Without those that the store had not listed any more when Spark listed them: a later run reads them.
+                {name: size for name, size in self.files[day].items() if (day, name.rpartition("/")[2]) in seen},
                 self.base.sources[day].rates if day in self.base.sources else "",
                 {**left_out.get(day, {}), **{f"{CORRUPT}{name}": 1 for name in sorted(corrupt[day])}},
             )
             for day in inside
         }
 
-    def publish(self, rates: DataFrame | None, computed: Mapping[str, Source]) -> Manifest:
+    def publish(self, staged: Staged, rates: DataFrame | None, computed: Mapping[str, Source]) -> Manifest:
         """Publish the staged hours with the facts that are stored, and return the new manifest. Raises `AnalyticsError`."""
-        staged = self.published.spark.read.parquet(f"{self.folder}/hours")
-        fresh = staged.drop(STATE)
-        partitions = staged.select(*PARTITION).distinct().count()
-        if not partitions and not self.base.days():
+        is_empty = not staged.seen[ROWS]
+        if is_empty and not self.base.days():
             raise AnalyticsError(none_yet("samples that can be used", self.samples.place))
-        parts: Parts = {}
-        if partitions:
-            parts = {**self._facts(fresh, rates, partitions), **self._states(staged)}
+        parts: Parts = {} if is_empty else {**self._facts(staged, rates), **self._states(staged)}
         sources = sources_after(self.base.sources, computed, self.options.first_day)
         return self.published.publish(self.base, self.options.run, parts, self.options.now_ms, sources=sources)
 
-    def _facts(self, fresh: DataFrame, rates: DataFrame | None, partitions: int) -> Parts:
+    def _facts(self, staged: Staged, rates: DataFrame | None) -> Parts:
         """Write the days of the fresh hours, each with what is stored of it."""
-        if rates is not None and _is_one_cluster(fresh):
+        fresh, seen = staged.rows.drop(STATE), staged.seen
+        if rates is not None and seen[FIRST_CLUSTER] == seen[LAST_CLUSTER]:
             fresh = with_rates(fresh, rates)
-        days = [str(row.date) for row in fresh.select(sf.to_date("hour").alias(DATE)).distinct().collect()]
-        stored = StoredFacts.of(self.published, self.base).only(days)
-        buckets = -(-partitions // PARTITIONS_PER_FILE)
+        stored = StoredFacts.of(self.published, self.base).only(map(str, seen[DAYS]))
+        buckets = -(-seen[PARTITIONS] // PARTITIONS_PER_FILE)
 
         def compute() -> Parts:
             rows = merged(fresh, stored.by_hour()) if stored.exists() else fresh
@@ -220,11 +221,10 @@ class _Computed:
 
         return stored.without_corrupt(self.left_out, compute)
 
-    def _states(self, staged: DataFrame) -> Parts:
+    def _states(self, staged: Staged) -> Parts:
         """Write the states of the days of the staged hours; a stored state that is later stays."""
-        fresh = states_of(staged)
-        days = [str(row.date) for row in staged.select(state_day()).distinct().collect()]
-        stored = self._stored_states(days)
+        fresh = states_of(staged.rows)
+        stored = self._stored_states([str(day) for day in staged.seen[STATE_DAYS]])
         both = fresh if stored is None else newest_states(fresh.unionByName(stored), DATE)
         laid = both.repartition(sf.col(DATE)).sortWithinPartitions(DATE, *PARTITION)
         return self.published.write(laid, self.options.run, table=STATES)
@@ -239,8 +239,28 @@ class _Computed:
         return table.read() if table.exists() else None
 
 
+def _observed() -> tuple[Column, ...]:
+    return (
+        sf.approx_count_distinct(sf.xxhash64(*PARTITION)).alias(PARTITIONS),
+        sf.collect_set(sf.to_date("hour")).alias(DAYS),
+        sf.collect_set(state_day()).alias(STATE_DAYS),
+        sf.min("cluster_id").alias(FIRST_CLUSTER),
+        sf.max("cluster_id").alias(LAST_CLUSTER),
+    )
+
+
+def _day_and_name(path: str) -> tuple[str, str]:
+    """Return the day and the name of a file of samples.
+
+    >>> _day_and_name("s3a://bucket/samples/date=2026-01-05/a.parquet")
+    ('2026-01-05', 'a.parquet')
+    """
+    folder, _, name = path.rpartition("/")
+    return folder.rpartition(f"{DATE}=")[2], unquote(name)
+
+
 def _is_one_cluster(hours: DataFrame) -> bool:
-    """Return whether rates can be used: they do not say of which cluster they are."""
+    """Return whether rates can be used: they have no cluster."""
     return hours.select("cluster_id").distinct().limit(2).count() <= 1
 
 

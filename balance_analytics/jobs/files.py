@@ -1,7 +1,7 @@
 """Parquet in and out: a table with a known schema, days in folders, files that cannot be read left out by name.
 
-A corrupt file is found when a read fails, not before: then all files are read one against the other, twice - their footers alone, and
-all of their columns - and those that do not say the same both times are left out. Leaves out what the tables mean.
+Corrupt files are found after a read has failed: then all files are read twice, their footers only and all of their columns. A file
+with different numbers of rows is read alone, and left out if that fails. Leaves out what the tables contain.
 """
 
 from __future__ import annotations
@@ -21,8 +21,15 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.arrow_types import ARROW_TYPES
-from balance_analytics.jobs.storage import exists
-from balance_analytics.jobs.troubles import AnalyticsError, CorruptFile, LeftOuts, MissingFile, corrupt_words, told_of
+from balance_analytics.jobs.storage import LISTING_THREADS, exists
+from balance_analytics.jobs.troubles import (
+    AnalyticsError,
+    CorruptFile,
+    LeftOuts,
+    MissingFile,
+    corrupt_words,
+    errors_about,
+)
 from balance_analytics.model.column import Column, ddl
 from balance_analytics.model.column import names as names_of
 from balance_analytics.model.sample_rows import DATE
@@ -33,7 +40,7 @@ VERSION_FOLDER = "/v="
 """In the path of a file that belongs to a run (`model/manifest.py`)."""
 
 MAX_CORRUPT_NAMED = 20
-"""Names in the result; the count says how many there are."""
+"""Limit of names in the result, which has their number too."""
 
 
 @dataclass
@@ -50,13 +57,13 @@ class Table:
     without: set[str] = field(default_factory=set)
 
     def read(self) -> DataFrame:
-        """Return the rows. Raises `AnalyticsError` when there is nothing or no way to it."""
-        with told_of(self.path, self.what):
+        """Return the rows. Raises `AnalyticsError` if there are none, or they cannot be reached."""
+        with errors_about(self.path, self.what):
             return self._frame()
 
     def exists(self) -> bool:
-        """Say whether anything is there. Raises `AnalyticsError` when the store cannot be reached."""
-        with told_of(self.path, self.what):
+        """Return whether there are files. Raises `AnalyticsError` when the store cannot be reached."""
+        with errors_about(self.path, self.what):
             return bool(self.files) if self.files is not None else exists(self.spark, self.path)
 
     def names(self) -> list[str]:
@@ -95,7 +102,7 @@ class Table:
         return reduce(DataFrame.unionAll, (frame.select(*columns, *more) for frame in frames))
 
     def find_corrupt(self, left_out: LeftOuts) -> bool:
-        """Look for files that cannot be read, leave them out from now on, and say whether there were any."""
+        """Find files that cannot be read, leave them out from now on, and return whether there were any."""
         reader = self.spark.read.schema(self._schema()).option("ignoreCorruptFiles", True)
         frame = self._all(reader, sf.col("_metadata.file_path").alias("file"))
         seen = frame.groupBy("file").agg(sf.count("*").alias("rows"))
@@ -103,17 +110,32 @@ class Table:
         rows = seen.join(whole, "file", "left").where("rows = whole").select("file").collect()
         good = {_spelled(row.file) for row in rows}
         there = self._all(self.spark.read.schema(self._schema())).inputFiles()
-        new = {name for name in there if _spelled(name) not in good} - self.without
+        new = {name for name in there if _spelled(name) not in good and self._is_corrupt(name)} - self.without
         self.without |= new
-        tell_corrupt(sorted(new), left_out)
+        note_corrupt(sorted(new), left_out)
         return bool(new)
 
+    def _is_corrupt(self, name: str) -> bool:
+        """Return whether a file cannot be read, alone and now. Raises `AnalyticsError` when the store refuses it.
 
-def tell_corrupt(names: Sequence[str], left_out: LeftOuts) -> None:
+        Spark leaves out a file for any error while it reads many; the samples of one that the store refused would be lost.
+        """
+        try:
+            with errors_about(self.path, self.what):
+                rows = self._of(self.spark.read.schema(self._schema()), [name])
+                rows.agg(sf.max(sf.xxhash64(*names_of(self.columns)))).collect()
+        except MissingFile:
+            raise
+        except CorruptFile:
+            return True
+        return False
+
+
+def note_corrupt(names: Sequence[str], left_out: LeftOuts) -> None:
     """Note files that cannot be read."""
     for name in names[:MAX_CORRUPT_NAMED]:
-        left_out.add(f"{name}: the file is corrupt or empty", 1, "delete it; what it held is a gap")
-    left_out.add("more corrupt files", max(0, len(names) - MAX_CORRUPT_NAMED), "delete them; what they held are gaps")
+        left_out.add(f"{name}: the file is corrupt or empty", 1, "delete it; its content is a gap")
+    left_out.add("more corrupt files", max(0, len(names) - MAX_CORRUPT_NAMED), "delete them; their content is a gap")
 
 
 def _spelled(name: str) -> str:
@@ -132,20 +154,16 @@ def without_corrupt(table: Table, left_out: LeftOuts, work: Callable[[], Found])
     The sampler deletes files of samples when it has compacted them: the second time, the compacted file is listed instead.
     """
     try:
-        with told_of(table.path, table.what):
+        with errors_about(table.path, table.what):
             return work()
     except MissingFile:
         pass
     except CorruptFile:
-        with told_of(table.path, table.what):
+        with errors_about(table.path, table.what):
             if not table.find_corrupt(left_out):
                 raise
-    with told_of(table.path, table.what):
+    with errors_about(table.path, table.what):
         return work()
-
-
-LISTING_THREADS = 16
-"""Files are looked up at once; an object store takes some 50 ms for each."""
 
 
 def whole_files(spark: SparkSession, paths: Sequence[str], tasks: int | None = None) -> RDD[tuple[str, bytes]]:
@@ -193,10 +211,3 @@ def _unreadable(table: Table) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         raise CorruptFile(corrupt_words(table.what, str(error))) from error
-
-
-def write(frame: DataFrame, path: str, what: str) -> None:
-    """Write a table whole: what was there is replaced."""
-    with told_of(path, what):
-        # `overwriteMode` is dynamic for the session; a table without days has no partition to keep.
-        frame.write.mode("overwrite").parquet(path)

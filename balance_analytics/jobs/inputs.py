@@ -1,4 +1,4 @@
-"""What a run is told in files: brokers, sketches of keys, a Kafka client's settings. Leaves out what it asks Kafka itself (`brokers`)."""
+"""Input files of a run: brokers, sketches of keys, settings of a Kafka client. Leaves out what Kafka returns (`brokers`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def broker_facts_of(path: str | None) -> BrokerFacts:
             int(broker): int(one["disk_bytes"]) for broker, one in found.items() if one.get("disk_bytes") is not None
         }
     except (TypeError, ValueError) as error:
-        raise AnalyticsError(f"--brokers: a broker's id or disk_bytes is no number: {error}") from error
+        raise AnalyticsError(f"--brokers: a broker's id or disk_bytes is not a number: {error}") from error
     return BrokerFacts(racks, sizes)
 
 

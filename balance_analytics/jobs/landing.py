@@ -19,7 +19,7 @@ from balance_analytics.jobs.files import Table
 from balance_analytics.jobs.publishing import Published
 from balance_analytics.jobs.samples import Samples, address
 from balance_analytics.jobs.topic_offsets import OffsetRange, ends_of, range_to_read
-from balance_analytics.jobs.troubles import LeftOuts, told_of
+from balance_analytics.jobs.troubles import LeftOuts, errors_about
 from balance_analytics.model.column import Column as TableColumn
 from balance_analytics.model.column import Kind, names
 from balance_analytics.model.manifest import Manifest, Position
@@ -93,27 +93,39 @@ def oldest_needed(now_ms: int) -> str:
 
 
 def land(
-    samples: Samples, facts_path: str, now_ms: int, first_day: str, run: str, recompute_from: str | None = None
+    samples: Samples,
+    facts_path: str,
+    now_ms: int,
+    first_day: str,
+    run: str,
+    left_out: LeftOuts,
+    recompute_from: str | None = None,
 ) -> Landed:
     """Read what is new in the topic, and return all that was read of the days that are open. Raises `AnalyticsError`.
 
     Without a position of an earlier run, messages are read from the day before `first_day` on. With `recompute_from`, a day, closed
-    days from the day before that on are read again, as far as the topic still has them.
+    days from the day before that on are read again, as far as the topic still has them. When files of open days are gone or cut, the
+    messages of all open days are read again; samples that are there twice count once.
     """
     published = Published(samples.spark, f"{facts_path}/{FOLDER}", "samples that were read from the topic")
-    base = published.newest(LeftOuts())
+    lost = LeftOuts()
+    base = published.newest(lost)
+    left_out.add_all(lost)
+    position = Position() if lost.all() else base.position
     oldest_to_read = day_before(first_day)
     oldest = max(oldest_to_read, oldest_needed(base.written_ms)) if base.position.offsets else oldest_to_read
+    if lost.all():
+        oldest_to_read = oldest = oldest if recompute_from is None else oldest_to_read
     seen = Observation()
-    with told_of(samples.place, "samples"):
+    with errors_about(samples.place, "samples"):
         topic = address(samples.place)[1]
         ends = ends_of(samples, start_ms(oldest_to_read))
-        new = range_to_read(topic, ends, base.position)
+        new = range_to_read(topic, ends, position)
         frames = []
         if new.count:
             late = sf.count_if(~_since(oldest) & sf.col("partition").isNotNull()).alias("late")
             frames.append(_rows(samples, new).observe(seen, late).where(_since(oldest)))
-        if recompute_from is not None and base.position.offsets and base.position.topic_id == ends.topic_id:
+        if recompute_from is not None and position.offsets and position.topic_id == ends.topic_id:
             before = OffsetRange(topic, {one: min(ends.since[one], new.start[one]) for one in new.start}, new.start)
             frames.append(_rows(samples, before).where(_since(day_before(recompute_from)) & ~_since(oldest)))
         if not frames:
@@ -121,7 +133,7 @@ def land(
         written = published.write(reduce(DataFrame.unionByName, frames), run)
     parts = {day: (*base.parts.get(day, ()), *files) for day, files in written.items()}
     manifest = published.publish(base, run, parts, now_ms, position=Position(ends.topic_id, new.end))
-    late_count = int(seen.get["late"] or 0) if new.count and base.position.offsets else 0
+    late_count = int(seen.get["late"] or 0) if new.count and position.offsets else 0
     return Landed(samples.place, published, manifest, late_count)
 
 

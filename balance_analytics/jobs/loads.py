@@ -39,7 +39,7 @@ from balance_analytics.model.loads import BROKER_HOURS_PART, PARTITIONS_PART
 from balance_analytics.study.partition_hours import BrokerSums
 
 MIN_MINUTES = 5
-"""Of an hour, unless --min-minutes says otherwise: the pace of fewer is that of a moment."""
+"""Default of --min-minutes: a rate of fewer minutes is not that of the hour."""
 
 MAX_GONE_NAMED = 20
 
@@ -131,11 +131,11 @@ def _window(spark: SparkSession, stored: StoredFacts, options: LoadsOptions) -> 
         ends = _ends(spark, stored, options)
     if ends is None and options.cluster_id is None:
         raise AnalyticsError(
-            f"no hour at {stored.days.path} was looked at for {options.min_minutes} minutes: let `steward sampler` run on"
+            f"no hour at {stored.days.path} has samples of {options.min_minutes} minutes: let `steward sampler` run longer"
         )
     if ends is None:
         raise AnalyticsError(
-            f"the facts at {stored.days.path} know no cluster {options.cluster_id}: check --cluster-id"
+            f"the facts at {stored.days.path} have no cluster {options.cluster_id}: check --cluster-id"
         )
     first_s, last_s, clusters = ends
     _check_clusters(stored, clusters)

@@ -2,7 +2,7 @@
 
 The same by `python -m balance_analytics.jobs.main`, where Spark runs in this process. Stages (`facts`, `loads`, `study`, `moves`,
 `report`) run one after the other, or some alone; each reads what the one before wrote, so that a run begins again where it ended.
-The exit status is 0, 1 when the run could not go on (its last line says why), 2 for arguments that cannot be.
+The exit status is 0, 1 when the run could not go on (the last line of the log has the reason), 2 for invalid arguments.
 Leaves out what each stage does.
 """
 
@@ -18,13 +18,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from balance_analytics.jobs import brokers, facts, last_words, loads, moves, notes, report, study
+from balance_analytics.jobs import brokers, facts, loads, moves, notes, report, study, termination_message
 from balance_analytics.jobs.inputs import broker_facts_of, properties_of, sketches_of
 from balance_analytics.jobs.options import options_of, parser
 from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.session import session
 from balance_analytics.jobs.storage import remove
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.moves_json import MOVES_NAME
 from balance_analytics.model.report_input import ProposedMoves
 from balance_analytics.model.results import RESULT_NAME, Result
@@ -34,18 +34,18 @@ __all__ = ["main", "parser", "run"]
 
 @dataclass
 class Ran:
-    """What came of the stages that ran; `failure` is what went wrong with the proposal, after which the report was still made."""
+    """Results of the stages that ran, and `messages` for the log; `failure` is an error of the proposal, after which the report was written."""
 
     result: Result | None = None
     moves: ProposedMoves | None = None
     report: report.Reported | None = None
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     failure: AnalyticsError | None = None
 
 
 def run(options: argparse.Namespace, now_ms: int) -> Ran:
     """Run what is asked for. Raises `AnalyticsError`."""
-    told = broker_facts_of(options.brokers)
+    configured = broker_facts_of(options.brokers)
     sketches = sketches_of(options.key_sketches)
     stages = options.stage
     if "facts" in stages and not options.samples:
@@ -59,9 +59,9 @@ def run(options: argparse.Namespace, now_ms: int) -> Ran:
         _facts(spark, samples, options, now_ms)
     left_out = LeftOuts()
     known = (
-        brokers.Brokers(told)
+        brokers.Brokers(configured)
         if {*stages} <= {"facts", "report"}
-        else brokers.brokers_of(spark, samples, told, left_out)
+        else brokers.brokers_of(spark, samples, configured, left_out)
     )
     if "loads" in stages:
         asked = loads.LoadsOptions(
@@ -70,7 +70,8 @@ def run(options: argparse.Namespace, now_ms: int) -> Ran:
         loads.run(spark, options.facts, options.out, asked, left_out)
         notes.keep(spark, options.out, "loads", left_out.all())
     if "study" in stages:
-        remove(spark, f"{options.out}/{MOVES_NAME}")  # it speaks of another study
+        with errors_about(options.out, "moves"):
+            remove(spark, f"{options.out}/{MOVES_NAME}")  # of an earlier study
         left = notes.kept(spark, options.out, ("facts", "loads"))
         ran.result = study.run(spark, options.out, known.facts, sketches, left)
     if "moves" in stages:
@@ -90,7 +91,7 @@ def _facts(spark: SparkSession, samples: Samples, options: argparse.Namespace, n
 
 
 def _moves(spark: SparkSession, known: brokers.Brokers, options: argparse.Namespace, ran: Ran) -> None:
-    """Plan, propose where that is asked for, and keep what came of it: a proposal that cannot be made is still reported."""
+    """Plan the moves, create the proposal with --propose, and store the moves; without a proposal they are still reported."""
     goal = moves.Goal(
         options.resources,
         options.tolerance_percent / 100,
@@ -104,7 +105,7 @@ def _moves(spark: SparkSession, known: brokers.Brokers, options: argparse.Namesp
     planned = moves.run(spark, options.out, known, goal)
     name = None
     if not planned.moves.partitions:
-        ran.told.append("nothing needs to move, so nothing is proposed")
+        ran.messages.append("nothing needs to move, so nothing is proposed")
     elif options.propose:
         # The client of Kubernetes takes 40 MB: it is loaded when the planner, which needs the most memory, has ended.
         from balance_analytics.proposing import ProposingError, propose_in  # noqa: PLC0415
@@ -113,11 +114,11 @@ def _moves(spark: SparkSession, known: brokers.Brokers, options: argparse.Namesp
         try:
             proposed = asyncio.run(propose_in(planned.objects, options.cluster, options.namespace, kubeconfig))
             name = proposed.name
-            ran.told.append(proposed.message)
+            ran.messages.append(proposed.message)
         except ProposingError as error:
             ran.failure = AnalyticsError(f"the moves are not proposed: {error}")
     elif planned.objects:
-        ran.told.append(f"the moves are in {options.out}/{moves.MANIFEST_NAME}, for kubectl apply --server-side")
+        ran.messages.append(f"the moves are in {options.out}/{moves.MANIFEST_NAME}, for kubectl apply --server-side")
     ran.moves = planned.moves.named(name)
     moves.keep(spark, options.out, ran.moves)
 
@@ -129,26 +130,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         ran = run(options, time.time_ns() // 1_000_000)
         failure = ran.failure
-        _tell(ran, options.out)
+        _print(ran, options.out)
         if ran.report is not None and failure is None:
-            last_words.say(options.termination_log, last_words.summary_text(ran.report.summary, ran.report.path))
+            termination_message.write(
+                options.termination_log, termination_message.summary_text(ran.report.summary, ran.report.path)
+            )
     except AnalyticsError as error:
         failure = error
     if failure is None:
         return 0
     sys.stderr.write(f"balance analytics: {failure}\n")
-    last_words.say(options.termination_log, str(failure))
+    termination_message.write(options.termination_log, str(failure))
     return 1
 
 
-def _tell(ran: Ran, out: str) -> None:
+def _print(ran: Ran, out: str) -> None:
     lines = []
     if ran.result is not None:
         figures = ", ".join(f"{one.resource} max/mean {one.max_over_mean:.2f}" for one in ran.result.skew)
         lines.append(f"{ran.result.partitions} partitions, {ran.result.window.hours_seen} hours: {figures}")
         lines += [f"went on without {one.count} x {one.what}; to do: {one.remedy}" for one in ran.result.left_out]
         lines.append(f"the result is {out}/{RESULT_NAME}")
-    lines += ran.told
+    lines += ran.messages
     if ran.report is not None:
         lines.append(f"the report is {ran.report.path}")
     sys.stdout.write("".join(f"balance analytics: {line}\n" for line in lines))

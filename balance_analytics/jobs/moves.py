@@ -1,6 +1,6 @@
 """Stage `moves`: loads and the study's result to a proposal, as `<out>/moves.json` and `<out>/reassignment.json`.
 
-The latter is a List for `kubectl apply --server-side`; it is there only when something is to move and the Cluster's name is known. Leaves
+The latter is a List for `kubectl apply --server-side`; it is written only if there are moves and the name of the Cluster is known. Leaves
 out the planning (`moves/`) and the Kubernetes API (`proposing`).
 """
 
@@ -14,10 +14,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.brokers import Brokers
+from balance_analytics.jobs.files import arrow_table, contents, row_count
 from balance_analytics.jobs.loads import loads_below
 from balance_analytics.jobs.memory import require_memory
 from balance_analytics.jobs.storage import exists, read_text, remove, write_text
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.loads import PARTITION_LOADS, PARTITIONS_PART
 from balance_analytics.model.moves_json import MOVES_NAME, moves_from_json, moves_to_json
 from balance_analytics.model.rate_rows import OF_TOPICS
@@ -35,7 +36,7 @@ MANIFEST_NAME = "reassignment.json"
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What the user wants levelled, and what the Reassignment is for; without a `cluster` no manifest is made."""
+    """What to balance, and the Cluster of the Reassignment; without a `cluster` no manifest is written."""
 
     resources: tuple[str, ...]
     tolerance: float
@@ -49,7 +50,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The moves for the report, their name not said yet, and the objects to create: none where nothing is to move."""
+    """The moves for the report, without a name yet, and the Kubernetes objects to create: none without moves."""
 
     moves: ProposedMoves
     objects: tuple[dict[str, Any], ...]
@@ -59,13 +60,15 @@ def run(spark: SparkSession, out: str, brokers: Brokers, goal: Goal) -> Planned:
     """Plan, and write the manifest. Raises `AnalyticsError`."""
     result = read_result(spark, out)
     published = loads_below(spark, out)
-    newest = published.newest(LeftOuts())  # the study has listed what is lost
+    newest = published.newest(LeftOuts())  # the study has reported what is lost
     loads = published.table(newest, PARTITION_LOADS, PARTITIONS_PART)
     if not newest.sequence:
         raise AnalyticsError(f"there are no loads yet under {out}: run the stage `loads` first")
-    with told_of(out, "loads"):
-        require_memory(spark, loads.read().count())
-        table = loads.read().select(*NEEDED).toArrow()
+    with errors_about(out, "loads"):
+        (content,) = contents([loads])
+        require_memory(spark, row_count(loads, content))
+        table = arrow_table(loads, content, NEEDED)
+        del content
     try:
         measured = loads_of(table)
         # Arrow keeps the memory of a table for the next one, and the planner is what needs most.
@@ -84,7 +87,7 @@ def run(spark: SparkSession, out: str, brokers: Brokers, goal: Goal) -> Planned:
             )
     except ValueError as error:
         raise AnalyticsError(f"no moves can be planned for the loads under {out}: {error}") from error
-    with told_of(out, "moves"):
+    with errors_about(out, "moves"):
         if objects:
             listed = {"apiVersion": "v1", "kind": "List", "items": objects}
             write_text(spark, f"{out}/{MANIFEST_NAME}", json.dumps(listed, indent=1) + "\n")
@@ -95,7 +98,7 @@ def run(spark: SparkSession, out: str, brokers: Brokers, goal: Goal) -> Planned:
 
 
 def _terms(result: Result, brokers: Brokers, goal: Goal) -> PlannerSettings:
-    """Say who there is: brokers of the study, and those that are alive. Those that lead nothing of what they should are away."""
+    """Return the planner's settings: brokers of the study and live ones. Brokers that lead none of their preferred partitions count as offline."""
     alive = brokers.alive
     named = {*(one.broker for one in result.brokers), *brokers.facts.racks, *brokers.facts.capacities, *(alive or ())}
     idle = frozenset(one.broker for one in result.brokers if one.preferred_leaders and not one.leaders)
@@ -113,14 +116,14 @@ def _terms(result: Result, brokers: Brokers, goal: Goal) -> PlannerSettings:
 
 
 def keep(spark: SparkSession, out: str, moves: ProposedMoves) -> None:
-    """Write the moves for the stage `report`."""
-    with told_of(out, "moves"):
+    """Store the moves for the stage `report`."""
+    with errors_about(out, "moves"):
         write_text(spark, f"{out}/{MOVES_NAME}", moves_to_json(moves))
 
 
 def kept(spark: SparkSession, out: str) -> ProposedMoves | None:
-    """Return the moves that were kept; None before the stage has run."""
-    with told_of(out, "moves"):
+    """Return the stored moves; None before the stage has run."""
+    with errors_about(out, "moves"):
         if not exists(spark, f"{out}/{MOVES_NAME}"):
             return None
         try:
@@ -131,7 +134,7 @@ def kept(spark: SparkSession, out: str) -> ProposedMoves | None:
 
 def read_result(spark: SparkSession, out: str) -> Result:
     """Return the study's result. Raises `AnalyticsError`."""
-    with told_of(out, "result"):
+    with errors_about(out, "result"):
         if not exists(spark, f"{out}/{RESULT_NAME}"):
             raise AnalyticsError(f"there is no {RESULT_NAME} yet under {out}: run the stage `study` first")
         try:

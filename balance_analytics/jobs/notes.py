@@ -1,6 +1,6 @@
-"""What each stage went on without, kept beside its tables: a study that runs alone still says what the facts lack.
+"""What each stage left out, stored beside its tables, so that a later run of the stage `study` alone reports it too.
 
-Under `<out>/left_out/STAGE.json`, written anew by each run of the stage. Leaves out the words (`troubles`).
+It is stored as `<out>/left_out/STAGE.json`, which each run of the stage replaces. Leaves out the texts (`troubles`).
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ from dataclasses import asdict
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.storage import exists, read_text, write_text
+from balance_analytics.jobs.troubles import errors_about
 from balance_analytics.model.results import LeftOut
 
 
 def keep(spark: SparkSession, out: str, stage: str, found: Sequence[LeftOut]) -> None:
-    """Write a stage's notes in the place of its former ones."""
-    write_text(spark, _place(out, stage), json.dumps([asdict(one) for one in found]))
+    """Replace the notes of a stage."""
+    with errors_about(out, "notes"):
+        write_text(spark, _place(out, stage), json.dumps([asdict(one) for one in found]))
 
 
 def kept(spark: SparkSession, out: str, stages: Sequence[str]) -> tuple[LeftOut, ...]:
-    """Return the notes of some stages; none of one that has not run."""
+    """Return the notes of some stages; a stage that has not run has none."""
     found: list[LeftOut] = []
-    for stage in stages:
-        if exists(spark, _place(out, stage)):
-            found += [LeftOut(**one) for one in json.loads(read_text(spark, _place(out, stage)))]
+    with errors_about(out, "notes"):
+        for stage in stages:
+            if exists(spark, _place(out, stage)):
+                found += [LeftOut(**one) for one in json.loads(read_text(spark, _place(out, stage)))]
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""The job's command line: what may be asked for, and what cannot be. Leaves out reading the files that it names (`inputs`)."""
+"""The command line of the job: its options and their limits. Leaves out reading the files that it names (`inputs`)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kafka_operator.resources.quantity import read_bytes
 
 STAGES = ("facts", "loads", "study", "moves", "report")
 MAX_WINDOW_DAYS = 90
-"""A peak hour is kept in twelve bits, 170 days of hours; a quarter's history is as much as says anything of now."""
+"""A peak hour is kept in twelve bits, 170 days of hours; older days say little about the current load."""
 
 MAX_MINUTES = 60
 MAX_PERCENT = 100
 MAX_BROKER_ID = 2**31 - 1
 TERMINATION_LOG = "/dev/termination-log"
-"""Where Kubernetes reads a container's last words: terminationMessagePath, by default."""
+"""Where Kubernetes reads the termination message of a container: the default of terminationMessagePath."""
 
 
 def parser(description: str = "") -> argparse.ArgumentParser:
@@ -31,7 +31,7 @@ def parser(description: str = "") -> argparse.ArgumentParser:
 
 
 def options_of(arguments: Sequence[str] | None, description: str = "") -> argparse.Namespace:
-    """Read the command line; what cannot be ends the process with status 2, as argparse has it."""
+    """Parse the command line; an invalid one ends the process with status 2, by argparse."""
     command = parser(description)
     options = command.parse_args(arguments)
     if options.round_seconds < 1 or options.min_hours < 1:
@@ -50,14 +50,20 @@ def _study(made: argparse.ArgumentParser) -> None:
         "--samples", metavar="PLACE", help="kafka://HOST:PORT[,HOST:PORT][/TOPIC], or a folder of Parquet"
     )
     made.add_argument("--kafka-properties", metavar="FILE", help="settings of a Kafka client, a line each, for access")
-    made.add_argument("--facts", required=True, metavar="PATH", help="where hourly facts are kept")
-    made.add_argument("--out", required=True, metavar="PATH", help="where loads, the result, moves and the report go")
+    made.add_argument("--facts", required=True, metavar="PATH", help="folder of the hourly facts")
+    made.add_argument("--out", required=True, metavar="PATH", help="folder for loads, the result, moves and the report")
     made.add_argument(
         "--window-days", type=_number(1, MAX_WINDOW_DAYS), default=14, metavar="N", help="days to study (14)"
     )
-    made.add_argument("--min-hours", type=int, default=24, metavar="N", help="fewer hours are too few to study (24)")
     made.add_argument(
-        "--min-minutes", type=_number(1, MAX_MINUTES), default=5, metavar="N", help="seen of an hour that counts (5)"
+        "--min-hours", type=int, default=24, metavar="N", help="the study fails with fewer hours of facts (24)"
+    )
+    made.add_argument(
+        "--min-minutes",
+        type=_number(1, MAX_MINUTES),
+        default=5,
+        metavar="N",
+        help="minutes with samples that an hour needs to count (5)",
     )
     made.add_argument(
         "--recompute",
@@ -65,8 +71,10 @@ def _study(made: argparse.ArgumentParser) -> None:
         metavar="FROM[,TO]",
         help="compute the facts of these days again, such as 2026-01-31; by default only those whose samples have changed",
     )
-    made.add_argument("--round-seconds", type=int, default=60, metavar="S", help="how often the sampler looks (60)")
-    made.add_argument("--cluster-id", metavar="ID", help="where facts hold several clusters")
+    made.add_argument(
+        "--round-seconds", type=int, default=60, metavar="S", help="interval of the samples, in seconds (60)"
+    )
+    made.add_argument("--cluster-id", metavar="ID", help="the cluster to study, if the facts have several")
     made.add_argument("--brokers", metavar="FILE", help='JSON: {"1": {"rack": "a", "disk_bytes": 1000000000000}, …}')
     made.add_argument("--rates", metavar="PLACE", help="Prometheus' rates of topics: a file, or a folder of files")
     made.add_argument(
@@ -83,37 +91,40 @@ def _goal(made: argparse.ArgumentParser) -> None:
         type=_resources,
         default=RESOURCES,
         metavar="NAME[,NAME]",
-        help=f"what moves shall level, some of {', '.join(RESOURCES)}; all by default",
+        help=f"what moves balance, some of {', '.join(RESOURCES)}; all by default",
     )
     made.add_argument(
         "--tolerance-percent",
         type=_number(1, MAX_PERCENT),
         default=round(TOLERANCE * 100),
         metavar="N",
-        help="how far from the mean a broker may be (5)",
+        help="allowed difference of a broker from the mean (5)",
     )
     made.add_argument(
-        "--max-bytes", type=_bytes, metavar="BYTES", help="copied at most, such as 500Gi; no limit by default"
+        "--max-bytes",
+        type=_bytes,
+        metavar="BYTES",
+        help="limit of the bytes that moves copy, such as 500Gi; no limit by default",
     )
     made.add_argument(
-        "--exclude-topics", type=_names, default=(), metavar="TOPIC[,TOPIC]", help="that stay where they are"
+        "--exclude-topics", type=_names, default=(), metavar="TOPIC[,TOPIC]", help="topics that are not moved"
     )
-    made.add_argument("--exclude-brokers", type=_ids, default=(), metavar="ID[,ID]", help="that take and give nothing")
+    made.add_argument(
+        "--exclude-brokers", type=_ids, default=(), metavar="ID[,ID]", help="brokers from and to which nothing is moved"
+    )
 
 
 def _proposal(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
-        "--cluster", type=_name, metavar="NAME", help="of the Cluster resource that a Reassignment is for"
-    )
-    made.add_argument("--namespace", type=_namespace, metavar="NAME", help="where that is")
-    made.add_argument("--propose", action="store_true", help="create the Reassignment, which then waits for approval")
-    made.add_argument("--approve", action="store_true", help="and have it carried out at once")
-    made.add_argument("--kubeconfig", metavar="FILE", help="for --propose outside of a pod")
+    made.add_argument("--cluster", type=_name, metavar="NAME", help="name of the Cluster resource for the Reassignment")
+    made.add_argument("--namespace", type=_namespace, metavar="NAME", help="its namespace")
+    made.add_argument("--propose", action="store_true", help="create the Reassignment, which waits for approval")
+    made.add_argument("--approve", action="store_true", help="create it with approval, so that it runs at once")
+    made.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig for --propose outside of a pod")
     made.add_argument(
         "--termination-log",
         default=TERMINATION_LOG,
         metavar="FILE",
-        help=f"the summary goes here where there is such a file ({TERMINATION_LOG})",
+        help=f"file that gets the summary, if it exists ({TERMINATION_LOG})",
     )
 
 
@@ -127,9 +138,11 @@ def _days(text: str) -> tuple[str, str | None]:
     try:
         days = [dt.date.fromisoformat(day).isoformat() for day in ([first, last] if comma else [first])]
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a day or two, such as 2026-01-31,2026-02-01") from error
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not one day or two days, such as 2026-01-31,2026-02-01"
+        ) from error
     if days[-1] < days[0]:
-        raise argparse.ArgumentTypeError(f"{text!r} ends before it begins")
+        raise argparse.ArgumentTypeError(f"{text!r} has a last day before the first")
     return days[0], (days[1] if comma else None)
 
 
@@ -157,7 +170,7 @@ def _some_of(text: str, known: Sequence[str], what: str) -> tuple[str, ...]:
 def _number(least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not text.isdecimal() or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} to {most}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
         return int(text)
 
     return read
@@ -182,17 +195,17 @@ def _names(text: str) -> tuple[str, ...]:
 def _ids(text: str) -> tuple[int, ...]:
     names = _names(text)
     if not all(name.isdecimal() and int(name) <= MAX_BROKER_ID for name in names):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of brokers' ids")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of broker ids")
     return tuple(sorted(map(int, names)))
 
 
 def _name(text: str) -> str:
     if not is_object_name(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no name of an object of Kubernetes")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid name of a Kubernetes object")
     return text
 
 
 def _namespace(text: str) -> str:
     if not is_namespace_name(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no name of a namespace of Kubernetes")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid name of a Kubernetes namespace")
     return text

@@ -20,12 +20,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
 from balance_analytics.jobs import storage
 from balance_analytics.jobs.files import Table
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.column import Column
 from balance_analytics.model.facts import DAY_FOLDER
 from balance_analytics.model.manifest import (
@@ -49,13 +50,17 @@ from balance_analytics.model.sample_rows import DATE
 Parts = Mapping[str, tuple[DataFile, ...]]
 
 LISTED_TIMEOUT_S = 30.0
-"""A store may list a new file late, usually by less than a second."""
+"""Limit of the wait for new files in listings; a store is usually late by less than a second."""
 
 LISTED_POLL_S = 0.5
 
 MAX_LOST_NAMED = 20
-"""Files in the result; the count says how many there are."""
+"""Limit of names in the result, which has their number too."""
 
+ROWS = "rows"
+"""The number of rows that were written, as an observation."""
+
+_PARQUET = re.compile(r"(?:[^/._][^/]*/)*[^/._][^/]*\.parquet")
 _UNMANAGED = re.compile(rf"{DATE}=(?P<part>[^/]+)/[^/._][^/]*\.parquet")
 _WRITTEN = re.compile(
     rf"v=[^/]+/(?:table=(?P<table>[a-z]+)/)?(?:{DAY_FOLDER}/)?(?:[a-z]+=)?(?P<part>[^/]+)/[^/._][^/]*\.parquet"
@@ -77,13 +82,20 @@ class Published:
 
     def newest(self, left_out: LeftOuts) -> Manifest:
         """Return what readers see: the newest manifest that can be read, without the files that are lost; EMPTY where there is none."""
-        with told_of(self.root, self.what):
+        with errors_about(self.root, self.what):
             found = storage.files_below(self.spark, self.root)
             manifests, unreadable = self._manifests(found, only_newest=True)
             for problem in unreadable:
                 left_out.add(problem, 1, f"delete it; {self.what} are those of the run before")
-        newest = manifests[0] if manifests else Manifest(0, "", 0, _unmanaged(found))
-        return _without(newest, lost(newest, found), self.what, left_out)
+            newest = manifests[0] if manifests else Manifest(0, "", 0, _unmanaged(found))
+            sizes = {file.path: file.size for file in newest.files()}
+            # A store may list a file late: facts that were taken for lost would be gone with the samples that retention took.
+            gone = [
+                path
+                for path in lost(newest, found)
+                if storage.size_of(self.spark, f"{self.root}/{path}") != sizes[path]
+            ]
+        return _without(newest, gone, self.what, left_out)
 
     def table(self, manifest: Manifest, columns: tuple[Column, ...], *parts: str, by_day: bool = False) -> Table:
         """Return some parts of a manifest as a table."""
@@ -98,10 +110,11 @@ class Published:
         below = "/".join(filter(None, (f"v={run}", table and f"table={table}", layout, part)))
         folder = f"{self.root}/{below}"
         counted = Observation()
-        with told_of(self.root, self.what):
-            writer = frame.observe(counted, sf.count("*").alias("rows")).write.mode("overwrite")
+        with errors_about(self.root, self.what):
+            writer = frame.observe(counted, sf.count("*").alias(ROWS)).write.mode("overwrite")
             (writer.partitionBy(DATE) if part is None else writer).parquet(folder)
-            return self._wait_until_listed(below, part, int(counted.get["rows"]))
+            files = _written(self.spark, folder, int(counted.get[ROWS]))
+        return _by_part([FoundFile(f"{below}/{file.path}", file.size, file.modified_ms) for file in files], part)
 
     def write_tables(self, tables: Iterator[Any], run: str, part: str) -> Parts:
         """Write Arrow tables, a file for each, from this process, and return them as `part`. Raises `AnalyticsError`.
@@ -109,7 +122,7 @@ class Published:
         For what is at the driver already: no job of Spark is needed to write it or to find it again.
         """
         files = []
-        with told_of(self.root, self.what):
+        with errors_about(self.root, self.what):
             for number, table in enumerate(tables):
                 path = f"v={run}/{part}/part-{number:05d}.parquet"
                 stream = pa.BufferOutputStream()
@@ -136,7 +149,7 @@ class Published:
         Raises `AnalyticsError`, also when another run has published meanwhile.
         """
         following = base.followed_by(run, now_ms, parts, keeps=keeps, sources=sources, position=position)
-        with told_of(self.root, self.what):
+        with errors_about(self.root, self.what):
             manifests, _ = self._manifests(storage.files_below(self.spark, f"{self.root}/{FOLDER}"), at=FOLDER)
             if any(manifest.sequence > base.sequence for manifest in manifests):
                 raise AnalyticsError(
@@ -146,8 +159,8 @@ class Published:
         return following
 
     def sweep(self, now_ms: int) -> int:
-        """Delete files that no manifest names any more and return their number; none while a manifest cannot be read."""
-        with told_of(self.root, self.what):
+        """Delete files that no manifest names any more and return their number; none while the newest manifest cannot be read."""
+        with errors_about(self.root, self.what):
             found = storage.files_below(self.spark, self.root)
             manifests, unreadable = self._manifests(found)
             if unreadable or not manifests:
@@ -160,7 +173,10 @@ class Published:
     def _manifests(
         self, found: list[FoundFile], *, at: str = "", only_newest: bool = False
     ) -> tuple[list[Manifest], list[str]]:
-        """Read the manifests among the files that were found, the newest first; return what is wrong with the others too."""
+        """Read the manifests among the files that were found, the newest first, and what is wrong with those before the first.
+
+        A newer manifest that can be read has replaced the older ones, so that no reader needs one of those that cannot be read.
+        """
         prefix = "" if at else f"{FOLDER}/"
         names = newest_first(file.path.removeprefix(prefix) for file in found if file.path.startswith(prefix))
         manifests: list[Manifest] = []
@@ -170,26 +186,11 @@ class Published:
                 text = storage.read_text(self.spark, f"{self.root}/{FOLDER}/{name}")
                 manifests.append(decode(name, text))
             except ManifestError as error:
-                unreadable.append(f"{self.root}/{FOLDER}: {error}")
+                if not manifests:
+                    unreadable.append(f"{self.root}/{FOLDER}: {error}")
             if manifests and only_newest:
                 break
         return manifests, unreadable
-
-    def _wait_until_listed(self, below: str, part: str | None, rows: int) -> Parts:
-        """Return the files that a run has written below a folder once all of their rows are listed. Raises `AnalyticsError`."""
-        until = time.monotonic() + LISTED_TIMEOUT_S
-        while True:
-            found = storage.files_below(self.spark, f"{self.root}/{below}")
-            parts = _by_part([FoundFile(f"{below}/{file.path}", file.size, file.modified_ms) for file in found], part)
-            names = [f"{self.root}/{file.path}" for files in parts.values() for file in files]
-            listed = self.spark.read.parquet(*names).count() if names else 0
-            if listed == rows:
-                return parts
-            if time.monotonic() > until:
-                raise AnalyticsError(
-                    f"{self.root} lists {listed} of {rows} rows that were written to {below}: check the store, then run again"
-                )
-            time.sleep(LISTED_POLL_S)
 
     def _wait_until_files_are_listed(self, below: str, files: list[DataFile]) -> None:
         """Return once files are listed with their sizes. Raises `AnalyticsError`."""
@@ -212,17 +213,57 @@ class Published:
 def staging(spark: SparkSession, out: str, run: str, now_ms: int) -> Iterator[str]:
     """Yield a folder for tables that only this run reads; it is deleted in the end, and so are those of runs that were killed."""
     folder = f"{out}/staging"
-    with told_of(out, "staged tables"):
+    with errors_about(out, "staged tables"):
         for path in expired(storage.files_below(spark, folder), (), now_ms):
             storage.remove(spark, f"{folder}/{path}")
     yield f"{folder}/{run}"
-    with told_of(out, "staged tables"):
+    with errors_about(out, "staged tables"):
         storage.remove_folder(spark, f"{folder}/{run}")
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Rows of a table that only this run reads, and what was observed of them while they were written."""
+
+    rows: DataFrame
+    seen: Mapping[str, Any]
+
+
+def write_staged(frame: DataFrame, folder: str, what: str, *observed: SparkColumn) -> Staged:
+    """Write a table that only this run reads, and return it; `observed` are named aggregates of its rows. Raises `AnalyticsError`.
+
+    It is read by the names of its files: a store that lists them late would otherwise hide rows.
+    """
+    seen = Observation()
+    spark = frame.sparkSession
+    with errors_about(folder, what):
+        frame.observe(seen, sf.count("*").alias(ROWS), *observed).write.mode("overwrite").parquet(folder)
+        files = _written(spark, folder, int(seen.get[ROWS]))
+        if not files:
+            return Staged(spark.createDataFrame([], frame.schema), seen.get)
+        return Staged(spark.read.schema(frame.schema).parquet(*(f"{folder}/{file.path}" for file in files)), seen.get)
+
+
+def _written(spark: SparkSession, folder: str, rows: int) -> list[FoundFile]:
+    """Return the files that Spark has written below a folder once all of their rows are listed. Raises `AnalyticsError`."""
+    until = time.monotonic() + LISTED_TIMEOUT_S
+    while True:
+        found = storage.files_below(spark, folder)
+        files = sorted((file for file in found if _PARQUET.fullmatch(file.path)), key=lambda file: file.path)
+        names = [f"{folder}/{file.path}" for file in files]
+        listed = spark.read.parquet(*names).count() if names else 0
+        if listed == rows:
+            return files
+        if time.monotonic() > until:
+            raise AnalyticsError(
+                f"{folder} lists {listed} of {rows} rows that were written to it: check the store, then run again"
+            )
+        time.sleep(LISTED_POLL_S)
 
 
 def _by_part(found: list[FoundFile], part: str | None) -> Parts:
     parts: dict[str, list[DataFile]] = {}
-    for file in sorted(found, key=lambda one: one.path):
+    for file in found:
         if matched := _WRITTEN.fullmatch(file.path):
             name = part or (f"{matched['table']}/{matched['part']}" if matched["table"] else matched["part"])
             parts.setdefault(name, []).append(DataFile(file.path, file.size))
@@ -259,4 +300,4 @@ def _without(manifest: Manifest, paths: list[str], what: str, left_out: LeftOuts
     return replace(manifest, parts=parts, sources=sources)
 
 
-__all__ = ["EMPTY", "Parts", "Published", "new_run", "staging"]
+__all__ = ["EMPTY", "Parts", "Published", "Staged", "new_run", "staging", "write_staged"]

@@ -1,14 +1,14 @@
-"""Rates of topics that Prometheus knows, in the place of what offsets tell: an input that may lack, in part or whole.
+"""Rates of topics from Prometheus, which replace those from offsets; any of them may be missing.
 
 Prometheus counts a topic's bytes, no partition's. So a topic's rate of an hour is spread over its partitions:
 
-- by their share of the pace that offsets tell: bytes of the same kind over minutes seen;
-- where no partition's is known, or all are 0, by their share of messages; else evenly;
-- a partition whose own pace is not known counts as the mean of those whose is, and is given no number: nobody saw it.
+- by their share of the rates from offsets: bytes of the same kind divided by minutes with samples;
+- if no partition's rate is known, or all are 0, by their share of messages; else evenly;
+- a partition without a known rate counts with the mean of the others, and stays without one.
 
-The paces of a topic's partitions then add up to its rate. An hour counts with `MIN_RATES` of them; one with fewer keeps the
-estimate. What cannot be taken is left out and counted: lines that are no rates, topics that nobody looked at.
-Leaves out asking Prometheus (`sampling/prometheus.py`) and hours that nobody looked at: a rate makes no fact.
+The rates of a topic's partitions then add up to its rate. An hour needs `MIN_RATES` rates; with fewer it keeps the estimate from
+offsets. Invalid lines, and topics without samples, are left out and counted.
+Leaves out queries of Prometheus (`sampling/prometheus.py`) and hours without samples: a rate alone makes no fact.
 """
 
 from __future__ import annotations
@@ -16,50 +16,50 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from balance_analytics.jobs.files import write
+from balance_analytics.jobs.publishing import write_staged
 from balance_analytics.jobs.samples import HOUR_MS, MAX_AHEAD_MS
 from balance_analytics.jobs.storage import exists
-from balance_analytics.jobs.troubles import LeftOuts, told_of
+from balance_analytics.jobs.troubles import LeftOuts, errors_about
 from balance_analytics.model.column import ddl, names
 from balance_analytics.model.facts import FACTS
 from balance_analytics.model.loads import DIGITS
 from balance_analytics.model.rate_rows import OF_INSTANCES, OF_TOPICS, RATE_ROWS, SOURCE, TOPIC_HOURS
 
 RATE_OF_MS = 300_000
-"""What a rate is taken over, up to its time: so it belongs to the hour in which the middle of that lies."""
+"""A rate covers this time before its own: it belongs to the hour of the middle."""
 
 MIN_RATES = 5
-"""Of an hour, as of the minutes of looks: the mean of fewer is that of a moment."""
+"""Rates that an hour needs, as it needs minutes with samples: a mean of fewer is not that of the hour."""
 
 MAX_NAME_CHARACTERS = 1_024
-"""Of a line's strings, as the sampler has it; longer ones are no rates, and are not kept in memory."""
+"""Limit of a line's strings, as in the sampler; longer ones are not rates, and are not kept in memory."""
 
 SECONDS_PER_MINUTE = 60
 _BROKEN = "_broken"
 
 
-def stage(spark: SparkSession, place: str, path: str, now_ms: int, left_out: LeftOuts) -> bool:
-    """Write the rates at `place`, a file or a folder of files, as TOPIC_HOURS under `path`, and say whether there are any.
+def stage(spark: SparkSession, place: str, path: str, now_ms: int, left_out: LeftOuts) -> DataFrame | None:
+    """Write the rates at `place`, a file or a folder of files, as TOPIC_HOURS under `path`, and return them if there are any.
 
     Raises `AnalyticsError` when the place cannot be reached.
     """
-    with told_of(place, "rates"):
+    with errors_about(place, "rates"):
         if not exists(spark, place):
-            remedy = "let `steward sampler --prometheus-rates` write them there, or leave --rates out"
-            left_out.add(f"rates, which are not there: {place}", 1, remedy)
-            return False
+            remedy = "start `steward sampler --prometheus-rates` for this place, or remove --rates"
+            left_out.add(f"rates: there are none at {place}", 1, remedy)
+            return None
         reader = spark.read.schema(f"{ddl(RATE_ROWS)}, `{_BROKEN}` string").option("columnNameOfCorruptRecord", _BROKEN)
         lines = reader.option("maxStringLen", MAX_NAME_CHARACTERS).json(place)
         (seen,) = lines.agg(sf.count_if(_good(now_ms)).alias("good"), sf.count("*").alias("all")).collect()
-        remedy = "give files that `steward sampler --prometheus-rates` wrote, and no others"
-        left_out.add("lines that are no rates of Prometheus", seen["all"] - seen["good"], remedy)
-        if seen["good"]:
-            write(topic_hours(lines.where(_good(now_ms))), path, "rates")
-        return bool(seen["good"])
+        remedy = "use only files that `steward sampler --prometheus-rates` wrote"
+        left_out.add("lines that are not rates of Prometheus", seen["all"] - seen["good"], remedy)
+        if not seen["good"]:
+            return None
+        return write_staged(topic_hours(lines.where(_good(now_ms))), path, "rates").rows
 
 
 def _good(now_ms: int) -> Column:
-    """Return whether a line can be taken; never null."""
+    """Return whether a line can be used; never null."""
     named = sf.length("of").between(1, MAX_NAME_CHARACTERS) & sf.col("resource").isin(*OF_TOPICS, *OF_INSTANCES)
     timed = sf.col("at_ms").between(RATE_OF_MS, now_ms + MAX_AHEAD_MS)
     finite = (sf.col("value") >= 0) & (sf.col("value") < float("inf"))
@@ -68,7 +68,7 @@ def _good(now_ms: int) -> Column:
 
 
 def topic_hours(lines: DataFrame) -> DataFrame:
-    """Return TOPIC_HOURS of good lines; one that is there twice, as where files overlap, counts once."""
+    """Return TOPIC_HOURS of good lines; a line that is there twice, because files overlap, counts once."""
     once = (
         lines.where(sf.col("resource").isin(*OF_TOPICS))
         .groupBy("resource", "of", "at_ms")
@@ -96,7 +96,7 @@ def _mean(resource: str) -> Column:
 
 
 def with_rates(facts: DataFrame, hours: DataFrame) -> DataFrame:
-    """Return facts of one cluster with TOPIC_HOURS in the place of their bytes, where there are any."""
+    """Return facts of one cluster with their bytes replaced by TOPIC_HOURS, where there are any."""
     joined = facts.join(hours, ["topic", "hour"], "left")
     taken = {}
     for amount, rate, source in (
@@ -111,9 +111,9 @@ def with_rates(facts: DataFrame, hours: DataFrame) -> DataFrame:
 
 
 def _share(amount: Column) -> Column:
-    """Return which part of its topic's rate is a partition's, by the rule above.
+    """Return the share of a partition in its topic's rate, by the rules above.
 
-    In order of partitions, so that sums are the same to the last digit whichever task adds them up.
+    In order of partitions, so that sums are the same to the last digit in every task.
     """
     of_topic = (
         Window.partitionBy("topic", "hour")
@@ -130,11 +130,11 @@ def _share(amount: Column) -> Column:
     return sf.when(by_bytes, of_bytes).when(by_messages, of_messages).otherwise(part)
 
 
-def tell_foreign(facts: DataFrame, hours: DataFrame, left_out: LeftOuts) -> None:
-    """Note the topics of rates that no look knows: deleted, or another cluster's."""
+def note_unknown_topics(facts: DataFrame, hours: DataFrame, left_out: LeftOuts) -> None:
+    """Note the topics of rates that have no samples: deleted ones, or those of another cluster."""
     foreign = hours.select("topic").distinct().join(facts.select("topic").distinct(), "topic", "left_anti").count()
     left_out.add(
-        "topics of rates that no look knows",
+        "topics of rates without samples",
         foreign,
-        "nothing, if they are deleted or internal; else ask Prometheus for this cluster alone",
+        "nothing, if they are deleted or internal; otherwise limit the query of Prometheus to this cluster",
     )

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.moves import kept, read_result
 from balance_analytics.jobs.storage import write_bytes
-from balance_analytics.jobs.troubles import told_of
+from balance_analytics.jobs.troubles import errors_about
 from balance_analytics.model.report_input import ReportInput
 from balance_analytics.report.summary import summary_of
 from kafka_operator.resources.spark_summary import BalanceSummary
@@ -19,20 +19,20 @@ from kafka_operator.resources.spark_summary import BalanceSummary
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """Where the page is, and what it says in short."""
+    """The path of the page, and its summary."""
 
     path: str
     summary: BalanceSummary
 
 
 def run(spark: SparkSession, out: str, title: str | None) -> Reported:
-    """Draw and write everything; `title` names the cluster for people, its own id where there is none."""
+    """Draw and write everything; `title` is the cluster's name for people; None: its id."""
     # matplotlib takes 40 MB: it is loaded when the planner, which needs the most memory, has ended.
     from balance_analytics.report.report_files import PAGE, report_files  # noqa: PLC0415
 
     result = read_result(spark, out)
     report = ReportInput(title or result.cluster_id, None, result, kept(spark, out))
-    with told_of(out, "report"):
+    with errors_about(out, "report"):
         for name, data in report_files(report).items():
             write_bytes(spark, f"{out}/{name}", data)
     return Reported(f"{out}/{PAGE}", summary_of(report))

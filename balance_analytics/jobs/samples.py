@@ -1,7 +1,7 @@
 """Where samples are, and which of their rows (`model/sample_rows.py`) can be used.
 
 Samples are Parquet in folders by day: the sampler's own, or those that `landing` made of the samples topic. What cannot be used is left
-out and counted by day while the rows go by, so that nothing is read twice: messages that are no sample or of another schema, samples
+out and counted by day while the rows go by, so that nothing is read twice: messages that are not samples or have another schema, samples
 whose clocks disagree. Leaves out differences (`differences`) and which days are read (`facts`).
 """
 
@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
-from balance_analytics.jobs.files import Table, tell_corrupt
-from balance_analytics.jobs.storage import folders_in
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
+from balance_analytics.jobs.files import Table, note_corrupt
+from balance_analytics.jobs.storage import files_in_each, folders_in
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.column import names
 from balance_analytics.model.manifest import Source, is_day
 from balance_analytics.model.sample_rows import DATE, SAMPLE_ROWS, SAMPLES_TOPIC
@@ -34,14 +34,11 @@ MESSAGES, CLOCKS, CORRUPT = "messages", "clocks", "corrupt "
 """Kinds of what is left out; CORRUPT is followed by the name of a file."""
 
 _WORDS = {
-    MESSAGES: ("messages that are no samples of this version", "let nothing but `steward sampler` write the topic"),
-    CLOCKS: ("looks whose clocks disagree", "set the clock of the sampler's machine by NTP"),
+    MESSAGES: ("messages that are not samples of this version", "let nothing but `steward sampler` write the topic"),
+    CLOCKS: ("samples whose clocks disagree", "set the clock of the sampler's machine by NTP"),
 }
 
 _DAY_FOLDER = f"{DATE}="
-
-LISTING = {"spark.sql.files.openCostInBytes": "1024"}
-"""While files are listed, none is opened: thousands of them are a few tasks."""
 
 
 @dataclass(frozen=True)
@@ -69,26 +66,14 @@ class Samples:
 
     def files_by_day(self, first: str) -> dict[str, dict[str, int]]:
         """Return the sizes in bytes of the folder's files by day and name, from the day `first` on. Raises `AnalyticsError`."""
-        with told_of(self.place, "samples"):
+        with errors_about(self.place, "samples"):
             days = [day for day in _days_in(self.spark, self.place) if day >= first]
-            if not days:
-                return {}
-            folders = [f"{self.place}/{_DAY_FOLDER}{day}" for day in days]
-            reader = self.spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet")
-            before = {name: self.spark.conf.get(name) for name in LISTING}
-            try:
-                for name, value in LISTING.items():
-                    self.spark.conf.set(name, value)
-                listed = reader.option("basePath", self.place).load(folders).select("path", "length").collect()
-            finally:
-                for name, old in before.items():
-                    self.spark.conf.set(name, old or "")
-        found: dict[str, dict[str, int]] = {day: {} for day in days}
-        for row in listed:
-            day, _, name = str(row.path).rpartition(f"/{_DAY_FOLDER}")[2].partition("/")
-            if day in found:
-                found[day][name] = int(row.length)
-        return found
+            found = files_in_each(self.spark, [f"{self.place}/{_DAY_FOLDER}{day}" for day in days])
+        return {day: _parquet(files) for day, files in zip(days, found, strict=True)}
+
+
+def _parquet(files: Mapping[str, int]) -> dict[str, int]:
+    return {name: size for name, size in files.items() if name.endswith(".parquet")}
 
 
 def _days_in(spark: SparkSession, place: str) -> list[str]:
@@ -105,20 +90,28 @@ class Usable:
     rows: DataFrame
     days: Sequence[str]
     _seen: Observation | None = None
+    _counts: DataFrame | None = None
 
     def left_out(self) -> dict[str, dict[str, int]]:
-        """Return the numbers of rows left out, by day and kind; empty where none was."""
-        if self._seen is None:
+        """Return the numbers of rows left out, by day and kind; empty where none was.
+
+        A task that Spark repeats because an executor was lost is counted again while the rows go by. So where anything was counted,
+        the rows of these days are read and counted once more.
+        """
+        if self._seen is None or self._counts is None:
             return {}
         seen = self._seen.get
-        counts = {day: {kind: int(seen[f"{kind} {day}"] or 0) for kind in _WORDS} for day in self.days}
-        return {day: {kind: count for kind, count in kinds.items() if count} for day, kinds in counts.items()}
+        days = [day for day in self.days if any(seen[f"{kind} {day}"] for kind in _WORDS)]
+        if not days:
+            return {}
+        counted = self._counts.where(sf.col(DATE).cast("string").isin(days)).collect()
+        return {str(row[DATE]): {kind: int(row[kind]) for kind in _WORDS if row[kind]} for row in counted}
 
 
 def usable(rows: DataFrame, now_ms: int, days: Sequence[str]) -> Usable:
     """Return the rows that can be used: rows of SAMPLE_ROWS and `DATE`, with `stamped_ms` if they came in messages.
 
-    A row without a partition stands for a message that is no sample. `days` are those whose rows are counted.
+    A row without a partition is a message that is not a sample. `days` are those whose rows are counted.
     """
     stamped = sf.col("stamped_ms") if "stamped_ms" in rows.columns else sf.col("sampled_at_ms")
     apart = sf.col("sampled_at_ms") - sf.col("round_ms")
@@ -126,31 +119,33 @@ def usable(rows: DataFrame, now_ms: int, days: Sequence[str]) -> Usable:
     right &= sf.abs(stamped - sf.col("sampled_at_ms")) <= MAX_AHEAD_MS
     is_sample = sf.col("partition").isNotNull()
     wrong = {MESSAGES: ~is_sample, CLOCKS: is_sample & ~sf.coalesce(right, sf.lit(False))}
-    seen = Observation() if days else None
-    if seen is not None:
-        counts = (_count(wrong[kind], day).alias(f"{kind} {day}") for day in days for kind in wrong)
-        rows = rows.observe(seen, *counts)
-    return Usable(rows.where(is_sample & right).select(*names(SAMPLE_ROWS)), days, seen)
+    used = is_sample & right
+    if not days:
+        return Usable(rows.where(used).select(*names(SAMPLE_ROWS)), days)
+    seen = Observation()
+    observed = rows.observe(seen, *(_count(wrong[kind], day).alias(f"{kind} {day}") for day in days for kind in wrong))
+    counts = rows.groupBy(DATE).agg(*(sf.count_if(wrong[kind]).alias(kind) for kind in wrong))
+    return Usable(observed.where(used).select(*names(SAMPLE_ROWS)), days, seen, counts)
 
 
 def _count(wrong: Column, day: str) -> Column:
     return sf.count_if(wrong & (sf.col(DATE) == sf.lit(day).cast("date")))
 
 
-def tell_left_out(sources: Mapping[str, Source], first: str, left_out: LeftOuts) -> None:
+def note_left_out(sources: Mapping[str, Source], first: str, left_out: LeftOuts) -> None:
     """Note what was left out of the samples of the days from `first` on, when they were read."""
     kinds = [(kind, count) for day in sorted(sources) if day >= first for kind, count in sources[day].left_out.items()]
     for kind, count in kinds:
         if kind in _WORDS:
             left_out.add(_WORDS[kind][0], count, _WORDS[kind][1])
-    tell_corrupt([kind.removeprefix(CORRUPT) for kind, _ in kinds if kind.startswith(CORRUPT)], left_out)
+    note_corrupt([kind.removeprefix(CORRUPT) for kind, _ in kinds if kind.startswith(CORRUPT)], left_out)
 
 
 def address(place: str) -> tuple[str, str]:
     """Return bootstrap servers and topic of kafka://host:port[,host:port][/topic].
 
-    >>> address("kafka://a:9092,b:9092/looks"), address("kafka://a:9092")
-    (('a:9092,b:9092', 'looks'), ('a:9092', '__steward_samples'))
+    >>> address("kafka://a:9092,b:9092/samples"), address("kafka://a:9092")
+    (('a:9092,b:9092', 'samples'), ('a:9092', '__steward_samples'))
     """
     parts = urlsplit(place)
     if not parts.netloc or any(":" not in one for one in parts.netloc.split(",")):

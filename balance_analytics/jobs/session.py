@@ -1,4 +1,4 @@
-"""The Spark session of a run: what spark-submit says counts; without it (`python -m`) Spark runs in this process, on two cores.
+"""The Spark session of a run: with the settings of spark-submit; without it (`python -m`) Spark runs in this process, on two cores.
 
 Leaves out what a deployment decides: master, executors, memory, object storage.
 """
@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 APP_NAME = "steward-balance-analytics"
 
 ALWAYS = {
-    # An hour's start is said in UTC everywhere.
+    # All hours start in UTC.
     "spark.sql.session.timeZone": "UTC",
-    # A day written again takes the place of that day alone.
+    # A day that is written again replaces that day only.
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
-    # A topic has no number for a missing cast: a bug shall end the run, not become a null.
+    # A value that cannot be cast ends the run; it does not become null.
     "spark.sql.ansi.enabled": "true",
     # Lists of a task's partitions are held by key; below this many keys no sort is needed. 200,000 x 24 hours: some 150 MB.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "200000",
@@ -50,14 +50,14 @@ IN_PROCESS = {
     "spark.driver.extraJavaOptions": collector(os.cpu_count()),
     "spark.sql.shuffle.partitions": "8",
 }
-"""Where there is no spark-submit: a laptop, a test."""
+"""Without spark-submit: on a laptop, in a test."""
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """In the environment of a program that spark-submit started; its settings are then in the JVM already."""
 
 
 def session(settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Return the session of this process, made if there is none; `settings` go over those of `IN_PROCESS`."""
+    """Return the session of this process, or create it; `settings` replace those of `IN_PROCESS`."""
     if SUBMITTED not in os.environ:
         # Tasks run Python functions (`arrow`) in the interpreter of this process: another one may lack this package.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

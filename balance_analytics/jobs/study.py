@@ -1,7 +1,7 @@
 """Stage `study`: tables of loads to one result (`model/results.py`), written as JSON under `<out>/result.json`.
 
-The tables are small by now: brokers x hours, and a row for each partition; their files come to the driver, which decodes what it needs.
-Leaves out every figure's arithmetic (`study/`).
+The tables are small: brokers x hours, and a row for each partition. The driver reads their files and decodes the columns that it needs.
+Leaves out how figures are computed (`study/`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from balance_analytics.jobs.files import arrow_table, contents, row_count
 from balance_analytics.jobs.loads import loads_below
 from balance_analytics.jobs.memory import require_memory
 from balance_analytics.jobs.storage import write_text
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, told_of
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.arrow_columns import numbered, numbers, padded
 from balance_analytics.model.loads import BROKER_HOURS, BROKER_HOURS_PART, PARTITION_LOADS, PARTITIONS_PART
 from balance_analytics.model.results import RESULT_NAME, LeftOut, Result
@@ -54,7 +54,7 @@ def run(
     loads = published.table(newest, PARTITION_LOADS, PARTITIONS_PART)
     if not newest.sequence:
         raise AnalyticsError(f"there are no loads yet under {out}: run the stage `loads` first")
-    with told_of(out, "loads"):
+    with errors_about(out, "loads"):
         of_loads, of_hours = contents([loads, hours])
         require_memory(spark, row_count(loads, of_loads))
         brokers = _brokers(arrow_table(hours, of_hours), sorted({*facts.racks, *facts.capacities}))
@@ -65,7 +65,7 @@ def run(
         del table
         if not len(partitions.partition) or not len(brokers.hours):
             raise AnalyticsError(
-                f"the loads under {out} hold no partition: see that the facts are of brokers that lead"
+                f"the loads under {out} have no partitions: check that the facts have partitions with leaders"
             )
         question = Question(cluster_id, partitions, brokers, facts, out_known, sketches, *rated)
         result = study(question, (*left_out, *lost.all()))
@@ -101,7 +101,7 @@ def _rated(table: Any) -> tuple[float, float]:
 
 
 def _brokers(table: Any, named: list[int]) -> BrokerColumns:
-    """Return the table as brokers x hours; brokers that are `named` and hold nothing are there with nothing."""
+    """Return the table as brokers x hours; brokers that are `named` and have no replicas have rows of zeros."""
     broker = _ints(table, "broker")
     at_s = table["hour"].cast(pa.int64()).to_numpy() // US_PER_S
     ids = np.union1d(broker, np.array(named, dtype=np.int64))

@@ -1,13 +1,14 @@
-"""What goes wrong, in the user's words: errors that end a run, and what a run goes on without.
+"""Errors that end a run, and inputs that a run leaves out, in words for users.
 
-An `AnalyticsError` says what happened, to what, and what to do; it is the last line of the driver's log. What only takes something
-away from the study is a `LeftOut` of the result. Leaves out when they are raised.
+The text of an `AnalyticsError` has what happened, to what, and what to do; it is the last line of the driver's log. An input that a run
+continues without is a `LeftOut` of the result. Leaves out when they are raised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -15,7 +16,10 @@ from pyspark.errors import PySparkException
 from balance_analytics.model.results import LeftOut
 
 MAX_CAUSE_CHARACTERS = 400
-"""Of what Spark says: its first sentence; the log above has the rest."""
+"""Limit of Spark's message: its first sentence; the log has the rest."""
+
+MAX_CAUSES = 10
+"""Java exceptions that caused each other; Spark has three to five."""
 
 _UNREACHABLE = (
     "UnknownHostException",
@@ -27,10 +31,22 @@ _UNREACHABLE = (
     "NoSuchBucket",
     "403 Forbidden",
 )
-"""Parts of what Hadoop's file systems say when the store, not the file, is the trouble."""
+"""Parts of messages of Hadoop's file systems about the store, not about a file."""
 
 _UNREADABLE = "UnreadableFileError: "
 """Before the words of a Python task that cannot read a file, which begin with the file's path."""
+
+_OVERLOADED = (
+    "Status Code: 503",
+    "Service Unavailable",
+    "SlowDown",
+    "AWSServiceThrottledException",
+    "AWSStatus500Exception",
+    "ConnectTimeoutException",
+    "ApiCallTimeoutException",
+    "Read timed out",
+)
+"""Parts of their messages when it is overloaded or does not answer in time; they have retried then."""
 
 _CORRUPT = (
     *("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "is not a Parquet file", "Could not read footer"),
@@ -48,27 +64,32 @@ _NO_FILE_SYSTEM = (
 
 
 class AnalyticsError(Exception):
-    """A run cannot go on; the text says what happened, to what, and what to do."""
+    """A run cannot continue; the text has what happened, to what, and what to do."""
 
 
-class CorruptFile(AnalyticsError):  # noqa: N818 - what is the matter, not that something is
-    """A file cannot be read; `files.without_corrupt` finds which, and goes on without."""
+class CorruptFile(AnalyticsError):  # noqa: N818 - it names the file's state
+    """A file cannot be read; `files.without_corrupt` finds it and continues without it."""
 
 
 class MissingFile(CorruptFile):
-    """A file was there when the job listed files, and is gone; reading once more lists them again."""
+    """A file was deleted after the job had listed it; the next read lists files again."""
 
 
 class LeftOuts:
-    """What this run went on without, in the order found; the same thing twice is counted together."""
+    """Inputs that this run left out, in the order found; equal ones are counted together."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], int] = {}
 
     def add(self, what: str, count: int, remedy: str) -> None:
-        """Note it, unless there is nothing."""
+        """Note an input with its count, unless that is 0."""
         if count:
             self._found[what, remedy] = self._found.get((what, remedy), 0) + count
+
+    def add_all(self, others: LeftOuts) -> None:
+        """Note everything of another list."""
+        for one in others.all():
+            self.add(one.what, one.count, one.remedy)
 
     def all(self) -> tuple[LeftOut, ...]:
         """Return everything that was noted."""
@@ -76,18 +97,35 @@ class LeftOuts:
 
 
 @contextmanager
-def told_of(place: str, what: str) -> Iterator[None]:
+def errors_about(place: str, what: str) -> Iterator[None]:
     """Turn what Spark and the JVM raise about `place`, which holds `what`, into an `AnalyticsError`."""
     try:
         yield
+    except OSError as error:  # of a small file on a local disk, which Python writes
+        raise AnalyticsError(f"the {what} at {place} could not be worked on: {error}") from error
     except (PySparkException, Py4JError) as error:
-        if any(sign in str(error) for sign in _CORRUPT):
+        words = _with_causes(error)
+        # Spark calls a file that the store refuses one that cannot be read.
+        is_refused = any(sign in words for sign in (*_OVERLOADED, *_UNREACHABLE))
+        if not is_refused and any(sign in words for sign in _CORRUPT):
             cause = " ".join(str(error).rpartition(_UNREADABLE)[2].split())[:MAX_CAUSE_CHARACTERS]
-            if any(sign in str(error) for sign in _GONE):
-                words = f"files with {what} at {place} were deleted while they were read: run this again: {cause}"
-                raise MissingFile(words) from error
+            if any(sign in words for sign in _GONE):
+                gone = f"files with {what} at {place} were deleted while they were read: run this again: {cause}"
+                raise MissingFile(gone) from error
             raise CorruptFile(corrupt_words(what, cause)) from error
-        raise AnalyticsError(_words(str(error), place, what)) from error
+        raise AnalyticsError(sentence_of(words, place, what)) from error
+
+
+def _with_causes(error: Exception) -> str:
+    """Return the text of an exception, and those of the Java exceptions that caused it."""
+    texts = [str(error)]
+    cause: Any = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    for _ in range(MAX_CAUSES):
+        if cause is None:
+            break
+        texts.append(str(cause.toString()))
+        cause = cause.getCause()
+    return "\n".join(texts)
 
 
 def none_yet(what: str, place: str) -> str:
@@ -105,25 +143,30 @@ def corrupt_words(what: str, cause: str) -> str:
     return f"a file with {what} cannot be read: delete it and run this again: {cause}"
 
 
-def _words(told: str, place: str, what: str) -> str:
+def sentence_of(message: str, place: str, what: str) -> str:
     """Return a sentence for a user.
 
-    >>> _words("java.net.ConnectException: refused", "s3a://b/facts", "facts").split(":")[0]
+    >>> sentence_of("java.net.ConnectException: refused", "s3a://b/facts", "facts").split(":")[0]
     'the store of the facts cannot be reached'
     """
-    cause = " ".join(told.split())[:MAX_CAUSE_CHARACTERS]
-    if any(sign in told for sign in _NO_FILE_SYSTEM):
+    cause = " ".join(message.split())[:MAX_CAUSE_CHARACTERS]
+    if any(sign in message for sign in _NO_FILE_SYSTEM):
         return (
             f"Spark has no file system for {place}, which holds the {what}: add its connector (hadoop-aws for s3a) to the image"
             " or to spark.jars"
         )
-    if any(sign in told for sign in _UNREACHABLE):
+    if any(sign in message for sign in _OVERLOADED):
+        return (
+            f"the store of the {what} is overloaded or does not answer in time: {place}; run this again, and if it happens often, let its"
+            f" client retry longer (for s3a: spark.hadoop.fs.s3a.attempts.maximum): {cause}"
+        )
+    if any(sign in message for sign in _UNREACHABLE):
         return (
             f"the store of the {what} cannot be reached: {place}; check its address, the credentials (spark.hadoop.fs.*) and that"
             f" the bucket is there, then run again: {cause}"
         )
-    if "UnknownTopicOrPartition" in told or "PATH_NOT_FOUND" in told or "UNABLE_TO_INFER_SCHEMA" in told:
+    if "UnknownTopicOrPartition" in message or "PATH_NOT_FOUND" in message or "UNABLE_TO_INFER_SCHEMA" in message:
         return none_yet(what, place)
-    if "TimeoutException" in told or "KafkaException" in told:
+    if place.startswith("kafka://") and ("TimeoutException" in message or "KafkaException" in message):
         return f"the brokers at {place} do not answer: check the address and spark's access to them, then run again: {cause}"
     return f"the {what} at {place} could not be worked on: {cause}"

@@ -1,1 +1,1 @@
-"""What is uneven, growing or full soon: pure functions over arrays. Leaves out where the arrays come from."""
+"""What is uneven, growing or full soon: pure functions over arrays. Leaves out how the arrays are read."""

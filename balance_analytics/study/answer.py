@@ -1,7 +1,7 @@
 """A whole study: from columns of loads to the values of a result.
 
-Each figure is worked out by the module that is named after it; here they are put together, rounded to `DIGITS` significant digits so
-that two runs over the same facts write the same bytes, and cut to the limits of `model/results.py`.
+Each figure is computed by the module of its name. This module combines them, rounds them to `DIGITS` significant digits, so that two
+runs over the same facts write the same bytes, and cuts lists to the limits of `model/results.py`.
 Leaves out files and Spark.
 """
 
@@ -21,14 +21,14 @@ from balance_analytics.study.heat_map import heat_map
 from balance_analytics.study.numbers import rounded, text_of
 
 COUNTED_PART = 0.5
-"""A broker that led nothing in more than half of the hours was not there: its mean says nothing of how load is shared."""
+"""Part of the hours in which a broker must lead partitions to count for skew: otherwise it was down."""
 
 HEAVY_PART = 0.01
-"""Keys with one message in a hundred are listed."""
+"""Part of the messages from which a key is listed."""
 
 
 def study(question: Question, left_out: tuple[results.LeftOut, ...]) -> results.Result:
-    """Answer; `left_out` is what came before, and what this leaves out is added."""
+    """Return the result; its `left_out` has that of earlier stages first."""
     brokers, partitions = question.brokers, question.partitions
     seen = brokers.led.sum(axis=0) > 0
     counted = (brokers.led > 0).sum(axis=1) >= COUNTED_PART * seen.sum()
@@ -73,7 +73,7 @@ def _missing(brokers: BrokerColumns, seen: BoolArray, counted: BoolArray) -> lis
     for row in np.flatnonzero(~counted):
         away = int(seen.sum() - (brokers.led[row] > 0).sum())
         what = f"broker {brokers.brokers[row]} led nothing in {away} of {int(seen.sum())} hours; skew is measured without it"
-        found.append(results.LeftOut(what, 1, "see whether it is down; elect preferred leaders once it is back"))
+        found.append(results.LeftOut(what, 1, "check whether it is down; elect preferred leaders when it is back"))
     return found
 
 
@@ -94,7 +94,7 @@ def _resources(question: Question, seen: BoolArray) -> list[tuple[str, FloatArra
 
 
 def source_of(rated: float, otherwise: str) -> str:
-    """Say where a resource comes from, of whose hours a part is Prometheus'.
+    """Return the source of a resource; `rated` is the part of its hours with rates of Prometheus.
 
     >>> source_of(0.0, "estimate"), source_of(1.0, "estimate"), source_of(0.25, "estimate")
     ('estimate', 'prometheus', 'prometheus in 25.0 % of hours, else estimate')
@@ -184,7 +184,7 @@ def _hot(partitions: PartitionColumns, heat: hot_partitions.Heat) -> tuple[resul
 
 
 def _topics(partitions: PartitionColumns) -> tuple[results.TopicSkew, ...]:
-    """Return the topics whose heaviest partition is furthest above their mean, in bytes: where keys cost the most."""
+    """Return the topics whose heaviest partition is furthest above their mean, in bytes: where the skew of keys costs the most."""
     loads = np.nan_to_num(partitions.bytes_in_mean)
     count = np.bincount(partitions.topic, minlength=len(partitions.topics))
     total = np.bincount(partitions.topic, weights=loads, minlength=len(partitions.topics))

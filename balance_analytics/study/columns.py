@@ -1,6 +1,6 @@
-"""What a study looks at: loads as columns, and where brokers stand.
+"""The input of a study: loads of partitions and brokers as columns, and what is known about brokers.
 
-Leaves out who filled them: the pipeline from its tables, a test by hand.
+Leaves out how they are filled: the job reads them from its tables, a test writes them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BrokerColumns:
 
 @dataclass(frozen=True, slots=True)
 class BrokerFacts:
-    """What no sample says: racks, and the bytes that a broker's disks hold."""
+    """What samples do not have: racks, and the capacity of a broker's disks in bytes."""
 
     racks: Mapping[int, str] = field(default_factory=dict)
     capacities: Mapping[int, int] = field(default_factory=dict)
@@ -52,9 +52,9 @@ class BrokerFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """All that a study is asked about.
+    """The whole input of a study.
 
-    `rated_in` and `rated_out` are the parts, from 0 to 1, of partitions' hours whose bytes are Prometheus' rates.
+    `rated_in` and `rated_out` are the parts, from 0 to 1, of partitions' hours with rates of Prometheus.
     """
 
     cluster_id: str

@@ -1,4 +1,4 @@
-"""Each broker's disk: how fast it fills and when it is full, as values of a result.
+"""Each broker's disk: its growth and when it is full, as values of a result.
 
 Leaves out the forecast itself (`forecast`) and which level a day has (`readings`).
 """
@@ -21,7 +21,7 @@ HOUR_S = 3600
 def forecasts(
     brokers: BrokerColumns, capacities: Mapping[int, int]
 ) -> tuple[tuple[results.Forecast, ...], list[results.LeftOut]]:
-    """Return a forecast for each broker whose disk can be followed, and what there is none of."""
+    """Return a forecast for each broker with enough readings, and what is left out."""
     found: list[results.Forecast] = []
     short = 0
     unknown = 0
@@ -56,7 +56,7 @@ def forecasts(
             results.LeftOut(
                 f"disk forecasts of brokers with fewer than {FEWEST_GROWTHS} days of growth",
                 short,
-                "run again in some days",
+                "run this again in some days",
             ),
             results.LeftOut(
                 "days until full of brokers whose disk size is not known", unknown, "give sizes with --brokers"

@@ -1,21 +1,21 @@
 """When a disk is full, in days from the last reading, with a 90 percent interval.
 
 Goal: the day on which the true level first reaches the capacity lies in the interval in 90 of 100 cases.
-Input: one level a day (`readings`), so that the day's rhythm is not in it.
+Input: one level a day (`readings`), so that changes within a day do not matter.
 
-Method. What is modelled is the growth from one reading to the next, not the level: levels of a log remember every day before, and
-a line through them would take that memory for certainty. Growth of a day = base + drift x day + weekday + noise, fitted by least
+Method. The model is of the growth from one reading to the next, not of the level: each level contains all days before, so that a line
+through levels would have errors that are not independent, and an interval that is too narrow. Growth of a day = base + drift x day + weekday + noise, fitted by least
 squares; weekdays only when there are two whole weeks, drift only when there are ten days. Noise is one independent draw a day.
-The level h days ahead is the last level and the sum of h such days. Its error has two independent parts: the noise of those h
+The level h days ahead is the last level plus the growth of h such days. Its error has two independent parts: the noise of those h
 days, variance s^2 h, and the error of the fitted numbers, variance s^2 c (X'X)^-1 c', with c the sum of the h days' rows. Over s the
-sum is Student's t with the fit's degrees of freedom, so level(h) +- t95 s sqrt(h + c (X'X)^-1 c') holds the level in 90 cases of 100.
+sum is Student's t with the fit's degrees of freedom, so level(h) +- t95 s sqrt(h + c (X'X)^-1 c') contains the level in 90 cases of 100.
 
 Why the days are covered, too: a level that only grows reaches the capacity by day h exactly when level(h) >= capacity. The lower end is the
 first day whose upper bound reaches the capacity: before it, the level did in at most 5 of 100 cases. The upper end is the first day whose
-lower bound does: by then the level has in at least 95. So the interval of days is the inversion of the interval of levels. Readings a
-day know nothing of the hour: it reaches from the beginning of its first day to the end of its last.
+lower bound does: by then the level has in at least 95. So the interval of days is the inversion of the interval of levels. There
+is one reading a day, so that the interval begins with a whole day and ends with one.
 
-It holds for what the model says and no further: a new producer, a moved replica or a changed retention begins another history.
+It is valid as long as the load stays as it was: a new producer, a moved replica or a changed retention is not foreseen.
 Readings around which replicas came or went are not fitted (`readings`). Leaves out where levels and capacities come from.
 """
 
@@ -30,16 +30,16 @@ from balance_analytics.study.arrays import BoolArray, FloatArray
 from balance_analytics.study.student import t95
 
 HORIZON_DAYS = 365
-"""Nobody orders disks for later, and no fortnight of readings speaks of it."""
+"""Disks are not ordered earlier, and two weeks of readings do not allow a longer forecast."""
 
 FEWEST_GROWTHS = 4
-"""With three growths of days, t95 is 2.9 and the interval says nothing."""
+"""With three growths, t95 is 2.9 and the interval is too wide to be of use."""
 
 DAYS_FOR_DRIFT = 10
-"""Before that, a week's ups and downs look like drift."""
+"""With fewer, changes within a week count as drift."""
 
 DAYS_FOR_WEEKDAYS = 14
-"""Each weekday twice, or its noise is fitted away."""
+"""Each weekday twice; with fewer, its noise would be fitted."""
 
 WEEK = 7
 METHOD = "least squares on daily growth (drift, weekdays), first passage, Student's t interval of 90 percent"
@@ -76,14 +76,14 @@ class _Fit:
 
 
 def forecast(readings: Readings, capacity: float) -> Forecast | None:
-    """Say when `capacity` is reached; None when there are fewer than `FEWEST_GROWTHS` growths to fit.
+    """Return when `capacity` is reached; None if there are fewer than `FEWEST_GROWTHS` growths to fit.
 
     >>> days = np.arange(15.0)
     >>> known = forecast(Readings(days, 100 + 10 * days, np.ones(14, bool)), capacity=290.0)
     >>> known.low, known.days, known.high, known.growth
     (4.0, 5.0, 5.0, 10.0)
     """
-    # From the last day on: a drift times days since 1970 would drown in the base, and be lost in the fit.
+    # Days count from the last one: a drift times days since 1970 would be lost by rounding.
     days = readings.days - np.floor(readings.days[-1:])
     fit = _fit(Readings(days, readings.levels, readings.fit))
     if fit is None:

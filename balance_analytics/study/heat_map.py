@@ -12,11 +12,11 @@ from balance_analytics.study.columns import BrokerColumns
 from balance_analytics.study.numbers import text_of
 
 STEPS = (1, 2, 3, 4, 6, 12, 24, 168)
-"""Hours a column: what a day or a week can be cut into."""
+"""Hours of a column: parts of a day or of a week."""
 
 
 def heat_map(brokers: BrokerColumns) -> HeatMap:
-    """Return bytes in; a column that nobody looked in is null."""
+    """Return bytes in; a column without samples is null."""
     count, hours = brokers.bytes_in.shape
     step = next((one for one in STEPS if count * -(-hours // one) <= MAX_HEAT_CELLS), STEPS[-1])
     begins = np.arange(0, hours, step)

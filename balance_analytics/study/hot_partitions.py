@@ -1,12 +1,12 @@
-"""Which partitions are hot: by a rule that is stated, so that a person can check each of them.
+"""Hot partitions, by a rule that a person can check.
 
 A partition is hot for one of two reasons.
-- "too large for one broker": alone it is `OF_BROKER_ALONE` of what a broker carries on the average. However it is placed, its
-  broker is uneven.
-- "uneven keys": it carries at least `OVER_TOPIC` times the median of its topic's partitions, and at least `OF_BROKER` of what a
-  broker carries on the average. The first says that keys did it; the second, that it matters.
+- "too large for one broker": it has at least `OF_BROKER_ALONE` of the load of the mean broker, so that its broker is
+  overloaded wherever it is.
+- "uneven keys": it has at least `OVER_TOPIC` times the median load of its topic's partitions, and at least `OF_BROKER` of the
+  load of the mean broker, so that it matters.
 
-Loads are means over the window, so that an hour's burst makes nothing hot. Leaves out what to do about it.
+Loads are means over the window, so that a burst of an hour does not count. Leaves out what to do about it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import numpy as np
 from balance_analytics.study.arrays import BoolArray, FloatArray, IntArray
 
 OF_BROKER_ALONE = 0.25
-"""A quarter: four such partitions fill a broker, and none of its neighbours can be traded against one."""
+"""A quarter: four such partitions fill a broker, and swaps cannot even them out."""
 
 OVER_TOPIC = 4.0
-"""Hashed keys of equal weight spread partitions by tens of percent; four times the median is never their doing."""
+"""Hashed keys of equal weight differ by tens of percent between partitions, never by four times."""
 
 OF_BROKER = 0.02
-"""Half of the width within which planner and Kafka's users call brokers even: less than that moves no broker's figure."""
+"""Half of the planner's tolerance: a smaller partition changes the figure of no broker."""
 
 SMALLEST_TOPIC = 4
-"""Partitions that a topic needs for its median to be anybody's usual load."""
+"""Partitions that a topic needs for a median that is a usual load."""
 
 UNEVEN_KEYS, TOO_LARGE = "uneven keys", "too large for one broker"
 

@@ -1,11 +1,11 @@
-"""Key skew out of a sketch: which keys a topic's messages pile up on, with at most a few hundred counters.
+"""Key skew from a sketch: the keys with the most messages of a topic, with at most a few hundred counters.
 
-Misra and Gries (1982): at most k counters; a message counts up its key's counter, or takes a free one, or, when all are taken, every
-counter loses one. A counter is then never too high, and too low by at most n / (k + 1) after n messages. Sketches are merged by
-adding counters and taking off the (k+1)-th highest (Agarwal et al. 2012), within the same bound. Here keys come in batches of equal
+Misra and Gries (1982): at most k counters; a message increments the counter of its key, or takes a free one, or, if none is free, decrements
+every counter. A counter is then never too high, and too low by at most n / (k + 1) after n messages. Sketches are merged by
+adding counters and subtracting the (k+1)-th highest (Agarwal et al. 2012), within the same bound. Here keys come in batches of equal
 keys already counted, which is a merge with an exact sketch.
 
-Leaves out who samples messages, and what the keys mean: a key is its text, or a hash where nobody may read it.
+Leaves out sampling of messages, and the meaning of keys: a key is its text, or a hash of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 COUNTERS = 256
-"""Any key with more than one message in 257 is found; a partition's fair part of most topics is about that."""
+"""All keys with more than one message in 257 are found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Heavy:
 
 
 def heavy_keys(sketch: KeySketch, part: float) -> list[Heavy]:
-    """Return the keys that may have `part` of the messages or more, the heaviest first; none that has is missing."""
+    """Return the keys that may have `part` of the messages or more, the heaviest first; none is missing."""
     if not sketch.messages:
         return []
     found = (Heavy(key, n / sketch.messages, (n + sketch.error) / sketch.messages) for key, n in sketch.counts.items())

@@ -1,4 +1,4 @@
-"""Leader imbalance of a look: partitions that are not led by their preferred replica, over all of them and of one broker.
+"""Leader imbalance: the part of partitions that are not led by their preferred replica, of all brokers and of one.
 
 Leaves out elections.
 """
@@ -23,12 +23,12 @@ class Imbalance:
 
     @property
     def ratio(self) -> float:
-        """Part of all partitions that another replica leads, or none."""
+        """Part of all partitions that are led by another replica, or have no leader."""
         return self.not_preferred / self.partitions if self.partitions else 0.0
 
 
 def imbalance(leaders: IntArray, preferred: IntArray) -> Imbalance:
-    """Count; both columns have one broker id for each partition, -1 for a partition without a leader.
+    """Return the imbalance; both columns have one broker id for each partition, -1 for a partition without a leader.
 
     >>> import numpy as np
     >>> imbalance(np.array([1, 1, 2]), np.array([1, 2, 2]))

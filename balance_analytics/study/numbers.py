@@ -1,4 +1,4 @@
-"""Numbers and times as a result says them. Leaves out what they are of."""
+"""Numbers and times in the form of a result. Leaves out which figures they are of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import time
 
 DIGITS = 6
-"""Significant: more than any of these figures has, and few enough that the order of a sum does not show."""
+"""Significant digits: more than the figures have, and few enough that the order of a sum does not change them."""
 
 
 def rounded(number: float) -> float:

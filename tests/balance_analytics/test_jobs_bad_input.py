@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.files import Table, without_corrupt
 from balance_analytics.jobs.main import main, parser, run
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, _words
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, sentence_of
 from balance_analytics.model.results import Result
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from balance_analytics.sampling.parquet_compaction import Compactor
@@ -118,7 +118,7 @@ def test_a_store_that_does_not_answer_is_named(tmp_path: Path) -> None:
 )
 def test_what_spark_says_becomes_a_sentence(told: str, words: str) -> None:
     """By the exception that is in it."""
-    assert words in _words(told, "kafka://b:9092", "facts")
+    assert words in sentence_of(told, "kafka://b:9092", "facts")
 
 
 def test_files_given_by_hand_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +130,7 @@ def test_files_given_by_hand_are_checked(tmp_path: Path, capsys: pytest.CaptureF
 
     for option, file, words in (
         ("--brokers", "a.json", "is not JSON"),
-        ("--brokers", "b.json", "disk_bytes is no number"),
+        ("--brokers", "b.json", "disk_bytes is not a number"),
         ("--key-sketches", "c.json", "lacks messages, error or counts"),
         ("--brokers", "d.json", "cannot be read"),
     ):

@@ -115,7 +115,11 @@ DISKS = {1: {"/a": folder(GIB), "/b": folder(2 * GIB)}, 2: {"/a": folder(GIB)}, 
         ("", {1, 2, 990}, []),
         ("broker,controller", {1, 2, 990}, []),
         (None, {1, 2, 990}, []),
-        (Py4JError("not allowed"), {1, 2}, ["whether node 990, the controller, is a broker, which it did not tell"]),
+        (
+            Py4JError("not allowed"),
+            {1, 2},
+            ["whether node 990, the controller, is a broker: it did not return its config"],
+        ),
     ],
 )
 def test_a_controller_that_holds_no_data_is_no_broker(roles: Any, brokers: set[int], left: list[str]) -> None:
@@ -136,5 +140,5 @@ def test_disks_that_are_not_told_are_left_out() -> None:
 
     assert (set(racks), sizes) == ({1, 2, 990}, {990: GIB})
     assert [(one.what, one.count) for one in left_out.all()] == [
-        ("brokers that did not tell the size of their disks", 1)
+        ("brokers that did not return the size of their disks", 1)
     ]

@@ -77,7 +77,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_cannot_be_compared_is_marked_and_gives_no_number(spark: SparkSession) -> None:
-    """Resets, leaders that move, gaps, looks that know nothing, looks that came twice: one topic for each."""
+    """Resets, leaders that move, gaps, samples without values, samples that are there twice: one topic for each."""
     found = facts_of(
         spark,
         *(look(minute, 1000 + 10 * minute, "plain") for minute in range(6)),
@@ -120,7 +120,7 @@ def test_what_cannot_be_compared_is_marked_and_gives_no_number(spark: SparkSessi
 
 
 def test_facts_are_what_the_generator_put_in(spark: SparkSession, written: Path, tmp_path: Path) -> None:
-    """Messages of every hour that was looked at from end to end, to the message; and the same again on the next run."""
+    """Messages of every hour that has all samples, to the message; and the same again on the next run."""
     layout = lay_out(MINUTES)
     shutil.copytree(written / "samples", tmp_path / "samples")
 
@@ -183,5 +183,5 @@ def test_looks_of_wrong_clocks_are_left_out_and_named(spark: SparkSession, tmp_p
     options = facts.FactsOptions(now_ms=END_MS, window_days=14)
     facts.run(spark, samples, str(tmp_path / "facts"), str(tmp_path / "out"), options, left_out)
 
-    assert [(one.what, one.count) for one in left_out.all()] == [("looks whose clocks disagree", 2)]
+    assert [(one.what, one.count) for one in left_out.all()] == [("samples whose clocks disagree", 2)]
     assert [one["messages_in"] for one in rows(tmp_path / "facts") if one["minutes"]] == [3.0]

@@ -132,7 +132,7 @@ def test_a_topic_of_samples_makes_the_facts_that_parquet_makes(
 
     assert LOAD.hours - 2 <= len(from_parquet) // LOAD.partitions
     assert from_parquet == from_kafka
-    assert left_out == [("messages that are no samples of this version", 2)]
+    assert left_out == [("messages that are not samples of this version", 2)]
 
 
 def test_messages_are_read_once(

@@ -90,7 +90,7 @@ class Store:
     def run(self, day: int, *, samples: str = "samples", **options: Any) -> list[LeftOut]:
         """Run the stage at 01:00 of a day; return what was left out."""
         left_out = LeftOuts()
-        asked = facts.FactsOptions(MONDAY_MS + day * DAY_MS + HOUR_MS, window_days=14, **options)
+        asked = facts.FactsOptions(MONDAY_MS + day * DAY_MS + HOUR_MS, **{"window_days": 14, **options})
         place = str(self.folder / samples)
         out = self.folder / f"of-{samples}"
         facts.run(self.spark, Samples(self.spark, place), str(out / "facts"), str(out / "out"), asked, left_out)
@@ -138,10 +138,29 @@ def test_whatever_happens_between_runs_the_facts_are_those_of_one_run_over_all_s
     incremental = store.run(5)
 
     whole = store.run(5, samples="everything")
-    assert [(one.what, one.count) for one in whole] == [("looks whose clocks disagree", 3)]
+    assert [(one.what, one.count) for one in whole] == [("samples whose clocks disagree", 3)]
     assert incremental == whole
     assert store.found() == store.found("everything")
     assert {(one["hour"].day, one["hour"].hour) for one in store.found() if one["resets"]} == {(6, 9)}
+
+
+def test_runs_with_another_window_and_samples_of_two_clusters_make_the_facts_of_one_run(store: Store) -> None:
+    """A shorter window leaves older days as they are; a longer one takes their late samples. Partitions of the same name are two."""
+    for day in range(3):
+        store.add(minutes(day, 600, 610, 1000) + minutes(day, 605, 615, 9000, cluster_id="d"))
+    store.run(3)
+    late = minutes(0, 700, 710, 2000)
+    store.add(late)
+    store.add(minutes(3, 0, 10, 5000))
+    store.run(4, window_days=2)
+    without = store.found()
+
+    store.run(4)
+
+    store.run(4, samples="everything")
+    assert store.found() == store.found("everything")
+    assert [one["hour"].hour for one in without if one["hour"].day == 5] == [9, 10, 10]
+    assert [one["hour"].hour for one in store.found() if one["hour"].day == 5] == [9, 10, 10, 11]
 
 
 def test_a_run_without_new_samples_reads_none(store: Store) -> None:

@@ -217,6 +217,24 @@ def test_a_manifest_that_is_cut_is_named_and_the_one_before_counts(
     assert found(tmp_path) == after
 
 
+def test_an_older_manifest_that_is_cut_does_not_stop_the_sweep(
+    spark: SparkSession, tmp_path: Path, stored: Path
+) -> None:
+    """No reader needs it; it goes with the files that only it lists."""
+    shutil.copytree(stored / "both", tmp_path, dirs_exist_ok=True)
+    before = found(tmp_path)
+    table = Published(spark, str(tmp_path / "facts"), "facts")
+    oldest = min((tmp_path / "facts" / FOLDER).glob("0*.json"))
+    oldest.write_text("{")
+    left_out = LeftOuts()
+
+    assert table.newest(left_out).sequence > 1
+    assert left_out.all() == ()
+    assert table.sweep(END_MS + 400 * DAY_MS) > 0
+    assert not oldest.exists()
+    assert found(tmp_path) == before
+
+
 def test_a_published_file_that_is_gone_is_named_and_written_again(
     spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], stored: Path
 ) -> None:

@@ -173,7 +173,7 @@ def test_planted_rates_are_found_again_and_their_source_is_said(spark: SparkSess
     assert sources["bytes_in"].endswith(" % of hours, else offsets")
     assert sources["bytes_out"] == "prometheus in 75.0 % of hours, else estimate"
     noted = {one.what: one.count for one in result.left_out if "rates" in one.what}
-    assert noted == {"lines that are no rates of Prometheus": 10, "topics of rates that no look knows": 1}
+    assert noted == {"lines that are not rates of Prometheus": 10, "topics of rates without samples": 1}
     assert studied(folder, "facts", "--rates", f"{folder}/rates") == (None, facts)
 
 
@@ -184,5 +184,5 @@ def test_rates_that_are_not_there_are_named_or_none(spark: SparkSession, tmp_pat
     if empty:
         (tmp_path / "rates").mkdir()
 
-    assert stage(spark, f"{tmp_path}/rates", f"{tmp_path}/staged", NOW_MS, left_out) is False
-    assert ([] if empty else [f"rates, which are not there: {tmp_path}/rates"]) == [one.what for one in left_out.all()]
+    assert stage(spark, f"{tmp_path}/rates", f"{tmp_path}/staged", NOW_MS, left_out) is None
+    assert ([] if empty else [f"rates: there are none at {tmp_path}/rates"]) == [one.what for one in left_out.all()]

@@ -123,7 +123,7 @@ def test_a_second_run_writes_the_same(folder: Path, files: dict[str, bytes]) -> 
     assert tables == rows_of_tables(folder)
 
 
-def test_the_last_words_are_the_summary(
+def test_the_termination_message_is_the_summary(
     folder: Path, files: dict[str, bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """For the termination message, within what Kubernetes keeps; a place that is not there is none."""
@@ -142,7 +142,7 @@ def test_where_nothing_needs_to_move_nothing_is_proposed(folder: Path, files: di
     ran = run(options_of(asked(folder, "--stage", "moves,report", "--exclude-topics", "orders")), NOW_MS)
     now = written(folder)
 
-    assert ran.told == ["nothing needs to move, so nothing is proposed"]
+    assert ran.messages == ["nothing needs to move, so nothing is proposed"]
     assert "reassignment.json" not in now
     assert b"No moves are needed" in now["report.html"]
     run(options_of(asked(folder, "--stage", "moves,report")), NOW_MS)
@@ -184,13 +184,13 @@ def test_stages_ask_for_what_they_read(spark: SparkSession, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--window-days", "91"], "is no number from 1 to 90"),
+        (["--window-days", "91"], "is not a number from 1 to 90"),
         (["--stage", "dance"], "there is no stage dance"),
         (["--resources", "cpu"], "there is no resource cpu"),
         (["--max-bytes", "much"], "is no number of bytes"),
-        (["--exclude-brokers", "1,x"], "is no list of brokers' ids"),
-        (["--cluster", "A B"], "is no name of an object of Kubernetes"),
-        (["--namespace", "team.a"], "is no name of a namespace of Kubernetes"),
+        (["--exclude-brokers", "1,x"], "is not a list of broker ids"),
+        (["--cluster", "A B"], "is not a valid name of a Kubernetes object"),
+        (["--namespace", "team.a"], "is not a valid name of a Kubernetes namespace"),
         (["--propose"], "--propose needs --cluster and --namespace"),
         (["--propose", "--stage", "study"], "--propose needs the stage moves"),
         (["--approve"], "--approve needs --propose"),
