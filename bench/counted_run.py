@@ -9,7 +9,6 @@ read files or topics), `records_read`, `shuffled_bytes`, `cpu_seconds` of this p
 
 import json
 import os
-import resource
 import sys
 from pathlib import Path
 from typing import Any
@@ -51,8 +50,14 @@ def counters(spark: Any) -> dict[str, float]:
         "records_read": sum(records),
         "shuffled_bytes": sum(int(stage.shuffleWriteBytes()) for stage in stages),
         "cpu_seconds": cpu_seconds_below(os.getpid()),
-        "driver_python_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "driver_python_bytes": highest_resident_bytes(),
     }
+
+
+def highest_resident_bytes() -> int:
+    """Return the most memory that this program held. `getrusage` would include that of the process which started it."""
+    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
 
 def cpu_seconds_below(root: int) -> float:
