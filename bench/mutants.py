@@ -24,6 +24,7 @@ from bench.soaking.seeded_bugs import CORE, SEEDED_BUGS, SeededBug
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = (
     "controller_core",
+    "kafka_log",
     "kafka_node",
     "kafka_wire",
     "kafka_zookeeper",

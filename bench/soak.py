@@ -55,6 +55,7 @@ ROUNDS_PER_TOPIC = 10
 EFFORT = 20
 """Times the usual number of examples in the property tests."""
 PROPERTY_TESTS = (
+    "tests/kafka_log",
     "tests/kafka_node",
     "tests/kafka_wire",
     "tests/controller_core/decisions",

@@ -1,0 +1,74 @@
+"""Writes that survive a crash of the machine: fsync of files and folders, and whole-file replacement.
+
+A failed fsync is a FlushFailedError and is never repeated (see there); any other failed write is a LogWriteError.
+"""
+
+import os
+from pathlib import Path
+
+from kafka_log.errors import FlushFailedError, LogWriteError
+
+TEMPORARY_SUFFIX = ".tmp"
+
+
+def flush_file(descriptor: int, path: Path) -> None:
+    """Write a file's data, and the metadata needed to read it, to the disk."""
+    try:
+        os.fdatasync(descriptor)
+    except OSError as error:
+        raise FlushFailedError(
+            f"Failed to flush {path}: {error.strerror}. The process must exit and recover."
+        ) from error
+
+
+def flush_folder(folder: Path) -> None:
+    """Write a folder's entries to the disk: files that were created, renamed or deleted in it."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise LogWriteError(f"Failed to open folder {folder}: {error.strerror}") from error
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise FlushFailedError(
+            f"Failed to flush folder {folder}: {error.strerror}. The process must exit and recover."
+        ) from error
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a file's content in one step: after a crash it has the old content or the new one.
+
+    When it returns, the new content is on the disk. After a LogWriteError the file has its old content.
+    """
+    temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            flush_file(file.fileno(), temporary)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise LogWriteError(f"Failed to write {path}: {error.strerror}") from error
+    flush_folder(path.parent)
+
+
+def write_at(descriptor: int, data: bytes, position: int, path: Path) -> None:
+    """Write all bytes at the end of a file. When that fails, the file is cut to its previous size.
+
+    Raises LogWriteError, after which the write may be repeated, and FlushFailedError when the file cannot be cut.
+    """
+    written, view = 0, memoryview(data)
+    try:
+        while written < len(data):
+            written += os.pwrite(descriptor, view[written:], position + written)
+    except OSError as error:
+        try:
+            os.ftruncate(descriptor, position)
+        except OSError as cut:
+            raise FlushFailedError(
+                f"Failed to cut {path} to {position} bytes after a failed write: {cut.strerror}"
+            ) from cut
+        raise LogWriteError(f"Failed to write {len(data)} bytes to {path}: {error.strerror}") from error
