@@ -9,7 +9,7 @@ import base64
 import contextlib
 import subprocess
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lab.alive import alive
@@ -48,11 +48,13 @@ class KraftNode(Node):
         controller_port: int | None,
         port: int | None,
         brokers: int,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
+        """Write the settings; `settings` override those of this lab."""
         self.node_id = node_id
         self.port = port
         self._cluster_id = cluster_id
-        self._data_folder = folder / f"node-{node_id}-data"
+        self.data_folder = folder / f"node-{node_id}-data"
         self.ports = {
             name: number for name, number in ((CLIENT, port), (CONTROLLER, controller_port)) if number is not None
         }
@@ -64,7 +66,7 @@ class KraftNode(Node):
             "listeners": ",".join(f"{name}://127.0.0.1:{number}" for name, number in self.ports.items()),
             "listener.security.protocol.map": f"{CLIENT}:PLAINTEXT,{CONTROLLER}:PLAINTEXT",
             "controller.listener.names": CONTROLLER,
-            "log.dirs": str(self._data_folder),
+            "log.dirs": str(self.data_folder),
             "broker.session.timeout.ms": str(SESSION_TIMEOUT_MS),
             "broker.heartbeat.interval.ms": str(SESSION_TIMEOUT_MS // 6),
             "offsets.topic.replication.factor": replication,
@@ -74,6 +76,7 @@ class KraftNode(Node):
         }
         if port is not None:
             values["inter.broker.listener.name"] = CLIENT
+        values |= settings or {}
         self._properties = write_properties(folder / f"node-{node_id}.properties", values)
         self.process = Process(f"node-{node_id}", _java("kafka.Kafka", str(self._properties)), folder)
 
@@ -86,7 +89,7 @@ class KraftNode(Node):
         """Format the storage once, as kafka-storage does. A broker's holds only meta.properties, a controller's also a first log."""
         if CONTROLLER not in self.ports:
             names = {"cluster.id": self._cluster_id, "node.id": str(self.node_id), "directory.id": new_id()}
-            write_properties(self._data_folder / "meta.properties", {"version": "1", **names})
+            write_properties(self.data_folder / "meta.properties", {"version": "1", **names})
             return
         arguments = ("format", f"--cluster-id={self._cluster_id}", f"--config={self._properties}")
         command = _java("kafka.tools.StorageTool", *arguments, log4j="log4j-tools.properties")

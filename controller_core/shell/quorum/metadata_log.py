@@ -1,0 +1,314 @@
+"""The quorum's log with its snapshots: what a voter reads, appends, truncates and cleans.
+
+Leaves out elections and the high watermark, which callers pass in. Source: Kafka's KafkaRaftLog and RaftLog.
+"""
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from kafka_log.errors import InvalidAppendError, LogError
+from kafka_log.files.log import Appended, Log
+from kafka_log.files.pending_flush import PendingFlush
+from kafka_log.files.snapshots import (
+    SnapshotReader,
+    SnapshotWriter,
+    delete_snapshot,
+    delete_unneeded_snapshots,
+    list_snapshots,
+)
+from kafka_log.files.text_files import read_topic_id, write_topic_id
+from kafka_log.format.batches import appendable_bytes
+from kafka_log.format.control_records import last_contained_timestamp_ms
+from kafka_log.format.epochs import EpochStart, LeaderEpochs
+from kafka_log.format.names import SnapshotId, snapshot_name
+from kafka_log.format.roll import LogSettings
+from kafka_wire.records import HEADER_BYTES
+
+METADATA_TOPIC_ID = uuid.UUID(int=1)
+"""Id of the topic __cluster_metadata (Uuid.METADATA_TOPIC_ID)."""
+
+HEADER_BATCH_BYTES = 8 * 1024 * 1024
+"""A snapshot's first batch has the voters, and is at most as large as any batch."""
+
+
+class Position(Enum):
+    """Whether a follower's end of log fits to this log."""
+
+    VALID = "valid"
+    DIVERGING = "diverging"
+    """The follower truncates to the returned epoch and offset."""
+    SNAPSHOT = "snapshot"
+    """The follower fetches the returned snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """The answer to a follower that has fetched up to an offset, with the epoch of the record before it."""
+
+    position: Position
+    end: EpochStart
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """When snapshots and the log below them are deleted; a negative limit never is reached. At least one snapshot stays."""
+
+    max_bytes: int = 100 * 1024 * 1024
+    """Of the log and all snapshots (metadata.max.retention.bytes)."""
+    max_age_ms: int = 7 * 24 * 60 * 60 * 1000
+    """Of the last record in a snapshot (metadata.max.retention.ms)."""
+
+
+class MetadataLog:
+    """An open log of the quorum. One thread owns it; only `PendingFlush.run` may run in another."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: LogSettings | None = None,
+        *,
+        retention: Retention | None = None,
+        topic_id: uuid.UUID = METADATA_TOPIC_ID,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Open or create the log in `folder`.
+
+        Raises CorruptLogError, UnreadableFileError, and LogError for a log of another topic, or one that starts behind its last snapshot.
+        """
+        known = read_topic_id(folder)
+        if known not in {None, topic_id}:
+            raise LogError(f"The log in {folder} belongs to the topic with id {known}, not {topic_id}.")
+        self.folder = folder
+        self._retention = retention or Retention()
+        self._clock = clock
+        self._log = Log(folder, settings, clock=clock)
+        if known is None:
+            write_topic_id(folder, topic_id)
+        delete_unneeded_snapshots(folder, self._log.start_offset)
+        self._snapshots = list_snapshots(folder)
+        if self._log.start_offset > 0 and (not self._snapshots or self._snapshots[-1].offset < self._log.start_offset):
+            last = self._snapshots[-1] if self._snapshots else "missing"
+            raise LogError(
+                f"The log in {folder} starts at offset {self._log.start_offset}, but its latest snapshot is {last}."
+            )
+        self.truncate_to_latest_snapshot()
+
+    @property
+    def start_offset(self) -> int:
+        """Lowest offset that can be read."""
+        return self._log.start_offset
+
+    @property
+    def end_offset(self) -> int:
+        """Offset that the next record gets."""
+        return self._log.end_offset
+
+    @property
+    def flushed_offset(self) -> int:
+        """End of what is on the disk."""
+        return self._log.flushed_offset
+
+    @property
+    def epochs(self) -> LeaderEpochs:
+        """The epochs of the records, and where each starts."""
+        return self._log.epochs
+
+    @property
+    def snapshots(self) -> tuple[SnapshotId, ...]:
+        """All snapshots that are kept, the oldest first."""
+        return tuple(self._snapshots)
+
+    @property
+    def last_fetched_epoch(self) -> int:
+        """Epoch of the last record, or of the snapshot that an empty log starts at; 0 without both."""
+        if self._log.epochs.latest is not None:
+            return self._log.epochs.latest
+        return self._snapshots[-1].epoch if self._snapshots else 0
+
+    @property
+    def earliest_snapshot(self) -> SnapshotId | None:
+        """The oldest snapshot that is kept."""
+        return self._snapshots[0] if self._snapshots else None
+
+    @property
+    def latest_snapshot(self) -> SnapshotId | None:
+        """The newest snapshot."""
+        return self._snapshots[-1] if self._snapshots else None
+
+    def end_offset_for_epoch(self, epoch: int) -> EpochStart:
+        """Return the largest epoch up to `epoch`, and where it ends in this log."""
+        found = self._log.epochs.end_offset_for(epoch, self.end_offset)
+        if found is None:
+            return EpochStart(self.last_fetched_epoch, self.end_offset)
+        earliest = self.earliest_snapshot
+        if earliest is not None and found == EpochStart(epoch, earliest.offset):
+            # the records of that epoch are in the snapshot, which knows their last epoch
+            return EpochStart(earliest.epoch, earliest.offset)
+        return found
+
+    def validate(self, offset: int, epoch: int) -> Validated:
+        """Return whether a follower whose log ends at `offset` with `epoch` may fetch from there."""
+        earliest, latest = self.earliest_snapshot, self.latest_snapshot
+        if self.start_offset == 0 and offset == 0:
+            return Validated(Position.VALID, EpochStart(0, 0))
+        behind = earliest is not None and (
+            offset < self.start_offset
+            or (offset == self.start_offset and epoch != earliest.epoch)
+            or epoch < earliest.epoch
+        )
+        if behind and latest is not None:
+            return Validated(Position.SNAPSHOT, EpochStart(latest.epoch, latest.offset))
+        end = self.end_offset_for_epoch(epoch)
+        if end.epoch != epoch or end.start_offset < offset:
+            return Validated(Position.DIVERGING, end)
+        return Validated(Position.VALID, EpochStart(epoch, offset))
+
+    def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> bytes:
+        """Return batches as `Log.read` does; `up_to` is the high watermark for readers of committed records."""
+        return self._log.read(offset, max_bytes, up_to=up_to)
+
+    def append(self, data: bytes) -> Appended:
+        """Append batches that have their offsets and epochs."""
+        return self._log.append(data)
+
+    def append_as_leader(self, data: bytes, epoch: int) -> Appended:
+        """Append a leader's batches, with offsets from the end on."""
+        return self._log.append_as_leader(data, epoch)
+
+    def append_as_follower(self, data: bytes, epoch: int) -> Appended | None:
+        """Append fetched batches; what is cut at the end, or of an epoch above `epoch`, is left out. None without any batch.
+
+        Raises InvalidAppendError for batches that do not continue the log.
+        """
+        whole = appendable_bytes(data, epoch)
+        if not whole:
+            if len(data) >= HEADER_BYTES and not appendable_bytes(data, 2**31 - 1):
+                raise InvalidAppendError("The fetched records do not begin with a whole batch.")
+            return None
+        return self._log.append(data if whole == len(data) else data[:whole])
+
+    def assign_epoch(self, epoch: int) -> None:
+        """Note that a new leader's epoch starts at the end."""
+        self._log.assign_epoch(epoch)
+
+    def begin_flush(self) -> PendingFlush:
+        """Return a flush of everything up to the present end; see `Log.begin_flush`."""
+        return self._log.begin_flush()
+
+    def complete(self, pending: PendingFlush) -> int:
+        """Note that a flush has run, and return the end offset that is safe."""
+        return self._log.complete(pending)
+
+    def flush(self) -> int:
+        """Write everything to the disk and return the end offset that is safe."""
+        return self._log.flush()
+
+    def truncate_to(self, offset: int, high_watermark: int) -> None:
+        """Remove the records from `offset` on; raises LogError below the high watermark (Q10)."""
+        if offset < high_watermark:
+            raise LogError(
+                f"Refused to truncate the log to offset {offset}, below the high watermark {high_watermark}."
+            )
+        self._log.truncate_to(offset)
+
+    def truncate_to_latest_snapshot(self) -> bool:
+        """Empty a log that ends before its latest snapshot, as after one was fetched. Return whether it was emptied."""
+        latest = self.latest_snapshot
+        if latest is None or (latest.epoch, latest.offset) <= (self._log.epochs.latest or 0, self.end_offset):
+            return False
+        self._log.truncate_fully_and_start_at(latest.offset)
+        self._forget_before(latest)
+        return True
+
+    # Snapshots
+
+    def create_snapshot(self, snapshot: SnapshotId, high_watermark: int) -> SnapshotWriter | None:
+        """Begin a snapshot of the committed records before an offset; None if it exists or the log starts behind it.
+
+        Raises LogError for an id above the high watermark, of another log, or in the middle of a batch.
+        """
+        if snapshot.offset < self.start_offset:
+            return None
+        if snapshot.offset > high_watermark:
+            raise LogError(f"Refused to create snapshot {snapshot} above the high watermark {high_watermark}.")
+        validated = self.validate(snapshot.offset, snapshot.epoch)
+        if validated.position is not Position.VALID:
+            raise LogError(
+                f"Refused to create snapshot {snapshot}: it is {validated.position.value} from this log ({validated.end})."
+            )
+        batch = self._log.batch_with(snapshot.offset)
+        if batch is not None and batch.base_offset < snapshot.offset:
+            raise LogError(
+                f"Refused to create snapshot {snapshot} in the middle of the batch at offset {batch.base_offset}."
+            )
+        return self.fetch_snapshot(snapshot)
+
+    def fetch_snapshot(self, snapshot: SnapshotId) -> SnapshotWriter | None:
+        """Begin a snapshot that a leader sends; None if it exists. `finish_snapshot` ends both kinds."""
+        return None if snapshot in self._snapshots else SnapshotWriter(self.folder, snapshot)
+
+    def finish_snapshot(self, writer: SnapshotWriter) -> None:
+        """Make a written snapshot durable and readable."""
+        writer.freeze()
+        self._snapshots = sorted({*self._snapshots, writer.snapshot})
+
+    def open_snapshot(self, snapshot: SnapshotId) -> SnapshotReader | None:
+        """Open a snapshot for reading by position; None if there is none with this id."""
+        return SnapshotReader(self.folder, snapshot) if snapshot in self._snapshots else None
+
+    def delete_before(self, snapshot: SnapshotId, high_watermark: int) -> bool:
+        """Start the log at a snapshot's end, and delete older snapshots and segments. Return whether any was deleted."""
+        latest = self.latest_snapshot
+        if snapshot not in self._snapshots or latest is None:
+            return False
+        if not self.start_offset < snapshot.offset <= min(latest.offset, high_watermark):
+            return False
+        segments = self._log.delete_before(snapshot.offset)
+        return bool(self._forget_before(snapshot)) or segments > 0
+
+    def clean(self, high_watermark: int) -> bool:
+        """Delete the oldest snapshots, and the log below the next one, while limits of the retention are exceeded.
+
+        Return whether any was deleted.
+        """
+        return self._clean_while(self._is_too_large, high_watermark) | self._clean_while(
+            self._is_too_old, high_watermark
+        )
+
+    def close(self) -> None:
+        """Write everything to the disk and close the log."""
+        self._log.close()
+
+    def _clean_while(self, exceeds: Callable[[SnapshotId], bool], high_watermark: int) -> bool:
+        cleaned = False
+        while len(self._snapshots) > 1 and exceeds(self._snapshots[0]):
+            if not self.delete_before(self._snapshots[1], high_watermark):
+                break
+            cleaned = True
+        return cleaned
+
+    def _is_too_large(self, _: SnapshotId) -> bool:
+        if self._retention.max_bytes < 0:
+            return False
+        snapshots = sum((self.folder / snapshot_name(kept)).stat().st_size for kept in self._snapshots)
+        return self._log.size_bytes + snapshots > self._retention.max_bytes
+
+    def _is_too_old(self, snapshot: SnapshotId) -> bool:
+        if self._retention.max_age_ms < 0:
+            return False
+        with SnapshotReader(self.folder, snapshot) as reader:
+            timestamp_ms = last_contained_timestamp_ms(reader.read(0, HEADER_BATCH_BYTES))
+        return self._clock() * 1000 - timestamp_ms > self._retention.max_age_ms
+
+    def _forget_before(self, snapshot: SnapshotId) -> list[SnapshotId]:
+        forgotten = [
+            older for older in self._snapshots if (older.epoch, older.offset) < (snapshot.epoch, snapshot.offset)
+        ]
+        self._snapshots = [kept for kept in self._snapshots if kept not in forgotten]
+        for older in forgotten:
+            delete_snapshot(self.folder, older)
+        return forgotten
