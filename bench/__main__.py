@@ -22,6 +22,7 @@ from bench import (
     election,
     encoding,
     failover,
+    log_open,
     measured_plan,
     metadata_herd,
     placement,
@@ -61,6 +62,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         sampling,
         analytics,
         whole_run,
+        log_open,
     )
 }
 """Name -> module. Each module has NAME, ABOUT and measure(effort), which yields rows."""

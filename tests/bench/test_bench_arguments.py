@@ -30,6 +30,7 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "analytics",
         "night",
         "stall",
+        "log-open",
     }
 
 
