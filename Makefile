@@ -61,11 +61,12 @@ soak: $(READY) ## mutated requests to the listener, then load and random faults,
 mutants: $(READY) ## seed bugs into a copy of the controller; its tests must catch each of them
 	$(RUN) -m bench.mutants $(ARGS)
 
-schemas: $(READY) ## generate the tables of Kafka's messages, errors and topic configs from its jars
+schemas: $(READY) ## generate the tables of Kafka's messages, errors, topic configs and settings from its jars
 	broker=$$($(RUN) -m lab.jars 3.9.2) && newest=$$($(RUN) -m lab.jars 4.3.1) && export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" && \
 	  $(RUN) tools/extract_schemas.py "3.9.2=$$broker" "4.3.1=$$newest" && \
 	  $(RUN) tools/extract_errors.py "$$newest" && \
-	  $(RUN) tools/extract_topic_configs.py "$$broker"
+	  $(RUN) tools/extract_topic_configs.py "$$broker" && \
+	  $(RUN) tools/extract_broker_settings.py "$$newest"
 
 .PHONY: shown
 shown: $(READY) ## write the lists of tests in docs/features.md and docs/invariants.md from the marks of the tests again

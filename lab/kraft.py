@@ -1,6 +1,6 @@
 """A stock Kafka 4.x cluster in KRaft mode: brokers, and one controller that is one of them or a node of its own.
 
-Sized for a small machine, without security.
+Sized for a small machine, without security. Quorums of several controllers are in `quorum`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class KraftNode(Node):
             values["inter.broker.listener.name"] = CLIENT
         values |= settings or {}
         self._properties = write_properties(folder / f"node-{node_id}.properties", values)
-        self.process = Process(f"node-{node_id}", _java("kafka.Kafka", str(self._properties)), folder)
+        self.process = Process(f"node-{node_id}", kafka_4_command("kafka.Kafka", str(self._properties)), folder)
 
     @property
     def address(self) -> str:
@@ -92,7 +92,7 @@ class KraftNode(Node):
             write_properties(self.data_folder / "meta.properties", {"version": "1", **names})
             return
         arguments = ("format", f"--cluster-id={self._cluster_id}", f"--config={self._properties}")
-        command = _java("kafka.tools.StorageTool", *arguments, log4j="log4j-tools.properties")
+        command = kafka_4_command("kafka.tools.StorageTool", *arguments, log4j="log4j-tools.properties")
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S)
         if done.returncode:
             raise LabError(f"failed to format the storage of node {self.node_id}:\n{done.stdout}{done.stderr}")
@@ -178,6 +178,7 @@ def new_id() -> str:
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
 
 
-def _java(main_class: str, *arguments: str, log4j: str = "log4j.properties") -> list[str]:
+def kafka_4_command(main_class: str, *arguments: str, heap: str = HEAP, log4j: str = "log4j.properties") -> list[str]:
+    """Return the command that runs `main_class` from the jars of Kafka 4.x."""
     quiet = {"log4j2.configurationFile": (JAVA_FOLDER / "log4j2.properties").resolve().as_uri()}
-    return java_command(main_class, *arguments, heap=HEAP, version=NEWEST_KAFKA_VERSION, log4j=log4j, properties=quiet)
+    return java_command(main_class, *arguments, heap=heap, version=NEWEST_KAFKA_VERSION, log4j=log4j, properties=quiet)

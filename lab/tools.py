@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 
 from lab.java_process import java_command
+from lab.kraft import kafka_4_command
 
 HEAP = "64m"
 
@@ -45,6 +46,24 @@ def kafka_consumer_groups(*arguments: str, timeout_s: float = TIMEOUT_S) -> subp
 def kafka_transactions(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
     """Run kafka-transactions with these arguments."""
     return run_tool("org.apache.kafka.tools.TransactionsCommand", *arguments, timeout_s=timeout_s)
+
+
+def kafka_metadata_quorum(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run kafka-metadata-quorum of Kafka 4.x with these arguments."""
+    return run_tool_of_kafka_4("org.apache.kafka.tools.MetadataQuorumCommand", *arguments, timeout_s=timeout_s)
+
+
+def kafka_dump_log(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run kafka-dump-log of Kafka 4.x with these arguments."""
+    return run_tool_of_kafka_4("kafka.tools.DumpLogSegments", *arguments, timeout_s=timeout_s)
+
+
+def run_tool_of_kafka_4(
+    main_class: str, *arguments: str, timeout_s: float = TIMEOUT_S
+) -> subprocess.CompletedProcess[str]:
+    """Run any main class of the jars of Kafka 4.x to its end and return its outputs and exit code."""
+    command = kafka_4_command(main_class, *arguments, heap=HEAP, log4j="log4j-tools.properties")
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=timeout_s)
 
 
 def run_tool(main_class: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Credentials of users that log in at listeners: PLAIN's are in a file, SCRAM's come from the cluster's metadata.
+"""Credentials of users that log in at listeners: PLAIN's are in a file or the settings, SCRAM's come from the cluster's metadata.
 
 Both are read at each authentication; the file only when it has changed, and the metadata through a port (CredentialSource), since
 each mode stores them elsewhere. Source: PlainServerCallbackHandler, CredentialProvider.
@@ -61,10 +61,17 @@ class CredentialSource(Protocol):
         """Count the users' credentials by shape. Raises CloseConnection when they cannot be read."""
 
 
+class PlainUsers(Protocol):
+    """The users of PLAIN: a UsersFile, or those of a login module in the settings."""
+
+    def password(self, user: str) -> str | None:
+        """Return a user's password; None: there is no such user."""
+
+
 class ListenerCredentials:
     """Credentials of all mechanisms. Implements Credentials of kafka_wire.net."""
 
-    def __init__(self, users: UsersFile | None, scram: CredentialSource) -> None:
+    def __init__(self, users: PlainUsers | None, scram: CredentialSource) -> None:
         self._users = users
         self._scram = scram
 

@@ -1,0 +1,164 @@
+"""Addresses in the settings of a quorum: listeners, static voters, bootstrap servers, and the controllers of a new quorum.
+
+Source: SocketServerConfigs, QuorumConfig, AbstractKafkaConfig, DynamicVoter and DynamicVoters of Kafka.
+"""
+
+import base64
+import binascii
+import re
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from controller_core.rules.config_rules import trim
+from controller_core.shell.quorum.setting_rules import SettingError
+from kafka_node.security.settings import SecurityProtocol
+
+VOTERS = "controller.quorum.voters"
+BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
+
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared, not bound
+MAX_PORT = 65_535
+
+_HOST = r"[0-9a-zA-Z\-%._:]"
+_LISTENER = re.compile(rf"(.*)://\[?({_HOST}*)\]?:(-?[0-9]+)", re.ASCII)
+_ADDRESS = re.compile(rf".*?\[?({_HOST}+)\]?:([0-9]+)", re.ASCII)
+_UUID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Host and port of a process."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A listener: its name in capitals, its security protocol, and its address; an empty host means all interfaces."""
+
+    listener: str
+    security_protocol: SecurityProtocol
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class InitialController:
+    """A voter of a quorum that is being formatted. `directory_id` is the id of its metadata directory."""
+
+    node_id: int
+    address: Address
+    directory_id: uuid.UUID
+
+    def __str__(self) -> str:
+        return f"{self.node_id}@{self.address}:{format_uuid(self.directory_id)}"
+
+
+def parse_endpoints(
+    entries: Iterable[str], protocols: Mapping[str, SecurityProtocol], *, setting: str
+) -> tuple[Endpoint, ...]:
+    """Return the endpoints of `listeners` or `advertised.listeners`. Raises SettingError."""
+    found = tuple(_endpoint(entry, protocols, setting) for entry in entries)
+    names = [endpoint.listener for endpoint in found]
+    if len(set(names)) != len(names):
+        raise SettingError(f"{setting}: each listener must have a different name: {', '.join(names)}")
+    return found
+
+
+def _endpoint(entry: str, protocols: Mapping[str, SecurityProtocol], setting: str) -> Endpoint:
+    match = _LISTENER.match(entry)
+    if match is None:
+        raise SettingError(f"{setting}: {entry!r} is not NAME://HOST:PORT")
+    name, port = match[1].upper(), int(match[3])
+    if name not in protocols:
+        raise SettingError(f"{setting}: no security protocol is defined for listener {name}")
+    if port > MAX_PORT:
+        raise SettingError(f"{setting}: {entry!r} has a port over {MAX_PORT}")
+    return Endpoint(name, protocols[name], match[2], port)
+
+
+def check_distinct_ports(endpoints: Iterable[Endpoint]) -> None:
+    """Raise SettingError where two endpoints have the same port, except one on IPv4 and one on IPv6."""
+    by_port: dict[int, list[Endpoint]] = {}
+    for endpoint in endpoints:
+        if endpoint.port != 0:
+            by_port.setdefault(endpoint.port, []).append(endpoint)
+    for port, sharing in by_port.items():
+        kinds = sorted("4" if re.fullmatch(r"[0-9.]+", one.host) else "6" if ":" in one.host else "" for one in sharing)
+        if len(sharing) > 1 and kinds != ["4", "6"]:
+            names = ", ".join(one.listener for one in sharing)
+            raise SettingError(f"listeners: {names} have the same port {port}; each listener needs one of its own")
+
+
+def parse_voters(entries: Iterable[str]) -> dict[int, Address]:
+    """Return the static voters by id, of entries ID@HOST:PORT. Raises SettingError."""
+    voters: dict[int, Address] = {}
+    for entry in entries:
+        number, at, address = entry.partition("@")
+        if not at or "@" in address:
+            raise SettingError(f"{VOTERS}: {entry!r} is not ID@HOST:PORT")
+        if not re.fullmatch(r"[+-]?[0-9]+", number):
+            raise SettingError(f"{VOTERS}: the id {number!r} of {entry!r} is not a number")
+        voters[int(number)] = parse_address(address, setting=VOTERS)
+    return voters
+
+
+def parse_address(text: str, *, setting: str) -> Address:
+    """Return the address of HOST:PORT or [HOST]:PORT. Raises SettingError."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
+        raise SettingError(f"{setting}: {text!r} is not HOST:PORT")
+    port = int(match[2])
+    if port > MAX_PORT:
+        raise SettingError(f"{setting}: {text!r} has a port over {MAX_PORT}")
+    return Address(match[1], port)
+
+
+def parse_initial_controllers(text: str) -> tuple[InitialController, ...]:
+    """Return the controllers of ID@HOST:PORT:DIRECTORY_ID entries, separated by commas, by their ids. Raises SettingError."""
+    voters: dict[int, InitialController] = {}
+    for entry in filter(None, trim(text).split(",")):
+        voter = _initial_controller(trim(entry))
+        if voter.node_id in voters:
+            raise SettingError(f"Node id {voter.node_id} was specified more than once.")
+        voters[voter.node_id] = voter
+    if not voters:
+        raise SettingError("No voters given.")
+    return tuple(voters[node_id] for node_id in sorted(voters))
+
+
+def _initial_controller(entry: str) -> InitialController:
+    match = re.fullmatch(r"(\d{1,10})@(?:\[([^\]]*)\]|([^:\[]*)):(\d{1,5}):(.*)", entry, re.ASCII)
+    if match is None:
+        raise SettingError(f"The initial controller {entry!r} is not ID@HOST:PORT:DIRECTORY_ID.")
+    port = int(match[4])
+    if port > MAX_PORT:
+        raise SettingError(f"Invalid port {port} in the initial controller {entry!r}.")
+    return InitialController(
+        int(match[1]), Address(match[2] if match[2] is not None else match[3], port), parse_uuid(match[5])
+    )
+
+
+def parse_uuid(text: str) -> uuid.UUID:
+    """Return an id in Kafka's form: 16 bytes as 22 characters of URL-safe base64. Raises SettingError.
+
+    >>> parse_uuid("AAAAAAAAAAAAAAAAAAAAAQ").int
+    1
+    """
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):  # ValueError: not ASCII
+        data = b""
+    if len(data) != _UUID_BYTES:
+        raise SettingError(f"{text!r} is not an id in Kafka's form, as `steward random-uuid` prints it.")
+    return uuid.UUID(bytes=data)
+
+
+def format_uuid(value: uuid.UUID) -> str:
+    """Return an id in Kafka's form."""
+    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()

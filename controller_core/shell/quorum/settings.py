@@ -1,0 +1,94 @@
+"""Settings of a controller in a KRaft quorum, as values.
+
+They are named as in Kafka's properties file, with the units last; `settings_reading` reads them from the file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from controller_core.shell.quorum.endpoints import Address, Endpoint
+from controller_core.shell.quorum.jaas import SaslLogin
+from kafka_node.security.settings import ClientAuth, TlsFiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumTimes:
+    """The settings `controller.quorum.*` of elections, requests and replication."""
+
+    election_timeout_ms: int
+    fetch_timeout_ms: int
+    election_backoff_max_ms: int
+    append_linger_ms: int
+    request_timeout_ms: int
+    retry_backoff_ms: int
+    auto_join_enable: bool
+    """Whether an observer with the controller role adds itself to the voters (KIP-853)."""
+    fetch_snapshot_max_bytes: int
+    fetch_max_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataLogSettings:
+    """The settings `metadata.*` of the log and its snapshots."""
+
+    max_record_bytes_between_snapshots: int
+    max_snapshot_interval_ms: int
+    """0: no snapshot because of time."""
+    segment_bytes: int
+    segment_ms: int
+    max_retention_bytes: int
+    max_retention_ms: int
+    max_idle_interval_ms: int
+    """0: the leader appends no NoOpRecord."""
+    max_batch_size_bytes: int
+    delete_delay_ms: int
+    """Time between the removal of a segment or snapshot from the log and the deletion of its file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerSecurity:
+    """TLS and SASL of one listener."""
+
+    tls: TlsFiles = field(default_factory=TlsFiles)
+    tls_client_auth: ClientAuth = ClientAuth.NONE
+    tls_principal_mapping_rules: str = "DEFAULT"
+    tls_verifies_host_names: bool = True
+    """Whether this process compares the host names of other controllers with their certificates."""
+    sasl_mechanisms: tuple[str, ...] = ()
+    plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Passwords by user of PLAIN."""
+    connections_max_reauth_ms: int = 0
+    login: SaslLogin | None = None
+    """How this process authenticates to other controllers on a listener of this name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumSettings:
+    """Settings of one controller process."""
+
+    node_id: int
+    listeners: tuple[Endpoint, ...]
+    """What the process binds, in the order of `listeners`."""
+    controller_listener_names: tuple[str, ...]
+    """The first one is the listener for requests to other controllers."""
+    advertised_listeners: tuple[Endpoint, ...]
+    """The addresses for other processes, in the order of the names; an empty host is that of this machine."""
+    security: Mapping[str, ListenerSecurity]
+    """By listener name."""
+    log_directories: tuple[Path, ...]
+    metadata_log_directory: Path
+    """It need not be among `log_directories`."""
+    voters: Mapping[int, Address]
+    """Static voters by id (kraft.version 0); empty: the voters are in the log."""
+    bootstrap_servers: tuple[Address, ...]
+    times: QuorumTimes
+    log: MetadataLogSettings
+    broker_session_timeout_ms: int
+    unstable_feature_versions_enable: bool
+    """Whether features may have levels that Kafka has not released. For tests."""
+
+    @property
+    def all_directories(self) -> tuple[Path, ...]:
+        """All directories that are formatted, sorted by their names."""
+        return tuple(sorted({*self.log_directories, self.metadata_log_directory}, key=str))

@@ -1,0 +1,259 @@
+"""Reading of a quorum controller's settings from the values of Kafka's properties file, with Kafka's rules.
+
+Names that Kafka does not have, and those that this controller does not use, are returned; `ignored_settings` logs them.
+Source: KafkaConfig.validateValues, AbstractKafkaConfig, QuorumConfig, MetadataLogConfig, KRaftConfigs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller_core.rules.config_rules import ConfigValue
+from controller_core.shell.quorum import settings_security
+from controller_core.shell.quorum.endpoints import (
+    ANY_ADDRESS,
+    BOOTSTRAP_SERVERS,
+    VOTERS,
+    Address,
+    Endpoint,
+    check_distinct_ports,
+    parse_address,
+    parse_endpoints,
+    parse_voters,
+)
+from controller_core.shell.quorum.setting_rules import SettingError
+from controller_core.shell.quorum.setting_table import SETTINGS
+from controller_core.shell.quorum.settings import MetadataLogSettings, QuorumSettings, QuorumTimes
+from kafka_node.security.settings import SecurityProtocol
+
+CONTROLLER_LISTENER_NAMES = "controller.listener.names"
+LISTENERS = "listeners"
+ADVERTISED_LISTENERS = "advertised.listeners"
+PROTOCOL_MAP = "listener.security.protocol.map"
+ROLES = "process.roles"
+
+_TIMES = {
+    "election_timeout_ms": "controller.quorum.election.timeout.ms",
+    "fetch_timeout_ms": "controller.quorum.fetch.timeout.ms",
+    "election_backoff_max_ms": "controller.quorum.election.backoff.max.ms",
+    "append_linger_ms": "controller.quorum.append.linger.ms",
+    "request_timeout_ms": "controller.quorum.request.timeout.ms",
+    "retry_backoff_ms": "controller.quorum.retry.backoff.ms",
+    "auto_join_enable": "controller.quorum.auto.join.enable",
+    "fetch_snapshot_max_bytes": "controller.quorum.fetch.snapshot.max.bytes",
+    "fetch_max_bytes": "controller.quorum.fetch.max.bytes",
+}
+_LOG = {
+    "max_record_bytes_between_snapshots": "metadata.log.max.record.bytes.between.snapshots",
+    "max_snapshot_interval_ms": "metadata.log.max.snapshot.interval.ms",
+    "segment_bytes": "metadata.log.segment.bytes",
+    "segment_ms": "metadata.log.segment.ms",
+    "max_retention_bytes": "metadata.max.retention.bytes",
+    "max_retention_ms": "metadata.max.retention.ms",
+    "max_idle_interval_ms": "metadata.max.idle.interval.ms",
+    "max_batch_size_bytes": "internal.metadata.max.batch.size.in.bytes",
+    "delete_delay_ms": "internal.metadata.delete.delay.millis",
+}
+_SEGMENT_BYTES_OF_TESTS = "internal.metadata.log.segment.bytes"
+"""Overrides the size of segments without a lower bound, as in Kafka."""
+
+USED = frozenset(
+    (
+        *_TIMES.values(),
+        *_LOG.values(),
+        _SEGMENT_BYTES_OF_TESTS,
+        *(VOTERS, BOOTSTRAP_SERVERS, CONTROLLER_LISTENER_NAMES, LISTENERS, ADVERTISED_LISTENERS, PROTOCOL_MAP, ROLES),
+        *("node.id", "broker.id", "log.dir", "log.dirs", "metadata.log.dir"),
+        *("inter.broker.listener.name", "broker.session.timeout.ms", "unstable.feature.versions.enable"),
+    )
+)
+"""Settings that this module reads; those of TLS and SASL are in `settings_security`."""
+
+_PROVIDERS = "config.providers"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """The settings, and the names in the file that have no effect."""
+
+    settings: QuorumSettings
+    unused: tuple[str, ...]
+    """Settings of Kafka that this controller does not use, sorted."""
+    unknown: tuple[str, ...]
+    """Names that Kafka does not have, sorted."""
+
+
+def read_settings(values: Mapping[str, str]) -> ReadSettings:
+    """Return the settings of a controller. Raises SettingError, which names the setting."""
+    if _PROVIDERS in values:
+        raise SettingError(
+            f"{_PROVIDERS} is not supported: Steward cannot run Java classes; write the values into the file"
+        )
+    others = [name for name in sorted(values) if name not in USED and not settings_security.is_known(name)]
+    for name in sorted(values):
+        if name in SETTINGS:
+            _value(values, name)
+    return ReadSettings(
+        _settings(values),
+        tuple(name for name in others if name in SETTINGS),
+        tuple(name for name in others if name not in SETTINGS),
+    )
+
+
+def _settings(values: Mapping[str, str]) -> QuorumSettings:
+    _check_roles(values)
+    node_id = _node_id(values)
+    voters, servers = _members(values, node_id)
+    names = _words(values, CONTROLLER_LISTENER_NAMES)
+    protocols = _protocols(values, names)
+    listeners = parse_endpoints(_words(values, LISTENERS), protocols, setting=LISTENERS)
+    _check_listeners(values, listeners, names)
+    directories = _directories(values)
+    return QuorumSettings(
+        node_id=node_id,
+        listeners=listeners,
+        controller_listener_names=names,
+        advertised_listeners=_advertised(values, listeners, names, protocols, voters.get(node_id)),
+        security={
+            endpoint.listener: settings_security.listener_security(
+                values, endpoint, is_first=endpoint.listener == names[0]
+            )
+            for endpoint in listeners
+        },
+        log_directories=directories,
+        metadata_log_directory=_metadata_directory(values, directories),
+        voters=voters,
+        bootstrap_servers=servers,
+        times=QuorumTimes(**{field: _value(values, name) for field, name in _TIMES.items()}),  # type: ignore[arg-type]
+        log=_log_settings(values),
+        broker_session_timeout_ms=_number(values, "broker.session.timeout.ms"),
+        unstable_feature_versions_enable=bool(_value(values, "unstable.feature.versions.enable")),
+    )
+
+
+def _check_roles(values: Mapping[str, str]) -> None:
+    roles = _words(values, ROLES)
+    if roles != ("controller",):
+        raise SettingError(
+            f"{ROLES} is {','.join(roles) or 'empty'}: Steward is only a controller. Set {ROLES}=controller, and run brokers "
+            "as Kafka processes of their own."
+        )
+
+
+def _node_id(values: Mapping[str, str]) -> int:
+    """Return the id; broker.id is an older name of it."""
+    found = {int(str(_value(values, name))) for name in ("node.id", "broker.id") if name in values}
+    if len(found) > 1:
+        raise SettingError("You must set `node.id` to the same value as `broker.id`.")
+    return found.pop() if found else _number(values, "node.id")
+
+
+def _members(values: Mapping[str, str], node_id: int) -> tuple[dict[int, Address], tuple[Address, ...]]:
+    voters = parse_voters(_words(values, VOTERS))
+    servers = tuple(parse_address(entry, setting=BOOTSTRAP_SERVERS) for entry in _words(values, BOOTSTRAP_SERVERS))
+    if not voters and not servers:
+        raise SettingError(f"Set {BOOTSTRAP_SERVERS} to controllers of the quorum, or {VOTERS} to all of its voters.")
+    if voters and node_id not in voters:
+        raise SettingError(f"The node id {node_id} must be among the voters {sorted(voters)} of {VOTERS}.")
+    return voters, servers
+
+
+def _protocols(values: Mapping[str, str], names: tuple[str, ...]) -> dict[str, SecurityProtocol]:
+    """Return the security protocols by listener name, with Kafka's defaults for controller listeners."""
+    found: dict[str, SecurityProtocol] = {}
+    for entry in filter(None, (part.strip() for part in str(_value(values, PROTOCOL_MAP)).split(","))):
+        name, _, protocol = entry.rpartition(":")
+        try:
+            found[name.strip().upper()] = SecurityProtocol(protocol.strip().upper())
+        except ValueError:
+            raise SettingError(f"Invalid security protocol `{protocol}` defined in {PROTOCOL_MAP}") from None
+    if PROTOCOL_MAP not in values:
+        spoken = {*names, *(entry.partition(":")[0].upper() for entry in _words(values, LISTENERS))}
+        if not spoken & {"SSL", "SASL_SSL", "SASL_PLAINTEXT"}:
+            found |= {name.upper(): SecurityProtocol.PLAINTEXT for name in names}
+    return found
+
+
+def _check_listeners(values: Mapping[str, str], listeners: tuple[Endpoint, ...], names: tuple[str, ...]) -> None:
+    bound = {endpoint.listener for endpoint in listeners}
+    if not names:
+        raise SettingError(f"{CONTROLLER_LISTENER_NAMES} must name at least one listener.")
+    if missing := [name for name in names if name not in bound]:
+        raise SettingError(
+            f"{CONTROLLER_LISTENER_NAMES} must only contain names of {LISTENERS}, in capitals; {', '.join(missing)} is not there."
+        )
+    if others := sorted(bound - set(names)):
+        raise SettingError(
+            f"{LISTENERS} must only contain controller listeners: add {', '.join(others)} to {CONTROLLER_LISTENER_NAMES}, or "
+            "remove it."
+        )
+    if _value(values, "inter.broker.listener.name") in names:
+        raise SettingError(f"inter.broker.listener.name must not be in {CONTROLLER_LISTENER_NAMES}.")
+    check_distinct_ports(listeners)
+
+
+def _advertised(
+    values: Mapping[str, str],
+    listeners: tuple[Endpoint, ...],
+    names: tuple[str, ...],
+    protocols: Mapping[str, SecurityProtocol],
+    voter: Address | None,
+) -> tuple[Endpoint, ...]:
+    """Return the endpoints for other processes: the advertised ones, else the bound ones.
+
+    Without an advertised address, a first listener on all interfaces has the address of this node among the static voters.
+    """
+    given = parse_endpoints(_words(values, ADVERTISED_LISTENERS), protocols, setting=ADVERTISED_LISTENERS)
+    advertised = {endpoint.listener: endpoint for endpoint in given}
+    bound = {endpoint.listener: endpoint for endpoint in listeners}
+    if any(endpoint.host == ANY_ADDRESS for endpoint in given):
+        raise SettingError(f"{ADVERTISED_LISTENERS} cannot use {ANY_ADDRESS}. Use an address that others can reach.")
+    found = []
+    for name in names:
+        endpoint = advertised.get(name)
+        if endpoint is None:
+            endpoint = bound[name]
+            if endpoint.host in {"", ANY_ADDRESS}:
+                override = voter if name == names[0] else None
+                host, port = ("", endpoint.port) if override is None else (override.host, override.port)
+                endpoint = Endpoint(name, endpoint.security_protocol, host, port)
+        found.append(endpoint)
+    return tuple(found)
+
+
+def _directories(values: Mapping[str, str]) -> tuple[Path, ...]:
+    name = "log.dirs" if "log.dirs" in values else "log.dir"
+    directories = _words(values, name)
+    if not directories or not all(directories):
+        raise SettingError("Name at least one log directory in log.dirs or log.dir.")
+    return tuple(map(Path, directories))
+
+
+def _metadata_directory(values: Mapping[str, str], directories: tuple[Path, ...]) -> Path:
+    chosen = _value(values, "metadata.log.dir")
+    return directories[0] if chosen is None else Path(str(chosen))
+
+
+def _log_settings(values: Mapping[str, str]) -> MetadataLogSettings:
+    found = {field: _number(values, name) for field, name in _LOG.items()}
+    size = _value(values, _SEGMENT_BYTES_OF_TESTS)
+    if size is not None:
+        found["segment_bytes"] = int(str(size))
+    return MetadataLogSettings(**found)
+
+
+def _value(values: Mapping[str, str], name: str) -> ConfigValue | None:
+    return SETTINGS[name].read(values.get(name))
+
+
+def _number(values: Mapping[str, str], name: str) -> int:
+    value = _value(values, name)
+    assert isinstance(value, int)
+    return value
+
+
+def _words(values: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Return a list without duplicates, which Kafka removes too."""
+    value = _value(values, name)
+    assert value is None or isinstance(value, tuple)
+    return tuple(dict.fromkeys(value or ()))
