@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from steward.options.controller import ControllerOptions, LeaderBalanceOptions
+from steward.options.formatting import StorageOptions, VoterOptions
 from steward.options.groups import in_groups
 from steward.options.importing import ManifestOptions, SourceOptions
 from steward.options.logs import LogOptions
@@ -144,6 +145,24 @@ def unregister_broker(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     raise typer.Exit(code)
+
+
+@app.command("format")
+@in_groups
+def format_directories(storage: StorageOptions, voters: VoterOptions) -> None:
+    """Format the directories of a controller in a KRaft quorum, as kafka-storage format does."""
+    from steward.format_command import run_format  # noqa: PLC0415 - see the module docstring
+
+    raise typer.Exit(run_format(storage, voters))
+
+
+@app.command("random-uuid")
+def random_uuid() -> None:
+    """Print a random id in Kafka's form, for a cluster or for the directory of an initial controller."""
+    from controller_core.shell.quorum.endpoints import format_uuid  # noqa: PLC0415 - see the module docstring
+    from controller_core.shell.quorum.format import draw_id  # noqa: PLC0415
+
+    typer.echo(format_uuid(draw_id()))
 
 
 @app.command()

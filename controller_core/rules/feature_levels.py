@@ -1,0 +1,166 @@
+"""Levels of a KRaft cluster's features: names of metadata versions, defaults of a new cluster, and dependencies.
+
+Source: MetadataVersion, Feature and the FeatureVersion classes of Kafka 4.3.1, and Formatter for the levels of a new cluster.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
+
+INT16_MIN, INT16_MAX = -(1 << 15), (1 << 15) - 1
+
+
+class FeatureError(ValueError):
+    """A level that a cluster cannot have; the message is a sentence."""
+
+
+_RELEASES = {
+    "3.3": (7, (3,)),
+    "3.4": (8, (0,)),
+    "3.5": (9, (0, 1, 2)),
+    "3.6": (12, (0, 1, 2)),
+    "3.7": (15, (0, 1, 2, 3, 4)),
+    "3.8": (20, (0,)),
+    "3.9": (21, (0,)),
+    "4.0": (22, (0, 1, 2, 3)),
+    "4.1": (26, (0, 1)),
+    "4.2": (28, (0, 1)),
+    "4.3": (30, (0,)),
+    "4.4": (31, (0,)),
+}
+"""By release: the level of its first metadata version, and the numbers of all."""
+
+VERSION_NAMES = {
+    first + position: f"{release}-IV{number}"
+    for release, (first, numbers) in _RELEASES.items()
+    for position, number in enumerate(numbers)
+}
+"""Names of metadata versions by level."""
+
+MINIMUM_VERSION = 7
+LATEST_PRODUCTION = 30
+"""The last level that Kafka 4.3.1 has released; higher ones may change."""
+LATEST_UNSTABLE = 31
+
+SCRAM_SINCE = 11
+"""Metadata version 3.5-IV2 has records of SCRAM credentials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature other than metadata.version. `since` has the first metadata version of each level of it, from level 0."""
+
+    since: tuple[int, ...]
+    needs_metadata_version: Mapping[int, int] = field(default_factory=dict)
+    """The lowest metadata version by level, where a level has one of its own."""
+
+    def default_level(self, metadata_version: int) -> int:
+        """Return the level in a new cluster of a metadata version."""
+        return max(level for level, since in enumerate(self.since) if level == 0 or since <= metadata_version)
+
+
+FEATURES = {
+    "eligible.leader.replicas.version": Feature((MINIMUM_VERSION, 26), {1: 23}),
+    "group.version": Feature((MINIMUM_VERSION, 22)),
+    KRAFT_VERSION: Feature((MINIMUM_VERSION, 21)),
+    "share.version": Feature((MINIMUM_VERSION, 28)),
+    "streams.version": Feature((MINIMUM_VERSION, 29)),
+    "transaction.version": Feature((MINIMUM_VERSION, 24, 24)),
+}
+
+
+def parse_release(text: str, *, allows_unstable: bool) -> int:
+    """Return the metadata version of a release such as 4.3, 4.3.1 or 4.3-IV0; what follows the second number is ignored.
+
+    Raises FeatureError.
+
+    >>> parse_release("4.0.2", allows_unstable=False)
+    25
+    """
+    highest = LATEST_UNSTABLE if allows_unstable else LATEST_PRODUCTION
+    by_name = {name: level for level, name in VERSION_NAMES.items() if level <= highest}
+    # A release alone has its last released version, so those that are not released have no short name.
+    by_name |= {name.partition("-")[0]: level for level, name in VERSION_NAMES.items() if level <= LATEST_PRODUCTION}
+    segments = text.rstrip(".").split(".")
+    key = text if len(segments) <= 2 else ".".join(segments[:2])
+    if key not in by_name:
+        names = ", ".join(name for level, name in VERSION_NAMES.items() if level <= highest)
+        raise FeatureError(f"Unknown metadata.version '{text}'. Supported metadata.version are: {names}")
+    return by_name[key]
+
+
+def parse_level(text: str) -> tuple[str, int]:
+    """Return the name and the level of FEATURE=LEVEL. Raises FeatureError."""
+    name, equals, level = text.partition("=")
+    if not equals:
+        raise FeatureError(f"Can't parse feature=level string {text}: equals sign not found.")
+    number = level.strip()
+    if not re.fullmatch(r"[+-]?[0-9]+", number) or not INT16_MIN <= int(number) <= INT16_MAX:
+        raise FeatureError(f"Can't parse feature=level string {text}: unable to parse {number} as a short.")
+    return name.strip(), int(number)
+
+
+def new_cluster_levels(
+    requested: Mapping[str, int], *, release: int | None, has_static_voters: bool, allows_unstable: bool
+) -> dict[str, int]:
+    """Return the level of every feature of a new cluster, with those of metadata.version and kraft.version.
+
+    `release` is the requested metadata version, if any. Raises FeatureError.
+    """
+    metadata_version = _metadata_version(requested, release, allows_unstable=allows_unstable)
+    for name in requested:
+        if name != METADATA_VERSION and name not in FEATURES:
+            raise FeatureError(f"Unsupported feature: {name}. Supported features are: {', '.join(FEATURES)}")
+    kraft_version = _kraft_version(requested.get(KRAFT_VERSION), has_static_voters=has_static_voters)
+    defaults = {name: feature.default_level(metadata_version) for name, feature in FEATURES.items()}
+    levels = {**defaults, **requested, KRAFT_VERSION: kraft_version, METADATA_VERSION: metadata_version}
+    for name, feature in FEATURES.items():
+        _check_level(name, feature, levels[name], metadata_version)
+    return levels
+
+
+def _metadata_version(requested: Mapping[str, int], release: int | None, *, allows_unstable: bool) -> int:
+    if METADATA_VERSION in requested:
+        if release is not None:
+            raise FeatureError(f"Use --release-version instead of --feature {METADATA_VERSION}=X to avoid ambiguity.")
+        release = requested[METADATA_VERSION]
+        if release not in VERSION_NAMES:
+            raise FeatureError(
+                f"No MetadataVersion with feature level {release}. Valid feature levels are from {MINIMUM_VERSION} to "
+                f"{LATEST_UNSTABLE}."
+            )
+    if release is None:
+        return LATEST_UNSTABLE if allows_unstable else LATEST_PRODUCTION
+    if release > LATEST_PRODUCTION and not allows_unstable:
+        raise FeatureError(f"{METADATA_VERSION} {VERSION_NAMES[release]} is not yet stable.")
+    return release
+
+
+def _kraft_version(requested: int | None, *, has_static_voters: bool) -> int:
+    default = 0 if has_static_voters else 1
+    if requested is None:
+        return default
+    if requested == 0 and not has_static_voters:
+        raise FeatureError(
+            "Cannot set kraft.version to 0 if controller.quorum.voters is empty. For static voters set "
+            "controller.quorum.voters; for dynamic ones remove --feature kraft.version."
+        )
+    if requested != 0 and has_static_voters:
+        raise FeatureError(
+            f"Cannot set kraft.version to {requested} unless controller.quorum.voters is empty. Remove it, and use --standalone, "
+            "--initial-controllers or --no-initial-controllers."
+        )
+    return requested
+
+
+def _check_level(name: str, feature: Feature, level: int, metadata_version: int) -> None:
+    if not 0 <= level < len(feature.since):
+        raise FeatureError(f"No feature:{name} with feature level {level}")
+    needed = feature.needs_metadata_version.get(level, MINIMUM_VERSION)
+    if metadata_version < needed:
+        raise FeatureError(
+            f"{name} could not be set to {level} because it depends on {METADATA_VERSION} level {needed}"
+        )

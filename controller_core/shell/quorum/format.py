@@ -1,0 +1,127 @@
+"""Formatting of a controller's directories, as kafka-storage format does it.
+
+All directories are checked before the first one is written. Differences from Kafka's tool: only controllers are formatted, an
+unreadable directory is an error, and a directory with a log but without meta.properties is refused.
+Source: StorageTool and Formatter of Kafka.
+"""
+
+import secrets
+import time
+import uuid
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from controller_core.rules.feature_levels import KRAFT_VERSION
+from controller_core.shell.quorum.endpoints import format_uuid
+from controller_core.shell.quorum.format_checkpoints import bootstrap_checkpoint, quorum_checkpoint
+from controller_core.shell.quorum.format_files import (
+    META_PROPERTIES,
+    DirectoryError,
+    MetaProperties,
+    data_in,
+    encode_meta_properties,
+    read_meta_properties,
+    write_directory,
+)
+from controller_core.shell.quorum.format_plan import FormatError, FormatOptions, FormatPlan, plan_format
+from controller_core.shell.quorum.settings import QuorumSettings
+
+SALT_BYTES = 26
+"""As many as Kafka's salts have."""
+
+RESERVED_IDS = 100
+"""Directory ids below this number have a meaning of their own (DirectoryId)."""
+
+_Report = Callable[[str], None]
+
+
+def format_storage(settings: QuorumSettings, options: FormatOptions, report: _Report) -> None:
+    """Format the directories of a controller that are not formatted, and report each as a sentence. Raises FormatError."""
+    plan = plan_format(settings, options, draw_id=draw_id, draw_salt=lambda: secrets.token_bytes(SALT_BYTES))
+    try:
+        formatted = {directory: read_meta_properties(directory) for directory in settings.all_directories}
+        _check_identity(plan, {path: meta for path, meta in formatted.items() if meta is not None})
+        empty = [directory for directory, meta in formatted.items() if meta is None]
+        _check_empty(formatted, empty, ignore_formatted=options.ignore_formatted)
+        taken = {meta.directory_id for meta in formatted.values() if meta is not None and meta.directory_id}
+        for directory in empty:
+            taken.add(
+                _format(directory, plan, report, taken, has_metadata=directory == settings.metadata_log_directory)
+            )
+    except DirectoryError as error:
+        raise FormatError(str(error)) from error
+    if not empty:
+        report("All of the log directories are already formatted.")
+
+
+def draw_id() -> uuid.UUID:
+    """Draw a directory id: not a reserved one, and none that begins with a dash, which would be an option on a command line."""
+    while True:
+        drawn = uuid.uuid4()
+        if drawn.int >= RESERVED_IDS and not format_uuid(drawn).startswith("-"):
+            return drawn
+
+
+def _check_identity(plan: FormatPlan, formatted: dict[Path, MetaProperties]) -> None:
+    seen: dict[uuid.UUID, Path] = {}
+    for directory, meta in formatted.items():
+        path = directory / META_PROPERTIES
+        if meta.cluster_id not in {None, plan.cluster_id}:
+            raise FormatError(
+                f"Invalid cluster.id in {path}: expected {plan.cluster_id}, but read {meta.cluster_id}. The directory belongs "
+                "to another cluster."
+            )
+        if meta.node_id not in {None, plan.node_id}:
+            raise FormatError(
+                f"Invalid node.id in {path}: expected {plan.node_id}, but read {meta.node_id}. The directory belongs to "
+                "another node."
+            )
+        if meta.directory_id is None:
+            continue
+        if meta.directory_id in seen:
+            raise FormatError(f"{directory} and {seen[meta.directory_id]} have the same directory.id: one is a copy.")
+        seen[meta.directory_id] = directory
+
+
+def _check_empty(formatted: Collection[Path], empty: list[Path], *, ignore_formatted: bool) -> None:
+    first = next((directory for directory in formatted if directory not in empty), None)
+    if first is not None and not ignore_formatted:
+        raise FormatError(
+            f"Log directory {first} is already formatted. Use --ignore-formatted to ignore this directory and format the others."
+        )
+    for directory in empty:
+        name = data_in(directory)
+        if name is not None:
+            raise FormatError(
+                f"Log directory {directory} has no {META_PROPERTIES} but has data in {name}: restore {META_PROPERTIES}, or "
+                "empty the directory if its data is not needed. A voter that is formatted after it has voted may vote twice."
+            )
+
+
+def _format(
+    directory: Path, plan: FormatPlan, report: _Report, taken: Collection[uuid.UUID], *, has_metadata: bool
+) -> uuid.UUID:
+    """Write one directory and return its id."""
+    now_ms = time.time_ns() // 1_000_000
+    directory_id = plan.own_directory_id if has_metadata else None
+    if directory_id is not None and directory_id in taken:
+        raise FormatError(f"The directory.id {format_uuid(directory_id)} of {directory} is that of another directory.")
+    while directory_id is None or directory_id in taken:
+        directory_id = draw_id()
+    snapshot = None
+    if has_metadata and plan.voters:
+        kraft_version = plan.levels[KRAFT_VERSION]
+        snapshot = quorum_checkpoint(plan.voters, kraft_version=kraft_version, listener=plan.listener, now_ms=now_ms)
+    date = time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(now_ms // 1000))
+    write_directory(
+        directory,
+        encode_meta_properties(plan.cluster_id, plan.node_id, directory_id, date=date),
+        bootstrap_checkpoint(plan.records, now_ms=now_ms),
+        snapshot,
+    )
+    kind = "data" if not has_metadata else "metadata" if snapshot is None else "dynamic metadata"
+    report(
+        f"Formatted {kind} directory {directory} with metadata.version {plan.metadata_version}, directory.id "
+        f"{format_uuid(directory_id)}."
+    )
+    return directory_id
