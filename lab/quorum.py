@@ -1,0 +1,278 @@
+"""A quorum of several Java voters: Kafka 4.x controllers, or kafka.tools.TestRaftServer with a load of its own.
+
+Voters are static (kraft.version 0), or in the log (kraft.version 1). A quorum may have members that this module does not run: a test
+names them, with the ports at which it runs them itself. The leader is read from the nodes' quorum-state files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from controller_core.shell.quorum.endpoints import Address, InitialController, format_uuid
+from controller_core.shell.quorum.format import draw_id, format_storage
+from controller_core.shell.quorum.format_checkpoints import quorum_checkpoint
+from controller_core.shell.quorum.format_files import QUORUM_CHECKPOINT
+from controller_core.shell.quorum.format_plan import FormatOptions
+from controller_core.shell.quorum.settings_file import read_settings_file
+from lab.folder import lab_folder
+from lab.java_process import write_properties
+from lab.kafka import HEAP, SMALL
+from lab.kraft import FORMAT_TIMEOUT_S, kafka_4_command, new_id
+from lab.missing import LabError
+from lab.node import Node
+from lab.ports import free_port, release_port
+from lab.process import READY_TIMEOUT_S, Process
+from lab.quorum_security import LISTENER, QuorumSecurity
+from lab.waiting import port_accepts, wait_until
+
+HOST = "127.0.0.1"
+
+METADATA_LOG = "__cluster_metadata-0"
+RAFT_SERVER_LOG = "__raft_performance_test-0"
+"""The topic of TestRaftServer; its id is Uuid(0, 2)."""
+
+RAFT_SERVER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
+"""The cluster id of TestRaftServer: Uuid.ZERO_UUID."""
+
+RECORDS_PER_S = 200
+RECORD_BYTES = 64
+"""Load of a TestRaftServer that leads: enough to see a log grow, little work for a test's machine."""
+
+
+class Program(Enum):
+    """What the Java voters run."""
+
+    CONTROLLER = "a controller"
+    RAFT_SERVER = "kafka.tools.TestRaftServer"
+
+
+class Voters(Enum):
+    """Where the voters of a quorum are named, and how it is made."""
+
+    STATIC = "controller.quorum.voters"
+    INITIAL = "--initial-controllers"
+    STANDALONE = "--standalone, by the first member; the others join as observers"
+
+
+class Formatter(Enum):
+    """Who formats the directories of controllers."""
+
+    KAFKA = "kafka-storage"
+    STEWARD = "steward format"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A voter: its id, port and the id of its metadata directory."""
+
+    node_id: int
+    port: int
+    directory_id: uuid.UUID
+
+    def as_initial(self) -> InitialController:
+        """Return it as an entry of --initial-controllers."""
+        return InitialController(self.node_id, Address(HOST, self.port), self.directory_id)
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumPlan:
+    """What all members of a quorum have in common."""
+
+    members: tuple[Member, ...]
+    cluster_id: str
+    voters: Voters = Voters.STATIC
+    program: Program = Program.CONTROLLER
+    security: QuorumSecurity = field(default_factory=QuorumSecurity)
+    settings: Mapping[str, str] | None = None
+
+    def bootstrap(self) -> str:
+        """Return the addresses of all members, comma-separated."""
+        return ",".join(f"{HOST}:{member.port}" for member in self.members)
+
+    def initial_controllers(self) -> str:
+        """Return the argument of --initial-controllers."""
+        return ",".join(str(member.as_initial()) for member in self.members)
+
+    def properties(self, member: Member, data_folder: Path) -> dict[str, str]:
+        """Return the settings of one member, a Java voter or a Steward controller."""
+        if self.voters is Voters.STATIC:
+            listed = ",".join(f"{each.node_id}@{HOST}:{each.port}" for each in self.members)
+            quorum = {"controller.quorum.voters": listed}
+        else:
+            quorum = {"controller.quorum.bootstrap.servers": self.bootstrap()}
+        return {
+            "node.id": str(member.node_id),
+            "process.roles": "controller",
+            "listeners": f"{LISTENER}://{HOST}:{member.port}",
+            "controller.listener.names": LISTENER,
+            "listener.security.protocol.map": f"{LISTENER}:{self.security.protocol}",
+            "log.dirs": str(data_folder),
+            **quorum,
+            **self.security.settings,
+            **(self.settings or {}),
+        }
+
+    def format_arguments(self, member: Member) -> list[str]:
+        """Return the arguments of kafka-storage format that name the voters."""
+        if self.voters is Voters.STATIC:
+            return []
+        if self.voters is Voters.INITIAL:
+            return ["--initial-controllers", self.initial_controllers()]
+        return ["--standalone" if member == self.members[0] else "--no-initial-controllers"]
+
+
+class QuorumNode(Node):
+    """One Java voter; it keeps its port and data over restarts."""
+
+    def __init__(self, plan: QuorumPlan, member: Member, folder: Path) -> None:
+        self.plan = plan
+        self.member = member
+        self.node_id = member.node_id
+        self.ports = {LISTENER: member.port}
+        self.data_folder = folder / f"node-{member.node_id}-data"
+        is_controller = plan.program is Program.CONTROLLER
+        self.log_folder = self.data_folder / (METADATA_LOG if is_controller else RAFT_SERVER_LOG)
+        values = {**plan.properties(member, self.data_folder), **SMALL}
+        self.properties = write_properties(folder / f"node-{member.node_id}.properties", values)
+        load = ("--throughput", str(RECORDS_PER_S), "--record-size", str(RECORD_BYTES))
+        identity = ("--replica-directory-id", format_uuid(member.directory_id))
+        command = (
+            ("kafka.Kafka", str(self.properties))
+            if is_controller
+            else ("kafka.tools.TestRaftServer", "--config", str(self.properties), *load, *identity)
+        )
+        self.process = Process(f"node-{member.node_id}", kafka_4_command(*command, heap=HEAP), folder)
+
+    def format(self, formatter: Formatter = Formatter.KAFKA) -> None:
+        """Format the storage once. TestRaftServer has no tool: it needs its folder, and the checkpoint with the voters."""
+        if self.plan.program is Program.RAFT_SERVER:
+            self._make_raft_server_log()
+        elif formatter is Formatter.STEWARD:
+            self._format_as_steward()
+        else:
+            self._format_as_kafka()
+
+    def _make_raft_server_log(self) -> None:
+        if self.plan.voters is Voters.STANDALONE:
+            raise LabError("TestRaftServer has no observers: name all voters")
+        self.log_folder.mkdir(parents=True)
+        if self.plan.voters is Voters.INITIAL:
+            voters = [member.as_initial() for member in self.plan.members]
+            checkpoint = quorum_checkpoint(voters, kraft_version=1, listener=LISTENER, now_ms=0)
+            (self.log_folder / QUORUM_CHECKPOINT).write_bytes(checkpoint)
+
+    def _format_as_steward(self) -> None:
+        is_first = self.member == self.plan.members[0]
+        initial = self.plan.initial_controllers()
+        options = FormatOptions(
+            cluster_id=self.plan.cluster_id,
+            is_standalone=self.plan.voters is Voters.STANDALONE and is_first,
+            initial_controllers=initial if self.plan.voters is Voters.INITIAL else None,
+            has_no_initial_controllers=self.plan.voters is Voters.STANDALONE and not is_first,
+        )
+        format_storage(read_settings_file(self.properties).settings, options, lambda _: None)
+
+    def _format_as_kafka(self) -> None:
+        arguments = ["format", "-t", self.plan.cluster_id, "-c", str(self.properties)]
+        arguments += self.plan.format_arguments(self.member)
+        command = kafka_4_command("kafka.tools.StorageTool", *arguments, heap=HEAP, log4j="log4j-tools.properties")
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S)
+        if done.returncode:
+            raise LabError(f"failed to format the storage of node {self.node_id}:\n{done.stdout}{done.stderr}")
+
+    def launch(self) -> None:
+        """Start it without waiting."""
+        self.process.launch()
+
+    def wait_until_ready(self, *, timeout_s: float = READY_TIMEOUT_S) -> float:
+        """Return the seconds until it accepts connections; it may not know a leader yet."""
+        return self.process.wait_until_ready(lambda: port_accepts(self.member.port), timeout_s=timeout_s)
+
+    def leader_and_epoch(self) -> tuple[int, int]:
+        """Return the leader (-1: unknown) and epoch in its quorum-state file; (-1, -1) when there is no file yet."""
+        try:
+            state = json.loads((self.log_folder / "quorum-state").read_text(encoding="utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError):
+            return -1, -1
+        return int(state["leaderId"]), int(state["leaderEpoch"])
+
+    def log_bytes(self) -> int:
+        """Return the size of its log's segments."""
+        return sum(path.stat().st_size for path in self.log_folder.glob("*.log"))
+
+
+class Quorum(dict[int, QuorumNode]):
+    """The Java voters by id."""
+
+    def __init__(self, plan: QuorumPlan, folder: Path) -> None:
+        super().__init__()
+        self.plan = plan
+        self.folder = folder
+
+    def leader_and_epoch(self) -> tuple[int, int]:
+        """Return the leader that most running nodes know in the highest epoch, and the epoch; (-1, -1): there is none."""
+        known = [node.leader_and_epoch() for node in self.values() if node.process.running]
+        newest = max((epoch for _, epoch in known), default=-1)
+        leaders = [leader for leader, epoch in known if epoch == newest and leader >= 0]
+        return (leaders[0], newest) if len(leaders) > len(self.plan.members) // 2 else (-1, -1)
+
+    def wait_for_leader(self, *, after_epoch: int = -1, timeout_s: float = READY_TIMEOUT_S) -> tuple[int, int]:
+        """Wait until a majority of all members is among the running nodes that know a leader of a later epoch; return both.
+
+        A voter at kraft.version 1 that joined later does not count: the majority is that of the plan's members.
+        """
+
+        def elected() -> bool:
+            leader, epoch = self.leader_and_epoch()
+            return leader >= 0 and epoch > after_epoch
+
+        wait_until(elected, timeout_s=timeout_s, what=f"a leader after epoch {after_epoch}")
+        return self.leader_and_epoch()
+
+    def client_properties(self) -> Path:
+        """Return the properties file of Kafka's tools for this quorum's listener."""
+        return write_properties(self.folder / "client.properties", self.plan.security.client_settings)
+
+
+@contextlib.contextmanager
+def quorum(
+    node_ids: Sequence[int] = (1, 2, 3),
+    *,
+    others: Mapping[int, int] | None = None,
+    voters: Voters = Voters.STATIC,
+    program: Program = Program.CONTROLLER,
+    formatter: Formatter | None = Formatter.KAFKA,
+    security: QuorumSecurity | None = None,
+    settings: Mapping[str, str] | None = None,
+    start: bool = True,
+) -> Iterator[Quorum]:
+    """Yield a quorum whose Java voters are formatted and, with `start`, accept connections; everything ends with the block.
+
+    `others` are the ports by id of members that the caller runs; their directory ids are in `plan.members`. `settings` are further
+    settings of every node. Without a `formatter` the caller formats each node.
+    """
+    members = [Member(node_id, free_port(), draw_id()) for node_id in node_ids]
+    members += [Member(node_id, port, draw_id()) for node_id, port in (others or {}).items()]
+    cluster_id = new_id() if program is Program.CONTROLLER else RAFT_SERVER_CLUSTER
+    plan = QuorumPlan(tuple(members), cluster_id, voters, program, security or QuorumSecurity(), settings)
+    with contextlib.ExitStack() as stack:
+        running = Quorum(plan, stack.enter_context(lab_folder(None)))
+        for member in members[: len(node_ids)]:
+            running[member.node_id] = node = QuorumNode(plan, member, running.folder)
+            stack.callback(node.close)
+            stack.callback(release_port, member.port)
+            if formatter is not None:
+                node.format(formatter)
+        if start:
+            for node in running.values():
+                node.launch()
+            for node in running.values():
+                node.wait_until_ready()
+        yield running
