@@ -1,8 +1,8 @@
 """Lists of tests by feature and invariant in the docs: `python -m lab.shown` updates them from marks of the tests.
 
-A test has a mark with the numbers of what it shows: `@pytest.mark.shows("F12", "C9")`. F1 and E1 are rows of docs/features.md, C1, O1 and
-D1 rows of docs/invariants.md (D: a defect that was found). Both pages end with a list that is generated from the marks; tests/test_shown.py
-fails if a list is outdated, or if a mark has an unknown number.
+A test has a mark with the numbers of what it shows: `@pytest.mark.shows("F12", "C9")`. F1 and E1 are rows of docs/features.md, C1, Q1,
+O1 and D1 rows of docs/invariants.md (D: a defect that was found). Both pages end with a list that is generated from the marks;
+tests/test_shown.py fails if a list is outdated, or if a mark has an unknown number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FOLDERS = ("tests", "e2e")
 
 MARK = "pytest.mark.shows"
 
-PAGES: Mapping[str, str] = {"docs/features.md": "FE", "docs/invariants.md": "COD"}
+PAGES: Mapping[str, str] = {"docs/features.md": "FE", "docs/invariants.md": "CQOD"}
 """Page -> the first letters of the numbers in it."""
 
 COMMAND = "python -m lab.shown"

@@ -19,6 +19,7 @@ NUMBERS = {
     "docs/features.md": [*(f"F{number}" for number in range(1, 39)), *(f"E{number}" for number in range(1, 16))],
     "docs/invariants.md": [
         *(f"C{number}" for number in range(1, 15)),
+        *(f"Q{number}" for number in range(1, 20)),
         *(f"O{number}" for number in range(1, 15)),
         *(f"D{number}" for number in range(1, 8)),
     ],

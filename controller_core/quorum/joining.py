@@ -1,0 +1,103 @@
+"""A follower's own place among the voters: UpdateRaftVoter of a voter, AddRaftVoter and RemoveRaftVoter of an observer that joins by itself."""
+
+from dataclasses import replace
+
+from controller_core.quorum import following, leadership
+from controller_core.quorum.messages import (
+    NONE,
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    RequestBody,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+)
+from controller_core.quorum.node import Node
+from controller_core.quorum.ready import Draft
+from controller_core.quorum.rules import Destination, Rules
+from controller_core.quorum.states import NEVER, Follower
+from controller_core.quorum.voters import STATIC_VOTERS
+from kafka_wire.errors import ErrorCode
+
+_DONE_OR_LATER = {NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND}
+"""The voter set is as it should be, or the leader cannot change it now: try again after the usual time."""
+
+
+def poll(draft: Draft, state: Follower, leader: Destination) -> bool:
+    """Send a due request to change the voter set; return whether the connection to the leader is used, or waited for, for that."""
+    body = wanted_request(draft.node, state)
+    if body is None or state.update_due_ms > draft.now_ms:
+        return False
+    if draft.send(leader, body):
+        _wait(draft)
+        return True
+    # A request to the leader is under way, and this one is next. After a failure the leader may be another one.
+    connections = draft.node.connections
+    return not connections.is_backing_off(leader.id, draft.now_ms)
+
+
+def next_due_ms(draft: Draft, leader: Destination | None) -> int:
+    """Return the time of the next request to change the voter set; one that is due waits for the connection to the leader."""
+    state = draft.state
+    if not isinstance(state, Follower) or leader is None or wanted_request(draft.node, state) is None:
+        return NEVER
+    return max(state.update_due_ms, draft.node.connections.ready_at(leader.id, draft.now_ms))
+
+
+def wanted_request(node: Node, state: Follower) -> RequestBody | None:
+    """Return the request by which the voter set would become right; None if it is."""
+    settings, is_static = node.settings, node.history.kraft_version == STATIC_VOTERS
+    if node.is_voter:
+        if is_static:
+            wanted = settings.rules is Rules.KAFKA_4 and not state.has_updated_leader
+        else:
+            wanted = node.voters.needs_update(node.own_voter)
+        if not wanted:
+            return None
+        return UpdateRaftVoterRequest(
+            settings.cluster_id, node.epoch, node.key, settings.endpoints, settings.kraft_versions
+        )
+    if is_static or not settings.auto_join or not settings.can_become_voter:
+        return None
+    old = node.voters.voter(node.id)
+    if old is not None:
+        # The id is that of a voter, but the directory is another: the voter of before the disk was replaced leaves first.
+        return RemoveRaftVoterRequest(settings.cluster_id, old.key)
+    return AddRaftVoterRequest(
+        settings.cluster_id, settings.request_timeout_ms, node.key, settings.endpoints, ack_when_committed=False
+    )
+
+
+def take_update_response(draft: Draft, body: UpdateRaftVoterResponse) -> bool:
+    """Note that the leader has this voter's report; return whether it may be asked again at once."""
+    handled = leadership.learn_from_response(draft, body.error, body.leadership)
+    state = draft.state
+    if handled is not None or not isinstance(state, Follower):
+        return handled is not False
+    if body.error not in {NONE, ErrorCode.UNSUPPORTED_VERSION}:
+        return False
+    draft.set_state(replace(state, has_updated_leader=True))
+    following.count_as_fetch(draft)
+    return True
+
+
+def take_change_response(draft: Draft, body: AddRaftVoterResponse | RemoveRaftVoterResponse) -> bool:
+    """Wait for the usual time after an answer that needs no other; return whether the leader may be asked again at once."""
+    if body.error not in _DONE_OR_LATER or not isinstance(draft.state, Follower):
+        return False
+    _wait(draft)
+    return True
+
+
+def skip_update(draft: Draft) -> None:
+    """Send no reports to a leader that does not have the API."""
+    state = draft.state
+    if isinstance(state, Follower):
+        draft.set_state(replace(state, has_updated_leader=True))
+
+
+def _wait(draft: Draft) -> None:
+    state = draft.state
+    assert isinstance(state, Follower), state
+    draft.set_state(replace(state, update_due_ms=draft.now_ms + draft.node.settings.fetch_timeout_ms))

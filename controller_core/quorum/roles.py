@@ -1,0 +1,168 @@
+"""Becoming Unattached, Prospective, Candidate, Follower, Leader or Resigned."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from controller_core.quorum import leader, transitions
+from controller_core.quorum.progress import Replicas
+from controller_core.quorum.ready import Draft
+from controller_core.quorum.replicas import Endpoints, ReplicaKey
+from controller_core.quorum.rules import Rules
+from controller_core.quorum.states import (
+    NEVER,
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    Resigned,
+    State,
+    Unattached,
+)
+from controller_core.quorum.voters import STATIC_VOTERS
+from controller_core.quorum.votes import Votes
+
+
+def enter(draft: Draft, state: State) -> None:
+    """Change the state by a transition; requests of the state before are forgotten."""
+    before = draft.state
+    transitions.check(before, state)
+    draft.set_state(state)
+    draft.reset_connections()
+    if isinstance(before, Leader):
+        leader.refuse_waiting(draft, before)
+
+
+def election_due_ms(draft: Draft) -> int:
+    """Draw an election timeout: from its setting to twice that, so that elections of several voters rarely coincide."""
+    timeout_ms = draft.node.settings.election_timeout_ms
+    return draft.now_ms + timeout_ms + draft.draw(timeout_ms)
+
+
+def become_unattached(draft: Draft, epoch: int, leader_id: int | None = None) -> None:
+    """Stop following, leading or asking for votes: in a higher epoch, or in this one after a lost pre-vote."""
+    state = draft.state
+    voted = draft.node.voted if epoch == state.epoch else None
+    enter(draft, Unattached(epoch, _unattached_due_ms(draft, state), leader_id, voted))
+    draft.store_election()
+
+
+def _unattached_due_ms(draft: Draft, state: State) -> int:
+    """Return the end of the election timeout: one that runs goes on, so that a stream of higher epochs delays no election."""
+    if not draft.node.may_campaign:
+        return NEVER
+    match state:
+        case Prospective(votes=Votes(is_lost=True)):
+            return election_due_ms(draft)
+        case Unattached(election_due_ms=due) | Prospective(election_due_ms=due) | Candidate(election_due_ms=due) if (
+            due != NEVER
+        ):
+            return due
+        case Resigned(election_due_ms=due):
+            return due
+        case _:
+            return election_due_ms(draft)
+
+
+def vote(draft: Draft, candidate: ReplicaKey) -> None:
+    """Vote for a candidate, on disk; the election timeout starts again, since the candidate's log is as good as this one."""
+    state = draft.state
+    assert isinstance(state, Unattached | Prospective), state
+    assert state.voted is None, state
+    assert candidate.id != draft.node.id, candidate
+    # An observer may grant a vote; it still has no election timeout.
+    due_ms = election_due_ms(draft) if draft.node.may_campaign else NEVER
+    if isinstance(state, Prospective):
+        votes = Votes.start(draft.node.voters.keys, draft.node.key)
+        enter(draft, replace(state, voted=candidate, election_due_ms=due_ms, votes=votes))
+    else:
+        draft.set_state(replace(state, voted=candidate, election_due_ms=due_ms))
+    draft.store_election()
+
+
+def become_follower(draft: Draft, epoch: int, leader_id: int, endpoints: Endpoints) -> None:
+    """Follow the leader of this or a higher epoch. The vote in this epoch is kept."""
+    assert endpoints, (epoch, leader_id)
+    assert leader_id != draft.node.id, epoch
+    due_ms = draft.now_ms + draft.node.settings.fetch_timeout_ms
+    voted = draft.node.voted if epoch == draft.node.epoch else None
+    enter(draft, Follower(epoch, leader_id, endpoints, due_ms, due_ms, voted))
+    draft.store_election()
+
+
+def campaign(draft: Draft) -> None:
+    """Start an election: with a pre-vote, or at once by Kafka 3's rules."""
+    if draft.node.settings.rules.pre_vote:
+        become_prospective(draft)
+    else:
+        become_candidate(draft)
+
+
+def become_prospective(draft: Draft) -> None:
+    """Ask for pre-votes. Nothing changes on disk: epoch, leader and vote stay."""
+    node = draft.node
+    assert node.may_campaign, node.voters
+    votes = Votes.start(node.voters.keys, node.key)
+    due_ms = election_due_ms(draft)
+    enter(draft, Prospective(node.epoch, due_ms, votes, node.leader_id, node.leader_endpoints, node.voted))
+    if votes.is_won:
+        become_candidate(draft)
+
+
+def become_candidate(draft: Draft) -> None:
+    """Ask for votes in the next epoch, with the own vote on disk."""
+    node = draft.node
+    assert node.may_campaign, node.voters
+    votes = Votes.start(node.voters.keys, node.key)
+    retries = node.state.retries + 1 if isinstance(node.state, Candidate) else 1
+    enter(draft, Candidate(node.epoch + 1, election_due_ms(draft), votes, retries))
+    draft.store_election()
+    if votes.is_won:
+        become_leader(draft)
+
+
+def become_leader(draft: Draft) -> None:
+    """Lead the epoch. The high watermark is unknown until a record of this epoch is committed, so that it never falls."""
+    node, settings = draft.node, draft.node.settings
+    assert isinstance(node.state, Candidate), node.state
+    assert node.state.votes.is_won, node.state.votes
+    granting = tuple(sorted(key.id for key in node.state.votes.granted))
+    is_static = node.history.kraft_version == STATIC_VOTERS
+    state = Leader(
+        node.epoch,
+        node.log.end_offset,
+        Replicas.start(node.voters),
+        check_quorum_due_ms=draft.now_ms + settings.check_quorum_timeout_ms,
+        begin_epoch_due_ms=draft.now_ms,
+        reported_voters=node.voters.update_by_id(node.own_voter) if is_static else None,
+    )
+    enter(draft, state)
+    draft.store_election()
+    draft.node = replace(draft.node, high_watermark=None)
+    leader.append(draft, leader.start_of_epoch(draft, granting))
+
+
+def become_resigned(draft: Draft) -> None:
+    """Stop leading and hand over: the voters with the longest logs are named first as successors."""
+    state = draft.state
+    assert isinstance(state, Leader), state
+    successors = tuple(one.key for one in state.replicas.by_descending_end() if not one.key.accepts(draft.node.key))
+    others = frozenset(draft.node.voters.ids) - {draft.node.id}
+    # Epoch, leader and vote stay, so quorum-state is not written; a restart makes the leader Resigned again.
+    enter(draft, Resigned(state.epoch, election_due_ms(draft), others, successors))
+
+
+def lose_prevote(draft: Draft) -> None:
+    """Return to the leader that was followed before, if it can be reached, or wait for an election."""
+    state = draft.state
+    assert isinstance(state, Prospective), state
+    if state.leader_id is not None and state.leader_endpoints:
+        become_follower(draft, state.epoch, state.leader_id, state.leader_endpoints)
+    else:
+        become_unattached(draft, state.epoch, state.leader_id)
+
+
+RESIGNED_ENDS: dict[Rules, Callable[[Draft], None]] = {
+    Rules.KAFKA_4: lambda draft: become_unattached(draft, draft.node.epoch + 1),
+    Rules.KAFKA_3: become_candidate,
+}
+"""End of Resigned. The epoch rises: a response in the old one would still name this node as the leader."""

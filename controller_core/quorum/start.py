@@ -1,0 +1,68 @@
+"""State of a node at the start of its process, from quorum-state and the log (Kafka's QuorumState.initialize).
+
+| quorum-state | the node starts as |
+| --- | --- |
+| an epoch below that of the log's last record, which a lost or old file has | Unattached in the log's epoch, without a vote |
+| this node led | Resigned: it votes for no other in that epoch, and does not use an offset twice in it |
+| this node voted for itself | Candidate in that epoch, if it is still a voter |
+| another node led, and the voters have its endpoints | Follower |
+| another node led, and its endpoints are not known | Unattached, with that leader |
+| anything else, or no file | Unattached, with the vote |
+
+A node that is the only voter has an election at once.
+"""
+
+from controller_core.quorum import roles
+from controller_core.quorum.connections import Connections
+from controller_core.quorum.log_view import LogView
+from controller_core.quorum.node import Node, StoredElection
+from controller_core.quorum.ready import Draft, Ready
+from controller_core.quorum.rules import Settings
+from controller_core.quorum.states import NEVER, Candidate, Follower, Resigned, State, Unattached
+from controller_core.quorum.step import conclude
+from controller_core.quorum.voter_history import VoterHistory
+from controller_core.quorum.votes import Votes
+
+_NOT_WRITTEN = StoredElection(epoch=-1)
+"""Differs from every state, so that the first one is written."""
+
+
+def start(
+    settings: Settings, stored: StoredElection | None, log: LogView, history: VoterHistory, seed: int, now_ms: int
+) -> Ready:
+    """Return the first result of a node: `stored` is None without a quorum-state file, `log` and `history` are as found on disk.
+
+    Recovery has flushed the log, and has let it start at the latest snapshot if that ends behind it.
+    """
+    latest = log.latest_snapshot
+    assert latest is None or latest.offset <= log.end_offset == log.flushed_offset, log
+    found = stored or StoredElection()
+    node = Node(settings, Unattached(found.epoch, NEVER), log, history, stored or _NOT_WRITTEN, seed, Connections({}))
+    draft = Draft(node, now_ms)
+    draft.set_state(_first_state(draft, found))
+    draft.store_election()
+    if isinstance(draft.state, Candidate):
+        if draft.state.votes.is_won:
+            roles.become_leader(draft)
+    elif node.is_only_voter:
+        roles.campaign(draft)
+    return conclude(draft)
+
+
+def _first_state(draft: Draft, found: StoredElection) -> State:
+    node, voters = draft.node, draft.node.voters
+    due_ms = roles.election_due_ms(draft) if node.may_campaign else NEVER
+    if found.epoch < node.log.last_epoch:
+        return Unattached(node.log.last_epoch, due_ms)
+    if found.leader_id == node.id:
+        others = frozenset(voters.ids) - {node.id}
+        return Resigned(found.epoch, due_ms if due_ms != NEVER else roles.election_due_ms(draft), others)
+    if found.leader_id is None and found.voted is not None and found.voted.accepts(node.key) and node.may_campaign:
+        return Candidate(found.epoch, due_ms, Votes.start(voters.keys, node.key))
+    if found.leader_id is None:
+        return Unattached(found.epoch, due_ms, voted=found.voted)
+    endpoints = voters.endpoints(found.leader_id)
+    if not endpoints:
+        return Unattached(found.epoch, due_ms, found.leader_id, found.voted)
+    fetch_due_ms = draft.now_ms + node.settings.fetch_timeout_ms
+    return Follower(found.epoch, found.leader_id, endpoints, fetch_due_ms, fetch_due_ms, found.voted)

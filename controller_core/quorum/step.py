@@ -1,0 +1,259 @@
+"""One step of a node: a message or a point of time in, the next node and what the shell does out."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from controller_core.quorum import (
+    describe,
+    elections,
+    following,
+    handing_over,
+    joining,
+    leader,
+    leadership,
+    reconfigure,
+    serving,
+    snapshots,
+    voter_updates,
+)
+from controller_core.quorum.inputs import (
+    Append,
+    Flushed,
+    Input,
+    LogCleaned,
+    Request,
+    Resign,
+    Response,
+    Shutdown,
+    SnapshotCreated,
+    SnapshotInstalled,
+    SnapshotRejected,
+    UpgradeKRaftVersion,
+)
+from controller_core.quorum.messages import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    FailedResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from controller_core.quorum.node import Node
+from controller_core.quorum.ready import Draft, LeaderChanged, Ready, Stopped
+from controller_core.quorum.states import NEVER, Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from kafka_wire.errors import ErrorCode
+
+POLLS_MAX = 8
+"""Transitions that one step may take: a lone voter is Resigned, Unattached, Prospective, Candidate and Leader; more is a defect."""
+
+
+def step(node: Node, message: Input, now_ms: int) -> Ready:
+    """Handle a message. A node that has stopped ignores all."""
+    draft = Draft(node, now_ms)
+    if not node.is_stopped:
+        _handle(draft, message)
+    return conclude(draft)
+
+
+def tick(node: Node, now_ms: int) -> Ready:
+    """Do what is due by time."""
+    return conclude(Draft(node, now_ms))
+
+
+def conclude(draft: Draft) -> Ready:
+    """Do what follows from the node's state, until it stays in one."""
+    due_ms = NEVER
+    for _ in range(POLLS_MAX):
+        if _stop(draft):
+            due_ms = NEVER
+            break
+        state = draft.state
+        due_ms = _poll(draft)
+        if type(draft.state) is type(state) and draft.state.epoch == state.epoch:
+            break
+    else:
+        raise AssertionError(draft.state)
+    _announce_leader(draft)
+    if draft.node.shutdown_due_ms is not None and not draft.node.is_stopped:
+        due_ms = min(due_ms, draft.node.shutdown_due_ms)
+    return draft.finish(due_ms)
+
+
+def _poll(draft: Draft) -> int:
+    """Do what is due in the node's state; return the time at which something is due again."""
+    match draft.state:
+        case Unattached() as state:
+            return following.poll_unattached(draft, state)
+        case Follower() as state:
+            return following.poll_follower(draft, state)
+        case Prospective() as state:
+            return elections.poll_prospective(draft, state)
+        case Candidate() as state:
+            return elections.poll_candidate(draft, state)
+        case Leader() as state:
+            return handing_over.poll_leader(draft, state)
+        case Resigned() as state:
+            return handing_over.poll_resigned(draft, state)
+        case state:
+            assert_never(state)
+
+
+def _stop(draft: Draft) -> bool:
+    """Stop if the node shuts down and is not needed any more, or if its time is over."""
+    node = draft.node
+    if node.is_stopped:
+        return True
+    if node.shutdown_due_ms is None:
+        return False
+    timed_out = node.shutdown_due_ms <= draft.now_ms
+    if not (timed_out or not node.is_voter or node.is_only_voter or node.has_remote_leader):
+        return False
+    draft.node = replace(node, is_stopped=True)
+    draft.notices.append(Stopped(timed_out))
+    return True
+
+
+def _announce_leader(draft: Draft) -> None:
+    """Notify the shell of a new epoch or leader. A leader that has resigned is none any more."""
+    node = draft.node
+    leader_id = None if isinstance(node.state, Resigned) else node.leader_id
+    if (node.epoch, leader_id) != node.announced:
+        start_offset = node.state.start_offset if isinstance(node.state, Leader) else None
+        draft.notices.append(LeaderChanged(node.epoch, leader_id, start_offset))
+        draft.node = replace(node, announced=(node.epoch, leader_id))
+
+
+def _handle(draft: Draft, message: Input) -> None:
+    match message:
+        case Request():
+            _handle_request(draft, message)
+        case Response():
+            _handle_response(draft, message)
+        case Flushed():
+            _handle_flushed(draft, message)
+        case Append():
+            leader.append_records(draft, message)
+        case SnapshotInstalled():
+            snapshots.install(draft, message)
+        case SnapshotRejected():
+            snapshots.reject(draft, message)
+        case SnapshotCreated():
+            snapshots.add(draft, message)
+        case LogCleaned():
+            snapshots.clean(draft, message)
+        case UpgradeKRaftVersion():
+            voter_updates.upgrade(draft, message)
+        case Resign(epoch=epoch):
+            if isinstance(draft.state, Leader) and draft.state.epoch == epoch:
+                draft.set_state(replace(draft.state, is_resigning=True))
+        case Shutdown(timeout_ms=timeout_ms):
+            draft.node = replace(draft.node, shutdown_due_ms=draft.now_ms + timeout_ms)
+        case _:
+            assert_never(message)
+
+
+def _handle_flushed(draft: Draft, message: Flushed) -> None:
+    draft.node = replace(draft.node, log=draft.node.log.end_flush(message.number))
+    draft.flush_log()
+    if isinstance(draft.state, Leader):
+        leader.count_flushed(draft)
+
+
+def _handle_request(draft: Draft, request: Request) -> None:
+    match request.body:
+        case VoteRequest() as body:
+            elections.answer_vote(draft, request, body)
+        case BeginQuorumEpochRequest() as body:
+            leadership.begin_epoch(draft, request, body)
+        case EndQuorumEpochRequest() as body:
+            leadership.end_epoch(draft, request, body)
+        case FetchRequest() as body:
+            serving.answer_fetch(draft, request, body)
+        case FetchSnapshotRequest() as body:
+            snapshots.answer_fetch(draft, request, body)
+        case AddRaftVoterRequest() as body:
+            reconfigure.add_voter(draft, request, body)
+        case RemoveRaftVoterRequest() as body:
+            reconfigure.remove_voter(draft, request, body)
+        case UpdateRaftVoterRequest() as body:
+            voter_updates.update_voter(draft, request, body)
+        case DescribeQuorumRequest():
+            describe.answer(draft, request)
+        case ApiVersionsRequest():
+            draft.answer(request, ApiVersionsResponse(kraft_versions=draft.node.settings.kraft_versions))
+        case body:
+            assert_never(body)
+
+
+def _handle_response(draft: Draft, response: Response) -> None:
+    """Handle the response to the last request to a node; others came too late."""
+    source, correlation_id = response.source, response.correlation_id
+    if not draft.node.connections.is_expected(source, correlation_id, draft.now_ms):
+        return
+    is_ready = _take_response(draft, response)
+    connections = draft.node.connections
+    if connections.is_expected(source, correlation_id, draft.now_ms):
+        backoff_ms = draft.node.settings.retry_backoff_ms
+        connections = (
+            connections.answered(source) if is_ready else connections.failed(source, draft.now_ms + backoff_ms)
+        )
+        draft.node = replace(draft.node, connections=connections)
+
+
+def _take_response(draft: Draft, response: Response) -> bool:
+    """Handle a response by its type; return whether its sender may be asked again at once."""
+    match response.body:
+        case VoteResponse() as body:
+            return elections.count_vote(draft, response.source, body)
+        case BeginQuorumEpochResponse() as body:
+            return leadership.learn_from_response(draft, body.error, body.leadership) is not False
+        case EndQuorumEpochResponse() as body:
+            handled = leadership.learn_from_response(draft, body.error, body.leadership)
+            if handled is None and body.error is ErrorCode.NONE:
+                leadership.acknowledge_end(draft, response.source)
+            return handled is not False
+        case FetchResponse() as body:
+            return following.take_fetched(draft, body)
+        case FetchSnapshotResponse() as body:
+            return snapshots.take_chunk(draft, body)
+        case ApiVersionsResponse() as body:
+            return reconfigure.take_versions(draft, response.source, body)
+        case UpdateRaftVoterResponse() as body:
+            return joining.take_update_response(draft, body)
+        case AddRaftVoterResponse() | RemoveRaftVoterResponse() as body:
+            return joining.take_change_response(draft, body)
+        case FailedResponse() as body:
+            return _take_failure(draft, response.source, body)
+        case DescribeQuorumResponse():
+            return True
+        case body:
+            assert_never(body)
+
+
+def _take_failure(draft: Draft, source: int, body: FailedResponse) -> bool:
+    """Handle a request without a response: the node backs off, unless the peer is too old for what was asked."""
+    api = draft.node.connections.api_in_flight(source)
+    if api is ApiVersionsRequest:
+        return reconfigure.take_versions(draft, source, body)
+    if body.error is ErrorCode.UNSUPPORTED_VERSION:
+        if api is VoteRequest and isinstance(draft.state, Prospective):
+            return elections.campaign_without_prevote(draft)
+        if api is UpdateRaftVoterRequest:
+            joining.skip_update(draft)
+            return True
+    return False

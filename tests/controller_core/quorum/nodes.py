@@ -1,0 +1,154 @@
+"""Nodes in each state, made by steps as in a running quorum: voters 1, 2 and 3, and the node under test is 1 unless said."""
+
+from dataclasses import replace
+from uuid import UUID
+
+from controller_core.quorum.batches import Batch
+from controller_core.quorum.connections import InFlight
+from controller_core.quorum.epochs import EpochCache, Position
+from controller_core.quorum.inputs import Flushed, Request, Response
+from controller_core.quorum.log_view import LogView
+from controller_core.quorum.messages import (
+    BeginQuorumEpochRequest,
+    FetchRequest,
+    Leadership,
+    RequestBody,
+    ResponseBody,
+    VoteRequest,
+    VoteResponse,
+)
+from controller_core.quorum.node import Node, StoredElection
+from controller_core.quorum.ready import Ready
+from controller_core.quorum.replicas import Endpoint, ReplicaKey
+from controller_core.quorum.rules import Destination, Rules, Settings
+from controller_core.quorum.start import start
+from controller_core.quorum.step import step, tick
+from controller_core.quorum.voter_history import VoterHistory
+from controller_core.quorum.voters import DYNAMIC_VOTERS, STATIC_VOTERS, VersionRange, Voter, VoterSet
+
+CLUSTER = "cluster"
+LISTENER = "CONTROLLER"
+LEADER, OTHER = 2, 3
+"""The other voters: the leader that the node knows or knew, and a candidate."""
+
+EPOCH = 5
+NOW_MS = 100_000
+LOG = LogView(0, 3, EpochCache().append([Batch(0, 2, 4)]), (), 2, 3)
+"""Three records of epoch 4, of which two are known as committed."""
+
+
+def key(node_id: int) -> ReplicaKey:
+    """Return a node's key."""
+    return ReplicaKey(node_id, UUID(int=node_id))
+
+
+def endpoints(node_id: int) -> tuple[Endpoint, ...]:
+    """Return a node's endpoints."""
+    return (Endpoint(LISTENER, f"host-{node_id}", 9000 + node_id),)
+
+
+def voter(node_id: int, *, level: int = DYNAMIC_VOTERS) -> Voter:
+    """Return a voter as the set has it at a level of kraft.version."""
+    if level == STATIC_VOTERS:
+        return Voter(ReplicaKey(node_id), endpoints(node_id))
+    return Voter(key(node_id), endpoints(node_id), VersionRange(0, 1))
+
+
+def settings(node_id: int = 1, *, rules: Rules = Rules.KAFKA_4, auto_join: bool = False) -> Settings:
+    """Return a node's settings."""
+    servers = tuple(Destination(-one - 1, f"host-{one}", 9000 + one) for one in (1, 2, 3) if one != node_id)
+    return Settings(CLUSTER, key(node_id), endpoints(node_id), LISTENER, servers, rules=rules, auto_join=auto_join)
+
+
+def history(*ids: int, level: int = DYNAMIC_VOTERS) -> VoterHistory:
+    """Return a history with these voters: of a record at offset 1, or configured."""
+    voters = VoterSet.of(voter(one, level=level) for one in ids or (1, 2, 3))
+    if level == STATIC_VOTERS:
+        return VoterHistory(voters)
+    return VoterHistory().from_snapshot(2, voters, level)
+
+
+def started(
+    stored: StoredElection | None, *, node_id: int = 1, log: LogView = LOG, level: int = DYNAMIC_VOTERS
+) -> Ready:
+    """Start a node of the three voters."""
+    return start(settings(node_id), stored, log, history(level=level), seed=1, now_ms=NOW_MS)
+
+
+def unattached(rules: Rules = Rules.KAFKA_4, *, voted: int | None = None) -> Node:
+    """Return a voter that knows no leader."""
+    stored = StoredElection(EPOCH, None, key(voted) if voted else None)
+    return start(settings(rules=rules), stored, LOG, history(), seed=1, now_ms=NOW_MS).node
+
+
+def observer() -> Node:
+    """Return a controller that is no voter, Unattached."""
+    return start(settings(4), StoredElection(EPOCH), LOG, history(), seed=1, now_ms=NOW_MS).node
+
+
+def prospective() -> Node:
+    """Return a voter that asks for pre-votes."""
+    return tick(unattached(), NOW_MS + 2000).node
+
+
+def candidate(rules: Rules = Rules.KAFKA_4) -> Node:
+    """Return a voter that asks for votes in EPOCH."""
+    node = replace(settings(), rules=rules)
+    return start(node, StoredElection(EPOCH, None, key(1)), LOG, history(), seed=1, now_ms=NOW_MS).node
+
+
+def follower(*, has_fetched: bool = False) -> Node:
+    """Return a follower of LEADER."""
+    node = started(StoredElection(EPOCH, LEADER)).node
+    if has_fetched:
+        node = replace(node, state=replace(node.state, has_fetched=True))  # type: ignore[type-var]
+    return node
+
+
+def leader() -> Node:
+    """Return the leader of EPOCH: its first record, at offset 3, is on its own disk only."""
+    node = respond(candidate(), OTHER, VoteResponse(leadership=Leadership(EPOCH), granted=True)).node
+    return step(node, Flushed(node.log.flush_count), NOW_MS).node
+
+
+def committed() -> Node:
+    """Return a leader whose first record is committed: OTHER has it."""
+    return ask(leader(), fetch(OTHER, 4, EPOCH)).node
+
+
+def resigned() -> Node:
+    """Return a node that led EPOCH."""
+    return started(StoredElection(EPOCH, 1)).node
+
+
+def fetch(node_id: int, offset: int, last_epoch: int, *, epoch: int = EPOCH, high_watermark: int = -1) -> FetchRequest:
+    """Return the Fetch of a node with a log end."""
+    return FetchRequest(CLUSTER, epoch, key(node_id), Position(offset, last_epoch), high_watermark, max_wait_ms=500)
+
+
+def vote(node_id: int, epoch: int, last: Position, *, pre_vote: bool = False) -> VoteRequest:
+    """Return a request for the vote of node 1."""
+    return VoteRequest(CLUSTER, epoch, key(node_id), key(1), last, pre_vote)
+
+
+def begin(node_id: int, epoch: int) -> BeginQuorumEpochRequest:
+    """Return the announcement of a leader to node 1."""
+    return BeginQuorumEpochRequest(CLUSTER, epoch, node_id, endpoints(node_id), key(1))
+
+
+def ask(node: Node, body: RequestBody, now_ms: int = NOW_MS) -> Ready:
+    """Send a request to a node."""
+    return step(node, Request(77, LISTENER, body), now_ms)
+
+
+def respond(node: Node, source: int, body: ResponseBody, now_ms: int = NOW_MS) -> Ready:
+    """Answer the request that a node has sent to another."""
+    in_flight = node.connections.by_id[source]
+    assert isinstance(in_flight, InFlight), in_flight
+    return step(node, Response(source, in_flight.correlation_id, body), now_ms)
+
+
+def reply(ready: Ready) -> object:
+    """Return the one reply to `ask`."""
+    (found,) = (one.body for one in ready.replies if one.request_id == 77)
+    return found

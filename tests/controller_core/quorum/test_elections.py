@@ -1,0 +1,208 @@
+"""Elections by both rows of rules: pre-votes, lost elections, successors, and peers that are too old."""
+
+from dataclasses import replace
+
+import pytest
+
+from controller_core.quorum.inputs import Resign, Shutdown
+from controller_core.quorum.messages import (
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    FailedResponse,
+    Leadership,
+    VoteRequest,
+    VoteResponse,
+)
+from controller_core.quorum.node import Node
+from controller_core.quorum.ready import LeaderChanged, Stopped
+from controller_core.quorum.rules import Rules
+from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from controller_core.quorum.step import step, tick
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.quorum.nodes import (
+    EPOCH,
+    LEADER,
+    NOW_MS,
+    OTHER,
+    ask,
+    begin,
+    candidate,
+    committed,
+    endpoints,
+    fetch,
+    follower,
+    key,
+    leader,
+    prospective,
+    resigned,
+    respond,
+    unattached,
+)
+
+LATER_MS = NOW_MS + 2000
+"""After every election timeout that started at NOW_MS."""
+
+NO = VoteResponse(leadership=Leadership(EPOCH))
+YES = replace(NO, granted=True)
+
+
+def refused(node: Node) -> Node:
+    """Return a node that no other voter votes for."""
+    return respond(respond(node, LEADER, NO).node, OTHER, NO).node
+
+
+def test_a_pre_vote_of_a_majority_makes_a_candidate_of_the_next_epoch() -> None:
+    """KIP-996. Its own vote is on disk before it asks."""
+    ready = respond(prospective(), OTHER, YES, LATER_MS)
+
+    assert isinstance(ready.node.state, Candidate)
+    assert ready.node.epoch == EPOCH + 1
+    assert ready.election is not None
+    assert (ready.election.epoch, ready.election.voted) == (EPOCH + 1, key(1))
+    assert all(isinstance(one.body, VoteRequest) and not one.body.pre_vote for one in ready.requests)
+
+
+def test_a_lost_pre_vote_raises_no_epoch() -> None:
+    """A follower goes on to follow; without a leader it waits for another election timeout."""
+    unknown = refused(prospective())
+    known = refused(tick(follower(), LATER_MS).node)
+
+    assert isinstance(unknown.state, Unattached)
+    assert isinstance(known.state, Follower)
+    assert (unknown.epoch, known.epoch, known.leader_id) == (EPOCH, EPOCH, LEADER)
+
+
+@pytest.mark.parametrize(
+    "answer", [FailedResponse(ErrorCode.UNSUPPORTED_VERSION), VoteResponse(ErrorCode.UNSUPPORTED_VERSION)]
+)
+def test_a_voter_without_pre_votes_makes_a_candidate_at_once(answer: FailedResponse | VoteResponse) -> None:
+    """Peers before Kafka 4 have no Vote 2."""
+    ready = respond(prospective(), OTHER, answer, LATER_MS)
+
+    assert isinstance(ready.node.state, Candidate)
+    assert ready.node.epoch == EPOCH + 1
+
+
+def test_a_lost_candidate_waits_for_the_rest_of_its_timeout() -> None:
+    """Kafka 4: it asks no one else, and then for pre-votes in its epoch."""
+    lost = refused(candidate())
+    later = tick(lost, LATER_MS)
+
+    assert isinstance(lost.state, Candidate)
+    assert tick(lost, NOW_MS + 500).requests == ()
+    assert isinstance(later.node.state, Prospective)
+    assert (later.node.epoch, later.node.voted) == (EPOCH, key(1))
+
+
+def test_a_lost_candidate_of_kafka_3_backs_off_and_tries_the_next_epoch() -> None:
+    """Binary exponential backoff, at most a second."""
+    lost = refused(candidate(Rules.KAFKA_3))
+    assert isinstance(lost.state, Candidate)
+    assert lost.state.backoff_until_ms is not None
+
+    again = tick(lost, lost.state.backoff_until_ms)
+
+    assert lost.state.backoff_until_ms <= NOW_MS + 1000
+    assert isinstance(again.node.state, Candidate)
+    assert (again.node.epoch, again.node.state.retries) == (EPOCH + 1, 2)
+
+
+def test_votes_of_a_majority_make_the_leader_on_disk_before_it_says_so() -> None:
+    """Its first batch follows, and the others are asked to follow."""
+    ready = respond(candidate(), OTHER, YES)
+
+    assert isinstance(ready.node.state, Leader)
+    assert ready.election is not None
+    assert (ready.election.epoch, ready.election.leader_id, ready.election.voted) == (EPOCH, 1, None)
+    assert LeaderChanged(EPOCH, 1, 3) in ready.notices
+    assert sorted(one.destination.id for one in ready.requests) == [2, 3]
+
+
+def test_a_candidate_follows_the_winner() -> None:
+    """Of its own epoch; its vote for itself stays."""
+    node = ask(candidate(), begin(LEADER, EPOCH)).node
+
+    assert isinstance(node.state, Follower)
+    assert (node.leader_id, node.voted) == (LEADER, key(1))
+
+
+def test_a_candidate_asks_for_votes_once_its_log_is_on_disk() -> None:
+    """Else a crash could shorten the log that it was elected for, and voters would vote for it again in the same epoch."""
+    node = replace(prospective(), log=replace(prospective().log, flushed_offset=2))
+    ready = respond(node, OTHER, YES, LATER_MS)
+
+    assert isinstance(ready.node.state, Candidate)
+    assert ready.requests == ()
+
+
+@pytest.mark.parametrize(("position", "wait_ms"), [(0, 0), (1, 500), (2, 1000)])
+def test_a_successor_waits_by_its_place(position: int, wait_ms: int) -> None:
+    """Strict exponential backoff; one that is not named waits longest."""
+    others = [key(8), key(9)]
+    others.insert(position, key(1))
+    body = EndQuorumEpochRequest(None, EPOCH, LEADER, tuple(others)[:2], endpoints(LEADER))
+    ready = ask(follower(), body)
+
+    assert isinstance(ready.node.state, Follower if wait_ms else Prospective)
+    assert isinstance(tick(ready.node, NOW_MS + wait_ms).node.state, Prospective)
+
+
+@pytest.mark.shows("Q12")
+def test_a_leader_resigns_after_one_and_a_half_fetch_timeouts_without_a_majority() -> None:
+    """A fetch of one of two other voters is enough for another period."""
+    silent = tick(leader(), NOW_MS + 3000)
+    followed = ask(leader(), fetch(OTHER, 4, EPOCH), NOW_MS + 2000).node
+
+    assert isinstance(silent.node.state, Resigned)
+    assert LeaderChanged(EPOCH, None) in silent.notices
+    assert isinstance(tick(followed, NOW_MS + 4999).node.state, Leader)
+    assert isinstance(tick(followed, NOW_MS + 5000).node.state, Resigned)
+
+
+def test_a_leader_announces_itself_again_only_to_voters_that_do_not_fetch() -> None:
+    """Every half fetch timeout."""
+    node = ask(leader(), fetch(OTHER, 4, EPOCH), NOW_MS + 900).node
+    node = replace(node, connections=node.connections.reset())
+
+    ready = tick(node, NOW_MS + 1000)
+
+    assert [one.destination.id for one in ready.requests] == [LEADER]
+
+
+def test_a_leader_that_resigns_names_the_longest_logs_first() -> None:
+    """They are elected at once, one after the other."""
+    ready = step(committed(), Resign(EPOCH), NOW_MS)
+
+    bodies = [one.body for one in ready.requests]
+    assert all(isinstance(body, EndQuorumEpochRequest) for body in bodies)
+    assert {body.successors for body in bodies if isinstance(body, EndQuorumEpochRequest)} == {
+        (key(OTHER), key(LEADER))
+    }
+
+
+def test_a_resigned_leader_notifies_each_voter_once_and_leaves_with_the_next_epoch() -> None:
+    """A response in its old epoch would still name it as the leader."""
+    node = respond(resigned(), OTHER, EndQuorumEpochResponse(leadership=Leadership(EPOCH, 1))).node
+    again = tick(replace(node, connections=node.connections.reset()), NOW_MS + 10)
+    later = tick(node, NOW_MS + 2000).node
+
+    assert [one.destination.id for one in again.requests] == [LEADER]
+    assert later.epoch == EPOCH + 1
+
+
+def test_a_shutdown_ends_late_if_no_other_node_leads() -> None:
+    """The voter stays in its state until then, and starts no election."""
+    node = step(unattached(), Shutdown(1000), NOW_MS).node
+    waiting, late = tick(node, NOW_MS + 999), tick(node, NOW_MS + 1000)
+
+    assert (waiting.notices, late.notices) == ((), (Stopped(timed_out=True),))
+    assert isinstance(late.node.state, Unattached)
+    assert tick(late.node, NOW_MS + 9000).requests == ()
+
+
+def test_a_candidate_that_shuts_down_may_still_win_and_hand_over() -> None:
+    """It starts no other election."""
+    node = step(candidate(), Shutdown(60_000), NOW_MS).node
+
+    assert isinstance(tick(node, LATER_MS).node.state, Candidate)
+    assert isinstance(respond(node, OTHER, YES).node.state, Resigned)
