@@ -1,0 +1,156 @@
+"""Disk of one node: what was written, what is durable, and what a crash leaves of it.
+
+`quorum-state` is durable when it is written. The log is durable up to its last flush: a crash cuts it anywhere after that, and may undo a
+truncation that no flush has followed.
+"""
+
+from dataclasses import dataclass
+from random import Random
+
+from controller_core.quorum.batches import Batch
+from controller_core.quorum.epochs import BOOTSTRAP_SNAPSHOT, EpochCache, Position
+from controller_core.quorum.log_view import LogView, Snapshot
+from controller_core.quorum.node import StoredElection
+from controller_core.quorum.voter_history import VoterHistory
+from controller_core.quorum.voters import VoterSet
+
+Chain = str
+"""Hash of a log up to a record: equal for equal logs."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A batch in a log, with the chain of the log up to its end."""
+
+    batch: Batch
+    chain: Chain
+
+
+@dataclass(frozen=True)
+class SnapshotFile:
+    """A complete snapshot: its bytes, the control records in it, and the chain of the log that it replaces."""
+
+    id: Position
+    data: bytes
+    voters: VoterSet | None
+    kraft_version: int
+    chain: Chain
+
+
+class Disk:
+    """Files of one node."""
+
+    def __init__(self, static: VoterSet, bootstrap: SnapshotFile | None) -> None:
+        self.static = static
+        self.election: StoredElection | None = None
+        self.start_offset = 0
+        self.entries: list[Entry] = []
+        self.durable: list[Entry] = []
+        self.flushes: dict[int, list[Entry]] = {}
+        self.snapshots: dict[Position, SnapshotFile] = {BOOTSTRAP_SNAPSHOT: bootstrap} if bootstrap else {}
+        self.partial: tuple[Position, bytes] | None = None
+
+    @property
+    def end_offset(self) -> int:
+        """End of the log."""
+        return self.entries[-1].batch.end_offset if self.entries else self.start_offset
+
+    @property
+    def durable_end(self) -> int:
+        """End of the part of the log that a crash leaves, whatever happens."""
+        count = len(self.durable)
+        if count == 0:
+            return self.start_offset
+        if count <= len(self.entries) and self.entries[count - 1] is self.durable[-1]:
+            return self.durable[-1].batch.end_offset  # Equal ends mean equal logs: an entry is in one place only.
+        end = self.start_offset
+        for entry, flushed in zip(self.entries, self.durable, strict=False):
+            if entry is not flushed:
+                break
+            end = entry.batch.end_offset
+        return end
+
+    def chain_at(self, end_offset: int, *, entries: list[Entry] | None = None) -> Chain | None:
+        """Return the chain of the log up to an offset, None if the log has no batch or snapshot that ends there."""
+        for entry in reversed(self.entries if entries is None else entries):
+            if entry.batch.end_offset == end_offset:
+                return entry.chain
+            if entry.batch.end_offset < end_offset:
+                break
+        return next((one.chain for one in self.snapshots.values() if one.id.offset == end_offset), None)
+
+    def append(self, entry: Entry) -> None:
+        """Write a batch."""
+        self.entries.append(entry)
+
+    def truncate(self, end_offset: int) -> list[Entry]:
+        """Remove batches from the end; return them."""
+        kept = [entry for entry in self.entries if entry.batch.end_offset <= end_offset]
+        assert not kept or kept[-1].batch.end_offset == min(end_offset, self.end_offset), end_offset
+        removed, self.entries = self.entries[len(kept) :], kept
+        return removed
+
+    def start_flush(self, number: int) -> None:
+        """Note what a flush makes durable."""
+        self.flushes[number] = list(self.entries)
+
+    def end_flush(self, number: int) -> None:
+        """Make what was there at the start of a flush durable."""
+        image = self.flushes.pop(number, None)
+        if image is not None:
+            self.durable = [entry for entry in image if entry.batch.base_offset >= self.start_offset]
+
+    def install(self, snapshot: SnapshotFile) -> None:
+        """Let the log start at the end of a snapshot."""
+        self.snapshots = {snapshot.id: snapshot}
+        self.start_offset = snapshot.id.offset
+        self.entries, self.durable, self.flushes, self.partial = [], [], {}, None
+
+    def clean(self, start_offset: int) -> None:
+        """Delete the log and the snapshots before an offset."""
+        self.start_offset = start_offset
+        self.entries = [entry for entry in self.entries if entry.batch.base_offset >= start_offset]
+        self.durable = [entry for entry in self.durable if entry.batch.base_offset >= start_offset]
+        self.snapshots = {key: one for key, one in self.snapshots.items() if key.offset >= start_offset}
+
+    def crash(self, random: Random) -> None:
+        """Lose what no flush has made durable, or a part of it."""
+        common = 0
+        for entry, flushed in zip(self.entries, self.durable, strict=False):
+            if entry is not flushed:
+                break
+            common += 1
+        if common < len(self.durable) and random.random() < 0.5:
+            self.entries = list(self.durable)
+        else:
+            self.entries = self.entries[: random.randint(common, len(self.entries))]
+        self.durable, self.flushes, self.partial = list(self.entries), {}, None
+        latest = max(self.snapshots, default=None)
+        last_epoch = self.entries[-1].batch.epoch if self.entries else 0
+        if latest is not None and latest > Position(self.end_offset, last_epoch):
+            # Recovery: an observer that does not flush can have a snapshot of records that its log has lost.
+            self.install(self.snapshots[latest])
+
+    def log_view(self) -> LogView:
+        """Return the summary of the log after a start, which has flushed what it found."""
+        end_offset = self.end_offset
+        snapshots = tuple(
+            Snapshot(one.id, len(one.data)) for one in sorted(self.snapshots.values(), key=lambda one: one.id)
+        )
+        return LogView(
+            self.start_offset,
+            end_offset,
+            EpochCache().append(entry.batch for entry in self.entries),
+            snapshots,
+            self.start_offset,
+            end_offset,
+        )
+
+    def history(self) -> VoterHistory:
+        """Return the voters in the latest snapshot and in the log after it."""
+        history = VoterHistory(self.static)
+        start = self.start_offset
+        at_start = [one for one in self.snapshots.values() if one.id.offset == start]
+        for one in at_start:
+            history = history.from_snapshot(start, one.voters, one.kraft_version)
+        return history.append(entry.batch for entry in self.entries)

@@ -1,0 +1,73 @@
+"""The checker is checked: each planted bug breaks an invariant, in a seed that the correct node passes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+from controller_core.quorum.rules import Rules
+from tests.sim.network import Weather
+from tests.sim.planted_bugs import BUGS
+from tests.sim.run import run
+from tests.sim.scenarios import CALM
+from tests.sim.swarm import Swarm
+
+SEEDS = 100
+"""Seeds in which a bug must show, if it no longer does in the one below because the simulator draws otherwise."""
+
+CONTENTION = replace(
+    CALM, voters=5, rules=(Rules.KAFKA_3,), weather=Weather(0.1, 0.3, 20), crash=0.01, restart_every_ms=20
+)
+"""Elections without pre-votes among nodes that crash all the time."""
+
+SLOW_CHANGES = replace(
+    CALM,
+    voters=4,
+    controllers=2,
+    kraft_version=1,
+    changes=True,
+    auto_join=True,
+    weather=Weather(0.1, 0.0, 100),
+    flush_ms=200,
+    append_every_ms=100,
+)
+"""Changes of the voters that take long to commit."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Where a bug shows: the first seed that finds it, its faults, and how long they last."""
+
+    seed: int = 0
+    swarm: Swarm | None = None
+    faults_ms: int = 6_000
+
+
+KNOWN: Mapping[str, Conditions] = {
+    "vote_twice": Conditions(4),
+    "forget_votes": Conditions(8, CONTENTION),
+    "ask_for_votes_before_the_flush": Conditions(53),
+    "lead_again_in_an_epoch": Conditions(2),
+    "truncate_committed_records": Conditions(4),
+    "keep_leading_without_followers": Conditions(faults_ms=25_000),
+    "change_two_voters_at_once": Conditions(1, SLOW_CHANGES),
+    "count_old_voters": Conditions(16),
+    "commit_records_of_earlier_epochs": Conditions(18),
+}
+"""The others are found by the first seed of all."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within 100 seeds, and the same seed passes without the bug."""
+    known = KNOWN.get(bug, Conditions())
+    run(known.seed, known.swarm, faults_ms=known.faults_ms)
+    BUGS[bug](monkeypatch)
+
+    for seed in (known.seed, *range(SEEDS)):
+        try:
+            run(seed, known.swarm, faults_ms=known.faults_ms)
+        except AssertionError:
+            return
+    pytest.fail(f"{bug} broke no invariant in {SEEDS} seeds")

@@ -1,0 +1,53 @@
+"""Simulated quorums under faults: each seed draws its own cluster and faults, keeps all invariants, and converges when they end."""
+
+import os
+
+import pytest
+
+from controller_core.quorum.rules import Rules
+from tests.sim.run import Outcome, run
+from tests.sim.swarm import draw
+
+SEEDS = int(os.environ.get("SIM_SEEDS", "200"))
+"""Seeds of a normal run. SIM_SEEDS=20000 runs more; a failing seed is a number of `python -m tests.sim.run NUMBER`."""
+
+BLOCK = 10
+"""Seeds of one test: many small runs in one test cost less than a test each."""
+
+FAULTS_MS = 5_000
+"""Two election rounds and more; `python -m tests.sim.run` has longer runs."""
+
+
+@pytest.mark.shows(
+    "Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7", "Q8", "Q9", "Q10", "Q11", "Q12", "Q13", "Q14", "Q15", "Q16", "Q18", "Q19"
+)
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+def test_every_seed_keeps_the_invariants_and_converges(first: int) -> None:
+    """Q1 to Q16, Q18, Q19."""
+    outcomes: dict[int, Outcome] = {}
+    for seed in range(first, min(first + BLOCK, SEEDS)):
+        try:
+            outcomes[seed] = run(seed, faults_ms=FAULTS_MS)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed} with {draw(seed)}") from error
+
+    assert all(outcome.leaders for outcome in outcomes.values())
+
+
+def test_an_equal_seed_gives_an_equal_run() -> None:
+    """Everything that happens follows from the seed: the traces and the random state at the end are the same."""
+    assert run(7, faults_ms=3000) == run(7, faults_ms=3000)
+    assert run(7, faults_ms=3000).trace != run(8, faults_ms=3000).trace
+
+
+def test_the_seeds_draw_all_kinds_of_clusters() -> None:
+    """A swarm that never draws a kind of fault tests nothing of it."""
+    drawn = [draw(seed) for seed in range(SEEDS)]
+
+    assert {one.kraft_version for one in drawn} == {0, 1}
+    assert {one.rules for one in drawn} >= {(Rules.KAFKA_4,), (Rules.KAFKA_3,), (Rules.KAFKA_4, Rules.KAFKA_3)}
+    assert {one.voters for one in drawn} == {1, 2, 3, 4, 5}
+    assert any(one.changes for one in drawn)
+    assert any(one.upgrades for one in drawn)
+    assert any(one.crash and one.partitions and one.weather.loss for one in drawn)
