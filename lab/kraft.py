@@ -5,13 +5,13 @@ Sized for a small machine, without security. Quorums of several controllers are 
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import subprocess
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from kafka_wire.uuids import encode_uuid
 from lab.alive import alive
 from lab.folder import lab_folder
 from lab.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION
@@ -175,7 +175,7 @@ def kraft_cluster(node_ids: Sequence[int] = (1, 2), *, controller_id: int | None
 
 def new_id() -> str:
     """Return a random id in Kafka's format."""
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    return encode_uuid(uuid.uuid4())
 
 
 def kafka_4_command(main_class: str, *arguments: str, heap: str = HEAP, log4j: str = "log4j.properties") -> list[str]:

@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from controller_core.shell.quorum.endpoints import Address, InitialController, format_uuid
+from controller_core.shell.quorum.endpoints import Address, InitialController
 from controller_core.shell.quorum.format import draw_id, format_storage
 from controller_core.shell.quorum.format_checkpoints import quorum_checkpoint
-from controller_core.shell.quorum.format_files import QUORUM_CHECKPOINT
 from controller_core.shell.quorum.format_plan import FormatOptions
 from controller_core.shell.quorum.settings_file import read_settings_file
+from kafka_log.files.snapshots import write_snapshot
+from kafka_log.format.names import BOOTSTRAP_SNAPSHOT, CLUSTER_METADATA_FOLDER, QUORUM_STATE
+from kafka_wire.uuids import encode_uuid
 from lab.folder import lab_folder
 from lab.java_process import write_properties
 from lab.kafka import HEAP, SMALL
@@ -34,7 +36,6 @@ from lab.waiting import port_accepts, wait_until
 
 HOST = "127.0.0.1"
 
-METADATA_LOG = "__cluster_metadata-0"
 RAFT_SERVER_LOG = "__raft_performance_test-0"
 """The topic of TestRaftServer; its id is Uuid(0, 2)."""
 
@@ -138,11 +139,11 @@ class QuorumNode(Node):
         self.ports = {LISTENER: member.port}
         self.data_folder = folder / f"node-{member.node_id}-data"
         is_controller = plan.program is Program.CONTROLLER
-        self.log_folder = self.data_folder / (METADATA_LOG if is_controller else RAFT_SERVER_LOG)
+        self.log_folder = self.data_folder / (CLUSTER_METADATA_FOLDER if is_controller else RAFT_SERVER_LOG)
         values = {**plan.properties(member, self.data_folder), **SMALL}
         self.properties = write_properties(folder / f"node-{member.node_id}.properties", values)
         load = ("--throughput", str(RECORDS_PER_S), "--record-size", str(RECORD_BYTES))
-        identity = ("--replica-directory-id", format_uuid(member.directory_id))
+        identity = ("--replica-directory-id", encode_uuid(member.directory_id))
         command = (
             ("kafka.Kafka", str(self.properties))
             if is_controller
@@ -166,7 +167,7 @@ class QuorumNode(Node):
         if self.plan.voters is Voters.INITIAL:
             voters = [member.as_initial() for member in self.plan.members]
             checkpoint = quorum_checkpoint(voters, kraft_version=1, listener=LISTENER, now_ms=0)
-            (self.log_folder / QUORUM_CHECKPOINT).write_bytes(checkpoint)
+            write_snapshot(self.log_folder, BOOTSTRAP_SNAPSHOT, checkpoint)
 
     def _format_as_steward(self) -> None:
         is_first = self.member == self.plan.members[0]
@@ -198,7 +199,7 @@ class QuorumNode(Node):
     def leader_and_epoch(self) -> tuple[int, int]:
         """Return the leader (-1: unknown) and epoch in its quorum-state file; (-1, -1) when there is no file yet."""
         try:
-            state = json.loads((self.log_folder / "quorum-state").read_text(encoding="utf-8"))
+            state = json.loads((self.log_folder / QUORUM_STATE).read_text(encoding="utf-8"))
         except (FileNotFoundError, json.JSONDecodeError):
             return -1, -1
         return int(state["leaderId"]), int(state["leaderEpoch"])

@@ -159,10 +159,10 @@ def format_directories(storage: StorageOptions, voters: VoterOptions) -> None:
 @app.command("random-uuid")
 def random_uuid() -> None:
     """Print a random id in Kafka's form, for a cluster or for the directory of an initial controller."""
-    from controller_core.shell.quorum.endpoints import format_uuid  # noqa: PLC0415 - see the module docstring
-    from controller_core.shell.quorum.format import draw_id  # noqa: PLC0415
+    from controller_core.shell.quorum.format import draw_id  # noqa: PLC0415 - see the module docstring
+    from kafka_wire.uuids import encode_uuid  # noqa: PLC0415
 
-    typer.echo(format_uuid(draw_id()))
+    typer.echo(encode_uuid(draw_id()))
 
 
 @app.command()

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from controller_core.quorum.batches import Batch
-from controller_core.quorum.epochs import BOOTSTRAP_SNAPSHOT, NO_EPOCH, EpochCache, Position
+from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, NO_EPOCH, Position
+from kafka_log.format.epochs import LeaderEpochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class LogView:
 
     start_offset: int = 0
     end_offset: int = 0
-    epochs: EpochCache = field(default_factory=EpochCache)
+    epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     snapshots: tuple[Snapshot, ...] = ()
     high_watermark: int = 0
     flushed_offset: int = 0
@@ -52,8 +53,8 @@ class LogView:
     @property
     def last_epoch(self) -> int:
         """Epoch of the last record; of the snapshot if the log has none after it."""
-        if self.epochs.last_epoch is not None:
-            return self.epochs.last_epoch
+        if self.epochs.latest is not None:
+            return self.epochs.latest
         return self.snapshots[-1].id.epoch if self.snapshots else NO_EPOCH
 
     @property
@@ -73,7 +74,10 @@ class LogView:
     def append(self, batches: tuple[Batch, ...]) -> "LogView":
         """Return the summary after appending batches, which start at the end of the log."""
         assert batches[0].base_offset == self.end_offset, (batches[0], self.end_offset)
-        return replace(self, end_offset=batches[-1].end_offset, epochs=self.epochs.append(batches))
+        epochs = self.epochs
+        for batch in batches:
+            epochs = epochs.assign(batch.epoch, batch.base_offset)
+        return replace(self, end_offset=batches[-1].end_offset, epochs=epochs)
 
     def truncate(self, end_offset: int) -> "LogView":
         """Return the summary without records at or after an offset, which must not be below the high watermark."""
@@ -84,7 +88,7 @@ class LogView:
         return replace(
             self,
             end_offset=end_offset,
-            epochs=self.epochs.truncate(end_offset),
+            epochs=self.epochs.truncate_from_end(end_offset),
             flushed_offset=min(self.flushed_offset, end_offset),
             flush=flush,
         )
@@ -106,7 +110,7 @@ class LogView:
             self,
             start_offset=offset,
             end_offset=offset,
-            epochs=EpochCache(),
+            epochs=LeaderEpochs(),
             snapshots=(snapshot,),
             high_watermark=max(self.high_watermark, offset),
             flushed_offset=offset,
@@ -124,19 +128,20 @@ class LogView:
         return replace(
             self,
             start_offset=start_offset,
-            epochs=self.epochs.forget_before(start_offset),
+            epochs=self.epochs.truncate_from_start(start_offset),
             snapshots=tuple(one for one in self.snapshots if one.id.offset >= start_offset),
         )
 
     def end_of_epoch(self, epoch: int) -> Position:
         """Return the end of the highest epoch of the log that is not above the given one (RaftLog.endOffsetForEpoch)."""
-        found = self.epochs.end_of(epoch, self.end_offset)
+        found = self.epochs.end_offset_for(epoch, self.end_offset)
         if found is None:
             return self.end
+        end = Position(found.start_offset, found.epoch)
         earliest = self.snapshots[0].id if self.snapshots else None
-        if earliest and found == Position(earliest.offset, epoch):
+        if earliest and end == Position(earliest.offset, epoch):
             return earliest
-        return found
+        return end
 
     def validate(self, fetched: Position) -> tuple[Validity, Position]:
         """Compare a follower's end with this log (RaftLog.validateOffsetAndEpoch).

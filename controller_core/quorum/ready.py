@@ -14,11 +14,11 @@ A flush that fails, or `election` that cannot be written, stops the process: nei
 from dataclasses import dataclass, replace
 
 from controller_core.quorum.batches import Batch
-from controller_core.quorum.epochs import Position
 from controller_core.quorum.inputs import Request
 from controller_core.quorum.jitter import draw
 from controller_core.quorum.messages import RequestBody, ResponseBody
 from controller_core.quorum.node import Node, StoredElection
+from controller_core.quorum.positions import Position
 from controller_core.quorum.rules import Destination
 from controller_core.quorum.states import NEVER, State
 from kafka_wire.errors import ErrorCode

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from controller_core.quorum import checks, following, leadership, serving
-from controller_core.quorum.epochs import BOOTSTRAP_SNAPSHOT
 from controller_core.quorum.inputs import LogCleaned, Request, SnapshotCreated, SnapshotInstalled, SnapshotRejected
 from controller_core.quorum.log_view import Snapshot
 from controller_core.quorum.messages import NONE, FetchSnapshotRequest, FetchSnapshotResponse
+from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT
 from controller_core.quorum.ready import Committed, Draft, SnapshotChunk
 from controller_core.quorum.rules import RESPONSE_BYTES_MAX
 from controller_core.quorum.states import Follower, SnapshotFetch

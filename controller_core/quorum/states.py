@@ -6,8 +6,8 @@ voter set it knows, and is Unattached or Follower.
 
 from dataclasses import dataclass
 
-from controller_core.quorum.epochs import Position
 from controller_core.quorum.messages import FetchRequest
+from controller_core.quorum.positions import Position
 from controller_core.quorum.progress import Replicas
 from controller_core.quorum.replicas import Endpoints, ReplicaKey
 from controller_core.quorum.voters import Voter, VoterSet

@@ -1,4 +1,4 @@
-"""Writes that survive a crash of the machine: fsync of files and folders, and whole-file replacement.
+"""Writes that survive a crash of the machine: fsync of files and folders, new folders, and whole-file replacement.
 
 A failed fsync is a FlushFailedError and is never repeated (see there); any other failed write is a LogWriteError.
 """
@@ -19,6 +19,17 @@ def flush_file(descriptor: int, path: Path) -> None:
         raise FlushFailedError(
             f"Failed to flush {path}: {error.strerror}. The process must exit and recover."
         ) from error
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder with its parents where they are missing, and flush the entry of each. Raises LogWriteError."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogWriteError(f"Failed to create folder {folder}: {error.strerror}") from error
+    for one in missing:
+        flush_folder(one.parent)
 
 
 def flush_folder(folder: Path) -> None:

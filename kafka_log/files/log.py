@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from kafka_log.errors import FlushFailedError, LogWriteError, OffsetOutOfRangeError, UnreadableFileError
-from kafka_log.files.durable import flush_folder
+from kafka_log.files.durable import flush_folder, make_folder
 from kafka_log.files.loading import load_segments
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.files.segment import Segment
@@ -71,9 +71,7 @@ class Log:
         self._clock = clock
         self._failure: FlushFailedError | None = None
         self._flushes: list[PendingFlush] = []
-        if not folder.is_dir():
-            folder.mkdir(parents=True)
-            flush_folder(folder.parent)
+        make_folder(folder)
         loaded = load_segments(folder, self.settings, recovery_point=recovery_point, now_ms=self._now_ms())
         self._segments = loaded.segments
         self.end_offset = loaded.end_offset

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from kafka_log.errors import CorruptLogError, LogWriteError
-from kafka_log.files.durable import flush_file, flush_folder, write_at
+from kafka_log.files.durable import flush_file, flush_folder, make_folder, write_at
 from kafka_log.format.batches import read_batches
 from kafka_log.format.control_records import control_type_of
 from kafka_log.format.names import (
@@ -40,8 +40,8 @@ class SnapshotWriter:
         self.size_bytes = 0
         """Where the next fetched part begins."""
         self._folder = folder
+        make_folder(folder)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             self._descriptor, name = tempfile.mkstemp(PARTIAL_CHECKPOINT_SUFFIX, snapshot_name(snapshot, "-"), folder)
         except OSError as error:
             raise LogWriteError(f"Failed to create a snapshot in {folder}: {error.strerror}") from error

@@ -2,39 +2,34 @@
 
 leader-epoch-checkpoint: version 0, the number of entries, then an epoch and a start offset on each line
 partition.metadata:      version: 0, topic_id: the id in URL-safe Base64
-meta.properties:         a Java properties file
+meta.properties:         a Java properties file (java_properties.py)
 """
 
-import base64
-import binascii
 import re
 import uuid
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 from kafka_log.errors import UnreadableFileError
 from kafka_log.format.epochs import EpochStart, LeaderEpochs
+from kafka_log.format.java_properties import parse_properties, write_property
+from kafka_wire.uuids import decode_uuid, encode_uuid
 
 CHECKPOINT_VERSION = 0
 PARTITION_METADATA_VERSION = 0
+META_PROPERTIES_VERSION = 1
+"""Version 0 is that of brokers in ZooKeeper mode: `broker.id`, which may be missing, as may the cluster's id."""
 
-_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-
-
-def encode_uuid(value: uuid.UUID) -> str:
-    """Return an id as Kafka writes it: 22 characters of URL-safe Base64.
-
-    >>> encode_uuid(uuid.UUID(int=1))
-    'AAAAAAAAAAAAAAAAAAAAAQ'
-    """
-    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
+_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
-def decode_uuid(text: str) -> uuid.UUID:
-    """Return the id in a text of Kafka's; raises ValueError for any other text."""
-    try:
-        return uuid.UUID(bytes=base64.b64decode(text.encode("ascii") + b"==", altchars=b"-_", validate=True))
-    except (UnicodeEncodeError, binascii.Error, ValueError):
-        raise ValueError(f"{text!r} is not an id of 22 characters in URL-safe Base64") from None
+@dataclass(frozen=True, slots=True)
+class MetaProperties:
+    """Contents of meta.properties: the cluster and the node that a data folder belongs to. Source: Kafka's MetaProperties."""
+
+    cluster_id: str | None
+    node_id: int | None
+    directory_id: uuid.UUID | None = None
+    version: int = META_PROPERTIES_VERSION
 
 
 def encode_leader_epochs(epochs: LeaderEpochs) -> bytes:
@@ -89,37 +84,41 @@ def decode_partition_metadata(content: bytes) -> uuid.UUID:
     return topic_id
 
 
-def encode_properties(values: Mapping[str, str]) -> bytes:
-    """Return a Java properties file, one value a line in the given order."""
-    return "".join(f"{_escape(name, ' :=#!')}={_escape(value, '#!=:')}\n" for name, value in values.items()).encode()
+def encode_meta_properties(properties: MetaProperties, *, date: str) -> bytes:
+    """Return the content of meta.properties: Kafka's bytes, in the order of its map; `date` is a comment.
+
+    Raises UnicodeEncodeError for a cluster id that is not Latin-1, as which Kafka reads the file.
+    """
+    values = {
+        "node.id" if properties.version else "broker.id": None
+        if properties.node_id is None
+        else str(properties.node_id),
+        "directory.id": None if properties.directory_id is None else encode_uuid(properties.directory_id),
+        "version": str(properties.version),
+        "cluster.id": properties.cluster_id,
+    }
+    lines = [write_property(name, value) for name, value in values.items() if value is not None]
+    return "".join(("#\n", f"#{date}\n", *lines)).encode("latin-1")
 
 
-def decode_properties(content: bytes) -> dict[str, str]:
-    """Return the values of a Java properties file: comments, continued lines and escapes as java.util.Properties reads them."""
-    values = {}
-    text = re.sub(r"(?<!\\)((?:\\\\)*)\\(?:\r\n|\n|\r)[ \t\f]*", r"\1", content.decode(errors="replace"))
-    for raw in re.split(r"\r\n|\n|\r", text):
-        line = raw.lstrip(" \t\f")
-        if not line or line[0] in "#!":
-            continue
-        found = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
-        assert found is not None, "every part of the pattern may be empty"
-        values[_unescape(found[1])] = _unescape(found[2])
-    return values
-
-
-def _escape(text: str, special: str) -> str:
-    escaped = re.sub(rf"([\\{special}])", r"\\\1", text)
-    for letter, character in _ESCAPED.items():
-        escaped = escaped.replace(character, f"\\{letter}")
-    return f"\\{escaped}" if escaped.startswith(" ") else escaped
-
-
-def _unescape(text: str) -> str:
-    def character(found: re.Match[str]) -> str:
-        escape = found[1]
-        if escape[0] == "u" and len(escape) > 1:
-            return chr(int(escape[1:], 16))
-        return _ESCAPED.get(escape, escape)
-
-    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", character, text)
+def decode_meta_properties(content: bytes) -> MetaProperties:
+    """Return the contents of meta.properties; raises UnreadableFileError."""
+    try:
+        values = parse_properties(content)
+    except ValueError as error:
+        raise UnreadableFileError(str(error)) from None
+    version = values.get("version", "0").strip()
+    if version not in {"0", "1"}:
+        raise UnreadableFileError(f"version {version} is not supported, only 0 and 1")
+    name = "node.id" if version == "1" else "broker.id"
+    missing = [required for required in ("cluster.id", name) if version == "1" and required not in values]
+    if missing:
+        raise UnreadableFileError(f"{missing[0]} is missing")
+    node, directory = values.get(name), values.get("directory.id")
+    if node is not None and not _INTEGER.fullmatch(node):
+        raise UnreadableFileError(f"{name} {node!r} is not a number")
+    try:
+        directory_id = None if directory is None else decode_uuid(directory)
+    except ValueError as error:
+        raise UnreadableFileError(f"directory.id {error}") from None
+    return MetaProperties(values.get("cluster.id"), None if node is None else int(node), directory_id, int(version))

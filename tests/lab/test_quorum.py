@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.shell.quorum.endpoints import format_uuid
 from controller_core.shell.quorum.security import member_settings
 from controller_core.shell.quorum.settings_file import read_settings_file
 from kafka_wire.api import ApiKey
 from kafka_wire.net.node import Node, NodeSettings
+from kafka_wire.uuids import encode_uuid
 from lab.quorum import Formatter, Program, Quorum, QuorumNode, Voters, quorum
 from lab.quorum_security import mutual_tls, sasl_plaintext
 from lab.tools import kafka_metadata_quorum
@@ -81,7 +81,7 @@ def test_controllers_that_steward_formatted_elect_a_leader_with_dynamic_voters_a
         wait_until_answered(voters, leader)
         assert described.returncode == 0, described.stderr
         assert f"LeaderId:               {leader}" in described.stdout
-        assert all(format_uuid(member.directory_id) in described.stdout for member in voters.plan.members)
+        assert all(encode_uuid(member.directory_id) in described.stdout for member in voters.plan.members)
 
 
 def test_a_standalone_controller_with_tls_is_joined_by_an_observer(authority: Authority) -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 from uuid import UUID
 
 from controller_core.quorum.batches import Batch
-from controller_core.quorum.epochs import BOOTSTRAP_SNAPSHOT, Position
 from controller_core.quorum.inputs import Append, UpgradeKRaftVersion
 from controller_core.quorum.messages import AddRaftVoterRequest, RemoveRaftVoterRequest
+from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, Position
 from controller_core.quorum.replicas import Endpoint, ReplicaKey
 from controller_core.quorum.rules import ALL_VERSIONS, Destination, Settings
 from controller_core.quorum.states import Leader

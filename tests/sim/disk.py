@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from random import Random
 
 from controller_core.quorum.batches import Batch
-from controller_core.quorum.epochs import BOOTSTRAP_SNAPSHOT, EpochCache, Position
 from controller_core.quorum.log_view import LogView, Snapshot
 from controller_core.quorum.node import StoredElection
+from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, Position
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import VoterSet
+from kafka_log.format.epochs import LeaderEpochs
 
 Chain = str
 """Hash of a log up to a record: equal for equal logs."""
@@ -137,10 +138,13 @@ class Disk:
         snapshots = tuple(
             Snapshot(one.id, len(one.data)) for one in sorted(self.snapshots.values(), key=lambda one: one.id)
         )
+        epochs = LeaderEpochs()
+        for entry in self.entries:
+            epochs = epochs.assign(entry.batch.epoch, entry.batch.base_offset)
         return LogView(
             self.start_offset,
             end_offset,
-            EpochCache().append(entry.batch for entry in self.entries),
+            epochs,
             snapshots,
             self.start_offset,
             end_offset,

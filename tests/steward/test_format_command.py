@@ -1,11 +1,13 @@
 """`steward format`: what it writes, what it refuses, and that an interrupted run is repeated."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from controller_core.shell.quorum import format_files
+from kafka_log.errors import LogWriteError
 from steward.main import app
 from tests.controller_core.shell.quorum.properties import DYNAMIC, STATIC
 
@@ -141,18 +143,24 @@ def test_a_run_that_ends_in_the_middle_is_repeated(
 ) -> None:
     """meta.properties is the last file, so the directory is not formatted before."""
     written = 0
-    write = format_files.write_whole
 
-    def fail_later(path: Path, data: bytes, *, suffix: str, is_read_only: bool = False) -> None:
-        nonlocal written
-        if written == number:
-            path.with_name(path.name + suffix).write_bytes(data[:7])
-            raise OSError(28, "No space left on device", str(path))
-        written += 1
-        write(path, data, suffix=suffix, is_read_only=is_read_only)
+    def failing(write: Callable[..., object], temporary: str) -> Callable[..., object]:
+        def fail_later(path: Path, *arguments: object) -> object:
+            nonlocal written
+            if written == number:
+                Path(temporary.format(path)).write_bytes(b"cut")
+                raise LogWriteError(f"Failed to write {path}: No space left on device")
+            written += 1
+            return write(path, *arguments)
 
+        return fail_later
+
+    part = "{}/00000000000000000000-0000000000-a1b2.checkpoint.part"
     with monkeypatch.context() as patch:
-        patch.setattr(format_files, "write_whole", fail_later)
+        patch.setattr(format_files, "replace_file", failing(format_files.replace_file, "{}.tmp"))
+        patch.setattr(format_files, "write_snapshot", failing(format_files.write_snapshot, part))
+        identity = failing(format_files.write_meta_properties, "{}/meta.properties.tmp")
+        patch.setattr(format_files, "write_meta_properties", identity)
         message = dynamic.refusal("--standalone")
     done = dynamic.format("--standalone", "-g")
 
@@ -173,14 +181,14 @@ def test_a_malformed_or_unreadable_meta_properties_is_refused_by_its_name(dynami
         "version=1\ncluster.id=a\nnode.id=1\ndirectory.id=b\n",
     ):
         meta.write_text(text)
-        refused[text] = dynamic.refusal("-s", "-g").removeprefix(f"{meta} ")
+        refused[text] = dynamic.refusal("-s", "-g").removeprefix(f"Failed to read {meta}: ")
 
     assert list(refused.values()) == [
-        "has the unknown version 2.",
-        "lacks cluster.id.",
-        "lacks node.id.",
-        "has the node id 'x', which is not a number.",
-        "has a malformed directory.id: 'b' is not an id in Kafka's form, as `steward random-uuid` prints it.",
+        "version 2 is not supported, only 0 and 1.",
+        "cluster.id is missing.",
+        "node.id is missing.",
+        "node.id 'x' is not a number.",
+        "directory.id 'b' is not an id of 22 characters in URL-safe Base64.",
     ]
 
 

@@ -3,8 +3,6 @@
 Source: SocketServerConfigs, QuorumConfig, AbstractKafkaConfig, DynamicVoter and DynamicVoters of Kafka.
 """
 
-import base64
-import binascii
 import re
 import uuid
 from collections.abc import Iterable, Mapping
@@ -13,6 +11,7 @@ from dataclasses import dataclass
 from controller_core.rules.config_rules import trim
 from controller_core.shell.quorum.setting_rules import SettingError
 from kafka_node.security.settings import SecurityProtocol
+from kafka_wire.uuids import decode_uuid, encode_uuid
 
 VOTERS = "controller.quorum.voters"
 BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
@@ -23,7 +22,6 @@ MAX_PORT = 65_535
 _HOST = r"[0-9a-zA-Z\-%._:]"
 _LISTENER = re.compile(rf"(.*)://\[?({_HOST}*)\]?:(-?[0-9]+)", re.ASCII)
 _ADDRESS = re.compile(rf".*?\[?({_HOST}+)\]?:([0-9]+)", re.ASCII)
-_UUID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ class InitialController:
     directory_id: uuid.UUID
 
     def __str__(self) -> str:
-        return f"{self.node_id}@{self.address}:{format_uuid(self.directory_id)}"
+        return f"{self.node_id}@{self.address}:{encode_uuid(self.directory_id)}"
 
 
 def parse_endpoints(
@@ -145,20 +143,8 @@ def _initial_controller(entry: str) -> InitialController:
 
 
 def parse_uuid(text: str) -> uuid.UUID:
-    """Return an id in Kafka's form: 16 bytes as 22 characters of URL-safe base64. Raises SettingError.
-
-    >>> parse_uuid("AAAAAAAAAAAAAAAAAAAAAQ").int
-    1
-    """
+    """Return an id in Kafka's form (kafka_wire.uuids). Raises SettingError."""
     try:
-        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):  # ValueError: not ASCII
-        data = b""
-    if len(data) != _UUID_BYTES:
-        raise SettingError(f"{text!r} is not an id in Kafka's form, as `steward random-uuid` prints it.")
-    return uuid.UUID(bytes=data)
-
-
-def format_uuid(value: uuid.UUID) -> str:
-    """Return an id in Kafka's form."""
-    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
+        return decode_uuid(text)
+    except ValueError as error:
+        raise SettingError(f"{error}, as `steward random-uuid` prints it.") from None

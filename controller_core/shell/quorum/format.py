@@ -12,19 +12,15 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from controller_core.rules.feature_levels import KRAFT_VERSION
-from controller_core.shell.quorum.endpoints import format_uuid
 from controller_core.shell.quorum.format_checkpoints import bootstrap_checkpoint, quorum_checkpoint
-from controller_core.shell.quorum.format_files import (
-    META_PROPERTIES,
-    DirectoryError,
-    MetaProperties,
-    data_in,
-    encode_meta_properties,
-    read_meta_properties,
-    write_directory,
-)
+from controller_core.shell.quorum.format_files import data_in, write_directory
 from controller_core.shell.quorum.format_plan import FormatError, FormatOptions, FormatPlan, plan_format
 from controller_core.shell.quorum.settings import QuorumSettings
+from kafka_log.errors import LogError
+from kafka_log.files.text_files import read_meta_properties
+from kafka_log.format.names import META_PROPERTIES
+from kafka_log.format.text_files import MetaProperties
+from kafka_wire.uuids import encode_uuid
 
 SALT_BYTES = 26
 """As many as Kafka's salts have."""
@@ -48,8 +44,8 @@ def format_storage(settings: QuorumSettings, options: FormatOptions, report: _Re
             taken.add(
                 _format(directory, plan, report, taken, has_metadata=directory == settings.metadata_log_directory)
             )
-    except DirectoryError as error:
-        raise FormatError(str(error)) from error
+    except LogError as error:
+        raise FormatError(f"{str(error).removesuffix('.')}.") from error
     if not empty:
         report("All of the log directories are already formatted.")
 
@@ -58,7 +54,7 @@ def draw_id() -> uuid.UUID:
     """Draw a directory id: not a reserved one, and none that begins with a dash, which would be an option on a command line."""
     while True:
         drawn = uuid.uuid4()
-        if drawn.int >= RESERVED_IDS and not format_uuid(drawn).startswith("-"):
+        if drawn.int >= RESERVED_IDS and not encode_uuid(drawn).startswith("-"):
             return drawn
 
 
@@ -105,23 +101,22 @@ def _format(
     now_ms = time.time_ns() // 1_000_000
     directory_id = plan.own_directory_id if has_metadata else None
     if directory_id is not None and directory_id in taken:
-        raise FormatError(f"The directory.id {format_uuid(directory_id)} of {directory} is that of another directory.")
+        raise FormatError(f"The directory.id {encode_uuid(directory_id)} of {directory} is that of another directory.")
     while directory_id is None or directory_id in taken:
         directory_id = draw_id()
     snapshot = None
     if has_metadata and plan.voters:
         kraft_version = plan.levels[KRAFT_VERSION]
         snapshot = quorum_checkpoint(plan.voters, kraft_version=kraft_version, listener=plan.listener, now_ms=now_ms)
-    date = time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(now_ms // 1000))
     write_directory(
         directory,
-        encode_meta_properties(plan.cluster_id, plan.node_id, directory_id, date=date),
+        MetaProperties(plan.cluster_id, plan.node_id, directory_id),
         bootstrap_checkpoint(plan.records, now_ms=now_ms),
         snapshot,
     )
     kind = "data" if not has_metadata else "metadata" if snapshot is None else "dynamic metadata"
     report(
         f"Formatted {kind} directory {directory} with metadata.version {plan.metadata_version}, directory.id "
-        f"{format_uuid(directory_id)}."
+        f"{encode_uuid(directory_id)}."
     )
     return directory_id

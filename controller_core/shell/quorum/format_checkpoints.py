@@ -1,20 +1,18 @@
 """Bytes of the two checkpoints of a formatted directory: the metadata of a new cluster, and the voters of a new quorum.
 
-Both are snapshots: a control batch with a header, records, and a control batch with a footer, all of epoch 0 and from offset 0.
-Source: BatchFileWriter, RecordsSnapshotWriter, MetadataRecordSerde, DynamicVoter and VoterSet of Kafka.
+Both are snapshots of epoch 0 (`kafka_log.format.control_records`). Source: BatchFileWriter, MetadataRecordSerde, DynamicVoter and VoterSet
+of Kafka.
 """
 
 import ipaddress
-import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from controller_core.shell.quorum.endpoints import InitialController
+from kafka_log.format.control_records import Voter, snapshot_batches
 from kafka_wire.codec import Body, encode
-from kafka_wire.records import ControlType, Record, encode_batch
 from kafka_wire.schema import definition
 from kafka_wire.varints import write_uvarint
 
-_CONTROL_KEY = struct.Struct(">hh")
 _FRAME_VERSION = 1
 """Version of the frame of a metadata record: uvarints of it, the API key and the record's version, then the record."""
 
@@ -33,50 +31,30 @@ def metadata_record(name: str, version: int, body: Body) -> bytes:
 
 def bootstrap_checkpoint(records: Sequence[bytes], *, now_ms: int) -> bytes:
     """Return bootstrap.checkpoint: the first records of a new cluster, in one batch. Its header's timestamp is 0."""
-    end = len(records) + 1
-    return b"".join(
-        (
-            _control_batch(0, now_ms, [_header(0)]),
-            encode_batch(
-                [Record(offset, now_ms, None, value) for offset, value in enumerate(records, start=1)],
-                partition_leader_epoch=0,
-            ),
-            _control_batch(end, now_ms, [_FOOTER]),
-        )
+    batches = snapshot_batches(
+        records, epoch=0, timestamp_ms=now_ms, last_contained_timestamp_ms=0, max_records=len(records)
+    )
+    return b"".join(batches)
+
+
+def quorum_checkpoint(
+    voters: Iterable[InitialController], *, kraft_version: int, listener: str, now_ms: int
+) -> Iterator[bytes]:
+    """Return the batches of the snapshot of offset 0 and epoch 0 that makes the voters of a new quorum."""
+    by_id = {voter.node_id: voter for voter in voters}
+    return snapshot_batches(
+        (),
+        epoch=0,
+        timestamp_ms=now_ms,
+        last_contained_timestamp_ms=now_ms,
+        kraft_version=kraft_version,
+        voters=[_voter(by_id[node_id], listener) for node_id in java_order(sorted(by_id))],
     )
 
 
-def quorum_checkpoint(voters: Iterable[InitialController], *, kraft_version: int, listener: str, now_ms: int) -> bytes:
-    """Return the snapshot of offset 0 and epoch 0 that makes the voters of a new quorum."""
-    controls = [
-        _header(now_ms),
-        (ControlType.KRAFT_VERSION, encode("KRaftVersionRecord", 0, {"version": 0, "kraft_version": kraft_version})),
-        (ControlType.KRAFT_VOTERS, encode("VotersRecord", 0, _voters_record(voters, listener))),
-    ]
-    return _control_batch(0, now_ms, controls) + _control_batch(len(controls), now_ms, [_FOOTER])
-
-
-def _voters_record(voters: Iterable[InitialController], listener: str) -> Body:
-    by_id = {voter.node_id: voter for voter in voters}
-    lowest, highest = SUPPORTED_KRAFT_VERSIONS
-    return {
-        "version": 0,
-        "voters": [
-            {
-                "voter_id": node_id,
-                "voter_directory_id": by_id[node_id].directory_id,
-                "endpoints": [
-                    {
-                        "name": listener.upper(),
-                        "host": java_host(by_id[node_id].address.host),
-                        "port": by_id[node_id].address.port,
-                    }
-                ],
-                "kraft_version_feature": {"min_supported_version": lowest, "max_supported_version": highest},
-            }
-            for node_id in java_order(sorted(by_id))
-        ],
-    }
+def _voter(controller: InitialController, listener: str) -> Voter:
+    endpoint = (listener.upper(), java_host(controller.address.host), controller.address.port)
+    return Voter(controller.node_id, controller.directory_id, (endpoint,), *SUPPORTED_KRAFT_VERSIONS)
 
 
 def java_host(host: str) -> str:
@@ -114,19 +92,3 @@ def java_order(keys: Sequence[int]) -> list[int]:
 
 def _by_bucket(keys: Sequence[int], capacity: int) -> list[int]:
     return sorted(keys, key=lambda key: (key ^ key >> 16) & (capacity - 1))
-
-
-def _header(last_contained_timestamp_ms: int) -> tuple[ControlType, bytes]:
-    body = {"version": 0, "last_contained_log_timestamp": last_contained_timestamp_ms}
-    return ControlType.SNAPSHOT_HEADER, encode("SnapshotHeaderRecord", 0, body)
-
-
-_FOOTER = (ControlType.SNAPSHOT_FOOTER, encode("SnapshotFooterRecord", 0, {"version": 0}))
-
-
-def _control_batch(base_offset: int, now_ms: int, controls: Iterable[tuple[ControlType, bytes]]) -> bytes:
-    records = [
-        Record(base_offset + position, now_ms, _CONTROL_KEY.pack(0, kind), value)
-        for position, (kind, value) in enumerate(controls)
-    ]
-    return encode_batch(records, partition_leader_epoch=0, is_control=True)

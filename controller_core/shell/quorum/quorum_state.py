@@ -15,7 +15,7 @@ from typing import Any
 from kafka_log.errors import UnreadableFileError
 from kafka_log.files.durable import replace_file
 from kafka_log.format.names import QUORUM_STATE
-from kafka_log.format.text_files import decode_uuid, encode_uuid
+from kafka_wire.uuids import decode_uuid, encode_uuid
 
 LOWEST_VERSION = 0
 HIGHEST_VERSION = 1

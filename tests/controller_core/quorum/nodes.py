@@ -3,9 +3,7 @@
 from dataclasses import replace
 from uuid import UUID
 
-from controller_core.quorum.batches import Batch
 from controller_core.quorum.connections import InFlight
-from controller_core.quorum.epochs import EpochCache, Position
 from controller_core.quorum.inputs import Flushed, Request, Response
 from controller_core.quorum.log_view import LogView
 from controller_core.quorum.messages import (
@@ -18,6 +16,7 @@ from controller_core.quorum.messages import (
     VoteResponse,
 )
 from controller_core.quorum.node import Node, StoredElection
+from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Ready
 from controller_core.quorum.replicas import Endpoint, ReplicaKey
 from controller_core.quorum.rules import Destination, Rules, Settings
@@ -25,6 +24,7 @@ from controller_core.quorum.start import start
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import DYNAMIC_VOTERS, STATIC_VOTERS, VersionRange, Voter, VoterSet
+from kafka_log.format.epochs import EpochStart, LeaderEpochs
 
 CLUSTER = "cluster"
 LISTENER = "CONTROLLER"
@@ -33,7 +33,7 @@ LEADER, OTHER = 2, 3
 
 EPOCH = 5
 NOW_MS = 100_000
-LOG = LogView(0, 3, EpochCache().append([Batch(0, 2, 4)]), (), 2, 3)
+LOG = LogView(0, 3, LeaderEpochs([EpochStart(4, 0)]), (), 2, 3)
 """Three records of epoch 4, of which two are known as committed."""
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from controller_core.quorum import messages
 from controller_core.quorum.batches import Batch
-from controller_core.quorum.epochs import Position
 from controller_core.quorum.inputs import (
     Append,
     Flushed,
@@ -17,6 +16,7 @@ from controller_core.quorum.inputs import (
 )
 from controller_core.quorum.log_view import Snapshot
 from controller_core.quorum.node import Node
+from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import AppendResult, Ready, UpgradeResult, Violation
 from controller_core.quorum.rules import Rules
 from controller_core.quorum.states import Candidate, Follower, Prospective, Unattached

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from controller_core.quorum.batches import KRaftVersionRecord, LeaderChangeRecord, VotersRecord, control_batch
-from controller_core.quorum.epochs import BOOTSTRAP_SNAPSHOT
 from controller_core.quorum.inputs import Flushed, Request, UpgradeKRaftVersion
 from controller_core.quorum.log_view import LogView, Snapshot
 from controller_core.quorum.messages import (
@@ -18,6 +17,7 @@ from controller_core.quorum.messages import (
     VoteResponse,
 )
 from controller_core.quorum.node import Node, StoredElection
+from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT
 from controller_core.quorum.ready import Appended, Ready, UpgradeResult
 from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.start import start

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from controller_core.quorum.batches import Batch, LeaderChangeRecord
-from controller_core.quorum.epochs import Position
 from controller_core.quorum.inputs import Append, Flushed, Request, SnapshotInstalled, SnapshotRejected
 from controller_core.quorum.log_view import Snapshot
 from controller_core.quorum.messages import (
@@ -19,6 +18,7 @@ from controller_core.quorum.messages import (
     ReadRange,
 )
 from controller_core.quorum.node import Node, StoredElection
+from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Appended, Committed, Ready, SnapshotChunk, Truncated, Violation
 from controller_core.quorum.replicas import NO_NODE
 from controller_core.quorum.start import start

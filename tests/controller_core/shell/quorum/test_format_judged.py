@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from controller_core.shell.quorum.endpoints import parse_uuid
-from controller_core.shell.quorum.format_files import META_PROPERTIES
+from kafka_log.format.names import META_PROPERTIES
 from kafka_wire.records import ControlType, control_type, decode_batches
+from kafka_wire.uuids import decode_uuid
 from steward.main import app
 from tests.cases import case
 from tests.controller_core.shell.quorum.judge import StorageJudge
@@ -117,7 +117,7 @@ class Storage:
     def _directory_id(self, path: Path) -> uuid.UUID:
         match = re.search(r"directory\.id=(.*)", path.read_text())
         assert match is not None
-        return parse_uuid(match[1])
+        return decode_uuid(match[1])
 
 
 def _comparable(path: Path, own_ids: list[uuid.UUID]) -> bytes:

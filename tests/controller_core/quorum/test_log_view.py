@@ -1,11 +1,12 @@
-"""The epoch cache and the summary of the log, against a plain list with the epoch of each record."""
+"""The summary of the log and its epochs, against a plain list with the epoch of each record."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_core.quorum.batches import Batch
-from controller_core.quorum.epochs import BOOTSTRAP_SNAPSHOT, EpochCache, Position
 from controller_core.quorum.log_view import LogView, Snapshot, Validity
+from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, Position
+from kafka_log.format.epochs import LeaderEpochs
 
 EPOCHS = st.lists(st.integers(1, 5), max_size=12).map(sorted)
 """The epoch of each record of a log."""
@@ -25,7 +26,7 @@ def plain_end(epochs: list[int], epoch: int) -> int:
 
 @given(EPOCHS, st.integers(0, 12))
 def test_a_truncated_log_is_the_shorter_log(epochs: list[int], end_offset: int) -> None:
-    """The cache forgets epochs without records."""
+    """Epochs without records are removed."""
     truncated, shorter = log_of(epochs).truncate(end_offset), log_of(epochs[:end_offset])
 
     assert (truncated.end, truncated.epochs) == (shorter.end, shorter.epochs)
@@ -48,11 +49,11 @@ def test_the_end_of_an_epoch_is_behind_its_last_record(epochs: list[int], epoch:
 @given(EPOCHS, st.integers(0, 12))
 def test_the_epoch_at_an_offset_is_that_of_its_record(epochs: list[int], offset: int) -> None:
     """What snapshot ids and the checks of candidates use."""
-    cache = log_of(epochs).epochs
+    found = log_of(epochs).epochs
 
     if offset < len(epochs):
-        assert cache.epoch_at(offset) == epochs[offset]
-    assert cache.epoch_at(-1) is None
+        assert found.epoch_at(offset) == epochs[offset]
+    assert found.epoch_at(-1) is None
 
 
 @given(EPOCHS, st.lists(st.tuples(st.integers(6, 9), st.booleans()), max_size=10), st.integers(0, 3))
@@ -108,7 +109,7 @@ def test_an_empty_follower_fetches_a_snapshot_but_never_that_of_the_formatting()
 def test_a_follower_behind_the_start_of_the_log_fetches_the_latest_snapshot() -> None:
     """RaftLog.validateOffsetAndEpoch: below the start, at the start in another epoch, or in an epoch before the first snapshot's."""
     snapshots = (Snapshot(Position(3, 2), 10), Snapshot(Position(4, 2), 10))
-    log = LogView(3, 5, EpochCache(), snapshots).append((Batch(5, 5, 3),))
+    log = LogView(3, 5, LeaderEpochs(), snapshots).append((Batch(5, 5, 3),))
 
     for fetched in (Position(2, 2), Position(3, 1), Position(4, 1)):
         assert log.validate(fetched) == (Validity.SNAPSHOT, Position(4, 2))

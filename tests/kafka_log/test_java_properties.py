@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.shell.quorum.java_properties import parse_properties, write_property
+from kafka_log.format.java_properties import parse_properties, write_property
 
 TEXT = st.text(st.characters(codec="latin-1"), max_size=12)
 
@@ -14,6 +14,13 @@ def test_the_separator_is_the_first_unescaped_sign_or_blank() -> None:
     data = b"a=1\nb : 2\nc 3\nd\\=e=4=5\nf"
 
     assert parse_properties(data) == {"a": "1", "b": "2", "c": "3", "d=e": "4=5", "f": ""}
+
+
+def test_escapes_and_blanks_are_read_as_in_java() -> None:
+    """Blanks before a name are left out, those behind a value stay."""
+    data = b"  a : 1 \nc\\ d e\\u0041\npath=a=b:c\\\\\n"
+
+    assert parse_properties(data) == {"a": "1 ", "c d": "eA", "path": "a=b:c\\"}
 
 
 def test_comments_and_empty_lines_are_skipped_and_lines_continue_after_a_backslash() -> None:

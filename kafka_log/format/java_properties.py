@@ -1,6 +1,6 @@
-r"""Java's properties format: parsing, and lines as Java writes them.
+r"""Java's properties format: parsing, and lines as Java writes them to a character stream.
 
-Kafka reads a properties file as Latin-1, so other characters are written as \uXXXX. Source: java.util.Properties.
+Kafka reads a properties file as Latin-1; other characters are read as \uXXXX and are not written. Source: java.util.Properties.
 """
 
 import re

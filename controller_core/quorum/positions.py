@@ -1,0 +1,29 @@
+"""Positions in the log: an offset and an epoch. Which epoch wrote which offsets is in `kafka_log.format.epochs`."""
+
+from dataclasses import dataclass
+from functools import total_ordering
+
+NO_EPOCH = 0
+"""Epoch of an empty log; the first leader has epoch 1 or higher."""
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Position:
+    """An end offset and the epoch of the record before it: the id of a snapshot, or the length of a log.
+
+    A log is longer than another one if its last epoch is higher, or equal with a higher offset.
+
+    >>> Position(3, epoch=2) > Position(9, epoch=1)
+    True
+    """
+
+    offset: int
+    epoch: int
+
+    def __lt__(self, other: "Position") -> bool:
+        return (self.epoch, self.offset) < (other.epoch, other.offset)
+
+
+BOOTSTRAP_SNAPSHOT = Position(0, NO_EPOCH)
+"""Id of the snapshot that formatting writes. It is not replicated: the first leader appends its control records to the log."""
