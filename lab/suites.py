@@ -1,7 +1,7 @@
 """All tests, in seven runs of pytest side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
 
-- `own` and `shared` test on whole clusters; `operator` and `apart` test the operator on a live Kubernetes API. They wait about half of
-  the time: for brokers to start, and for sessions to expire.
+- `own` and `shared` test on whole clusters; `operator` and `apart` test the operator on a live Kubernetes API, and `apart` also quorums of
+  Java voters. They wait about half of the time: for brokers to start, and for sessions to expire.
 - `spark` tests the analytics on one Spark session. It computes nearly all of its time with one thread, and takes longer than any other
   run; with normal priority it begins early enough not to end alone.
 - `core` and `rest` have all other tests. They have low priority, so that they use what the five leave of the processors.
@@ -61,6 +61,9 @@ ON_API = "user: User"
 
 ON_QUORUM = "kraft_cluster"
 """Is in the text of the tests that need brokers with a quorum."""
+
+JAVA_VOTERS = ("tests/kafka_log/test_java_controller.py", "tests/lab/test_quorum.py")
+"""Tests that start Java voters. At low priority the voters would lose their leader while other runs compute."""
 
 CORE = ("tests/controller_core", "tests/kafka_wire", "tests/kafka_zookeeper")
 """About half of the tests that need neither Spark nor a cluster."""
@@ -147,13 +150,13 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     shared.sort(key=lambda path: ON_API in on_clusters[path])
     apart.sort(key=lambda path: ON_QUORUM in of_operator[path])
     with_operator = [*with_api, *ON_OPERATORS_KAFKA]
-    elsewhere = [f"--ignore={path}" for path in with_operator]
+    elsewhere = [f"--ignore={path}" for path in (*with_operator, *JAVA_VOTERS)]
     ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, ANALYTICS, *CORE, *live)]
     return (
         Part("own", own, live=True),
         Part("shared", shared, live=True),
         Part("operator", [*(path for path in live if path not in apart), *with_operator], live=True),
-        Part("apart", [*apart, *own_apart], live=True),
+        Part("apart", [*apart, *own_apart, *JAVA_VOTERS], live=True),
         Part("spark", [ANALYTICS]),
         Part("core", [*CORE, *elsewhere], LOW_PRIORITY),
         Part("rest", ["tests", *ignored, *elsewhere], LOW_PRIORITY),

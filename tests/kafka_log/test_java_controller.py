@@ -13,10 +13,11 @@ from controller_core.shell.quorum.quorum_state import QuorumState, read_quorum_s
 from kafka_log.errors import FolderLockedError
 from kafka_log.files.lock import FolderLock
 from kafka_log.files.snapshots import SnapshotReader
-from kafka_log.files.text_files import MetaProperties, read_meta_properties, write_meta_properties
+from kafka_log.files.text_files import read_meta_properties, write_meta_properties
 from kafka_log.format.control_records import last_contained_timestamp_ms
 from kafka_log.format.names import CLUSTER_METADATA_FOLDER
 from kafka_log.format.roll import LogSettings
+from kafka_log.format.text_files import MetaProperties
 from kafka_wire.records import Record, decode_batches, encode_batch
 from lab.folder import lab_folder
 from lab.kraft import CONTROLLER_ID, KraftNode, new_id
@@ -24,7 +25,7 @@ from lab.ports import free_port
 from lab.waiting import wait_until
 from tests.kafka_log.test_java_judges import NO_OP
 
-pytestmark = pytest.mark.java
+pytestmark = pytest.mark.kafka
 
 SEGMENT_BYTES = 6_000
 SETTINGS = LogSettings(segment_bytes=SEGMENT_BYTES)
