@@ -7,9 +7,10 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
+from controller_core.quorum.log_view import LogView, Snapshot, Validity
+from controller_core.quorum.positions import Position
 from kafka_log.errors import InvalidAppendError, LogError
 from kafka_log.files.log import Appended, Log
 from kafka_log.files.pending_flush import PendingFlush
@@ -23,7 +24,7 @@ from kafka_log.files.snapshots import (
 from kafka_log.files.text_files import read_topic_id, write_topic_id
 from kafka_log.format.batches import appendable_bytes
 from kafka_log.format.control_records import last_contained_timestamp_ms
-from kafka_log.format.epochs import EpochStart, LeaderEpochs
+from kafka_log.format.epochs import LeaderEpochs
 from kafka_log.format.names import SnapshotId, snapshot_name
 from kafka_log.format.roll import LogSettings
 from kafka_wire.records import HEADER_BYTES
@@ -33,24 +34,6 @@ METADATA_TOPIC_ID = uuid.UUID(int=1)
 
 HEADER_BATCH_BYTES = 8 * 1024 * 1024
 """A snapshot's first batch has the voters, and is at most as large as any batch."""
-
-
-class Position(Enum):
-    """Whether a follower's end of log fits to this log."""
-
-    VALID = "valid"
-    DIVERGING = "diverging"
-    """The follower truncates to the returned epoch and offset."""
-    SNAPSHOT = "snapshot"
-    """The follower fetches the returned snapshot."""
-
-
-@dataclass(frozen=True, slots=True)
-class Validated:
-    """The answer to a follower that has fetched up to an offset, with the epoch of the record before it."""
-
-    position: Position
-    end: EpochStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,33 +122,23 @@ class MetadataLog:
         """The newest snapshot."""
         return self._snapshots[-1] if self._snapshots else None
 
-    def end_offset_for_epoch(self, epoch: int) -> EpochStart:
-        """Return the largest epoch up to `epoch`, and where it ends in this log."""
-        found = self._log.epochs.end_offset_for(epoch, self.end_offset)
-        if found is None:
-            return EpochStart(self.last_fetched_epoch, self.end_offset)
-        earliest = self.earliest_snapshot
-        if earliest is not None and found == EpochStart(epoch, earliest.offset):
-            # the records of that epoch are in the snapshot, which knows their last epoch
-            return EpochStart(earliest.epoch, earliest.offset)
-        return found
+    def summary(self) -> LogView:
+        """Return the summary of the log for decisions, with the start as the high watermark: more is not known from files.
 
-    def validate(self, offset: int, epoch: int) -> Validated:
-        """Return whether a follower whose log ends at `offset` with `epoch` may fetch from there."""
-        earliest, latest = self.earliest_snapshot, self.latest_snapshot
-        if self.start_offset == 0 and offset == 0:
-            return Validated(Position.VALID, EpochStart(0, 0))
-        behind = earliest is not None and (
-            offset < self.start_offset
-            or (offset == self.start_offset and epoch != earliest.epoch)
-            or epoch < earliest.epoch
+        Where a follower may fetch, and where two logs diverge, is decided from it.
+        """
+        snapshots = (
+            Snapshot(Position(kept.offset, kept.epoch), (self.folder / snapshot_name(kept)).stat().st_size)
+            for kept in self._snapshots
         )
-        if behind and latest is not None:
-            return Validated(Position.SNAPSHOT, EpochStart(latest.epoch, latest.offset))
-        end = self.end_offset_for_epoch(epoch)
-        if end.epoch != epoch or end.start_offset < offset:
-            return Validated(Position.DIVERGING, end)
-        return Validated(Position.VALID, EpochStart(epoch, offset))
+        return LogView(
+            start_offset=self.start_offset,
+            end_offset=self.end_offset,
+            epochs=self.epochs,
+            snapshots=tuple(snapshots),
+            high_watermark=self.start_offset,
+            flushed_offset=self.flushed_offset,
+        )
 
     def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> bytes:
         """Return batches as `Log.read` does; `up_to` is the high watermark for readers of committed records."""
@@ -235,11 +208,9 @@ class MetadataLog:
             return None
         if snapshot.offset > high_watermark:
             raise LogError(f"Refused to create snapshot {snapshot} above the high watermark {high_watermark}.")
-        validated = self.validate(snapshot.offset, snapshot.epoch)
-        if validated.position is not Position.VALID:
-            raise LogError(
-                f"Refused to create snapshot {snapshot}: it is {validated.position.value} from this log ({validated.end})."
-            )
+        validity, end = self.summary().validate(Position(snapshot.offset, snapshot.epoch))
+        if validity is not Validity.VALID:
+            raise LogError(f"Refused to create snapshot {snapshot}: it is {validity.value} from this log ({end}).")
         batch = self._log.batch_with(snapshot.offset)
         if batch is not None and batch.base_offset < snapshot.offset:
             raise LogError(

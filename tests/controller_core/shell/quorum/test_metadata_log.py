@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.shell.quorum.metadata_log import MetadataLog, Position, Retention, Validated
+from controller_core.quorum.log_view import Validity
+from controller_core.quorum.positions import Position
+from controller_core.shell.quorum.metadata_log import MetadataLog, Retention
 from kafka_log.errors import InvalidAppendError, LogError
 from kafka_log.files.text_files import read_topic_id
 from kafka_log.format.control_records import snapshot_batches
-from kafka_log.format.epochs import EpochStart
 from kafka_log.format.names import SnapshotId
 from kafka_log.format.roll import LogSettings
 from tests.kafka_log.batches import batch, fast_folder
@@ -59,40 +60,40 @@ def test_a_log_has_the_id_of_its_topic_and_refuses_another(folder: Path) -> None
 @pytest.mark.parametrize(
     ("offset", "epoch", "expected"),
     [
-        (0, 0, Validated(Position.VALID, EpochStart(0, 0))),
-        (10, 1, Validated(Position.VALID, EpochStart(1, 10))),
-        (30, 4, Validated(Position.VALID, EpochStart(4, 30))),
-        (12, 1, Validated(Position.DIVERGING, EpochStart(1, 10))),
-        (12, 2, Validated(Position.DIVERGING, EpochStart(1, 10))),
-        (31, 4, Validated(Position.DIVERGING, EpochStart(4, 30))),
-        (30, 5, Validated(Position.DIVERGING, EpochStart(4, 30))),
+        (0, 0, (Validity.VALID, Position(0, 0))),
+        (10, 1, (Validity.VALID, Position(10, 1))),
+        (30, 4, (Validity.VALID, Position(30, 4))),
+        (12, 1, (Validity.DIVERGING, Position(10, 1))),
+        (12, 2, (Validity.DIVERGING, Position(10, 1))),
+        (31, 4, (Validity.DIVERGING, Position(30, 4))),
+        (30, 5, (Validity.DIVERGING, Position(30, 4))),
     ],
 )
 def test_a_follower_may_fetch_where_its_log_agrees_and_else_gets_the_divergence(
-    folder: Path, offset: int, epoch: int, expected: Validated
+    folder: Path, offset: int, epoch: int, expected: tuple[Validity, Position]
 ) -> None:
     """Q8, Q10: RaftLog.validateOffsetAndEpoch."""
     log = filled(folder)
 
-    assert log.validate(offset, epoch) == expected
+    assert log.summary().validate(Position(offset, epoch)) == expected
     log.close()
 
 
 @pytest.mark.parametrize(
     ("offset", "epoch", "expected"),
     [
-        (0, 0, Validated(Position.SNAPSHOT, EpochStart(4, 24))),
-        (19, 3, Validated(Position.SNAPSHOT, EpochStart(4, 24))),
-        (20, 1, Validated(Position.SNAPSHOT, EpochStart(4, 24))),
-        (22, 1, Validated(Position.SNAPSHOT, EpochStart(4, 24))),
-        (20, 3, Validated(Position.VALID, EpochStart(3, 20))),
-        (20, 4, Validated(Position.SNAPSHOT, EpochStart(4, 24))),
-        (22, 3, Validated(Position.DIVERGING, EpochStart(3, 20))),
-        (24, 4, Validated(Position.VALID, EpochStart(4, 24))),
+        (0, 0, (Validity.SNAPSHOT, Position(24, 4))),
+        (19, 3, (Validity.SNAPSHOT, Position(24, 4))),
+        (20, 1, (Validity.SNAPSHOT, Position(24, 4))),
+        (22, 1, (Validity.SNAPSHOT, Position(24, 4))),
+        (20, 3, (Validity.VALID, Position(20, 3))),
+        (20, 4, (Validity.SNAPSHOT, Position(24, 4))),
+        (22, 3, (Validity.DIVERGING, Position(20, 3))),
+        (24, 4, (Validity.VALID, Position(24, 4))),
     ],
 )
 def test_a_follower_below_the_logs_start_gets_the_latest_snapshot(
-    folder: Path, offset: int, epoch: int, expected: Validated
+    folder: Path, offset: int, epoch: int, expected: tuple[Validity, Position]
 ) -> None:
     """Also at the start itself, if its last epoch is not that of the oldest snapshot."""
     log = filled(folder)
@@ -100,7 +101,7 @@ def test_a_follower_below_the_logs_start_gets_the_latest_snapshot(
     add_snapshot(log, 24, 4)
     assert log.delete_before(SnapshotId(20, 3), high_watermark=30)
 
-    assert log.validate(offset, epoch) == expected
+    assert log.summary().validate(Position(offset, epoch)) == expected
     log.close()
 
 
@@ -190,7 +191,7 @@ def test_a_fetched_snapshot_above_the_end_empties_the_log(folder: Path) -> None:
     log = MetadataLog(folder, SETTINGS)
 
     assert (log.start_offset, log.end_offset, log.last_fetched_epoch) == (50, 50, 6)
-    assert log.validate(50, 6) == Validated(Position.VALID, EpochStart(6, 50))
+    assert log.summary().validate(Position(50, 6)) == (Validity.VALID, Position(50, 6))
     log.append_as_leader(batch(0), 7)
     log.close()
     log = MetadataLog(folder, SETTINGS)
