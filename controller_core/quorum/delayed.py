@@ -1,7 +1,7 @@
 """Fetches that a leader has received: when they are answered, and with what.
 
 A voter is answered as soon as there are records, since the commit waits for it. An observer is answered once records are committed: it
-applies no others, and would be woken twice for each commit otherwise (ADR 29).
+applies no others, and would otherwise fetch twice for each commit (ADR 29).
 """
 
 from collections.abc import Callable

@@ -85,7 +85,7 @@ def _follow_high_watermark(draft: Draft, leader_high_watermark: int) -> None:
 
 
 def may_fetch(node: Node) -> bool:
-    """Whether a node may send a Fetch. To the leader its offset says that all before is on disk, so a flush under way is waited for."""
+    """Whether a node may send a Fetch. The leader takes all before the offset as on disk, so a flush under way has to end first."""
     if node.installing is not None:
         return False
     must_flush = node.settings.can_become_voter or node.is_voter

@@ -3,7 +3,7 @@
 The shell carries out one `Ready` after another, and the fields of each in their order:
 
 1. persist: `election`, then `log` in order. `election` is on disk (fsync) before anything after it. `log` is visible to reads of the log,
-   not necessarily on disk; `flush` starts when it is written, runs beside everything else and ends with a `Flushed` message.
+   not necessarily on disk; `flush` starts when it is written, runs concurrently with everything else and ends with a `Flushed` message.
 2. send: `requests`, then `replies`. What they promise is on disk: a Fetch, or a request for votes, is sent only once the
    log is flushed, and votes are part of `election`.
 3. apply: `notices`.
@@ -42,7 +42,7 @@ class Truncated:
 class SnapshotChunk:
     """Write bytes of a fetched snapshot at a position; position 0 starts the file again.
 
-    With `is_last` the snapshot is complete: the shell checks it, flushes it, gives it its name, lets the log start at its end, and reports
+    With `is_last` the snapshot is complete: the shell checks it, flushes it, renames it, starts the log at its end, and reports
     SnapshotInstalled or SnapshotRejected.
     """
 

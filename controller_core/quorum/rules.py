@@ -18,7 +18,7 @@ BACKOFF_BASE_MS = 100
 """Kafka 3's unit of the binary exponential backoff (RETRY_BACKOFF_BASE_MS)."""
 
 BACKOFF_DOUBLINGS_MAX = 20
-"""Kafka 3's limit; by then the backoff has long reached its maximum."""
+"""Kafka 3's limit; the backoff has its maximum after fewer retries."""
 
 CHECK_QUORUM_FACTOR = 1.5
 """A leader resigns after this many fetch timeouts without fetches from a majority: Kafka's allowance for slow networks and disks."""
@@ -30,7 +30,7 @@ CAUGHT_UP_WITHIN_MS = 3_600_000
 """A replica may become a voter if it had caught up and fetched in the last hour (LeaderState.isReplicaCaughtUp)."""
 
 RESPONSE_BYTES_MAX = 8 * 1024 * 1024
-"""Limit of the records in one response, whatever the follower asks for; as Kafka's largest batch."""
+"""Limit of the records in one response, also where the follower requests more; as Kafka's largest batch."""
 
 
 ALL_VERSIONS = VersionRange(STATIC_VOTERS, DYNAMIC_VOTERS)

@@ -97,7 +97,7 @@ def reject(draft: Draft, message: SnapshotRejected) -> None:
 
 
 def add(draft: Draft, message: SnapshotCreated) -> None:
-    """Note a snapshot of the state machine; the voters before it are needed no longer."""
+    """Note a snapshot of the state machine; older voter sets are removed from the history."""
     node = draft.node
     assert message.id.offset <= node.log.high_watermark, message
     log = node.log.add_snapshot(Snapshot(message.id, message.size_bytes))

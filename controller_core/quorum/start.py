@@ -32,7 +32,7 @@ def start(
 ) -> Ready:
     """Return the first result of a node: `stored` is None without a quorum-state file, `log` and `history` are as found on disk.
 
-    Recovery has flushed the log, and has let it start at the latest snapshot if that ends behind it.
+    Recovery has flushed the log. A log that ended before the latest snapshot now starts at the end of that snapshot.
     """
     latest = log.latest_snapshot
     assert latest is None or latest.offset <= log.end_offset == log.flushed_offset, log

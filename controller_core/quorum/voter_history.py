@@ -49,7 +49,7 @@ class VoterHistory:
         return self.voter_sets[-1].offset if self.voter_sets else None
 
     def possible(self, high_watermark: int) -> tuple[VoterSet, ...]:
-        """Return the voter sets of which one is the committed one, as far as a high watermark tells: its own and all after it."""
+        """Return the voter sets of which one is the committed one, according to a high watermark: the one at it and all after it."""
         committed = [entry.value for entry in self.voter_sets if entry.offset < high_watermark]
         pending = [entry.value for entry in self.voter_sets if entry.offset >= high_watermark]
         return (*(committed or [self.static])[-1:], *pending)

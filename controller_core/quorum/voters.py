@@ -101,7 +101,7 @@ class VoterSet:
         return VoterSet.of((*self.voters, voter)) if self.is_voter(voter.key) else None
 
     def update_by_id(self, voter: Voter) -> "VoterSet | None":
-        """Return the set with new facts about a voter, whatever its directory was; None if its id is no voter's."""
+        """Return the set with new facts about a voter, with any directory id; None if its id is no voter's."""
         return VoterSet.of((*self.voters, voter)) if self.voter(voter.key.id) else None
 
     def supports(self, kraft_version: int) -> bool:

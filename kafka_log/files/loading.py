@@ -76,7 +76,7 @@ def _find_segments(folder: Path) -> list[int]:
     for name in names:
         if name.endswith(SWAP_SUFFIX):
             raise UnreadableFileError(
-                f"{folder / name} is from an interrupted compaction of Kafka; let Kafka open the folder once."
+                f"{folder / name} is from an interrupted compaction of Kafka; open the folder with Kafka once."
             )
         if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX)) and not name.endswith(DELETED_CHECKPOINT_SUFFIX):
             (folder / name).unlink(missing_ok=True)

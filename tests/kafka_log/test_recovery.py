@@ -256,7 +256,7 @@ def test_a_swap_file_of_a_compaction_is_left_to_kafka(folder: Path) -> None:
     written, _ = write(folder)
     (written / "00000000000000000000.log.swap").touch()
 
-    with pytest.raises(UnreadableFileError, match="let Kafka open the folder once"):
+    with pytest.raises(UnreadableFileError, match="open the folder with Kafka once"):
         Log(written, SETTINGS)
 
 

@@ -58,7 +58,7 @@ class Disk:
 
     @property
     def durable_end(self) -> int:
-        """End of the part of the log that a crash leaves, whatever happens."""
+        """End of the part of the log that every crash leaves."""
         count = len(self.durable)
         if count == 0:
             return self.start_offset

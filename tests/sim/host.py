@@ -113,7 +113,7 @@ class Host:
         self.handle(make(self._requests))
 
     def later(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Run an action of this process, unless it has ended by then; while it is paused it waits."""
+        """Run an action of this process, unless it has ended before; while it is paused it waits."""
         incarnation = self.incarnation
 
         def run() -> None:

@@ -138,7 +138,7 @@ def change_two_voters_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def count_old_voters(patch: pytest.MonkeyPatch) -> None:
-    """A leader counts the voters at the start of its epoch, whatever the log has since."""
+    """A leader counts the voters at the start of its epoch, not those that the log has since."""
     patch.setattr(Replicas, "with_voters", lambda replicas, _voters: replicas)
 
 

@@ -1,4 +1,4 @@
-"""Clusters without random faults, for scenarios that say themselves what fails and when."""
+"""Clusters without random faults, for scenarios that define what fails and when."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Kafka's sasl.jaas.config: the login of a process, and the users that PLAIN lets in.
+"""Kafka's sasl.jaas.config: the login of a process, and the users of PLAIN.
 
 Passwords stay in the values and are hidden in their representation. Source: JaasConfig, JaasContext, PlainServerCallbackHandler.
 """
