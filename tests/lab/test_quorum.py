@@ -23,6 +23,12 @@ PATIENCE_S = 60.0
 CONTROLLERS = 2
 """DescribeCluster's endpoint type of controllers."""
 
+STEADY = {
+    "controller.quorum.election.timeout.ms": "1000",
+    "controller.quorum.fetch.timeout.ms": "30000",
+}
+"""A first leader within seconds, who stays the leader while a busy machine delays the followers."""
+
 SHORT = {
     "controller.quorum.election.timeout.ms": "1000",
     "controller.quorum.fetch.timeout.ms": "1500",
@@ -71,7 +77,7 @@ def wait_until_answered(voters: Quorum, node_id: int) -> None:
 def test_controllers_that_steward_formatted_elect_a_leader_with_dynamic_voters_and_sasl() -> None:
     """kraft.version 1 with --initial-controllers; Kafka's own tool lists the voters with their directory ids."""
     with quorum(
-        voters=Voters.INITIAL, formatter=Formatter.STEWARD, security=sasl_plaintext(), settings=SHORT
+        voters=Voters.INITIAL, formatter=Formatter.STEWARD, security=sasl_plaintext(), settings=STEADY
     ) as voters:
         leader, _ = voters.wait_for_leader()
         client = ("--command-config", str(voters.client_properties()))
