@@ -27,16 +27,16 @@ def namespace(api: KubernetesApi) -> Iterator[Namespace]:
 
 
 REFUSED = [
-    ({"config": {THROTTLED: "*"}}, "belong to whoever moves replicas"),
-    ({"config": {"follower.replication.throttled.replicas": "0:1"}}, "belong to whoever moves replicas"),
+    ({"config": {THROTTLED: "*"}}, "cannot be set in a Topic"),
+    ({"config": {"follower.replication.throttled.replicas": "0:1"}}, "cannot be set in a Topic"),
     (
         {"config": {"a": "1"}, "unmanagedConfig": ["a"]},
-        "either given a value in config or left alone in unmanagedConfig",
+        "must not be listed in both config and unmanagedConfig",
     ),
     ({"unmanagedConfig": ["a", "a"]}, "Duplicate value"),
     ({"policy": "Watch"}, 'supported values: "Enforce", "Observe"'),
     ({"deletionPolicy": "Never"}, 'supported values: "Delete", "Retain", "Protect"'),
-    ({"throttle": {}}, "A throttle says either bytesPerSecond or adaptive."),
+    ({"throttle": {}}, "throttle requires exactly one of bytesPerSecond and adaptive."),
     (
         {"throttle": {"adaptive": {"minBytesPerSecond": 2, "maxBytesPerSecond": 2}}},
         "minBytesPerSecond must be less than maxBytesPerSecond.",

@@ -93,12 +93,12 @@ def test_good_changes_of_a_topic_are_taken(namespace: Namespace) -> None:
 
 
 BAD_PLANS = [
-    ({}, "either plan (every partition exactly), planFrom"),
+    ({}, "exactly one of plan (replicas of each partition), planFrom"),
     (
         {"plan": raw_plan(p0=[1]), "topics": [{"name": "t", "brokers": [1]}]},
-        "either plan (every partition exactly), planFrom",
+        "exactly one of plan (replicas of each partition), planFrom",
     ),
-    ({"plan": raw_plan(p0=[2, 2, 3])}, "A broker is named twice"),
+    ({"plan": raw_plan(p0=[2, 2, 3])}, "Duplicate broker"),
     ({"plan": [*raw_plan(p0=[2]), *raw_plan(p0=[3])]}, "Duplicate value"),
     ({"plan": raw_plan(p0=[])}, "should have at least 1 items"),
     ({"plan": []}, "should have at least 1 items"),
@@ -130,26 +130,28 @@ def test_an_action_goes_forward_and_is_not_taken_back(namespace: Namespace) -> N
     namespace.take(raw_reassignment("cancelled", plan=plan, action="Cancel"))
     for action in ("Execute", None):
         spec = {"plan": plan} | ({"action": action} if action else {})
-        assert "cannot be taken back" in namespace.refusal(raw_reassignment("cancelled", **spec))
+        assert "action can only change from Execute" in namespace.refusal(raw_reassignment("cancelled", **spec))
 
     namespace.take(raw_reassignment("cancelled", plan=plan, action="Rollback"))
 
-    assert "cannot be taken back" in namespace.refusal(raw_reassignment("cancelled", plan=plan, action="Cancel"))
+    assert "action can only change from Execute" in namespace.refusal(
+        raw_reassignment("cancelled", plan=plan, action="Cancel")
+    )
     assert "Unsupported value" in namespace.refusal(raw_reassignment("odd", plan=plan, action="Pause"))
 
 
 BAD_GOALS = [
-    ({}, "A goal says at least one of"),
-    ({"topics": ["a"]}, "A goal says at least one of"),
-    ({"addBrokers": [1, 2], "removeBrokers": [2]}, "cannot be added and removed"),
+    ({}, "goal requires at least one of"),
+    ({"topics": ["a"]}, "goal requires at least one of"),
+    ({"addBrokers": [1, 2], "removeBrokers": [2]}, "cannot be in both addBrokers and removeBrokers"),
     ({"rebalance": False}, "Unsupported value"),
     ({"replicationFactor": 0}, "greater than or equal to 1"),
     ({"removeBrokers": [1, 1]}, "Duplicate value"),
-    ({"racks": True, "topics": ["a"], "excludedTopics": ["b"]}, "either topics or excludedTopics"),
-    ({"maxBytesMoved": 5}, "A goal says at least one of"),
-    ({"racks": True, "maxBytesMoved": 0}, "maxBytesMoved is a number of bytes larger than 0"),
-    ({"racks": True, "maxBytesMoved": "0.0Gi"}, "maxBytesMoved is a number of bytes larger than 0"),
-    ({"racks": True, "maxBytesMoved": "5 GB"}, "maxBytesMoved is a number of bytes larger than 0"),
+    ({"racks": True, "topics": ["a"], "excludedTopics": ["b"]}, "topics and excludedTopics cannot be combined"),
+    ({"maxBytesMoved": 5}, "goal requires at least one of"),
+    ({"racks": True, "maxBytesMoved": 0}, "maxBytesMoved must be a number of bytes larger than 0"),
+    ({"racks": True, "maxBytesMoved": "0.0Gi"}, "maxBytesMoved must be a number of bytes larger than 0"),
+    ({"racks": True, "maxBytesMoved": "5 GB"}, "maxBytesMoved must be a number of bytes larger than 0"),
 ]
 
 
@@ -163,13 +165,13 @@ def test_a_goal_that_contradicts_itself_is_refused_at_apply(
 
 DIGEST = f"sha256:{'0' * 64}"
 BAD_SPECS = [
-    ({"plan": raw_plan(p0=[1]), "goal": {"racks": True}}, "A reassignment says either plan"),
+    ({"plan": raw_plan(p0=[1]), "goal": {"racks": True}}, "spec requires exactly one of plan"),
     ({"planFrom": {"configMaps": ["a"], "digest": "md5:1"}}, "should match"),
     ({"planFrom": {"configMaps": [], "digest": DIGEST}}, "should have at least 1 items"),
-    ({"plan": raw_plan(p0=[1]), "throttle": {}}, "either bytesPerSecond or adaptive"),
+    ({"plan": raw_plan(p0=[1]), "throttle": {}}, "exactly one of bytesPerSecond and adaptive"),
     (
         {"plan": raw_plan(p0=[1]), "throttle": {"adaptive": {"minBytesPerSecond": 5, "maxBytesPerSecond": 5}}},
-        "must be lower than",
+        "must be less than",
     ),
     ({"plan": raw_plan(p0=[1]), "concurrency": {"perBroker": 0}}, "greater than or equal to 1"),
     ({"plan": raw_plan(p0=[1]), "approvedDigest": "yes"}, "should match"),
@@ -218,10 +220,10 @@ def test_a_plan_of_the_largest_size_is_taken(namespace: Namespace, tmp_path: Pat
 
 
 BAD_ELECTIONS = [
-    ({}, "An election says exactly one of topics, partitions, brokers and all."),
-    ({"topics": ["a"], "all": True}, "An election says exactly one of topics, partitions, brokers and all."),
-    ({"all": True, "type": "Unclean"}, "Say acceptDataLoss true if that is accepted."),
-    ({"all": True, "type": "Unclean", "acceptDataLoss": False}, "Say acceptDataLoss true if that is accepted."),
+    ({}, "spec requires exactly one of topics, partitions, brokers and all."),
+    ({"topics": ["a"], "all": True}, "spec requires exactly one of topics, partitions, brokers and all."),
+    ({"all": True, "type": "Unclean"}, "Set acceptDataLoss to true to accept this."),
+    ({"all": True, "type": "Unclean", "acceptDataLoss": False}, "Set acceptDataLoss to true to accept this."),
     ({"all": False}, "Unsupported value: false"),
     ({"topics": []}, "should have at least 1 items"),
     ({"brokers": [1, 1]}, "Duplicate value"),
@@ -248,11 +250,11 @@ def test_an_election_cannot_be_edited(namespace: Namespace) -> None:
 
 
 BAD_SECURITY = [
-    ({"authentication": {"type": "plain", "secretRef": {"name": "a"}}}, "type plain or mtls needs tls"),
-    ({"authentication": {"type": "mtls", "secretRef": {"name": "a"}}}, "type plain or mtls needs tls"),
+    ({"authentication": {"type": "plain", "secretRef": {"name": "a"}}}, "type plain or mtls requires tls"),
+    ({"authentication": {"type": "mtls", "secretRef": {"name": "a"}}}, "type plain or mtls requires tls"),
     (
         {"tls": {}, "authentication": {"type": "mtls", "username": "u", "secretRef": {"name": "a"}}},
-        "leave username out",
+        "username cannot be set with type mtls",
     ),
     ({"authentication": {"type": "gssapi", "secretRef": {"name": "a"}}}, "Unsupported value"),
     ({"authentication": {"type": "scram-sha-512"}}, "secretRef: Required value"),
@@ -292,11 +294,11 @@ def test_a_bootstrap_server_is_host_and_port(namespace: Namespace, server: str, 
     refusal = namespace.refusal(raw_cluster(f"c-{abs(hash(server))}", server))
 
     assert good is (refusal == "")
-    assert good or "A bootstrap server is written host:port" in refusal
+    assert good or "A bootstrap server must have the form host:port" in refusal
 
 
 BAD_BROKERS = [
-    ({"statefulSet": "b", "replicas": 0}, "A cluster has at least 1 broker."),
+    ({"statefulSet": "b", "replicas": 0}, "replicas must be at least 1."),
     ({"statefulSet": "b", "replicas": 1001}, "less than or equal to 1000"),
     ({"replicas": 3}, "spec.brokers.statefulSet: Required value"),
     ({"statefulSet": "../pods/x"}, "spec.brokers.statefulSet"),
@@ -361,8 +363,8 @@ def test_status_is_a_subresource(namespace: Namespace) -> None:
 BAD_AUTO = [
     ({"onImbalance": {"thresholdPercent": 5}}, "greater than or equal to 10"),
     ({"approval": "Maybe"}, "Unsupported value"),
-    ({"template": {"maxBytesMoved": "much"}}, "maxBytesMoved is a number of bytes larger than 0"),
-    ({"template": {"throttle": {}}}, "either bytesPerSecond or adaptive"),
+    ({"template": {"maxBytesMoved": "much"}}, "maxBytesMoved must be a number of bytes larger than 0"),
+    ({"template": {"throttle": {}}}, "exactly one of bytesPerSecond and adaptive"),
 ]
 
 
