@@ -1,4 +1,4 @@
-"""What the operator counts and times, for Prometheus, in a registry of its own."""
+"""Prometheus metrics of the operator, in a separate registry."""
 
 from __future__ import annotations
 
@@ -22,122 +22,127 @@ KIND, CALL = ["kind"], ["call"]
 
 
 class ReconciliationMetrics:
-    """Tries to bring resources to what they declare."""
+    """Reconciliation metrics."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.reconciliations = Counter(
-            "steward_reconciliations", "Tries to bring a resource to what it declares.", KIND, registry=registry
-        )
+        self.reconciliations = Counter("steward_reconciliations", "Reconciliations started.", KIND, registry=registry)
         self.successful = Counter(
             "steward_reconciliations_successful",
-            "Tries after which nothing was left to do.",
+            "Reconciliations that completed.",
             KIND,
             registry=registry,
         )
         self.failed = Counter(
-            "steward_reconciliations_failed", "Tries that are repeated after a delay.", KIND, registry=registry
+            "steward_reconciliations_failed",
+            "Reconciliations that failed and are retried after a delay.",
+            KIND,
+            registry=registry,
         )
         self.duration = Histogram(
             "steward_reconciliations_duration_seconds",
-            "Time of one batch of tries.",
+            "Duration of one batch of reconciliations, in seconds.",
             KIND,
             buckets=DURATIONS,
             registry=registry,
         )
         self.batch_size = Histogram(
-            "steward_reconciliations_batch_size", "Resources in a batch.", KIND, buckets=BATCHES, registry=registry
+            "steward_reconciliations_batch_size",
+            "Number of resources in a batch of reconciliations.",
+            KIND,
+            buckets=BATCHES,
+            registry=registry,
         )
         self.in_progress = Gauge(
             "steward_reconciliations_in_progress_start_time_seconds",
-            "When the try that goes on began, in Unix time; for alerts on what is stuck.",
+            "Start time of the reconciliation in progress, in Unix seconds; for alerts on stuck reconciliations.",
             ["kind", "namespace", "name"],
             registry=registry,
         )
         self.queue_size = Gauge(
-            "steward_reconciliations_queue_size", "Resources that wait for their turn.", registry=registry
+            "steward_reconciliations_queue_size", "Number of resources waiting for reconciliation.", registry=registry
         )
 
 
 class ResourceMetrics:
-    """The resources themselves, as they are now."""
+    """Metrics of the present state of resources."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.resources = Gauge("steward_resources", "Resources that are known.", KIND, registry=registry)
+        self.resources = Gauge("steward_resources", "Number of known resources.", KIND, registry=registry)
         self.ready = Gauge(
             "steward_resources_ready",
-            "Resources that this process serves, by the status of their Ready condition: True, False or Unknown.",
+            "Number of resources served by this process, by status of their Ready condition: True, False or Unknown.",
             ["kind", "ready"],
             registry=registry,
         )
         self.throttle = Gauge(
             "steward_reassignment_throttle_bytes_per_second",
-            "The replication throttle that is in force in Kafka for a Reassignment; none where there is none.",
+            "Replication throttle set in Kafka for a Reassignment, in bytes per second; absent without a throttle.",
             ["namespace", "name"],
             registry=registry,
         )
         self.progress = Gauge(
             "steward_reassignment_progress_ratio",
-            "How far a Reassignment is that goes on, from 0 to 1.",
+            "Progress of a Reassignment that has not ended, from 0 to 1.",
             ["namespace", "name"],
             registry=registry,
         )
         self.drifted = Gauge(
             "steward_topics_drifted",
-            "Topics that differ from their Kafka topics, where that is not being mended; counted at each resync.",
+            "Number of Topics whose drift is not being corrected; updated at each resync.",
             registry=registry,
         )
 
 
 class SparkMetrics:
-    """SparkApplications and their schedules."""
+    """Metrics of SparkApplications and their schedules."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.spark_applications = Gauge(
             "steward_spark_applications",
-            "SparkApplications that this process serves, by state; New for those that nobody has looked at yet.",
+            "Number of SparkApplications served by this process, by state; New before the first reconciliation.",
             ["state"],
             registry=registry,
         )
         self.spark_transitions = Counter(
             "steward_spark_transitions",
-            "States that SparkApplications were brought into.",
+            "State transitions of SparkApplications, by new state.",
             ["engine", "state"],
             registry=registry,
         )
         self.spark_submission = Histogram(
             "steward_spark_submission_duration_seconds",
-            "Time from a SparkApplication's creation to that of its first driver; creation times are whole seconds.",
+            "Time from the creation of a SparkApplication to that of its first driver, in seconds (resolution 1 s).",
             buckets=DURATIONS,
             registry=registry,
         )
-        self.spark_runs = Counter("steward_spark_scheduled_runs", "Runs that schedules created.", registry=registry)
-        self.spark_missed = Counter(
-            "steward_spark_missed_times", "Times of schedules that had no run of their own.", registry=registry
-        )
+        self.spark_runs = Counter("steward_spark_scheduled_runs", "Runs created by schedules.", registry=registry)
+        self.spark_missed = Counter("steward_spark_missed_times", "Scheduled times without a run.", registry=registry)
 
 
 class BalanceMetrics:
-    """Results of the last study of the balance analytics, by its schedule, or by the SparkApplication without one."""
+    """Results of the most recent run of the balance analytics, by schedule, or by SparkApplication without a schedule."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, about: str, *labels: str) -> Gauge:
             return Gauge(f"steward_balance_{name}", about, ["namespace", "name", *labels], registry=registry)
 
-        self.window_end = gauge("window_end_seconds", "End of the studied time, in Unix time.")
-        self.skew = gauge("skew", "Ratio of the highest broker to the mean over the window; 1 is even.", "resource")
-        self.skew_before = gauge(
-            "skew_before", "Skew of the resources that the moves balance, before the moves.", "resource"
+        self.window_end = gauge("window_end_seconds", "End of the analyzed period, in Unix seconds.")
+        self.skew = gauge(
+            "skew", "Ratio of the most loaded broker to the mean over the analyzed period; 1 is balanced.", "resource"
         )
-        self.skew_after = gauge("skew_after", "Skew expected after the proposed moves.", "resource")
-        self.partitions = gauge("partitions", "Studied partitions.")
-        self.hot_partitions = gauge("hot_partitions", "Partitions with too much load.")
+        self.skew_before = gauge("skew_before", "Skew of the balanced resources before the proposed moves.", "resource")
+        self.skew_after = gauge(
+            "skew_after", "Expected skew of the balanced resources after the proposed moves.", "resource"
+        )
+        self.partitions = gauge("partitions", "Number of analyzed partitions.")
+        self.hot_partitions = gauge("hot_partitions", "Number of overloaded partitions.")
         self.not_preferred_ratio = gauge(
-            "not_preferred_ratio", "Part of partitions not led by their preferred replica."
+            "not_preferred_ratio", "Fraction of partitions not led by their preferred leader."
         )
-        self.moved_partitions = gauge("moved_partitions", "Partitions that the proposal changes.")
-        self.bytes_to_move = gauge("bytes_to_move", "Bytes that the proposal copies.")
-        self.disk_full_days = gauge("disk_full_days", "Days until the first disk is full.", "broker")
-        self.left_outs = gauge("left_outs", "Data sources that the study lacked.")
+        self.moved_partitions = gauge("moved_partitions", "Number of partitions changed by the proposal.")
+        self.bytes_to_move = gauge("bytes_to_move", "Number of bytes copied by the proposal.")
+        self.disk_full_days = gauge("disk_full_days", "Expected time until the first disk is full, in days.", "broker")
+        self.left_outs = gauge("left_outs", "Number of data sources missing from the analysis.")
 
     def clear(self) -> None:
         """Remove all values."""
@@ -146,42 +151,42 @@ class BalanceMetrics:
 
 
 class ProcessMetrics:
-    """The process: its watch, its Lease and shard, what it is asked and what it asks for."""
+    """Metrics of the process: watches, Lease, shard, admission reviews and outgoing requests."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.watch_lag = Gauge(
             "steward_watch_lag_seconds",
-            "For how long the watch owes a change that a list has shown; 0 when it owes none.",
+            "Time for which the watch has not delivered a change that a list contains, in seconds; 0 if up to date.",
             registry=registry,
         )
         self.shard = Gauge(
             "steward_shard",
-            "The shard, from 0, that this process serves, of so many.",
+            "Shard served by this process, from 0; the label shards is the number of shards.",
             ["shards"],
             registry=registry,
         )
         self.lease_held = Gauge(
             "steward_lease_held",
-            "1 when this process holds the Lease and works, 0 when it stands by for it; none without Leases.",
+            "1 if this process holds the Lease and is active, 0 if it is standby; absent without Leases.",
             ["lease"],
             registry=registry,
         )
         self.admission_reviews = Counter(
             "steward_admission_reviews",
-            "Questions of the API server about resources, by the answer: taken, warned or refused.",
+            "Admission reviews of resources by verdict: taken, warned or refused.",
             ["kind", "verdict"],
             registry=registry,
         )
         self._admin = Histogram(
             "steward_admin_call_duration_seconds",
-            "Time of one Admin call to Kafka.",
+            "Duration of one Admin request to Kafka, in seconds.",
             CALL,
             buckets=DURATIONS,
             registry=registry,
         )
         self._kube = Histogram(
             "steward_kubernetes_call_duration_seconds",
-            "Time of one call to the Kubernetes API.",
+            "Duration of one request to the Kubernetes API, in seconds.",
             CALL,
             buckets=DURATIONS,
             registry=registry,

@@ -121,13 +121,15 @@ async def require_rights(client: KubeClient, rights: Sequence[Right]) -> None:
                 except RefusedError:
                     raise
                 except KubeError as error:  # whatever else it is may pass
-                    log.warning("right not checked", extra={"right": str(right), "error": str(error)})
+                    log.warning(
+                        "Failed to check permission; retrying", extra={"right": str(right), "error": str(error)}
+                    )
                     await asyncio.sleep(RETRY_S)
 
     answers = await asyncio.gather(*(allowed(right) for right in rights))
     missing = [str(right) for right, answer in zip(rights, answers, strict=True) if not answer]
     if missing:
-        raise MissingRightsError(f"these rights are missing (RBAC): {'; '.join(missing)}")
+        raise MissingRightsError(f"missing permissions (RBAC): {'; '.join(missing)}")
 
 
 def _review(right: Right) -> dict[str, object]:

@@ -66,17 +66,17 @@ def run(settings: OperatorSettings) -> int:
     try:
         asyncio.run(_operate(settings))
     except (CertificateError, LoginError, MissingRightsError, NotInstalledError, RefusedError) as error:
-        log.error("operator cannot run", extra={"error": str(error)})
+        log.error("Operator cannot start", extra={"error": str(error)})
         return EXIT_FAILED
     except LeaseLostError as error:
-        log.error("lease lost", extra={"error": str(error)})
+        log.error("Lost Lease; restarting", extra={"error": str(error)})
         _begin_anew()
     except asyncio.CancelledError:
         return EXIT_OK
     except Exception:  # whatever it was, the pod is started anew and goes on where things stand
-        log.exception("operator failed")
+        log.exception("Operator failed")
         return EXIT_FAILED
-    log.info("operator ended")
+    log.info("Operator stopped")
     return EXIT_OK
 
 
@@ -106,7 +106,7 @@ async def _operate(settings: OperatorSettings) -> None:
         stack.push_async_callback(core.close)  # before the Lease is given back
         _listen(settings, core, leadership, metrics, stack)
         await _answer_reviews(settings, kube, metrics, stack)
-        log.info("operator starts", extra={"namespaces": list(settings.namespaces) or "all", "api": found.host})
+        log.info("Operator starting", extra={"namespaces": list(settings.namespaces) or "all", "api": found.host})
         heartbeat = asyncio.create_task(core.loop.beat(), name="heartbeat")
         stack.callback(heartbeat.cancel)
         await require_rights(kube, needed_rights(settings))
@@ -152,9 +152,9 @@ def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics, l
 
     def connect(bootstrap_servers: Sequence[str], security: Security) -> Admin:
         admin: Admin = KafkaAdmin(bootstrap_servers, metrics, security)
-        return fenced(admin, holds, lambda: ClusterUnreachableError("the Lease is not held any more"))
+        return fenced(admin, holds, lambda: ClusterUnreachableError("the Lease is no longer held"))
 
-    guarded = fenced(kube, holds, lambda: UnavailableError("the Lease is not held any more"))
+    guarded = fenced(kube, holds, lambda: UnavailableError("the Lease is no longer held"))
     return build_core(
         guarded,
         connect,
@@ -227,7 +227,7 @@ def _checks(
 ) -> tuple[Mapping[str, Check], Mapping[str, Check]]:
     def loop() -> str | None:
         age_s = time.monotonic() - core.loop.beat_s
-        return None if age_s < BEAT_MAX_S else f"the loop has stood still for {age_s:.0f} s"
+        return None if age_s < BEAT_MAX_S else f"the event loop has been blocked for {age_s:.0f} s"
 
     def batch() -> str | None:
         age_s = core.loop.oldest_batch_s
@@ -237,12 +237,12 @@ def _checks(
         lag_s = core.watch_lag.lag_s
         metrics.watch_lag.set(lag_s)
         limit_s = WATCH_LAG_RESYNCS * resync_interval_s
-        return None if lag_s < limit_s else f"the watch has owed a change for {lag_s:.0f} s"
+        return None if lag_s < limit_s else f"the watch has not delivered a change for {lag_s:.0f} s"
 
     def loaded() -> str | None:
         if leadership is not None and leadership.stands_by is not None:
             return None  # nothing is to be listed; a standby that were not ready would hold up every upgrade
-        return None if core.resync.loaded else "not everything has been listed yet"
+        return None if core.resync.loaded else "the initial list of resources is not complete"
 
     return {"loop": loop, "batch": batch, "watch": watching}, {"loaded": loaded}
 

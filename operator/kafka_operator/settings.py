@@ -68,11 +68,11 @@ class OperatorSettings:
         unserved = sorted(set(self.spark_namespaces) - set(self.namespaces)) if self.namespaces else []
         if unserved:
             raise ValueError(
-                f"--spark-namespace names {', '.join(unserved)}, which the operator does not serve: add --namespace for each"
+                f"--spark-namespace contains {', '.join(unserved)}, which the operator does not serve: add --namespace for each of them"
             )
         if self.webhook_port is not None and None in {self.webhook_certificate, self.webhook_private_key}:
             raise ValueError(
-                "--webhook-port needs --webhook-certificate and --webhook-private-key: it speaks TLS alone"
+                "--webhook-port needs --webhook-certificate and --webhook-private-key: it only supports TLS"
             )
         if self.lease is not None and self.own_namespace is None:
             raise ValueError("--lease needs --own-namespace: a Lease is in a namespace")

@@ -58,7 +58,7 @@ class Webhook:
         await self._runner.setup()
         await web.TCPSite(self._runner, address, port, ssl_context=self._context).start()
         self._renewal = asyncio.create_task(self._renew(), name="webhook certificate")
-        log.info("webhook listens", extra={"address": address, "port": port})
+        log.info("Webhook listening", extra={"address": address, "port": port})
 
     async def close(self) -> None:
         """Answer what was asked, and stop."""
@@ -73,8 +73,8 @@ class Webhook:
         try:
             answer = await self._handle(json.loads(await request.read()))
         except (KeyError, TypeError, ValueError) as error:
-            log.warning("review not understood", extra={"error": repr(error)[:200]})
-            return web.json_response({"error": "this is no AdmissionReview"}, status=HTTPStatus.BAD_REQUEST)
+            log.warning("Ignoring invalid AdmissionReview", extra={"error": repr(error)[:200]})
+            return web.json_response({"error": "request is not a valid AdmissionReview"}, status=HTTPStatus.BAD_REQUEST)
         return web.json_response(answer)
 
     async def _renew(self) -> None:
@@ -90,10 +90,10 @@ class Webhook:
                 return
             self._load()
         except CertificateError as error:  # half of it may be written yet: it is tried again
-            log.warning("certificate not renewed", extra={"error": str(error)})
+            log.warning("Failed to reload webhook certificate; keeping the previous one", extra={"error": str(error)})
             return
         self._loaded = state
-        log.info("certificate renewed")
+        log.info("Reloaded webhook certificate")
 
     def _state(self) -> tuple[tuple[int, int], ...]:
         try:
@@ -106,5 +106,5 @@ class Webhook:
         try:
             self._context.load_cert_chain(self._certificate, self._private_key)
         except (OSError, ssl.SSLError) as error:
-            words = f"{self._certificate} and {self._private_key} are no certificate with its key: {error}"
+            words = f"{self._certificate} and {self._private_key} are not a certificate and its key: {error}"
             raise CertificateError(words) from error

@@ -20,22 +20,22 @@ NOWHERE = {
     "topic": (
         {("unheard-of", 0): [1, 2, 3]},
         "UnknownTopic",
-        "The cluster has no such topic: unheard-of. Nothing is moved.",
+        "Topics do not exist: unheard-of. Nothing is moved.",
     ),
     "partition": (
         {("here", 0): [4, 2, 1], ("here", 7): [1, 2, 3]},
         "UnknownPartition",
-        "The cluster has no such partition: here-7. Nothing is moved.",
+        "Partitions do not exist: here-7. Nothing is moved.",
     ),
     "broker": (
         {("here", 0): [4, 2, 9]},
         "UnknownBroker",
-        "No such broker is alive: 9. Alive are 1, 2, 3, 4. Nothing is moved.",
+        "Brokers are not live: 9. Live brokers: 1, 2, 3, 4. Nothing is moved.",
     ),
     "the controller": (
         {("here", 0): [4, 2, 1000]},
         "UnknownBroker",
-        "No such broker is alive: 1000. Alive are 1, 2, 3, 4. Nothing is moved.",
+        "Brokers are not live: 1000. Live brokers: 1, 2, 3, 4. Nothing is moved.",
     ),
 }
 BAD_CONFIGS = {
@@ -111,8 +111,8 @@ def test_a_plan_that_overlaps_a_running_one_moves_nothing(held: Held, user: User
     user.wait_until_ready("runs", kind="reassignments")
 
     assert message == (
-        "Reassignment runs moves the same partitions: contested-0. Nothing was moved. "
-        "Create another Reassignment to try again."
+        "Reassignment runs moves the same partitions: contested-0. No replica was moved. "
+        "Create another Reassignment to retry."
     )
     assert before[1] == during[1]
     assert held.cluster.assignment("contested") == {0: [4, 2, 3], 1: before[1]}
@@ -133,7 +133,9 @@ def test_a_plan_that_overlaps_a_tools_move_moves_nothing(held: Held, user: User)
         what="the end of the tool's move",
     )
 
-    assert message.startswith("Another reassignment already moves these partitions: tooled-0. Nothing was moved.")
+    assert message.startswith(
+        "Another reassignment is already moving these partitions: tooled-0. No replica was moved."
+    )
     assert set(held.cluster.assignment("tooled")[1]) == {2, 3, 1}
 
 
@@ -154,7 +156,7 @@ def test_of_two_topics_for_one_kafka_topic_the_oldest_wins(held: Held, user: Use
 
     assert message == (
         f"Topic {user.namespace}/elder is older and owns the Kafka topic shared. "
-        "Delete one of the two; when the owner goes, this one takes over."
+        "Delete one of the two; after the owner is deleted, this Topic takes over."
     )
     assert "partitions 2 (declared 4)" in differs
     assert partitions == 2

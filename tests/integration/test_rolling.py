@@ -190,7 +190,7 @@ def test_a_topic_that_cannot_spare_a_replica_delays_the_drain_of_its_broker(plac
 
     message = wait_for(user, "Settled", "False", "WouldFallUnderMinIsr")
 
-    assert "Without main-broker-0 these would be under min.insync.replicas: single-" in message
+    assert "Replacing main-broker-0 would leave partitions below min.insync.replicas: single-" in message
     assert before == pods.deleted
     place.admin.delete_topics(["single"])["single"].result(PATIENCE_S)
     wait_until(lambda: [*before, "main-broker-0"] == pods.deleted, timeout_s=PATIENCE_S, what="the drain goes on")
@@ -213,7 +213,7 @@ def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site:
     user.kubectl("scale", "cluster.steward.dev/main", "--replicas=2")
 
     message = wait_for(user, "Scaled", "False", "ScaleInRefused")
-    assert "There stay 3 pods of brokers though 2 are declared: broker 3 holds held-0." in message
+    assert "Scale-in from 3 to 2 broker pods is blocked: broker 3 holds held-0." in message
     assert (pods.replicas(), user.row("clusters", "main")["SCALED"]) == (3, "ScaleInRefused")
     user.apply(plan_text("off-3", {("held", 0): [1, 2]}))
     wait_for(user, "Scaled", "True", "AsDeclared")
@@ -236,7 +236,7 @@ def test_a_missing_permission_is_named_and_ends_the_operator(api: KubernetesApi,
             other.close()
             api.kubectl("apply", "--filename=-", stdin=ROLE, check=True)
 
-    assert "operator cannot run" in log
+    assert "Operator cannot start" in log
     for right in (
         "patch on statefulsets.apps/scale in namespace kafka",
         "delete on pods in namespace kafka",

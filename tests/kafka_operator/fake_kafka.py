@@ -389,7 +389,7 @@ class GuardedKafka:
 
         async def guarded(*arguments: Any, **named: Any) -> Any:
             if name != "close" and self._kafka.security not in {None, self._security}:
-                raise NotLetInError("AuthenticationFailed", "Kafka refuses the login: invalid credentials.")
+                raise NotLetInError("AuthenticationFailed", "Kafka rejected the authentication: invalid credentials.")
             return await call(*arguments, **named)
 
         return guarded

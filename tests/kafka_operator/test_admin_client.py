@@ -83,7 +83,7 @@ async def test_a_stale_connection_is_replaced_without_anybody_noticing(connectio
 
 async def test_a_broker_that_is_the_controller_no_more_is_asked_who_is(connections: type[FakeConnection]) -> None:
     """NOT_CONTROLLER keeps the connection."""
-    connections.answers[:] = [ControllerUnavailableError("not any more"), EMPTY]
+    connections.answers[:] = [ControllerUnavailableError("no longer the controller"), EMPTY]
     admin = KafkaAdmin(["kafka:9092"], Metrics())
 
     assert await admin.describe_topics(["a"]) == {}

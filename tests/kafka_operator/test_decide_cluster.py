@@ -22,7 +22,7 @@ from tests.kafka_operator.makers import NOW, cluster, ready
 
 SEEN = ClusterLook(ClusterSeen("abc", 2, (1, 2, 3)))
 AWAY = Away("ClusterUnreachable", "No broker answers.")
-FAILING_OVER = Away("ControllerUnavailable", "The cluster's controller does not answer.", definite=False)
+FAILING_OVER = Away("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)
 
 
 def test_a_cluster_is_held_then_shown_then_looked_at_now_and_then() -> None:

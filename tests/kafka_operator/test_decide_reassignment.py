@@ -161,7 +161,7 @@ def test_a_trouble_that_may_pass_is_told_and_waited_for_and_then_final() -> None
     assert isinstance(decide(waiting, missing), Retry)
     final = written(decide(waiting, replace(missing, waited_s=CHECK_PATIENCE_S)))
     assert (final.state, ready(final.conditions)) == (State.FAILED, ("False", "UnknownTopic"))
-    assert "Nothing was moved." in final.conditions[0].message
+    assert "No replica was moved." in final.conditions[0].message
 
 
 def test_an_overlap_is_final_at_once() -> None:

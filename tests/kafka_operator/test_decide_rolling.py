@@ -107,7 +107,7 @@ def test_the_next_waits_until_the_last_is_in_every_isr_again() -> None:
 
     assert held(roll(pod_set(pod(0), pod(1, OLD), pod(2, OLD)), seen)) == (
         "UnderReplicated",
-        "Waits until every replica is in sync. Not yet: orders-0.",
+        "Waiting until every replica is in sync. Out of sync: orders-0.",
     )
 
 
@@ -130,7 +130,7 @@ def test_no_partition_may_fall_under_min_isr() -> None:
     reason, message = held(roll(OLD_PODS, seen))
 
     assert reason == "WouldFallUnderMinIsr"
-    assert message == "Without main-broker-0 these would be under min.insync.replicas: orders-0, orders-2."
+    assert message == "Replacing main-broker-0 would leave partitions below min.insync.replicas: orders-0, orders-2."
 
 
 def test_one_broker_that_must_stay_holds_up_no_other() -> None:

@@ -221,7 +221,7 @@ def test_a_cluster_that_does_not_answer_makes_ready_unknown_and_keeps_the_rest()
     """What was seen last is still the best that is known; the generation is not called observed."""
     declared = topic(generation=2)
     known = settled(topic(), decide_topic(topic(), topic_view(kafka_topic())))
-    away = Away("ClusterUnreachable", "No broker of Cluster main answers at kafka:9092.")
+    away = Away("ClusterUnreachable", "No broker of Cluster main responds at kafka:9092.")
 
     status = written(decide_topic_away(replace(declared, status=known.status), away, NOW, 0))
 
@@ -231,7 +231,7 @@ def test_a_cluster_that_does_not_answer_makes_ready_unknown_and_keeps_the_rest()
 
 def test_a_controllers_failover_is_waited_for_in_silence() -> None:
     """Kill -9 of the controller: the operator's users notice nothing."""
-    away = Away("ControllerUnavailable", "The cluster's controller does not answer.", definite=False)
+    away = Away("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)
 
     assert isinstance(decide_topic_away(topic(), away, NOW, FAILOVER_PATIENCE_S - 1), Retry)
     late = decide_topic_away(topic(), away, NOW, FAILOVER_PATIENCE_S)

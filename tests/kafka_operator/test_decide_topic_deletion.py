@@ -96,7 +96,7 @@ def test_deletion_never_wedges_a_namespace() -> None:
             decide_topic_deletion(deleted, topic_view(kafka_topic(), failure=disabled)),
             decide_topic_deletion(deleted, topic_view(kafka_topic(), failure=disabled, waited_s=DELETION_PATIENCE_S)),
         ),
-        "does not finish it": (
+        "does not complete it": (
             decide_topic_deletion(deleted, topic_view(kafka_topic(), applied=True)),
             decide_topic_deletion(deleted, topic_view(kafka_topic(), applied=True, waited_s=DELETION_PATIENCE_S)),
         ),

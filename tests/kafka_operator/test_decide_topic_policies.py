@@ -44,7 +44,7 @@ def settled(**spec: object) -> Topic:
         partitions=6,
         replication_factor=3,
         conditions=(
-            Condition("Ready", "True", "AsDeclared", "The Kafka topic is as declared.", 1, "2026-01-01T12:00:00Z"),
+            Condition("Ready", "True", "AsDeclared", "The Kafka topic matches the spec.", 1, "2026-01-01T12:00:00Z"),
         ),
     )
     return replace(declared, status=status)
@@ -85,7 +85,7 @@ def test_a_topic_that_only_observes_is_ready_when_nothing_differs() -> None:
     status = status_of(decide_topic(topic(held=False, policy="Observe"), topic_view(kafka_topic())))
 
     assert ready(status.conditions) == ("True", "AsDeclared")
-    assert condition(status, "Drifted") == ("False", "The Kafka topic is as declared.")
+    assert condition(status, "Drifted") == ("False", "The Kafka topic matches the spec.")
     assert status.drift == ()
 
 
@@ -105,7 +105,7 @@ def test_what_the_brokers_would_refuse_is_told_beforehand() -> None:
     status = status_of(decide_topic(watching, topic_view(kafka_topic(), applied=True, failure=failure)))
 
     assert ready(status.conditions) == ("False", "Drifted")
-    assert "would refuse to have it as declared: Unknown topic config name: no.such" in status.conditions[0].message
+    assert "would reject the declared state: Unknown topic config name: no.such" in status.conditions[0].message
     passing = Failure(7, "REQUEST_TIMED_OUT", "Later.")
     status = status_of(decide_topic(watching, topic_view(kafka_topic(), applied=True, failure=passing)))
     assert "Later" not in status.conditions[0].message

@@ -134,7 +134,7 @@ def test_what_may_pass_is_asked_again_for_a_while_and_then_told() -> None:
     assert ended.status.counts == Counts(2, 2, 1, 1)
     assert [result.result for result in ended.status.results] == ["PREFERRED_LEADER_NOT_AVAILABLE", "ELECTED"]
     message = ended.status.conditions[0].message
-    assert "1 of 2 partitions that needed it have an elected leader." in message
+    assert "1 of 2 partitions that needed an election have an elected leader." in message
     assert "Not elected: orders-1: PREFERRED_LEADER_NOT_AVAILABLE." in message
 
     one = after(fresh, decide_election(fresh, view(seen(2))))

@@ -173,7 +173,7 @@ def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancel
     try:
         plan = raw_plan("e2e-slow", p0=[2, 3], p1=[2, 1])
         shop.take(raw_reassignment(plan=plan))
-        shop.until("Reassignment", "move", "False", "Running", "1 of 2 partitions have arrived.")
+        shop.until("Reassignment", "move", "False", "Running", "1 of 2 partitions have completed.")
         operator.kill()
         operator.start()
         shop.take(raw_reassignment("other", plan=raw_plan("e2e-slow", p0=[1, 3])))
@@ -205,7 +205,9 @@ def test_a_reassignment_deleted_on_the_way_is_cancelled_and_goes(shop: Namespace
         shop.until_gone("Reassignment", "move")
 
         wait_until(
-            lambda: {1, 2} == set(kafka.replicas("e2e-stop")[0]), timeout_s=PATIENCE_S, what="the replicas of before"
+            lambda: {1, 2} == set(kafka.replicas("e2e-stop")[0]),
+            timeout_s=PATIENCE_S,
+            what="their previous replicas again",
         )
     finally:
         kafka.throttle(3, "e2e-stop", None)
@@ -241,7 +243,7 @@ def test_an_unreachable_cluster_is_unknown_told_once_and_found_when_its_address_
     shop.take(raw_topic("e2e-away", cluster="away"))
     shop.until("Cluster", "away", "Unknown", "ClusterUnreachable")
     shop.until("Topic", "e2e-away", "Unknown", "ClusterUnreachable")
-    words = "No broker of Cluster away answers at 127.0.0.1:1."
+    words = "No broker of Cluster away responds at 127.0.0.1:1."
     assert [shop.ready("Cluster", "away")[2], shop.ready("Topic", "e2e-away")[2]] == [words, words]
     time.sleep(5)  # some tries more, none of which is to be told
     shop.until_events("away", ("Warning", "ClusterUnreachable"))
@@ -322,7 +324,7 @@ def test_without_rights_it_says_so_and_ends(api: KubernetesApi, tmp_path: Path) 
     process.launch()
     wait_until(lambda: not process.process.running, timeout_s=PATIENCE_S, what="it has ended")
 
-    assert "operator cannot run" in process.process.log_tail(200)
+    assert "Operator cannot start" in process.process.log_tail(200)
     process.close()
 
 

@@ -128,7 +128,7 @@ def test_a_throttle_below_the_traffic_is_told_before_anything_moves(shop: Namesp
     plan = raw_plan("e2e-busy", p0=[2, 3])
     shop.take(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 1000}))
     shop.until("Reassignment", "move", "False", "ThrottleTooLow")
-    assert "bytes a second on broker" in shop.ready("Reassignment", "move")[2]
+    assert "bytes per second on broker" in shop.ready("Reassignment", "move")[2]
     assert kafka.replicas("e2e-busy") == [[1, 2]]
     assert throttles(kafka, "e2e-busy") == {}
 

@@ -47,8 +47,8 @@ async def test_a_plan_in_config_maps_is_carried_out() -> None:
 
 TROUBLES = [
     (("gone",), None, {}, "ConfigMapNotFound", "no ConfigMap gone"),
-    (("a",), f"sha256:{'0' * 64}", {}, "DigestDiffers", "spec.planFrom.digest says sha256:000"),
-    (("a",), None, {"clusterId": "another"}, "AnotherCluster", "made for the cluster another"),
+    (("a",), f"sha256:{'0' * 64}", {}, "DigestDiffers", "spec.planFrom.digest is sha256:000"),
+    (("a",), None, {"clusterId": "another"}, "AnotherCluster", "computed for cluster another"),
 ]
 
 
@@ -67,7 +67,7 @@ def test_a_plan_that_is_not_what_it_should_be_moves_nothing(
             await world.run(60)
             assert world.kube.ready(MOVE)[:2] == ("False", reason)
             assert words in world.kube.ready(MOVE)[2]
-            assert "Nothing was moved." in world.kube.ready(MOVE)[2]
+            assert "No replica was moved." in world.kube.ready(MOVE)[2]
             assert status(world)["state"] == "Failed"
             assert world.kafka.submitted == []
 
@@ -231,7 +231,7 @@ async def test_a_goal_with_a_limit_of_bytes_is_the_first_part_and_says_what_is_l
             proposal["lowerBoundBytes"],
         ) == (2, 2_000_000, 3_000_000)
         assert proposal["leftOut"] == {"partitions": 1, "bytesToMove": 1_000_000}
-        assert "goal.maxBytesMoved leaves out 1 more with 976.5KiB" in world.kube.ready(MOVE)[2]
+        assert "goal.maxBytesMoved excludes 1 more with 976.5KiB" in world.kube.ready(MOVE)[2]
         assert "broker 1 still holds 1 replicas: the budget is used up" in proposal["unreached"][0]
 
         world.kube.apply(raw_reassignment(goal=goal, approvedDigest=status(world)["digest"]))

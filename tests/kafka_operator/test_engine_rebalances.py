@@ -185,7 +185,7 @@ async def test_scaling_in_empties_the_brokers_and_their_pods_go() -> None:
         await world.until(lambda: condition(world, "Rebalanced")[1] == "RebalanceProposed", seconds=90)
 
         assert world.kube.objects[FIRST]["spec"]["goal"] == {"removeBrokers": [4]}
-        assert "spec.autoRebalance makes a Reassignment" in condition(world, "Scaled")[2]
+        assert "spec.autoRebalance creates a Reassignment" in condition(world, "Scaled")[2]
         assert pods.replicas == 4
 
         approve(world, FIRST)

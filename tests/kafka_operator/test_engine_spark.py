@@ -86,7 +86,7 @@ async def test_retries_come_to_an_end() -> None:
 TROUBLES = [
     (Fate(waiting="ErrImagePull"), "ImageNotPulled", "The image spark:1 cannot be pulled"),
     (Fate(waiting="ImagePullBackOff"), "ImageNotPulled", "imagePullSecrets"),
-    (Fate(waiting="Unschedulable"), "Unschedulable", "No node takes the driver: 0/3 nodes"),
+    (Fate(waiting="Unschedulable"), "Unschedulable", "No node can run the driver: 0/3 nodes"),
     (Fate(waiting="CreateContainerConfigError"), "ContainerConfigError", "Check the Secrets"),
 ]
 

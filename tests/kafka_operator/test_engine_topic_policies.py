@@ -29,7 +29,7 @@ async def test_a_topic_that_observes_writes_one_status_and_nothing_in_kafka() ->
         world.kafka.add("orders", [(1, 2, 3)] * 4, retention_ms="9")
         world.kube.apply(raw_topic(policy="Observe", config={"retention.ms": "1", "no.such": "1"}))
         await world.run(2)
-        assert "would refuse to have it as declared: Unknown topic config name: no.such" in world.kube.ready(ORDERS)[2]
+        assert "would reject the declared state: Unknown topic config name: no.such" in world.kube.ready(ORDERS)[2]
         world.kube.apply(raw_topic(policy="Observe", config={"retention.ms": "1"}))
         await world.run(2 * RESYNC_S)
 
@@ -72,7 +72,7 @@ async def test_what_is_refused_to_one_that_observes_is_no_trouble_of_the_owner()
         await world.until(lambda: world.kube.ready(ORDERS)[0] == "True" and bool(world.kube.ready(key("watching"))[0]))
 
         await world.until(lambda: len(world.kafka.topics["orders"].replicas) == 8)
-        assert "would refuse" in world.kube.ready(key("watching"))[2]
+        assert "would reject" in world.kube.ready(key("watching"))[2]
 
 
 @in_virtual_time

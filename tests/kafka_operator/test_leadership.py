@@ -54,7 +54,7 @@ async def test_one_works_and_the_others_stand_by() -> None:
     assert first.stands_by is None
     assert not second.holds
     assert not waiting.done()
-    assert second.stands_by == "stands by; operator is held by a"
+    assert second.stands_by == "standby; operator is held by a"
     assert {holder for _, holder in leases.writes} == {"a"}
     assert len(leases.writes) <= 100 / RETRY_PERIOD_S + 1
     waiting.cancel()

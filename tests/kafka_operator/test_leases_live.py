@@ -105,9 +105,9 @@ def test_a_standby_is_ready_and_follows_a_killed_holder(
     first, second = pair
     worked_on(place, "before")
     wait_until(
-        lambda: _readiness(second) == (200, {"lease": "stands by; operator is held by first"}),
+        lambda: _readiness(second) == (200, {"lease": "standby; operator is held by first"}),
         timeout_s=PATIENCE_S,
-        what="the standby says for whom it stands by",
+        what="the standby reports the holder of the Lease",
         context=lambda: str(_readiness(second)),
     )
     assert 'call="patch_topic' not in second.metrics()
@@ -168,9 +168,9 @@ def test_a_thawed_holder_begins_anew_and_changes_nothing(
 
     _await_a_new_beginning(first)
     wait_until(
-        lambda: _readiness(first) == (200, {"lease": "stands by; operator is held by second"}),
+        lambda: _readiness(first) == (200, {"lease": "standby; operator is held by second"}),
         timeout_s=PATIENCE_S,
-        what="it stands by for the other",
+        what="it is standby",
     )
     assert held(second) == 1
     assert versions == _versions(place)
@@ -195,7 +195,7 @@ def test_without_the_api_server_a_holder_begins_anew_and_is_there_when_it_is_bac
 
 def _await_a_new_beginning(process: StewardOperator) -> None:
     wait_until(
-        lambda: "operator starts" in process.process.log_text().partition("lease lost")[2],
+        lambda: "Operator starting" in process.process.log_text().partition("Lost Lease; restarting")[2],
         timeout_s=PATIENCE_S,
         what="it begins anew after it lost the Lease",
         context=process.process.log_text,

@@ -206,16 +206,21 @@ async def test_a_cluster_without_secrets_asks_for_none() -> None:
 @pytest.mark.parametrize(
     ("secret", "failure", "reason", "words"),
     [
-        (None, None, "SecretNotFound", "Namespace shop has no Secret user, which Cluster main names."),
+        (None, None, "SecretNotFound", "Namespace shop has no Secret user, which Cluster main refers to."),
         ({"username": b"u"}, None, "BadSecret", "Secret shop/user has no key password; it has username."),
         ({"username": b"u", "password": b""}, None, "BadSecret", "Key password of Secret shop/user is empty."),
-        ({"username": b"u", "password": b"\xff\xfe"}, None, "BadSecret", "is no UTF-8 text."),
-        (None, RefusedError("forbidden"), "SecretNotAllowed", "The operator may not get Secret shop/user (RBAC)."),
+        ({"username": b"u", "password": b"\xff\xfe"}, None, "BadSecret", "is not valid UTF-8."),
+        (
+            None,
+            RefusedError("forbidden"),
+            "SecretNotAllowed",
+            "The operator is not allowed to get Secret shop/user (RBAC).",
+        ),
         (
             None,
             UnavailableError("timeout"),
             "SecretNotRead",
-            "The Kubernetes API does not answer for Secret shop/user.",
+            "The Kubernetes API does not respond to requests for Secret shop/user.",
         ),
     ],
 )
@@ -247,7 +252,7 @@ async def test_bad_pem_names_the_secret_and_the_key() -> None:
         await place.look()
 
     assert caught.value.away.reason == "BadSecret"
-    assert caught.value.away.message.startswith("Key ca.crt of Secret shop/ca: this is no certificate in PEM.")
+    assert caught.value.away.message.startswith("Key ca.crt of Secret shop/ca: not a certificate in PEM.")
     assert "hunter2" not in caught.value.away.message
 
 
@@ -292,15 +297,15 @@ async def test_a_refused_login_is_tried_seldom_and_with_the_secret_of_now() -> N
     place.secrets[USER] = {"username": b"u", "password": b"wrong"}
     place.secrets[USER] = {"username": b"u", "password": b"wrong"}
     await place.look()
-    place.admins[0].failure = NotLetInError("AuthenticationFailed", "Kafka refuses the login: by broker 1.")
+    place.admins[0].failure = NotLetInError("AuthenticationFailed", "Kafka rejected the authentication: by broker 1.")
     assert await place.reason() == ("AuthenticationFailed", True)
-    place.admins[0].failure = NotLetInError("AuthenticationFailed", "Kafka refuses the login: by broker 2.")
+    place.admins[0].failure = NotLetInError("AuthenticationFailed", "Kafka rejected the authentication: by broker 2.")
     for _ in range(10):
         assert await place.reason() == ("AuthenticationFailed", True)
     place.now_s += 1
     with pytest.raises(AwayError) as caught:
         await place.look()
-    assert caught.value.away.message == "Kafka refuses the login: by broker 1."
+    assert caught.value.away.message == "Kafka rejected the authentication: by broker 1."
     assert place.admins[0].calls == 3
 
     place.secrets[USER] = {"username": b"u", "password": b"right"}

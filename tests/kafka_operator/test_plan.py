@@ -31,7 +31,7 @@ def test_a_good_plan_has_no_trouble() -> None:
     [
         (assignments("nope", p0=(1, 2)), {}, "UnknownTopic", "nope"),
         (assignments(p7=(1, 2)), {}, "UnknownPartition", "orders-7"),
-        (assignments(p0=(1, 9)), {}, "UnknownBroker", "No such broker is alive: 9. Alive are 1, 2, 3, 4."),
+        (assignments(p0=(1, 9)), {}, "UnknownBroker", "Brokers are not live: 9. Live brokers: 1, 2, 3, 4."),
         (assignments(p0=(1, 2, 2)), {}, "DuplicateReplica", "orders-0 [1, 2, 2]"),
         ((*assignments(p0=(1, 2)), *assignments(p0=(2, 3))), {}, "DuplicatePartition", "orders-0"),
         (assignments(p0=(2, 3)), {"moves": moving("orders", 0, (1, 2), (3, 4))}, "Overlap", "orders-0"),

@@ -112,24 +112,27 @@ def packed_text(text: bytes) -> str:
 
 ENTRY = {"topic": "orders", "partition": 0, "replicas": [1]}
 BAD = [
-    (named(), "has no plan: none of its keys"),
-    (named(data={"plan.txt": "{}"}), "has no plan"),
+    (named(), "contains no plan: no key"),
+    (named(data={"plan.txt": "{}"}), "contains no plan"),
     (named(data={"plan.json": "{"}), "plan.json of ConfigMap plan is not JSON"),
     (named(data={"plan.json": "[" * 100_000}), "is not JSON"),
     (named(data={"plan.json": "[]"}), 'has no list "partitions"'),
-    (named(data={"plan.json": '{"partitions": []}'}), "names no partition"),
+    (named(data={"plan.json": '{"partitions": []}'}), "contains no partition"),
     (named(data={"plan.json": '{"version": 2, "partitions": [1]}'}), '"version" 2'),
     (named(data={"plan.json": '{"clusterId": 5, "partitions": [1]}'}), '"clusterId"'),
-    (named(data={"plan.json": '{"partitions": [1]}'}), '"partitions"[0] in plan.json of ConfigMap plan is no object'),
-    (named(data={"plan.json": json.dumps({"partitions": [ENTRY | {"topic": "a b"}]})}), 'no "topic"'),
-    (named(data={"plan.json": json.dumps({"partitions": [ENTRY | {"partition": True}]})}), 'no "partition"'),
-    (named(data={"plan.json": json.dumps({"partitions": [ENTRY | {"partition": 2**31}]})}), 'no "partition"'),
-    (named(data={"plan.json": json.dumps({"partitions": [ENTRY | {"replicas": []}]})}), 'no "replicas"'),
-    (named(data={"plan.json": json.dumps({"partitions": [ENTRY | {"replicas": ["1"]}]})}), 'no "replicas"'),
+    (
+        named(data={"plan.json": '{"partitions": [1]}'}),
+        '"partitions"[0] in plan.json of ConfigMap plan is not an object',
+    ),
+    (named(data={"plan.json": json.dumps({"partitions": [ENTRY | {"topic": "a b"}]})}), 'in "topic"'),
+    (named(data={"plan.json": json.dumps({"partitions": [ENTRY | {"partition": True}]})}), 'in "partition"'),
+    (named(data={"plan.json": json.dumps({"partitions": [ENTRY | {"partition": 2**31}]})}), 'in "partition"'),
+    (named(data={"plan.json": json.dumps({"partitions": [ENTRY | {"replicas": []}]})}), 'in "replicas"'),
+    (named(data={"plan.json": json.dumps({"partitions": [ENTRY | {"replicas": ["1"]}]})}), 'in "replicas"'),
     (named(data={"plan.json": json.dumps({"partitions": [ENTRY | {"log_dirs": ["/data"]}]})}), "log_dirs"),
     (named(binaryData={"plan.json.gz": "!"}), "is not base64"),
     (named(binaryData={"plan.json.gz": base64.b64encode(b"plain").decode()}), "is not gzip"),
-    (named(binaryData={"plan.json.gz": packed_text(b"{}" * 999)[:40]}), "cut off"),
+    (named(binaryData={"plan.json.gz": packed_text(b"{}" * 999)[:40]}), "truncated"),
 ]
 
 

@@ -30,8 +30,8 @@ def test_healthy_is_one_that_makes_progress_and_ready_one_that_has_seen_everythi
         assert get(probes.port, "/readyz") == (503, {"loaded": "not yet"})
         troubles["loaded"] = None
         assert get(probes.port, "/readyz") == (200, {})
-        troubles["loop"] = "the loop has stood still for 20 s"
-        assert get(probes.port, "/healthz") == (503, {"loop": "the loop has stood still for 20 s"})
+        troubles["loop"] = "the event loop has been blocked for 20 s"
+        assert get(probes.port, "/healthz") == (503, {"loop": "the event loop has been blocked for 20 s"})
         assert get(probes.port, "/readyz")[0] == 503
         assert get(probes.port, "/")[0] == 404
     finally:
@@ -40,8 +40,8 @@ def test_healthy_is_one_that_makes_progress_and_ready_one_that_has_seen_everythi
 
 def test_one_that_stands_by_is_ready_and_says_so() -> None:
     """Else an upgrade would wait for it for ever."""
-    probes = Probes("127.0.0.1", 0, health={}, ready={}, notes={"lease": lambda: "stands by; operator is held by a"})
+    probes = Probes("127.0.0.1", 0, health={}, ready={}, notes={"lease": lambda: "standby; operator is held by a"})
     try:
-        assert get(probes.port, "/readyz") == (200, {"lease": "stands by; operator is held by a"})
+        assert get(probes.port, "/readyz") == (200, {"lease": "standby; operator is held by a"})
     finally:
         probes.close()

@@ -79,7 +79,7 @@ async def test_a_missing_right_is_named(reviewer: tuple[list[dict[str, Any]], Ku
     with pytest.raises(MissingRightsError) as raised:
         await require_rights(kube, rights)
 
-    assert str(raised.value) == "these rights are missing (RBAC): delete on pods in namespace shop"
+    assert str(raised.value) == "missing permissions (RBAC): delete on pods in namespace shop"
     assert len(rights) == len(asked)
     scale = {"verb": "patch", "group": "apps", "resource": "statefulsets", "subresource": "scale", "namespace": "shop"}
     assert {**scale, "name": ""} in asked

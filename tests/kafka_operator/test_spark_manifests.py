@@ -199,7 +199,7 @@ def test_spark_asks_for_no_volume_claim_or_service_unless_the_user_does() -> Non
 @pytest.mark.parametrize("text", ["", "much", "-1g", "1.5g", "1gib2", "9999999999g"])
 def test_memory_that_is_none_is_refused(text: str) -> None:
     """In words."""
-    with pytest.raises(ValueError, match="no amount of memory"):
+    with pytest.raises(ValueError, match="not an amount of memory"):
         mebibytes(text)
 
 

@@ -133,7 +133,7 @@ def test_a_namespace_that_is_not_for_jobs_is_refused() -> None:
     assert refused_namespace("kafka", frozenset()) is None
     refused = refused_namespace("kafka", JOBS)
     assert refused is not None
-    assert "Create it in one of: kafka-spark." in refused.message
+    assert "Allowed namespaces: kafka-spark." in refused.message
 
     step = decide_schedule(schedule(), ScheduleView(NOW, refusal=refused))
     assert isinstance(step, WriteStatus)
@@ -169,7 +169,7 @@ def test_pods_are_created_only_in_the_namespaces_of_jobs() -> None:
 
 def test_a_namespace_of_jobs_has_to_be_served() -> None:
     """In the options' own names."""
-    with pytest.raises(ValueError, match="--spark-namespace names jobs, which the operator does not serve"):
+    with pytest.raises(ValueError, match="--spark-namespace contains jobs, which the operator does not serve"):
         OperatorSettings(namespaces=("kafka",), spark=True, spark_namespaces=("jobs",))
     with pytest.raises(ValueError, match="need --spark"):
         OperatorSettings(spark_namespaces=("jobs",))

@@ -78,7 +78,7 @@ async def test_a_summary_that_cannot_be_read_is_told_of_once_and_fails_nothing()
 
         told = [notice.message for notice in world.kube.events if "summary" in notice.message]
         assert len(told) == 1
-        assert "is not used: it is not JSON" in told[0]
+        assert "is invalid and ignored: it is not JSON" in told[0]
         assert "summary" not in world.status()
 
 
@@ -99,9 +99,9 @@ def test_another_programs_message_is_no_summary() -> None:
         ({"bytesToMove": 2**80}, "bytesToMove is no number from 0"),
         ({"windowEnd": "yesterday"}, "windowEnd has not the form"),
         ({"skew": {"x" * 99: 1}}, "skew has names"),
-        ({"skew": {f"r{'x' * number}": 1 for number in range(17)}}, "skew is no object of at most 16"),
-        ({"skew": [1]}, "skew is no object"),
-        ({"soonestFull": 3}, "soonestFull is no object"),
+        ({"skew": {f"r{'x' * number}": 1 for number in range(17)}}, "skew is not an object of at most 16"),
+        ({"skew": [1]}, "skew is not an object"),
+        ({"soonestFull": 3}, "soonestFull is not an object"),
         ({"soonestFull": {"broker": 1}}, "days lacks"),
         ({"reassignment": "../x"}, "reassignment has not the form"),
         ({"reassignment": "x" * 254}, "reassignment has not the form"),

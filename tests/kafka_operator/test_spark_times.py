@@ -116,7 +116,7 @@ def test_macros_are_known(macro: str, expected: str) -> None:
         ("* * * *", "UTC", "five fields"),
         ("0 0 * * * *", "UTC", "five fields"),
         ("0 0 30 2 *", "UTC", "day-of-month"),
-        ("@every 59s", "UTC", "at least a minute"),
+        ("@every 59s", "UTC", "at least 60 s"),
         ("@every -1h", "UTC", "no duration"),
         ("@every 1 h", "UTC", "no duration"),
         ("@every 1d", "UTC", "no duration"),

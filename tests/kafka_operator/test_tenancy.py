@@ -63,8 +63,8 @@ def test_a_refusal_names_the_rule() -> None:
     assert refusal is not None
     assert (
         refusal.message
-        == "Cluster shop/main lets namespace team-a have topics team-a.* (spec.allowedNamespaces[0].topicNames); "
-        "orders is none of them."
+        == "Cluster shop/main allows namespace team-a topics team-a.* (spec.allowedNamespaces[0].topicNames); "
+        "orders is not one of them."
     )
 
 
@@ -113,7 +113,7 @@ def test_what_is_there_is_never_taken_away() -> None:
     young = tenants("young", minute=2, has=4, partitions=4)
 
     assert refused(found, grown, young) == {"old"}
-    assert "10 are taken, 1 more are wanted" in quota_refusals(found, [grown, young])[grown.key].message
+    assert "10 are in use, 1 more are requested" in quota_refusals(found, [grown, young])[grown.key].message
 
 
 def test_each_namespace_has_the_numbers_for_itself() -> None:

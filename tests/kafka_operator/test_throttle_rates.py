@@ -47,8 +47,8 @@ def test_a_throttle_needs_headroom_above_the_traffic() -> None:
     words = too_low(FIXED, Need(1, 1000 / HEADROOM + 1))
 
     assert words is not None
-    assert "801 bytes a second on broker 1" in words
-    assert "Set at least 1002 bytes a second" in words
+    assert "801 bytes per second on broker 1" in words
+    assert "Set at least 1002 bytes per second" in words
     assert too_low(FIXED, Need(1, 1000 / HEADROOM)) is None
     assert too_low(FIXED, None) is None
 

@@ -67,7 +67,7 @@ def test_an_agreement_to_other_differences_is_none() -> None:
 
     message = status_of(decide_topic(stale, topic_view(kafka_topic()))).conditions[0].message
 
-    assert "is 0123456789ab, which names other differences" in message
+    assert "is 0123456789ab, which is for other differences" in message
 
 
 def test_a_digest_is_of_one_topic_alone() -> None:

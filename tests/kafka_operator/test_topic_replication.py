@@ -83,18 +83,18 @@ def test_one_partition_with_another_number_of_replicas_is_enough() -> None:
 def test_a_change_is_mirrored_in_steps_while_it_runs() -> None:
     """With progress; and few writes, however long it takes (O7). It is no trouble to warn of."""
     declared = topic(replicationFactor=2)
-    running = child(FIRST, State.RUNNING, done=43, message="43 of 100 partitions have arrived.")
+    running = child(FIRST, State.RUNNING, done=43, message="43 of 100 partitions have completed.")
 
     step = decide_topic(declared, topic_view(kafka_topic(), reassignments=found(running)))
 
     status = status_of(step)
     assert ready(status.conditions) == ("False", "ReplicationChanging")
-    assert status.replication_change == ReplicationChange(2, "Running", "It is under way.", 40, FIRST)
+    assert status.replication_change == ReplicationChange(2, "Running", "It is in progress.", 40, FIRST)
     assert isinstance(step, WriteStatus)
     assert step.announcement is not None
     assert not step.announcement.warning
     mirrored = replace(declared, status=status)
-    later = found(child(FIRST, State.RUNNING, done=44, message="44 of 100 partitions have arrived."))
+    later = found(child(FIRST, State.RUNNING, done=44, message="44 of 100 partitions have completed."))
     assert decide_topic(mirrored, topic_view(kafka_topic(), reassignments=later)) == Wait(LOOK_EVERY_S)
 
 

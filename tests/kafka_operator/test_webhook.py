@@ -79,7 +79,7 @@ def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     with pytest.raises(CertificateError, match=r"missing\.crt cannot be read"):
         Webhook(missing, empty, echo)
     missing.touch()
-    with pytest.raises(CertificateError, match="no certificate with its key"):
+    with pytest.raises(CertificateError, match="not a certificate and its key"):
         Webhook(missing, empty, echo)
 
 

@@ -103,13 +103,13 @@ async def test_the_brokers_words_refuse_at_apply(api: KubernetesApi, hook: Hook)
 def _apply_all(hook: Hook) -> None:
     namespace = hook.namespace
     namespace.take(raw_cluster("main", "kafka:9092"))
-    hook.until_told("InvalidConfig: Topic bad is not taken, since the brokers refuse it: Unknown topic config name")
+    hook.until_told("InvalidConfig: Topic bad is rejected: validation by the brokers failed: Unknown topic config name")
     assert "larger than available brokers: 4" in namespace.refusal(raw_topic("wide", replicationFactor=7))
     assert "UnknownBroker" in namespace.refusal(raw_reassignment("far", goal={"removeBrokers": [77]}))
     namespace.take(raw_topic("good"))
     namespace.take(raw_reassignment("drain", goal={"removeBrokers": [1]}))
     assert "InvalidConfig" in namespace.refusal(raw_topic("good", config={"no.such.setting": "1"}))
-    assert "they are never taken away" in hook.words(raw_topic("late", partitions=1, replicationFactor=2))
+    assert "partitions cannot be removed" in hook.words(raw_topic("late", partitions=1, replicationFactor=2))
     assert namespace.get("Topic", "late") is not None
 
 
@@ -126,7 +126,7 @@ def test_the_operators_process_answers_and_one_that_is_away_is_in_nobodys_way(
     operator.start()
     try:
         hook.namespace.take(raw_cluster("main", "127.0.0.1:1"))
-        hook.until_told("No broker of Cluster main answers at 127.0.0.1:1")
+        hook.until_told("No broker of Cluster main responds at 127.0.0.1:1")
         hook.namespace.take(BAD)
         hook.namespace.empty()
     finally:

@@ -117,4 +117,4 @@ def _ask(connection: Connection, request: Any, broker_id: int) -> Any:
     try:
         return connection.to_node(request, broker_id)
     except KafkaError as error:
-        return Failure(BROKER_NOT_AVAILABLE, "BROKER_NOT_AVAILABLE", f"Broker {broker_id} does not answer: {error}.")
+        return Failure(BROKER_NOT_AVAILABLE, "BROKER_NOT_AVAILABLE", f"Broker {broker_id} does not respond: {error}.")

@@ -230,7 +230,7 @@ class KafkaAdmin:
                 return await asyncio.wait_for(loop.run_in_executor(self._threads, self._attempts, work), CALL_TIMEOUT_S)
             except TimeoutError:
                 await asyncio.to_thread(self._drop_any)
-                raise ControllerUnavailableError(f"{name} gave no answer in {CALL_TIMEOUT_S:.0f} s") from None
+                raise ControllerUnavailableError(f"{name} gave no response in {CALL_TIMEOUT_S:.0f} s") from None
 
     def _attempts(self, work: Callable[[Connection], T]) -> T:
         trouble: Exception | None = None
@@ -257,7 +257,7 @@ class KafkaAdmin:
                 raise ClusterUnreachableError("the connection was closed")
             if self._connection is None:
                 if self._failed_attempts != attempts_before:  # while this thread waited for its turn
-                    raise ClusterUnreachableError("another call has just tried in vain")
+                    raise ClusterUnreachableError("another request has just failed to connect")
                 try:
                     self._connection = Connection(self._bootstrap_servers, self._security, self._context)
                 except NotLetInError:

@@ -82,7 +82,7 @@ class Connection:
         response = self.to_node(request, self._controller_id)
         if NOT_CONTROLLER in codes_of(response):
             self._controller_id = None
-            raise ControllerUnavailableError("the broker that was the controller is not any more")
+            raise ControllerUnavailableError("the broker is no longer the controller")
         return response
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class Connection:
     def _find_controller(self) -> int:
         controller_id = int(self.to_any(MetadataRequest(topics=[])).controller_id)
         if controller_id == NO_CONTROLLER:
-            raise ControllerUnavailableError("the cluster has no controller at the moment")
+            raise ControllerUnavailableError("the cluster has no active controller")
         return controller_id
 
 

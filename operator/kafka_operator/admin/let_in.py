@@ -18,7 +18,7 @@ MAX_WORDS = 300
 MAX_CAUSES = 8
 """Links of a chain of exceptions that are looked at; the client makes two or three."""
 
-LOOK = "See spec.authentication and the Secret that it names."
+LOOK = "Check spec.authentication and its Secret."
 
 
 def why_not_let_in(failures: Iterable[BaseException]) -> NotLetInError | None:
@@ -29,9 +29,9 @@ def why_not_let_in(failures: Iterable[BaseException]) -> NotLetInError | None:
     chain = [cause for failure in failures for cause in _causes(failure)]
     for error in chain:
         if isinstance(error, SaslAuthenticationFailedError):
-            return NotLetInError("AuthenticationFailed", f"Kafka refuses the login: {_words(error)} {LOOK}")
+            return NotLetInError("AuthenticationFailed", f"Kafka rejected the authentication: {_words(error)} {LOOK}")
         if isinstance(error, UnsupportedSaslMechanismError):
-            words = "The brokers' listener does not offer the SASL mechanism that spec.authentication.type names."
+            words = "The brokers' listener does not support the SASL mechanism of spec.authentication.type."
             return NotLetInError("AuthenticationFailed", words)
     told = [_tls_words(error) for error in chain if isinstance(error, ssl.SSLError)]
     tls = [words for words in told if words is not None]
@@ -53,17 +53,17 @@ def _tls_words(error: ssl.SSLError) -> str | None:
     """Return words for a failure of TLS; None for one that is a closed connection and nothing more."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return (
-            f"The brokers' certificate is not accepted: {error.verify_message or error.reason}. See spec.tls.caSecretRef, and the "
-            "names in spec.bootstrapServers and advertised.listeners."
+            f"The brokers' certificate is not trusted: {error.verify_message or error.reason}. Check spec.tls.caSecretRef, and "
+            "the host names in spec.bootstrapServers and advertised.listeners."
         )
     reason = (error.reason or "").replace("_", " ").lower()
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError) or not reason:
         return None
     if reason in {"wrong version number", "record layer failure", "packet length too long", "http request"}:
-        return "The port speaks no TLS. Take another listener's port, or spec.tls out."
+        return "The port does not use TLS. Use the port of another listener, or remove spec.tls."
     if "alert" in reason or "certificate required" in reason:
-        return f"The brokers do not accept our certificate, or the lack of one: {reason}. {LOOK}"
-    return f"TLS fails: {reason}."
+        return f"The brokers reject the client certificate, or require one: {reason}. {LOOK}"
+    return f"The TLS handshake failed: {reason}."
 
 
 def _words(error: BaseException) -> str:

@@ -34,25 +34,25 @@ def make_context(security: Security) -> ssl.SSLContext | None:
 
 def _trust(context: ssl.SSLContext, ca: str) -> None:
     if len(ca) > MAX_PEM_LENGTH:
-        raise BadCredentialsError("ca", f"these are more than {MAX_PEM_LENGTH} characters.")
+        raise BadCredentialsError("ca", f"longer than {MAX_PEM_LENGTH} characters.")
     try:
         context.load_verify_locations(cadata=ca)
     except (ssl.SSLError, ValueError):
-        words = "this is no certificate in PEM. Authorities are written -----BEGIN CERTIFICATE-----, one after another."
+        words = "not a certificate in PEM. Expected -----BEGIN CERTIFICATE----- blocks, one after another."
         raise BadCredentialsError("ca", words) from None
 
 
 def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
     for part, text in (("certificate", certificate.chain), ("key", certificate.private_key)):
         if len(text) > MAX_PEM_LENGTH:
-            raise BadCredentialsError(part, f"these are more than {MAX_PEM_LENGTH} characters.")
+            raise BadCredentialsError(part, f"longer than {MAX_PEM_LENGTH} characters.")
     if "ENCRYPTED" in certificate.private_key:
-        words = "the key has a passphrase. Keep it without one: the Secret itself is what guards it."
+        words = "the key has a passphrase. Store it without one: the Secret protects it."
         raise BadCredentialsError("key", words)
     if "PRIVATE KEY-----" not in certificate.private_key:
-        raise BadCredentialsError("key", "this is no private key in PEM.")
+        raise BadCredentialsError("key", "not a private key in PEM.")
     if "-----BEGIN CERTIFICATE-----" not in certificate.chain:
-        raise BadCredentialsError("certificate", "this is no certificate in PEM.")
+        raise BadCredentialsError("certificate", "not a certificate in PEM.")
     with tempfile.TemporaryDirectory(prefix="steward-") as folder:  # of mode 0700
         chain, key = Path(folder, "chain"), Path(folder, "key")
         for path, text in ((chain, certificate.chain), (key, certificate.private_key)):
@@ -62,7 +62,7 @@ def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
             context.load_cert_chain(chain, key, password=_no_passphrase)
         except (ssl.SSLError, ValueError) as error:
             mismatch = getattr(error, "reason", "") == "KEY_VALUES_MISMATCH"
-            words = "the key is not that of the certificate." if mismatch else "certificate or key are no valid PEM."
+            words = "the key does not match the certificate." if mismatch else "certificate or key is not valid PEM."
             raise BadCredentialsError("key" if mismatch else "certificate", words) from None
 
 

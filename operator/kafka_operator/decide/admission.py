@@ -100,23 +100,23 @@ def read_review(raw: Any) -> Review:
 
 def unchecked(why: str) -> Answer:
     """Take a resource that could not be checked."""
-    return Answer(warnings=(f"Taken without the brokers' check: {why}",))
+    return Answer(warnings=(f"Accepted without validation by the brokers: {why}",))
 
 
 def judge_topic(topic: Topic, seen: KafkaTopic | None, refused: Mapping[str, Failure]) -> Answer:
     """Judge a Topic by what the brokers refuse of making it as declared; one that only observes is warned alone."""
     failure = refused.get(topic.name)
     if failure is not None and not passes_by_itself(failure):
-        told = f"the brokers refuse it: {message_of(failure)}"
+        told = f"validation by the brokers failed: {message_of(failure)}"
         if failure.code in REFUSED_CODES and not topic.observes:
-            return Answer(reason_of(failure), f"Topic {topic.key.name} is not taken, since {told}")
+            return Answer(reason_of(failure), f"Topic {topic.key.name} is rejected: {told}")
         return Answer(warnings=(f"{reason_of(failure)}: {told}",))
     if failure is not None:
         return unchecked(message_of(failure))
     if seen is not None and len(seen.partitions) > topic.partitions:
         have = len(seen.partitions)
         return Answer(
-            warnings=(f"The Kafka topic has {have} partitions, and they are never taken away: declare {have}.",)
+            warnings=(f"The Kafka topic has {have} partitions, and partitions cannot be removed: declare {have}.",)
         )
     return TAKEN
 

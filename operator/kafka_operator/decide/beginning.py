@@ -59,7 +59,9 @@ def decide_proposed(reassignment: Reassignment, view: ReassignmentView, places: 
     assert isinstance(view.recorded, Recorded), reassignment.key
     trouble = trouble_of(Wanted(view.recorded.plan), view)
     if trouble is not None:
-        told = proposed(reassignment, trouble.reason, f"{trouble.message} It is approved and waits.", view.now)
+        told = proposed(
+            reassignment, trouble.reason, f"{trouble.message} It is approved and will start afterwards.", view.now
+        )
         return written(reassignment, told) or Retry(RETRY_LATER_S)
     return written(reassignment, pending(reassignment, FALSE, *CHECKED, view.now)) or Retry()
 
@@ -76,7 +78,9 @@ def propose_again(reassignment: Reassignment, view: ReassignmentView) -> Step:
     if view.wanted is None:
         return MakePlan()
     if isinstance(view.wanted, Trouble):
-        message = f"The cluster has changed since the proposal, and no new one can be made: {view.wanted.message}"
+        message = (
+            f"The cluster has changed since the proposal, and no new proposal can be computed: {view.wanted.message}"
+        )
         told = replace(proposed(reassignment, "BaseDrifted", message, view.now), digest=None)
         return written(reassignment, told) or Retry(RETRY_LATER_S)
     return _record(reassignment, view, view.wanted, drifted=True)
@@ -89,7 +93,7 @@ def _record(reassignment: Reassignment, view: ReassignmentView, wanted: Checked,
             reassignment,
             State.COMPLETED,
             reason="Completed",
-            message="What is asked for is so already; nothing moves.",
+            message="The desired state is already reached; nothing has to be moved.",
             progress=Progress(0, 0),
             now=view.now,
         )
@@ -126,10 +130,10 @@ def _first(reassignment: Reassignment, view: ReassignmentView, *, drifted: bool)
     return proposed(reassignment, reason, message, view.now)
 
 
-CHECKED = ("Pending", "The plan was checked and can be carried out; nothing has moved yet.")
+CHECKED = ("Pending", "The plan is valid; no move has started yet.")
 
 
-DRIFTED = "Partitions of the plan are elsewhere than they were, so there is a new proposal."
+DRIFTED = "Replicas of the plan have moved since the proposal, so there is a new proposal."
 
 
 def _asked(reassignment: Reassignment) -> tuple[str, str]:
@@ -143,7 +147,10 @@ def _asked(reassignment: Reassignment) -> tuple[str, str]:
     if present == "BaseDrifted":
         return present, f"{DRIFTED} {told}"
     if reassignment.approved_digest not in {None, status.digest}:
-        return "ApprovalDiffers", f"spec.approvedDigest names another proposal, {reassignment.approved_digest}. {told}"
+        return (
+            "ApprovalDiffers",
+            f"spec.approvedDigest refers to another proposal, {reassignment.approved_digest}. {told}",
+        )
     return "ApprovalRequired", told
 
 
@@ -151,7 +158,7 @@ def _cut(proposal: Proposal) -> str:
     left = proposal.left_out
     if left is None:
         return ""
-    return f" (goal.maxBytesMoved leaves out {left.partitions} more with {written_bytes(left.bytes)})"
+    return f" (goal.maxBytesMoved excludes {left.partitions} more with {written_bytes(left.bytes)})"
 
 
 def plan_for(reassignment: Reassignment, material: Material, view: ReassignmentView) -> Checked | Trouble:
@@ -177,7 +184,7 @@ def trouble_of(wanted: Wanted, view: ReassignmentView) -> Trouble | None:
 
 def _troubled(reassignment: Reassignment, trouble: Trouble, view: ReassignmentView) -> Step:
     if not trouble.may_pass or view.waited_s >= CHECK_PATIENCE_S:
-        message = f"{trouble.message} Nothing was moved. Create another Reassignment to try again."
+        message = f"{trouble.message} No replica was moved. Create another Reassignment to retry."
         status = ended(reassignment, State.FAILED, reason=trouble.reason, message=message, progress=None, now=view.now)
         return written(reassignment, status) or Done()
     message = f"{trouble.message} Nothing is moved."
@@ -192,7 +199,7 @@ def _never_begun(reassignment: Reassignment, view: ReassignmentView) -> Step:
         reassignment,
         State.ROLLED_BACK if back else State.CANCELLED,
         reason="RolledBack" if back else "Cancelled",
-        message="Nothing had moved, so nothing moves back." if back else "Cancelled before anything moved.",
+        message="No move had started, so nothing is rolled back." if back else "Cancelled before any move started.",
         progress=reassignment.status.progress,
         now=view.now,
     )

@@ -113,7 +113,7 @@ def _seen_status(cluster: Cluster, look: ClusterLook, now: datetime) -> ClusterS
         cluster.status.conditions,
         status=TRUE,
         reason="Reachable",
-        message="The cluster answers.",
+        message="The cluster is reachable.",
         generation=generation,
         now=now,
     )
@@ -143,10 +143,10 @@ def _seen_status(cluster: Cluster, look: ClusterLook, now: datetime) -> ClusterS
 def _health(vitals: Vitals) -> tuple[str, str, str]:
     """Return status, reason and message of Healthy: the worst there is. The numbers are beside it, so the words hold none that move."""
     if vitals.offline:
-        return FALSE, OFFLINE, f"Partitions have no leader, such as {_listed(vitals.offline_examples)}."
+        return FALSE, OFFLINE, f"Partitions without a leader, such as {_listed(vitals.offline_examples)}."
     if vitals.under_replicated:
         examples = _listed(vitals.under_replicated_examples)
-        return FALSE, "UnderReplicated", f"Partitions have replicas that are not in sync, such as {examples}."
+        return FALSE, "UnderReplicated", f"Partitions with out-of-sync replicas, such as {examples}."
     return TRUE, "AllInSync", "Every partition has a leader, and every replica is in sync."
 
 

@@ -69,7 +69,7 @@ def decide_election(election: Election, view: ElectionView) -> Step:
         return Done()
     if election.type is ElectionType.UNCLEAN and not election.accept_data_loss:
         return _end(
-            election, view, ElectionState.FAILED, "ConsentMissing", "An unclean election needs acceptDataLoss: true."
+            election, view, ElectionState.FAILED, "ConsentMissing", "An unclean election requires acceptDataLoss: true."
         )
     if view.refusal is not None:
         return _wait_or_fail(election, view, view.refusal.reason, view.refusal.message)
@@ -108,7 +108,7 @@ def decide_election_away(election: Election, away: Away, now: datetime, waited_s
 
 def _wait_or_fail(election: Election, view: ElectionView, reason: str, message: str) -> Step:
     if view.waited_s >= TRY_FOR_S:
-        return _end(election, view, ElectionState.FAILED, reason, f"{message} Nobody was elected.")
+        return _end(election, view, ElectionState.FAILED, reason, f"{message} No leader was elected.")
     status = replace(_judged(election, view.now, FALSE, reason, message), state=ElectionState.PENDING)
     return _written(election, status) or Retry(ASK_FIRST_S, ASK_CAP_S)
 

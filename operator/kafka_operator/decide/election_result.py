@@ -31,9 +31,7 @@ MAX_NAMED = 5
 ELECTED, ASKED = "ELECTED", "ASKED"
 """Results that are no errors of Kafka: it has a leader by this Election; it is about to be asked for."""
 
-MISSING = Failure(
-    UNKNOWN_TOPIC_OR_PARTITION, "UNKNOWN_TOPIC_OR_PARTITION", "The cluster has no such topic or partition."
-)
+MISSING = Failure(UNKNOWN_TOPIC_OR_PARTITION, "UNKNOWN_TOPIC_OR_PARTITION", "The topic or partition does not exist.")
 
 Topics = Mapping[str, KafkaTopic]
 
@@ -106,8 +104,8 @@ def sentence(election_type: ElectionType, counts: Counts, failures: Mapping[Part
     if not counts.needed:
         why = "is led by its preferred leader" if election_type is ElectionType.PREFERRED else "has a leader"
         return f"No election was needed: each of the {counts.selected} partitions {why}."
-    loss = " Records that only other replicas had are lost." if election_type is ElectionType.UNCLEAN else ""
-    elected = f"{counts.elected} of {counts.needed} partitions that needed it have an elected leader.{loss}"
+    loss = " Records that only other replicas contained are lost." if election_type is ElectionType.UNCLEAN else ""
+    elected = f"{counts.elected} of {counts.needed} partitions that needed an election have an elected leader.{loss}"
     if not failures:
         return elected
     named = [f"{item.topic if item.index < 0 else item}: {failure.name}" for item, failure in sorted(failures.items())]

@@ -132,4 +132,4 @@ def _why(left: Iterable[object], view: ReassignmentView) -> str:
     names = sorted(map(str, left))
     failures = [*view.unaltered.values(), *view.throttle.brokers.values(), *view.throttle.topics.values()]
     words = next((message_of(item) for item in failures if isinstance(item, Failure)), "")
-    return f"The throttle could not be taken away from {listed(names)}, and is tried again: {words}"
+    return f"The throttle could not be removed from {listed(names)}, and will be retried: {words}"

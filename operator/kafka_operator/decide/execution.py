@@ -77,8 +77,8 @@ def refused(reassignment: Reassignment, view: ReassignmentView, places: Places) 
     """Take the rest back when the controller refused a part."""
     partition, failure = min(view.failures.items())
     message = (
-        f"The controller refused partition {partition}: {message_of(failure)} What still moved was taken back; "
-        f"{len(places.arrived)} of {places.total} partitions had arrived."
+        f"The controller rejected partition {partition}: {message_of(failure)} Moves in progress were cancelled; "
+        f"{len(places.arrived)} of {places.total} partitions had completed."
     )
     return stop(places, view) or _fail(reassignment, view, places, reason_of(failure), message)
 
@@ -103,7 +103,7 @@ def _shown(reassignment: Reassignment, view: ReassignmentView, places: Places) -
     status, generation = reassignment.status, reassignment.metadata.generation
     begun = bool(places.moving or places.arrived or status.handed_over or status.rollback)
     if not begun and status.state is State.PENDING:
-        shown = judged(reassignment, FALSE, "Pending", "The plan is being handed to the controller.", view.now)
+        shown = judged(reassignment, FALSE, "Pending", "The plan is being submitted to the controller.", view.now)
     else:
         shown = running(reassignment, progress_of(reassignment, view, places), view.now)
     shown = flagged(shown, THROTTLE_TOO_LOW, None, generation, view.now)
@@ -171,7 +171,7 @@ def _untold(wish: Wish, view: ReassignmentView) -> tuple[object, Failure] | None
 def _wait_for_throttle(reassignment: Reassignment, view: ReassignmentView, untold: tuple[object, Failure]) -> Step:
     name, failure = untold
     what = f"broker {name}" if isinstance(name, int) else f"topic {name}"
-    message = f"The throttle cannot be set on {what}: {message_of(failure)} No further move begins before that."
+    message = f"The throttle cannot be set on {what}: {message_of(failure)} No further move starts before it is set."
     told = judged(reassignment, FALSE, "ThrottleNotSet", message, view.now)
     return written(reassignment, told) or Retry(RETRY_LATER_S)
 
@@ -222,7 +222,7 @@ def _stuck(reassignment: Reassignment, view: ReassignmentView, places: Places) -
     targets = {item.partition: item.replicas for item in places.moving}
     reason, cause = _cause(reassignment, view, places, stuck[0], targets.get(stuck[0], ()))
     names = listed([str(name) for name in stuck])
-    return reason, f"No byte has been copied for {STUCK_AFTER_S:.0f} s for {names}. Likely cause: {cause}"
+    return reason, f"No data was copied for {STUCK_AFTER_S:.0f} s for {names}. Likely cause: {cause}"
 
 
 def _cause(
@@ -232,19 +232,22 @@ def _cause(
     before = () if known is None else known.replicas
     dead = sorted(set(target) - set(before) - set(view.broker_ids))
     if dead:
-        return "BrokerDead", f"broker {listed(dead)}, where {name} moves to, is not alive. Start it, or cancel."
+        return "BrokerDead", f"broker {listed(dead)}, a target of {name}, is offline. Start it, or cancel."
     if known is None or known.leader == NO_LEADER:
         return (
             "NoLeader",
-            f"{name} has no leader, since no replica in sync is alive. Start one of brokers {listed(before)}.",
+            f"{name} has no leader, because no in-sync replica is live. Start one of brokers {listed(before)}.",
         )
     record = reassignment.status.throttle
     if record is not None:
         rate = record.bytes_per_second
-        return "Throttled", f"the throttle of {rate} bytes a second is used up by other moves or by traffic. Raise it."
+        return (
+            "Throttled",
+            f"the throttle of {rate} bytes per second is used up by other moves or by traffic. Increase it.",
+        )
     return (
         "NoProgress",
-        f"broker {known.leader} leads {name} and sends nothing; the logs of the new replicas' brokers tell why.",
+        f"broker {known.leader} leads {name} and sends no data; check the logs of the brokers of the new replicas.",
     )
 
 
@@ -256,6 +259,6 @@ def _fail(reassignment: Reassignment, view: ReassignmentView, places: Places, re
 def _interrupted(items: tuple[Assignment, ...]) -> str:
     names = ", ".join(str(item.partition) for item in items[:MAX_LISTED])
     return (
-        f"Partitions of the plan neither move nor have arrived ({len(items)}: {names}): they were cancelled, moved elsewhere or "
-        "deleted by somebody else. Nothing is tried again."
+        f"Partitions of the plan are neither moving nor completed ({len(items)}: {names}): they were cancelled, moved elsewhere or "
+        "deleted by another client. They are not retried."
     )

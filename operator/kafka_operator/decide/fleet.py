@@ -139,7 +139,7 @@ def _with_scale(cluster: Cluster, scale: Scale | None, now: datetime) -> Cluster
 def _with_verdict(cluster: Cluster, verdict: Settled | Hold | Replace | Away, now: datetime) -> ClusterStatus:
     if isinstance(verdict, Settled):
         status, reason = TRUE, "AsDeclared"
-        message = "Every pod is Ready, of the declared revision, and on a node that stays."
+        message = "Every pod is Ready, has the declared revision, and runs on a node that is not being drained."
     else:
         status = UNKNOWN if isinstance(verdict, Away) else FALSE
         reason, message = verdict.reason, verdict.message

@@ -26,7 +26,7 @@ from move_planner import Plan as MovePlan
 from move_planner import PlanRequest, plan_moves
 from move_planner.request import MAX_TOTAL_LOAD
 
-SIZES_UNKNOWN = "goal.maxBytesMoved cannot be kept: brokers do not tell the sizes of logs. Allow DescribeLogDirs (Describe on the cluster)."
+SIZES_UNKNOWN = "goal.maxBytesMoved requires the sizes of logs, which the brokers do not return. Allow DescribeLogDirs (Describe on the cluster)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def plan_for_goal(goal: Goal, layout: Layout, sizes: Sizes | None) -> Found | Tr
     try:
         answer = plan_moves(request)
     except ValueError as error:
-        return Trouble("GoalRefused", f"No plan can be made: {error}.")
+        return Trouble("GoalRefused", f"No plan can be computed: {error}.")
     return _found(goal, answer, [name for name, _ in rows], sized=sizes is not None)
 
 
@@ -76,13 +76,11 @@ def _found(goal: Goal, answer: MovePlan, names: Sequence[Partition], *, sized: b
     left_out = LeftOut(answer.cut_steps, answer.cut_bytes) if answer.cut_steps else None
     if left_out is not None and not plan:
         least, limit = written_bytes(answer.lower_bound_bytes), written_bytes(goal.max_bytes_moved or 0)
-        message = f"goal.maxBytesMoved of {limit} has no room for the first partition; the whole goal needs {least}. Raise it."
+        message = f"goal.maxBytesMoved of {limit} is less than the first partition needs; the complete goal needs {least}. Raise it."
         return Trouble("NoRoomInLimit", message)
     told = [item.why for item in answer.unreached]
     if not sized:
-        told.insert(
-            0, "the sizes of logs are not known (DescribeLogDirs is refused), so every replica counted the same"
-        )
+        told.insert(0, "the sizes of logs are unknown (DescribeLogDirs is denied), so all replicas count the same")
     unreached = (*told[:MAX_LISTED], *([f"and {len(told) - MAX_LISTED} more"] if len(told) > MAX_LISTED else []))
     bound = min(answer.lower_bound_bytes, answer.copied_bytes + answer.cut_bytes)
     return Found(plan, bound if sized else 0, unreached, left_out, answer.copied_bytes)
@@ -106,26 +104,26 @@ def trouble_with_goal(goal: Goal, layout: Layout) -> Trouble | None:
 def _trouble(goal: Goal, layout: Layout, rows: Sequence[tuple[Partition, KafkaPartition]]) -> Trouble | None:
     missing = sorted(set(goal.topics) - layout.topics.keys())
     if missing:
-        return Trouble("UnknownTopic", f"The cluster has no such topic: {listed(missing)}.", may_pass=True)
+        return Trouble("UnknownTopic", f"Topics do not exist: {listed(missing)}.", may_pass=True)
     alive = layout.racks.keys()
     new = sorted(set(goal.add_brokers) - alive)
     if new:
-        message = f"goal.addBrokers names brokers that are not alive: {listed(new)}. Alive are {listed(sorted(alive))}."
+        message = (
+            f"goal.addBrokers contains brokers that are not live: {listed(new)}. Live brokers: {listed(sorted(alive))}."
+        )
         return Trouble("UnknownBroker", message, may_pass=True)
     holding = {broker for _, item in rows for broker in item.replicas}
     unknown = sorted(set(goal.remove_brokers) - alive - holding)
     if unknown:
-        message = f"goal.removeBrokers names brokers that are not alive and hold nothing: {listed(unknown)}."
+        message = f"goal.removeBrokers contains brokers that are not live and hold no replicas: {listed(unknown)}."
         return Trouble("UnknownBroker", message)
     away = sorted(holding - alive - set(goal.remove_brokers))
     if away:
-        words = (
-            f"Brokers hold replicas and are not alive: {listed(away)}. Start them, or name them in goal.removeBrokers."
-        )
+        words = f"Brokers with replicas are offline: {listed(away)}. Start them, or add them to goal.removeBrokers."
         return Trouble("BrokerAway", words, may_pass=True)
     staying = alive - set(goal.remove_brokers)
     copies = max(goal.replication_factor or 0, 1)
     if len(staying) < copies:
-        message = f"{copies} replicas need as many brokers, and {len(staying)} of {len(alive)} stay. Add brokers."
+        message = f"{copies} replicas need the same number of brokers, and only {len(staying)} of {len(alive)} remain. Add brokers."
         return Trouble("NotEnoughBrokers", message)
     return None

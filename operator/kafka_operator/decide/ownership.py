@@ -30,5 +30,5 @@ def conflict_message(topic: str, owner: Key) -> str:
     """Return the words for the one that lost."""
     return (
         f"Topic {owner.namespace}/{owner.name} is older and owns the Kafka topic {topic}. "
-        "Delete one of the two; when the owner goes, this one takes over."
+        "Delete one of the two; after the owner is deleted, this Topic takes over."
     )

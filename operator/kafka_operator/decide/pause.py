@@ -27,7 +27,7 @@ StatusT = TypeVar(
 
 PAUSED = "ReconciliationPaused"
 
-MESSAGE = f"The annotation {PAUSE} is true: nothing is done until it is taken off."
+MESSAGE = f"The annotation {PAUSE} is true: reconciliation is paused until it is removed."
 
 
 def decide_pause(metadata: Metadata, status: StatusT, now: datetime) -> WriteStatus[StatusT] | Done | None:
@@ -51,6 +51,8 @@ def decide_pause(metadata: Metadata, status: StatusT, now: datetime) -> WriteSta
         news = Announcement(False, PAUSED, MESSAGE)
         return WriteStatus(replace(status, conditions=conditions), news)
     if told:
-        news = Announcement(False, "ReconciliationResumed", f"The annotation {PAUSE} is gone: it goes on.")
+        news = Announcement(
+            False, "ReconciliationResumed", f"The annotation {PAUSE} was removed: reconciliation resumes."
+        )
         return WriteStatus(replace(status, conditions=without_condition(conditions, PAUSED)), news)
     return None

@@ -45,7 +45,7 @@ def exact_plan(reassignment: Reassignment, topics: Topics) -> Plan | Trouble:
             most = max(len(partition.replicas) for partition in topics[move.topic].partitions)
             return Trouble(
                 "NotEnoughBrokers",
-                f"Topic {move.topic} has {most} replicas of a partition; they do not fit on {len(move.brokers)} brokers.",
+                f"Topic {move.topic} has {most} replicas of a partition, but only {len(move.brokers)} brokers are given.",
             )
         plan.extend(assignments)
     return tuple(plan)
@@ -79,8 +79,8 @@ def check_plan(
 def _another_cluster(made_for: str | None, cluster_id: str) -> Trouble | None:
     if made_for is None or made_for == cluster_id:
         return None
-    message = f'The plan was made for the cluster {made_for} ("clusterId"), and this one is {cluster_id}.'
-    return Trouble("AnotherCluster", f"{message} Refer to the other Cluster, or make a plan for this one.")
+    message = f'The plan was computed for cluster {made_for} ("clusterId"), but the cluster ID of this Cluster is {cluster_id}.'
+    return Trouble("AnotherCluster", f"{message} Refer to the other Cluster, or compute a plan for this one.")
 
 
 def _repeated_partition(plan: Plan) -> Trouble | None:
@@ -88,7 +88,7 @@ def _repeated_partition(plan: Plan) -> Trouble | None:
         return None
     counts = Counter(item.partition for item in plan)
     repeated = [str(partition) for partition, count in counts.items() if count > 1]
-    return Trouble("DuplicatePartition", f"The plan names a partition twice: {listed(repeated)}.")
+    return Trouble("DuplicatePartition", f"The plan contains a partition twice: {listed(repeated)}.")
 
 
 def _repeated_replica(plan: Plan) -> Trouble | None:
@@ -96,7 +96,7 @@ def _repeated_replica(plan: Plan) -> Trouble | None:
     if not wrong:
         return None
     repeated = [f"{item.partition} {list(item.replicas)}" for item in plan if item.replicas in wrong]
-    return Trouble("DuplicateReplica", f"The plan names a broker twice for one partition: {listed(repeated)}.")
+    return Trouble("DuplicateReplica", f"The plan contains a broker twice for one partition: {listed(repeated)}.")
 
 
 def _sets(plan: Plan) -> frozenset[tuple[int, ...]]:
@@ -110,19 +110,19 @@ def _unknown_names(plan: Plan, topics: Topics) -> Trouble | None:
         return _unknown_topics(missing)
     unknown = [str(item.partition) for item in plan if partition_in(topics, item.partition) is None]
     if unknown:
-        return Trouble("UnknownPartition", f"The cluster has no such partition: {listed(unknown)}.", may_pass=True)
+        return Trouble("UnknownPartition", f"Partitions do not exist: {listed(unknown)}.", may_pass=True)
     return None
 
 
 def _unknown_topics(names: Sequence[str]) -> Trouble:
-    return Trouble("UnknownTopic", f"The cluster has no such topic: {listed(names)}.", may_pass=True)
+    return Trouble("UnknownTopic", f"Topics do not exist: {listed(names)}.", may_pass=True)
 
 
 def _unknown_brokers(plan: Plan, broker_ids: frozenset[int]) -> Trouble | None:
     unknown = sorted({broker for replicas in _sets(plan) for broker in replicas} - broker_ids)
     if unknown:
         alive = ", ".join(map(str, sorted(broker_ids)))
-        message = f"No such broker is alive: {listed([str(broker) for broker in unknown])}. Alive are {alive}."
+        message = f"Brokers are not live: {listed([str(broker) for broker in unknown])}. Live brokers: {alive}."
         return Trouble("UnknownBroker", message, may_pass=True)
     return None
 
@@ -135,7 +135,7 @@ def _overlap(plan: Plan, moves: Moves, rivals: Mapping[Partition, Key]) -> Troub
         return Trouble("Overlap", message)
     moving = [str(item.partition) for item in plan if item.partition in moves]
     if moving:
-        return Trouble("Overlap", f"Another reassignment already moves these partitions: {listed(moving)}.")
+        return Trouble("Overlap", f"Another reassignment is already moving these partitions: {listed(moving)}.")
     return None
 
 

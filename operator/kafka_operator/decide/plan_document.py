@@ -75,7 +75,7 @@ def read_config_maps(raws: Sequence[RawObject]) -> Document:
     if not named:
         names = ", ".join(raw["metadata"]["name"] for raw in raws)
         raise DocumentError(
-            f"ConfigMap {names} has no plan: none of its keys in data ends with .json, none in binaryData with .json.gz."
+            f"ConfigMap {names} contains no plan: no key in data ends with .json, and no key in binaryData with .json.gz."
         )
     return join_documents(named)
 
@@ -97,7 +97,7 @@ def join_documents(named: Iterable[tuple[str, bytes]]) -> Document:
         if isinstance(cluster_id, str):
             cluster_ids.add(cluster_id)
     if len(cluster_ids) > 1:
-        raise DocumentError(f"The plan's parts name different clusters: {', '.join(sorted(cluster_ids))}.")
+        raise DocumentError(f"The parts of the plan are for different clusters: {', '.join(sorted(cluster_ids))}.")
     return Document(tuple(plan), next(iter(cluster_ids), None))
 
 
@@ -143,11 +143,11 @@ def unpacked(name: str, data: bytes) -> bytes:
     try:
         text = engine.decompress(data, MAX_DOCUMENT_BYTES)
     except zlib.error as error:
-        raise DocumentError(f"{name} is not gzip: {error}.") from error
+        raise DocumentError(f"{name} is not gzip data: {error}.") from error
     if engine.unconsumed_tail:
         raise DocumentError(f"{name} unpacks to more than {MAX_DOCUMENT_BYTES} bytes.")
     if not engine.eof:
-        raise DocumentError(f"{name} is cut off: it has no end as gzip.")
+        raise DocumentError(f"{name} is truncated gzip data.")
     return text
 
 
@@ -196,13 +196,11 @@ def _parsed(name: str, data: bytes) -> dict[str, Any]:
     if not isinstance(document, dict) or not isinstance(document.get("partitions"), list):
         raise DocumentError(f'{name} has no list "partitions".')
     if document.get("version", VERSION) != VERSION:
-        raise DocumentError(
-            f'{name} has "version" {document["version"]!r}, and version {VERSION} is the one that is known.'
-        )
+        raise DocumentError(f'{name} has "version" {document["version"]!r}; the supported version is {VERSION}.')
     if not isinstance(document.get("clusterId", ""), str):
-        raise DocumentError(f'{name} has a "clusterId" that is no text.')
+        raise DocumentError(f'{name} has a "clusterId" that is not a string.')
     if not document["partitions"]:
-        raise DocumentError(f"{name} names no partition.")
+        raise DocumentError(f"{name} contains no partition.")
     return document
 
 
@@ -234,19 +232,17 @@ def _assignments(name: str, document: dict[str, Any]) -> Iterator[Assignment]:
 def _trouble(entry: Any) -> str | None:
     """Return what is wrong with an entry."""
     if not isinstance(entry, dict):
-        return "is no object"
+        return "is not an object"
     topic, index, replicas = entry.get("topic"), entry.get("partition"), entry.get("replicas")
     if not isinstance(topic, str) or TOPIC_NAME.fullmatch(topic) is None:
-        return f'has no "topic" that is a topic\'s name, but {str(topic)[:50]!r}'
+        return f'has no valid topic name in "topic", but {str(topic)[:50]!r}'
     if not _is_id(index):
-        return f'has no "partition" that is a number from 0, but {str(index)[:50]!r}'
+        return f'has no number from 0 in "partition", but {str(index)[:50]!r}'
     if not isinstance(replicas, list) or not 0 < len(replicas) <= MAX_REPLICAS or not all(map(_is_id, replicas)):
-        return f'has no "replicas" that are 1 to {MAX_REPLICAS} broker ids'
+        return f'does not have 1 to {MAX_REPLICAS} broker IDs in "replicas"'
     log_dirs = entry.get("log_dirs")
     if log_dirs is not None and (not isinstance(log_dirs, list) or log_dirs.count("any") < len(log_dirs)):
-        return (
-            'has "log_dirs" other than "any": which disk of a broker a replica is on is not for a Reassignment to say'
-        )
+        return 'has "log_dirs" other than "any": a Reassignment cannot choose the log directory of a replica'
     return None
 
 

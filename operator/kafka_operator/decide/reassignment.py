@@ -110,16 +110,16 @@ def _decide_back(reassignment: Reassignment, view: ReassignmentView, recorded: R
 
 
 def _wait_for_rival(reassignment: Reassignment, view: ReassignmentView, names: str, rival: str) -> Step:
-    message = f"Reassignment {rival} moves the same partitions: {names}. They go back when it has ended; cancel it to go on now."
+    message = f"Reassignment {rival} moves the same partitions: {names}. The rollback continues when it has ended; cancel it to continue now."
     told = judged(reassignment, FALSE, "Overlap", message, view.now)
     return written(reassignment, told) or Retry(RETRY_LATER_S)
 
 
 def _rolled_back(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
-    message = f"All {len(places.arrived)} partitions have exactly the replicas of before."
+    message = f"All {len(places.arrived)} partitions have their previous replicas again."
     if places.gone:
         gone = listed([str(item.partition) for item in places.gone])
-        message = f"{message} {len(places.gone)} do not exist any more: {gone}."
+        message = f"{message} {len(places.gone)} no longer exist: {gone}."
     progress = progress_of(reassignment, view, places)
     return finish(reassignment, view, State.ROLLED_BACK, reason="RolledBack", message=message, progress=progress)
 
@@ -131,12 +131,12 @@ def _cancel(reassignment: Reassignment, view: ReassignmentView, places: Places) 
     if places.done:
         return _complete(reassignment, view, places)
     progress = progress_of(reassignment, view, places)
-    message = f"Cancelled. {progress.done} of {progress.total} partitions had arrived and stay; the others have the replicas of before."
+    message = f"Cancelled. {progress.done} of {progress.total} partitions had completed and keep their new replicas; the others have their previous replicas again."
     return finish(reassignment, view, State.CANCELLED, reason="Cancelled", message=message, progress=progress)
 
 
 def _complete(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
-    message = f"All {places.total} partitions have exactly the replicas of the plan."
+    message = f"All {places.total} partitions have the replicas of the plan."
     progress = progress_of(reassignment, view, places)
     return finish(reassignment, view, State.COMPLETED, reason="Completed", message=message, progress=progress)
 

@@ -26,7 +26,7 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
     moving = _moving(reassignment, view) if begun else ()
     if moving:
         if view.submitted:
-            return give_up_late(view.waited_s, _moves_go_on("The controller does not end the moves."))
+            return give_up_late(view.waited_s, _moves_go_on("The controller does not cancel the moves."))
         return taken_back(moving)
     step, left, words = taken_away(reassignment, view)
     if step is not None:
@@ -48,7 +48,7 @@ def decide_reassignment_deletion_away(reassignment: Reassignment, away: Away, wa
     return give_up_late(waited_s, _moves_go_on(away.message), away)
 
 
-CANCELLED = Announcement(False, "Cancelled", "Deleted before its end; what still moved was cancelled.")
+CANCELLED = Announcement(False, "Cancelled", "Deleted before its end; moves in progress were cancelled.")
 
 
 def _moving(reassignment: Reassignment, view: ReassignmentView) -> tuple[Assignment, ...]:
@@ -61,4 +61,4 @@ def _moving(reassignment: Reassignment, view: ReassignmentView) -> tuple[Assignm
 
 
 def _moves_go_on(why: str) -> Announcement:
-    return Announcement(True, "MovesGoOn", f"What still moved could not be cancelled and goes on. {why}")
+    return Announcement(True, "MovesGoOn", f"Moves in progress could not be cancelled and continue. {why}")

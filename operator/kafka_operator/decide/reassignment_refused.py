@@ -77,10 +77,10 @@ def _running(reassignment: Reassignment, view: ReassignmentView) -> int:
 
 
 def _words(refusal: Refusal) -> str:
-    return f"{refusal.message} Nothing more is moved for this Reassignment."
+    return f"{refusal.message} No further move is started for this Reassignment."
 
 
 def _left(refusal: Refusal) -> Announcement:
     return Announcement(
-        True, "MovesGoOn", f"Moves that the controller already has are not cancelled. {refusal.message}"
+        True, "MovesGoOn", f"Moves that the controller has already accepted are not cancelled. {refusal.message}"
     )

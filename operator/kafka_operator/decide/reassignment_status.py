@@ -34,7 +34,7 @@ def proposed(reassignment: Reassignment, reason: str, message: str, now: datetim
 def running(reassignment: Reassignment, progress: Progress, now: datetime) -> ReassignmentStatus:
     """Return the status of one that moves, there or back."""
     back = reassignment.status.rollback
-    reason, where = ("RollingBack", "are back") if back else ("Running", "have arrived")
+    reason, where = ("RollingBack", "are back") if back else ("Running", "have completed")
     message = f"{progress.done} of {progress.total} partitions {where}."
     return replace(
         judged(reassignment, FALSE, reason, message, now),
@@ -72,7 +72,7 @@ def flagged(
     if trouble is None:
         if present is None or present.status == FALSE:
             return status
-        trouble, value = ("Over", "It is over."), FALSE
+        trouble, value = ("Over", "The problem no longer exists."), FALSE
     else:
         value = TRUE
     conditions = with_condition(

@@ -90,7 +90,7 @@ def _make(
         return _tell(cluster, view, *_at_rest(cluster, spec, record, view.present)) or Wait(LOOK_EVERY_S)
     busy = next((other for other in view.others if other.status.begun or _is_goal(other)), None)
     if busy is not None:
-        words = f"A Reassignment is needed that {wanted}; it is made when {busy.key} has ended."
+        words = f"A Reassignment is needed that {wanted}; it will be created when {busy.key} has ended."
         return _tell(cluster, view, FALSE, "WaitingForReassignment", words) or Wait(LOOK_EVERY_S)
     return CreateReassignment(name_of(cluster, record.made + 1), _spec(cluster, spec, wanted))
 
@@ -170,11 +170,11 @@ def _open(
     if item.status.state is State.PROPOSED:
         reason, words = (
             "RebalanceProposed",
-            "look at its proposal, and set its spec.approvedDigest to its status.digest",
+            "review its proposal, then set its spec.approvedDigest to its status.digest",
         )
         message = f"Reassignment {made.name} {purpose}, and waits for approval: {words}."
     else:
-        reason, message = "Rebalancing", f"Reassignment {made.name} {purpose}; it is under way."
+        reason, message = "Rebalancing", f"Reassignment {made.name} {purpose}; it is in progress."
     return _tell(cluster, view, FALSE, reason, message) or Wait(LOOK_EVERY_S)
 
 
@@ -182,17 +182,15 @@ def _at_rest(cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, pre
     """Return status, reason and message where nothing is to be made."""
     new = new_brokers(cluster, record, present) if spec.on_brokers_added else []
     if new:
-        message = (
-            f"Brokers {', '.join(map(str, new))} are new. They are waited for until none has come or gone for a while."
-        )
+        message = f"Brokers {', '.join(map(str, new))} are new. A Reassignment is created when the set of brokers has not changed for some time."
         return FALSE, "WaitingForBrokers", message
     if record.declined:
         message = (
-            f"Brokers {', '.join(map(str, record.declined))} hold replicas and are to go; the Reassignment that was to empty them ended "
-            "otherwise. Write one, or have it tried again by declaring these brokers for a moment."
+            f"Brokers {', '.join(map(str, record.declined))} hold replicas and are to be removed; their Reassignment did not complete. "
+            "Create a Reassignment, or declare these brokers again for a moment to retry."
         )
         return FALSE, "RemovalEnded", message
-    return TRUE, "NothingToDo", "No broker has come or gone that replicas do not know of."
+    return TRUE, "NothingToDo", "No broker was added or removed, and no rebalance is needed."
 
 
 def _spec(cluster: Cluster, spec: AutoRebalance, need: Need) -> dict[str, Any]:

@@ -82,10 +82,10 @@ class Need:
     def __str__(self) -> str:
         parts = []
         if self.added:
-            parts.append(f"gives brokers {_listed(self.added)} their part")
+            parts.append(f"moves replicas to new brokers {_listed(self.added)}")
         if self.removed:
-            parts.append(f"empties brokers {_listed(self.removed)}")
-        return " and ".join(parts) or "levels the brokers"
+            parts.append(f"decommissions brokers {_listed(self.removed)}")
+        return " and ".join(parts) or "rebalances the brokers"
 
 
 @dataclass(frozen=True, slots=True)

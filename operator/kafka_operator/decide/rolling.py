@@ -83,7 +83,7 @@ def decide_roll(view: RollView) -> Verdict:
     if hopeless:
         return _stuck(hopeless)
     if coming:
-        return Hold("WaitingForPods", f"Waits for {', '.join(sorted(coming))} to be Ready.")
+        return Hold("WaitingForPods", f"Waiting for {', '.join(sorted(coming))} to be Ready.")
     if not due:
         return Settled()
     if view.health is None:
@@ -101,10 +101,10 @@ def _asked(view: RollView, health: Health, stuck: Sequence[Pod], due: Sequence[P
         names = ", ".join(f"{pod.name} (id {pod.node_id})" for pod in unknown)
         return Hold("WaitingForBrokers", f"Kafka does not list {names} among its brokers.")
     if not stuck and health.controller_id < 0:
-        return Hold("WaitingForController", "The cluster has no controller at the moment.")
+        return Hold("WaitingForController", "The cluster has no active controller.")
     late = behind(health.copies, without=stuck_ids)
     if late:
-        return Hold("UnderReplicated", f"Waits until every replica is in sync. Not yet: {named(late)}.")
+        return Hold("UnderReplicated", f"Waiting until every replica is in sync. Out of sync: {named(late)}.")
     if health.min_isr is None:
         return AskKafka(min_isr=True)
     turn = _in_turn(view, health, stuck or due)
@@ -113,7 +113,7 @@ def _asked(view: RollView, health: Health, stuck: Sequence[Pod], due: Sequence[P
         lost = endangered(health, pod.node_id)
         if not lost:
             return _replace(pod, view)
-        refused = refused or f"Without {pod.name} these would be under min.insync.replicas: {named(lost)}."
+        refused = refused or f"Replacing {pod.name} would leave partitions below min.insync.replicas: {named(lost)}."
     return Hold("WouldFallUnderMinIsr", refused)
 
 
@@ -121,7 +121,7 @@ def _unasked(view: RollView, stuck: Sequence[Pod], away: Away) -> Verdict:
     """Decide without Kafka: where not one pod is Ready, none can be taken away from anybody."""
     if stuck and not any(pod.ready for pod in view.pod_set.pods):
         return _replace(stuck[0], view)
-    return Hold(away.reason, f"Nothing is replaced while the cluster cannot be asked. {away.message}")
+    return Hold(away.reason, f"No pod is replaced while the cluster is unreachable. {away.message}")
 
 
 def _in_turn(view: RollView, health: Health, pods: Sequence[Pod]) -> list[Pod]:
@@ -136,16 +136,16 @@ def _in_turn(view: RollView, health: Health, pods: Sequence[Pod]) -> list[Pod]:
 
 def _replace(pod: Pod, view: RollView) -> Replace:
     reason = "Draining" if pod.node in view.leaving_nodes else "Rolling"
-    return Replace(pod, reason, f"Pod {pod.name} is replaced: {_why(pod, view)}.")
+    return Replace(pod, reason, f"Pod {pod.name} is being replaced: {_why(pod, view)}.")
 
 
 def _why(pod: Pod, view: RollView) -> str | None:
     """Return in words why a pod is due, None when it is not."""
     if pod.node in view.leaving_nodes:
-        return f"its node {pod.node} is to be left, {view.leaving_nodes[pod.node]}"
+        return f"its node {pod.node} is being drained, {view.leaving_nodes[pod.node]}"
     made = view.pod_set
     if made.on_delete and made.observed and made.update_revision and pod.revision != made.update_revision:
-        return f"it is of revision {pod.revision or '(none)'}, not {made.update_revision}"
+        return f"it has revision {pod.revision or '(none)'}, not {made.update_revision}"
     return None
 
 
@@ -164,4 +164,4 @@ def _missing(pod_set: PodSet) -> list[str]:
 def _stuck(pods: Sequence[Pod]) -> Hold:
     what = ", ".join(f"{pod.name} ({'not gone' if pod.deleting else 'not Ready'})" for pod in pods)
     limit = f"{READY_WITHIN_S:.0f} s"
-    return Hold("PodStuck", f"For more than {limit}: {what}. Nothing is replaced until somebody has looked at it.")
+    return Hold("PodStuck", f"For more than {limit}: {what}. No further pod is replaced until this is resolved.")

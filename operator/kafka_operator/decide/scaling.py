@@ -52,20 +52,20 @@ def decide_scale(
     """
     before = max(pod_set.replicas, standing or 0)
     if declared >= before:
-        return Scale(declared, "AsDeclared", f"{declared} pods of brokers, as declared.")
+        return Scale(declared, "AsDeclared", f"{declared} broker pods, as declared.")
     leaving = range(pod_set.first_id + declared, pod_set.first_id + before)
     young = [pod for pod in pod_set.pods if pod.node_id in leaving and not pod.ready and _age_s(pod, now) < YOUNG_S]
     if young:
-        return Scale(before, "WaitingForPods", f"Waits for {', '.join(pod.name for pod in young)}, just made.")
+        return Scale(before, "WaitingForPods", f"Waiting for {', '.join(pod.name for pod in young)}, just created.")
     if health is None:
         return AskHolders()
     if isinstance(health, Away):
-        words = f"Nothing is removed while the cluster cannot be asked. {health.message}"
+        words = f"No pod is removed while the cluster is unreachable. {health.message}"
         return Scale(before, health.reason, words)
     held = held_by(health.copies, leaving)
     if held:
         return Scale(before, "ScaleInRefused", _refusal(before, declared, leaving, held, emptied=emptied))
-    return Scale(declared, "AsDeclared", f"{declared} pods of brokers, as declared.")
+    return Scale(declared, "AsDeclared", f"{declared} broker pods, as declared.")
 
 
 def _age_s(pod: Pod, now: datetime) -> float:
@@ -76,8 +76,8 @@ def _refusal(before: int, declared: int, leaving: range, held: list[Copies], *, 
     by_broker = [(broker, held_by(held, {broker})) for broker in leaving]
     holders = "; ".join(f"broker {broker} holds {named(copies)}" for broker, copies in by_broker if copies)
     way = (
-        "spec.autoRebalance makes a Reassignment that moves these replicas away, see the condition Rebalanced"
+        "spec.autoRebalance creates a Reassignment that moves these replicas, see the condition Rebalanced"
         if emptied
-        else "Move these replicas away with a Reassignment"
+        else "Move these replicas to other brokers with a Reassignment"
     )
-    return f"There stay {before} pods of brokers though {declared} are declared: {holders}. {way}; the pods go by themselves then."
+    return f"Scale-in from {before} to {declared} broker pods is blocked: {holders}. {way}; the pods are removed afterwards."

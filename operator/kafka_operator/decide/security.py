@@ -41,7 +41,7 @@ def read_security(cluster: Cluster, secrets: Secrets) -> Security | Away:
             words = f"Secret {namespace}/{place.secret} has no key {place.key}; it has {there}."
             raise _BadSecretError(words) from None
         except UnicodeDecodeError:  # its own words quote the value
-            words = f"Key {place.key} of Secret {namespace}/{place.secret} is no UTF-8 text."
+            words = f"Key {place.key} of Secret {namespace}/{place.secret} is not valid UTF-8."
             raise _BadSecretError(words) from None
         if not found.strip():
             raise _BadSecretError(f"Key {place.key} of Secret {namespace}/{place.secret} is empty.")
@@ -72,8 +72,8 @@ def read_security(cluster: Cluster, secrets: Secrets) -> Security | Away:
 def secret_not_found(cluster: Cluster, name: str) -> Away:
     """Return the words for a Secret that is not there."""
     message = (
-        f"Namespace {cluster.key.namespace} has no Secret {name}, which Cluster {cluster.key.name} names. Create it: it is "
-        "looked for every few seconds."
+        f"Namespace {cluster.key.namespace} has no Secret {name}, which Cluster {cluster.key.name} refers to. Create it: "
+        "the operator checks for it every few seconds."
     )
     return Away(NOT_FOUND, message, leaving=cluster.metadata.deleted is not None)
 
@@ -81,7 +81,7 @@ def secret_not_found(cluster: Cluster, name: str) -> Away:
 def secret_not_allowed(cluster: Cluster, name: str) -> Away:
     """Return the words for a Secret that the operator may not get."""
     message = (
-        f"The operator may not get Secret {cluster.key.namespace}/{name} (RBAC). Name it in operator.secrets of the operator's "
+        f"The operator is not allowed to get Secret {cluster.key.namespace}/{name} (RBAC). Name it in operator.secrets of the operator's "
         "chart, or grant the operator's account the verb get on it."
     )
     return Away(NOT_ALLOWED, message, leaving=cluster.metadata.deleted is not None)
@@ -89,7 +89,7 @@ def secret_not_allowed(cluster: Cluster, name: str) -> Away:
 
 def secret_not_read(cluster: Cluster, name: str) -> Away:
     """Return the words for a Secret that the API server did not give; that passes by itself."""
-    message = f"The Kubernetes API does not answer for Secret {cluster.key.namespace}/{name}."
+    message = f"The Kubernetes API does not respond to requests for Secret {cluster.key.namespace}/{name}."
     return Away(NOT_READ, message, definite=False)
 
 

@@ -113,9 +113,9 @@ def _submitted(application: SparkApplication, view: SparkView, driver: SparkPod)
     """Write down which attempt has which driver."""
     uid = application.metadata.uid
     if driver.application_uid != uid:
-        words = f"A pod {driver.name} is there already that is not this application's. Delete it."
+        words = f"A pod {driver.name} already exists and does not belong to this application. Delete it."
         return _not_submitted(application, view, Trouble("DriverNameTaken", words))
-    message = f"Attempt {driver.attempt}: driver {driver.name} is created."
+    message = f"Attempt {driver.attempt}: created driver {driver.name}."
     told = replace(
         moved(application, view.now, SparkState.SUBMITTED, "DriverCreated", message),
         attempts=driver.attempt,
@@ -176,7 +176,7 @@ def _not_started(application: SparkApplication, view: SparkView, driver: SparkPo
     assert since is not None, application.key
     limit_s = application.spec.start_timeout_s
     if view.now - read_time(since) >= timedelta(seconds=limit_s):
-        words = "Nothing is known of what holds it up." if trouble is None else trouble.message
+        words = "The cause is unknown." if trouble is None else trouble.message
         late = Trouble(
             "StartTimeout" if trouble is None else trouble.reason,
             f"The driver has not started within {limit_s} s (spec.startTimeoutSeconds). {words}",
@@ -193,15 +193,19 @@ def _attempt_completed(application: SparkApplication, view: SparkView, driver: S
     """Write down the end, with the summary that the driver left; one that cannot be read is told of, and nothing else."""
     assert view.pods is not None, application.key
     status, policy = application.status, application.spec.restart_policy
-    words = f"Attempt {status.attempts} is completed."
+    words = f"Attempt {status.attempts} completed."
     try:
         summary = summary_in(driver.message)
     except SummaryError as error:
-        summary, words = None, f"{words} The summary that its driver left is not used: {error}."
+        summary, words = None, f"{words} The summary of its driver is invalid and ignored: {error}."
     if policy.type is RestartType.ALWAYS:
         told = replace(
             moved(
-                application, view.now, SparkState.PENDING_RERUN, "AttemptCompleted", f"{words} The next one follows."
+                application,
+                view.now,
+                SparkState.PENDING_RERUN,
+                "AttemptCompleted",
+                f"{words} The next attempt follows.",
             ),
             next_attempt_time=after(view.now, policy.retry_interval_s),
             summary=summary,
@@ -222,7 +226,7 @@ def _attempt_failed(application: SparkApplication, view: SparkView, trouble: Tro
             application, view, SparkState.FAILED, trouble, view.pods, exit_code=exit_code, failed_attempts=failures
         )
     pause_s = min(MAX_INTERVAL_S, float(policy.retry_interval_s * failures))
-    message = f"Attempt {status.attempts} failed; the next one follows in {pause_s:.0f} s. {trouble.message}"
+    message = f"Attempt {status.attempts} failed; retrying in {pause_s:.0f} s. {trouble.message}"
     told = replace(
         moved(application, view.now, SparkState.PENDING_RERUN, trouble.reason, message, ready=FALSE),
         failed_attempts=failures,
@@ -294,13 +298,13 @@ def _suspend(application: SparkApplication, view: SparkView) -> Step:
     if unseen is not None:
         return unseen
     if view.pods:
-        message = f"Attempt {status.attempts} is being ended."
+        message = f"Attempt {status.attempts} is being stopped."
         told = moved(application, view.now, SparkState.SUSPENDING, "Suspending", message)
         return written(application, told) or _delete(view.pods)
     if status.state is not SparkState.SUSPENDING and status.state in ALIVE:
-        told = moved(application, view.now, SparkState.SUSPENDING, "Suspending", "Its driver is gone.")
+        told = moved(application, view.now, SparkState.SUSPENDING, "Suspending", "Its driver has been deleted.")
         return written(application, told) or Wait(LOOK_EVERY_S)
-    message = "Nothing runs until spec.suspend is false."
+    message = "Suspended until spec.suspend is false."
     told = replace(
         moved(application, view.now, SparkState.SUSPENDED, "Suspended", message),
         failed_attempts=0,

@@ -78,10 +78,10 @@ def read_every(schedule: str, anchor: datetime) -> Every:
     """
     text = schedule.strip()[len(EVERY) :].strip()
     if DURATION.fullmatch(text) is None:
-        raise PeriodError(f"The schedule {schedule!r} contains no duration: write @every 1h30m, in units h, m and s.")
+        raise PeriodError(f"The schedule {schedule!r} contains no duration: use h, m and s, such as @every 1h30m.")
     seconds = int(sum(Decimal(number) * UNITS_S[unit] for number, unit in PART.findall(text)))
     if seconds < MIN_PERIOD_S:
-        raise PeriodError(f"The period of {schedule!r} is {seconds} s: it has to be at least a minute.")
+        raise PeriodError(f"The period of {schedule!r} is {seconds} s: it must be at least 60 s.")
     if seconds > MAX_PERIOD_S:
-        raise PeriodError(f"The period of {schedule!r} is {seconds} s: it may be at most a year.")
+        raise PeriodError(f"The period of {schedule!r} is {seconds} s: it must be at most one year.")
     return Every(anchor, timedelta(seconds=seconds))

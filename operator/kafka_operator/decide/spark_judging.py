@@ -83,7 +83,7 @@ def with_executors(
     trouble = executor_trouble(executors_of(application, pods))
     if trouble is None and condition_of(status.conditions, EXECUTORS) is None:
         return None
-    told = trouble or Trouble("AsAskedFor", "Nothing is wrong with the executors that there are.")
+    told = trouble or Trouble("AsAskedFor", "No executor has a problem.")
     conditions = with_condition(
         status.conditions,
         EXECUTORS,

@@ -95,11 +95,11 @@ def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
                 told = moved(application, view.now, state, refused.reason, refused.message, ready=FALSE)
                 return written(application, told) or Wait(REFUSED_LOOK_S)
             return CreateMirror(kubeflow_application(application))
-        words = f"The {PLURAL}.{GROUP} of this name is gone: somebody deleted it. Create another application."
+        words = f"The {PLURAL}.{GROUP} of this name was deleted. Create another application."
         return written(application, ended(application, view.now, SparkState.FAILED, "MirrorLost", words)) or Done()
     assert not isinstance(view.mirror, Trouble), application.key
     if _is_anothers(application, view.mirror):
-        words = f"A {PLURAL}.{GROUP} of this name is there already that is not this application's. Delete it."
+        words = f"A {PLURAL}.{GROUP} of this name already exists and does not belong to this application. Delete it."
         told = moved(application, view.now, state, "MirrorNameTaken", words, ready=FALSE)
         return written(application, told) or Retry(LOOK_EVERY_S)
     if bool(view.mirror["spec"].get("suspend", False)) != application.spec.suspend:
@@ -116,7 +116,7 @@ def mirrored(application: SparkApplication, view: SparkView) -> SparkStatus:
     state = STATES.get(word, application.status.state)
     words = str(told.get("errorMessage") or "")[:MAX_WORDS]
     reason = "".join(part.capitalize() for part in word.split("_")) or "HandedOver"
-    message = f"Kubeflow's operator says {word or 'nothing yet'}{f': {words}' if words else ''}."
+    message = f"Kubeflow's operator reports {word or 'nothing yet'}{f': {words}' if words else ''}."
     ready = TRUE if state is SparkState.COMPLETED else FALSE if state in TROUBLED else UNKNOWN
     status = moved(application, view.now, state, reason, message, ready=ready, mirrored=True)
     pod = (found.get("driverInfo") or {}).get("podName")

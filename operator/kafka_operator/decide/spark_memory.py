@@ -32,7 +32,7 @@ def mebibytes(text: str) -> int:
     """
     found = MEMORY.fullmatch(text.strip().lower())
     if found is None:
-        raise ValueError(f"{text!r} is no amount of memory: write 512m or 2g")
+        raise ValueError(f"{text!r} is not an amount of memory such as 512m or 2g")
     return -(-int(found[1]) * UNITS_KIB[found[2] or DEFAULT_UNIT] // 1024)
 
 
@@ -54,7 +54,7 @@ def container_mebibytes(pod: PodSpec, kind: ApplicationType, factor: str | None 
 def read_factor(text: str) -> Decimal:
     """Return an overhead factor; ValueError when it is none."""
     if FACTOR.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is no memory overhead factor: write a share of the heap, such as 0.4")
+        raise ValueError(f"{text!r} is not a memory overhead factor, a fraction of the heap such as 0.4")
     return Decimal(text)
 
 

@@ -54,7 +54,9 @@ def refused_namespace(namespace: str, allowed: frozenset[str]) -> Trouble | None
     """Return why nothing of Spark runs in a namespace; `allowed` is empty where all namespaces are."""
     if not allowed or namespace in allowed:
         return None
-    words = f"SparkApplications do not run in namespace {namespace}. Create it in one of: {', '.join(sorted(allowed))}."
+    words = (
+        f"SparkApplications are not allowed in namespace {namespace}. Allowed namespaces: {', '.join(sorted(allowed))}."
+    )
     return Trouble("NamespaceNotAllowed", words)
 
 
@@ -71,7 +73,7 @@ def _refused_volumes(volumes: Sequence[RawObject]) -> Trouble | None:
         if len(kinds) == 1 and kinds[0] in VOLUME_KINDS:
             continue
         given = f"has {' and '.join(kinds)}" if kinds else "has no source"
-        words = f"Volume {volume['name']} of spec.volumes {given}. Give it exactly one of: {', '.join(VOLUME_KINDS)}."
+        words = f"Volume {volume['name']} of spec.volumes {given}. Set exactly one of: {', '.join(VOLUME_KINDS)}."
         return Trouble("InvalidVolume", words)
     return None
 
@@ -81,7 +83,7 @@ def _refused_settings(spec: SparkSpec) -> Trouble | None:
     if not ignored:
         return None
     named = ", ".join(ignored[:MAX_NAMED]) + (f" and {len(ignored) - MAX_NAMED} more" if ignored[MAX_NAMED:] else "")
-    words = f"Spark ignores {named} of spec.sparkConf, since the operator creates the driver's pod. Use the fields of spec.driver."
+    words = f"Spark ignores {named} of spec.sparkConf, because the operator creates the driver's pod. Use the fields of spec.driver."
     return Trouble("IgnoredSettings", words)
 
 

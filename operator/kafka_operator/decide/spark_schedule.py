@@ -90,9 +90,7 @@ def decide_schedule(item: ScheduledSparkApplication, view: ScheduleView) -> Step
     # The run of this very time may be there: a process that created it was killed before it wrote so down.
     others = tuple(run for run in _active(view) if run.key.name != run_name(item, missed.last))
     if others and item.concurrency_policy is ConcurrencyPolicy.FORBID:
-        words = (
-            f"{others[0].key.name} goes on, so the run of {write_time(missed.last)} waits for it (concurrencyPolicy)."
-        )
+        words = f"{others[0].key.name} is still active, so the run of {write_time(missed.last)} is delayed (concurrencyPolicy)."
         return _rest(item, view, times, Trouble("RunForbidden", words))
     if others and item.concurrency_policy is ConcurrencyPolicy.REPLACE and view.created is None:
         staying = tuple(run for run in others if run.metadata.deleted is None)
@@ -128,13 +126,13 @@ def _created(item: ScheduledSparkApplication, view: ScheduleView, times: Times |
     status = _told(item, view, times, None)
     status = replace(status, last_schedule_time=write_time(missed.last), last_run_name=view.created)
     status = replace(status, active=tuple(sorted({*status.active, view.created})))
-    name = f"{view.created} is created for {write_time(missed.last)}."
+    name = f"{view.created} was created for {write_time(missed.last)}."
     if missed.too_many:
-        words = f"More than {MAX_MISSED} times were missed; {name} Set startingDeadlineSeconds, and check the clock."
+        words = f"More than {MAX_MISSED} scheduled times were missed; {name} Set startingDeadlineSeconds, and check the clock."
         return WriteStatus(status, Announcement(True, "TooManyMissedTimes", words))
     if missed.count > 1:
         return WriteStatus(
-            status, Announcement(True, "MissedTimes", f"{missed.count - 1} times before were missed; {name}")
+            status, Announcement(True, "MissedTimes", f"{missed.count - 1} earlier scheduled times were missed; {name}")
         )
     return WriteStatus(status, Announcement(False, "RunCreated", name))
 
@@ -147,7 +145,7 @@ def _rest(
     late = None if item.suspend or held is not None else _too_late(item, view, times)
     if late is not None:
         status = replace(status, last_schedule_time=write_time(late.last))
-        words = f"The run of {write_time(late.last)} is left out: it is later than startingDeadlineSeconds allows."
+        words = f"The run of {write_time(late.last)} is skipped: startingDeadlineSeconds has passed."
         return WriteStatus(status, Announcement(True, "MissedDeadline", words))
     step = _written(item, status)
     if step is not None:
@@ -171,14 +169,18 @@ def _told(
     """Return the status as things stand."""
     following = times.next_after(view.now)
     if item.suspend:
-        judged = _judged(item, view, TRUE, "Suspended", "Nothing starts until spec.suspend is false.")
+        judged = _judged(item, view, TRUE, "Suspended", "No run starts until spec.suspend is false.")
         following = None
     elif held is not None:
         judged = _judged(item, view, TRUE, held.reason, held.message)
     elif following is None:
-        judged = _judged(item, view, FALSE, "NeverDue", f"The schedule {item.schedule!r} has no time in fifty years.")
+        judged = _judged(
+            item, view, FALSE, "NeverDue", f"The schedule {item.schedule!r} has no time within the next fifty years."
+        )
     else:
-        judged = _judged(item, view, TRUE, "Scheduled", f"Runs by {item.schedule!r} in {item.time_zone}.")
+        judged = _judged(
+            item, view, TRUE, "Scheduled", f"Scheduled by {item.schedule!r} in time zone {item.time_zone}."
+        )
     return replace(
         judged,
         next_schedule_time=None if following is None else write_time(following),

@@ -140,16 +140,16 @@ def read_times(schedule: str, time_zone: str, anchor: datetime = EPOCH) -> Times
             raise ScheduleError(str(error)) from error
     if len(expression.split()) != FIELDS:
         raise ScheduleError(
-            f"The schedule {schedule!r} is no cron expression of five fields: write minute hour day month weekday."
+            f"The schedule {schedule!r} is not a cron expression with five fields (minute hour day month weekday)."
         )
     try:
         zone = ZoneInfo(time_zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ScheduleError(
-            f"The time zone {time_zone!r} is none of the tz database: write Etc/UTC or Europe/Berlin."
+            f"The time zone {time_zone!r} is not in the tz database, which has names such as Etc/UTC and Europe/Berlin."
         ) from error
     try:
         CronSim(expression, datetime(2026, 1, 1, tzinfo=zone))
     except CronSimError as error:
-        raise ScheduleError(f"The schedule {schedule!r} is no cron expression: {error}.") from error
+        raise ScheduleError(f"The schedule {schedule!r} is not a cron expression: {error}.") from error
     return Times(expression, zone)

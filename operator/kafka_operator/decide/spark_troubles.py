@@ -43,15 +43,15 @@ def waiting_trouble(application: SparkApplication, driver: SparkPod) -> Trouble 
     words = _shortened(driver.message)
     if driver.reason in IMAGE:
         image = application.spec.driver.image or application.spec.image
-        advice = "Check spec.image, and spec.imagePullSecrets if the registry asks who pulls."
+        advice = "Check spec.image, and spec.imagePullSecrets if the registry requires authentication."
         return Trouble("ImageNotPulled", f"The image {image} cannot be pulled ({driver.reason}{words}). {advice}")
     if driver.reason == "Unschedulable":
         advice = "Lower spec.driver.cores or memory, change its nodeSelector and tolerations, or add nodes."
-        return Trouble("Unschedulable", f"No node takes the driver{words}. {advice}")
+        return Trouble("Unschedulable", f"No node can run the driver{words}. {advice}")
     if driver.reason in CONFIG:
-        advice = "Check the Secrets and ConfigMaps that spec.driver.env, envFrom and volumes name."
+        advice = "Check the Secrets and ConfigMaps in spec.driver.env, envFrom and volumes."
         return Trouble(
-            "ContainerConfigError", f"The driver's container cannot be made ({driver.reason}{words}). {advice}"
+            "ContainerConfigError", f"The driver's container cannot be created ({driver.reason}{words}). {advice}"
         )
     return None
 
@@ -61,17 +61,17 @@ def driver_trouble(driver: SparkPod | None) -> Trouble:
     if driver is None:
         return Trouble(
             "DriverLost",
-            "The driver is gone: its pod was deleted, or its node. Whatever it had not written is to be done again.",
+            "The driver pod or its node was deleted. Results that were not written are lost.",
         )
     words = _shortened(driver.message)
     if driver.reason == OUT_OF_MEMORY:
-        advice = "Raise spec.driver.memory, or memoryOverhead where Python takes it, or collect less to the driver."
-        return Trouble("DriverOutOfMemory", f"The driver was killed since it used more memory than its limit. {advice}")
+        advice = "Raise spec.driver.memory, or memoryOverhead for Python, or collect less data to the driver."
+        return Trouble("DriverOutOfMemory", f"The driver was killed because it exceeded its memory limit. {advice}")
     if driver.reason in EVICTED:
-        advice = "The node had to let it go: give it a priorityClassName, or nodes with room, or let it be restarted."
+        advice = "The node ran out of resources: set a priorityClassName, add capacity, or set a restartPolicy."
         return Trouble("DriverEvicted", f"The driver was evicted ({driver.reason}{words}). {advice}")
     code = "" if driver.exit_code is None else f" with exit code {driver.exit_code}"
-    return Trouble("DriverFailed", f"The driver ended{code}{words}. status.driver.logTail has what it wrote last.")
+    return Trouble("DriverFailed", f"The driver failed{code}{words}. See status.driver.logTail.")
 
 
 def executor_trouble(executors: Iterable[SparkPod]) -> Trouble | None:
@@ -80,19 +80,17 @@ def executor_trouble(executors: Iterable[SparkPod]) -> Trouble | None:
     killed = [pod for pod in found if not pod.alive and pod.reason == OUT_OF_MEMORY]
     if killed:
         advice = "Raise spec.executor.memory or memoryOverhead, or use more and smaller partitions."
-        words = f"{_named(killed)} killed since it used more memory than its limit. Spark replaces it. {advice}"
+        words = f"{_named(killed)} killed because it exceeded its memory limit. Spark replaces it. {advice}"
         return Trouble("ExecutorsOutOfMemory", words)
     evicted = [pod for pod in found if not pod.alive and pod.reason in EVICTED]
     if evicted:
-        advice = (
-            "Spark replaces it and computes again what it held. More room on the nodes, or a priorityClassName, helps."
-        )
+        advice = "Spark replaces it and recomputes its data. Add capacity, or set a priorityClassName."
         return Trouble("ExecutorsEvicted", f"{_named(evicted)} evicted{_shortened(evicted[0].message)}. {advice}")
     held = [pod for pod in found if pod.alive and (pod.reason == "Unschedulable" or pod.reason in IMAGE | CONFIG)]
     if held:
-        advice = "The application goes on with the executors that run, if there are any."
+        advice = "The application continues with the running executors, if any."
         return Trouble(
-            "ExecutorsWaiting", f"{_named(held)} held up ({held[0].reason}{_shortened(held[0].message)}). {advice}"
+            "ExecutorsWaiting", f"{_named(held)} pending ({held[0].reason}{_shortened(held[0].message)}). {advice}"
         )
     return None
 
@@ -106,14 +104,14 @@ def refused_trouble(words: str) -> Trouble:
     text = words[:MAX_WORDS]
     if "error looking up service account" in words:
         advice = (
-            "Create it, or name another one in spec.driver.serviceAccount; the chart makes one (analytics.enabled)."
+            "Create it, or set another one in spec.driver.serviceAccount; the chart creates one (analytics.enabled)."
         )
-        return Trouble("ServiceAccountMissing", f"The driver's service account is not there: {text}. {advice}")
+        return Trouble("ServiceAccountMissing", f"The driver's service account does not exist: {text}. {advice}")
     if "exceeded quota" in words:
-        return Trouble("QuotaExceeded", f"The namespace's quota has no room for the driver: {text}.")
+        return Trouble("QuotaExceeded", f"The driver exceeds the quota of the namespace: {text}.")
     if "violates PodSecurity" in words:
         return Trouble("PodSecurity", f"The namespace's Pod Security standard forbids the driver: {text}.")
-    return Trouble("DriverRefused", f"The API server takes no such driver: {text}.")
+    return Trouble("DriverRefused", f"The API server rejected the driver: {text}.")
 
 
 def _named(pods: list[SparkPod]) -> str:

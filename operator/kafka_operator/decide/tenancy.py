@@ -44,8 +44,8 @@ def refusal_of_topic(cluster: Cluster, namespace: str, topic: str) -> Refusal | 
         return None
     allowed = ", ".join(patterns) if rule.topic_names else f"that do not begin with {INTERNAL}"
     message = (
-        f"Cluster {cluster.ref} lets namespace {namespace} have topics {allowed} "
-        f"(spec.allowedNamespaces[{index}].topicNames); {topic} is none of them."
+        f"Cluster {cluster.ref} allows namespace {namespace} topics {allowed} "
+        f"(spec.allowedNamespaces[{index}].topicNames); {topic} is not one of them."
     )
     return Refusal(NAME_NOT_ALLOWED, message)
 
@@ -70,8 +70,8 @@ def refusal_of_whole_cluster(cluster: Cluster, namespace: str) -> Refusal | None
     if _rule_for(cluster, namespace) is None:
         return _not_allowed(cluster, namespace)
     message = (
-        f"What concerns all topics of Cluster {cluster.ref} is for namespace {cluster.key.namespace} alone; "
-        f"namespace {namespace} may name topics of its own."
+        f"Operations on all topics of Cluster {cluster.ref} are only allowed in namespace {cluster.key.namespace}; "
+        f"namespace {namespace} may select its own topics."
     )
     return Refusal(NOT_ALLOWED, message)
 
@@ -112,7 +112,5 @@ def _matches(topic: str, pattern: str) -> bool:
 
 
 def _not_allowed(cluster: Cluster, namespace: str) -> Refusal:
-    message = (
-        f"Cluster {cluster.ref} does not serve namespace {namespace}: none of its spec.allowedNamespaces names it."
-    )
+    message = f"Cluster {cluster.ref} does not serve namespace {namespace}: spec.allowedNamespaces does not contain it."
     return Refusal(NOT_ALLOWED, message)

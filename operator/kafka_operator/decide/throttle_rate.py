@@ -71,9 +71,9 @@ def too_low(spec: ThrottleSpec, need: Need | None) -> str | None:
         return None
     least = int(need.bytes_per_second * HEADROOM) + 1
     return (
-        f"Partitions that would move at once are written {int(need.bytes_per_second)} bytes a second on broker "
-        f"{need.broker_id}, and the throttle lets {spec.max_bytes_per_second} through: the move would hardly ever end. Set at "
-        f"least {least} bytes a second ({written_bytes(least)}), lower concurrency.perBroker, or wait for less traffic."
+        f"The partitions to move at the same time receive {int(need.bytes_per_second)} bytes per second on broker "
+        f"{need.broker_id}, and the throttle allows {spec.max_bytes_per_second}: the move would hardly ever complete. Set at "
+        f"least {least} bytes per second ({written_bytes(least)}), lower concurrency.perBroker, or wait for less traffic."
     )
 
 

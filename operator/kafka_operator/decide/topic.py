@@ -63,7 +63,7 @@ FAILOVER_PATIENCE_S = 25.0
 FAILOVER_RETRY_CAP_S = 1.0
 """Longest delay between two tries meanwhile: what waits should go on soon after the new controller is there."""
 
-AS_DECLARED = Verdict(TRUE, "AsDeclared", "The Kafka topic is as declared.")
+AS_DECLARED = Verdict(TRUE, "AsDeclared", "The Kafka topic matches the spec.")
 
 Step = (
     Claim | Apply | CreateReassignment | CancelReassignment | WriteStatus[TopicStatus] | Release | Retry | Wait | Done
@@ -147,9 +147,7 @@ def _observe(topic: Topic, view: TopicView) -> Step:
         return dark
     verdict = AS_DECLARED
     if drift:
-        message = (
-            f"The Kafka topic differs: {told(drift)}. Nothing is changed (policy Observe).{_would_be_refused(view)}"
-        )
+        message = f"The Kafka topic differs: {told(drift)}. Not changed (policy Observe).{_would_be_refused(view)}"
         verdict = Verdict(FALSE, "Drifted", message, drift)
     written = judged(topic, verdict, view.now, shown=view.seen)
     return written or (Release() if topic.metadata.held else Done())
@@ -158,7 +156,7 @@ def _observe(topic: Topic, view: TopicView) -> Step:
 def _would_be_refused(view: TopicView) -> str:
     if view.failure is None or passes_by_itself(view.failure):
         return ""
-    return f" The brokers would refuse to have it as declared: {message_of(view.failure)}"
+    return f" The brokers would reject the declared state: {message_of(view.failure)}"
 
 
 def _create(topic: Topic, view: TopicView) -> Step:
@@ -169,7 +167,7 @@ def _create(topic: Topic, view: TopicView) -> Step:
         return Claim(wanted | topic.managed_config, creation_of(topic))
     if view.applied:
         return _not_visible(topic, view)
-    message = f"The Kafka topic {topic.name} was gone, with its records; it is created anew."
+    message = f"The Kafka topic {topic.name} had been deleted together with its data; recreating it."
     news = Announcement(True, "TopicRecreated", message) if _was_as_declared(topic) else None
     return Apply(wanted_actions(topic, None), news)
 
@@ -199,7 +197,7 @@ def _enforce(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     news: Announcement | None = None
     if _was_as_declared(topic):
         message = (
-            f"The Kafka topic had been changed by somebody else, and is as declared again: {_mended(topic, seen)}."
+            f"The Kafka topic had been changed by another client; restored the declared state: {_mended(topic, seen)}."
         )
         news = Announcement(False, "DriftMended", message)
     return Apply(actions, news)
@@ -233,7 +231,7 @@ def _without_leader(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step | N
     if view.waited_s < PATIENCE_S:
         return Retry()
     listed = ", ".join(map(str, seen.leaderless))
-    message = f"Partitions without a leader: {listed}. No replica of them that is in sync is alive."
+    message = f"Partitions without a leader: {listed}. None of their in-sync replicas is live."
     return judged(topic, Verdict(FALSE, "NoLeader", message), view.now, shown=seen) or Retry(RETRY_LATER_S)
 
 
@@ -250,7 +248,7 @@ def _not_visible(topic: Topic, view: TopicView) -> Step:
     """Kafka took the change and does not show it yet."""
     if view.waited_s < PATIENCE_S:
         return Retry()
-    message = "Kafka has accepted the change and does not show it yet."
+    message = "Kafka has accepted the change, but it is not visible yet."
     return with_ready_alone(topic, FALSE, "Progressing", message, view.now) or Retry()
 
 
@@ -275,11 +273,11 @@ def _mended(topic: Topic, seen: KafkaTopic) -> str:
 def _adopted(topic: Topic, seen: KafkaTopic) -> Announcement | None:
     if topic.status.topic_id == seen.topic_id or not is_adopted(topic, seen):
         return None
-    return Announcement(False, "Adopted", f"The Kafka topic {topic.name} was there before; this Topic manages it now.")
+    return Announcement(False, "Adopted", f"The Kafka topic {topic.name} already existed; this Topic manages it now.")
 
 
 def _too_many(topic: Topic, seen: KafkaTopic) -> str:
     return (
-        f"The Kafka topic has {len(seen.partitions)} partitions and spec.partitions says {topic.partitions}: partitions can "
-        f"never be taken away. Set spec.partitions to {len(seen.partitions)}."
+        f"The Kafka topic has {len(seen.partitions)} partitions and spec.partitions is {topic.partitions}: partitions "
+        f"cannot be removed. Set spec.partitions to {len(seen.partitions)}."
     )

@@ -32,7 +32,7 @@ from kafka_operator.names import FINALIZER
 from kafka_operator.resources.topic import DeletionPolicy, Topic, TopicStatus
 
 PROTECTED = (
-    "Its deletionPolicy is Protect; the deletion was let through because its namespace is deleted as well, or because the chart's "
+    "Its deletionPolicy is Protect; the deletion was allowed because its namespace is being deleted, or because the chart's "
     "ValidatingAdmissionPolicy is not installed."
 )
 
@@ -53,7 +53,9 @@ def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
         return Release()
     others = [name for name in topic.metadata.finalizers if name != FINALIZER]
     if others:
-        message = f"The Kafka topic {topic.name} is deleted when the others have let go: {', '.join(others)}."
+        message = (
+            f"The Kafka topic {topic.name} will be deleted after other finalizers are removed: {', '.join(others)}."
+        )
         return with_ready_alone(topic, FALSE, "Deleting", message, view.now) or Done()
     if view.failure is not None:
         return give_up_late(view.waited_s, _kept(topic, message_of(view.failure)))
@@ -79,10 +81,10 @@ def _is_gone(view: TopicView) -> bool:
 
 def _drop(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     if not is_ours(topic, seen):
-        why = f"It has another id ({seen.topic_id}) than the one that this Topic managed ({topic.status.topic_id})."
+        why = f"It has another ID ({seen.topic_id}) than the topic managed by this Topic ({topic.status.topic_id})."
         return Release(_kept(topic, why))
     if view.applied:
-        return give_up_late(view.waited_s, _kept(topic, "Kafka has accepted the deletion and does not finish it."))
+        return give_up_late(view.waited_s, _kept(topic, "Kafka has accepted the deletion, but does not complete it."))
     stop = (StopMoves(topic.name, seen.moving),) if seen.moving else ()
     return Apply((*stop, DropTopic(topic.name)))
 
@@ -90,12 +92,12 @@ def _drop(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
 def _why_kept(topic: Topic, view: TopicView) -> Announcement | None:
     """Return the event for a Kafka topic that is to stay, None for one that is to go."""
     if topic.deletion_policy is DeletionPolicy.PROTECT:
-        return Announcement(True, "TopicRetained", f"The Kafka topic {topic.name} stays. {PROTECTED}")
+        return Announcement(True, "TopicRetained", f"The Kafka topic {topic.name} is kept. {PROTECTED}")
     if topic.retain:
         why = "policy Observe" if topic.observes else "deletionPolicy Retain"
-        return Announcement(False, "TopicRetained", f"The Kafka topic {topic.name} stays ({why}).")
+        return Announcement(False, "TopicRetained", f"The Kafka topic {topic.name} is kept ({why}).")
     if topic.metadata.paused:
-        return _kept(topic, "It is deleted while its reconciliation is paused.")
+        return _kept(topic, "The Topic was deleted while its reconciliation is paused.")
     if view.refusal is not None and view.refusal.reason != QUOTA_EXCEEDED:
         return _kept(topic, view.refusal.message)
     return None

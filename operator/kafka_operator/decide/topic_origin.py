@@ -78,11 +78,11 @@ def may_adopt(topic: Topic, seen: KafkaTopic, drift: Sequence[Drift]) -> bool:
 def adoption_message(topic: Topic, seen: KafkaTopic, drift: Sequence[Drift]) -> str:
     """Return what a person has to know, and to do, before a topic that differs is taken over."""
     digest, consent = digest_of(drift, seen), topic.metadata.annotation(ADOPT)
-    stale = "" if consent is None else f"The annotation {ADOPT} is {consent}, which names other differences. "
+    stale = "" if consent is None else f"The annotation {ADOPT} is {consent}, which is for other differences. "
     return (
-        f"The Kafka topic {topic.name} exists and differs: {told(drift)}. Nothing is changed. {stale}"
-        f"To have it made as declared, annotate this Topic with {ADOPT}={digest} "
-        f"(or {ADOPT}={ANY_DIFFERENCE} for whatever differs then); or change its spec."
+        f"The Kafka topic {topic.name} exists and differs: {told(drift)}. It is not changed. {stale}"
+        f"To apply the spec to it, annotate this Topic with {ADOPT}={digest} "
+        f"(or {ADOPT}={ANY_DIFFERENCE} to accept any difference); or change the spec."
     )
 
 

@@ -58,20 +58,20 @@ def decide_replication(
     name, last = _next_name(topic, reassignments)
     if last is not None and last.status.state is not State.COMPLETED:
         message = (
-            f"Reassignment {last.key.name} was to change the replication factor and ended as {last.status.state}: "
-            f"{_words(last)} Delete it, or edit this Topic, to have it tried again."
+            f"Reassignment {last.key.name} did not change the replication factor; its state is {last.status.state}: "
+            f"{_words(last)} Delete it, or edit this Topic, to retry."
         )
         return _verdict(topic, seen, FAILED, message, last)
     if _was_raised_elsewhere(topic, seen):
         message = (
-            f"The Kafka topic has up to {_most_replicas(seen)} replicas of a partition and spec.replicationFactor says "
-            f"{topic.replication_factor}: something else than this Topic raised it, and copies are not taken away for that. Set "
-            "spec.replicationFactor to what shall be; to have it as it is now declared, set it so once more after another number, "
+            f"The Kafka topic has up to {_most_replicas(seen)} replicas of a partition and spec.replicationFactor is "
+            f"{topic.replication_factor}: it was increased outside this resource, and replicas are not removed for that. Set "
+            "spec.replicationFactor to the desired value; to apply the present value, set it again after another number, "
             "or use a Reassignment."
         )
         return Verdict(FALSE, RAISED, message, find_drift(topic, seen))
     if seen.moving:
-        message = "The replication factor is changed when partitions of the topic that are being moved have arrived."
+        message = "The replication factor will be changed when moves of partitions of the topic have completed."
         return Verdict(FALSE, WAITING, message, find_drift(topic, seen))
     return CreateReassignment(name, _spec(topic))
 
@@ -150,7 +150,7 @@ def _words(item: Reassignment) -> str:
     """Return what the Reassignment says; while it runs only that, since its own words change with each partition."""
     ready = ready_of(item.status.conditions)
     if not _ended(item) or ready is None:
-        return "It is under way."
+        return "It is in progress."
     return ready.message
 
 

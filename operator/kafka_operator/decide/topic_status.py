@@ -99,7 +99,7 @@ def _with_drift(
         DRIFTED,
         status=TRUE if drift else FALSE,
         reason="Differs" if drift else "AsDeclared",
-        message=f"The Kafka topic differs: {told(drift)}." if drift else "The Kafka topic is as declared.",
+        message=f"The Kafka topic differs: {told(drift)}." if drift else "The Kafka topic matches the spec.",
         generation=topic.metadata.generation,
         now=now,
     )

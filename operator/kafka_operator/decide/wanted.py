@@ -21,7 +21,7 @@ from kafka_operator.resources.reassignment import Assignment, Partition, Reassig
 from kafka_operator.resources.reassignment_records import BrokerFigures, Proposal
 from kafka_operator.resources.reassignment_terms import Approval
 
-CREATE_ANOTHER = "Create another Reassignment with the digest of the plan that you mean."
+CREATE_ANOTHER = "Create another Reassignment with the digest of the intended plan."
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,6 @@ def _from_config_maps(digest: str, document: Document | Trouble | None) -> Plan 
     if isinstance(document, Trouble):
         return document
     if document.digest != digest:
-        message = (
-            f"The plan in the ConfigMaps has the digest {document.digest}, and spec.planFrom.digest says {digest}."
-        )
+        message = f"The plan in the ConfigMaps has the digest {document.digest}, but spec.planFrom.digest is {digest}."
         return Trouble("DigestDiffers", f"{message} {CREATE_ANOTHER}", may_pass=True)
     return document.plan

@@ -47,7 +47,7 @@ DEADLINE_S = 4.0
 MAX_CHECKS = 16
 """Checks at once; a folder of a thousand Topics that is applied waits its turn, and those that wait too long are let through."""
 
-TOO_LATE = unchecked(f"no answer within {DEADLINE_S:.0f} s.")
+TOO_LATE = unchecked(f"no response within {DEADLINE_S:.0f} s.")
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Admission:
         self._metrics.admission_reviews.labels(review.kind.value, answer.verdict).inc()
         if answer is not TAKEN:
             named = {"resource": f"{review.kind.value} {review.namespace}/{review.raw['metadata']['name']}"}
-            log.info("resource reviewed", extra={**named, "verdict": answer.verdict, "reason": answer.reason})
+            log.info("Reviewed resource", extra={**named, "verdict": answer.verdict, "reason": answer.reason})
         return answer.to_json(review.uid)
 
     async def _answer(self, review: Review) -> Answer:
@@ -109,7 +109,7 @@ class Admission:
         except AwayError as error:
             return unchecked(error.away.message)
         except KubeError as error:
-            log.info("cluster not read", extra={"error": str(error)})
+            log.info("Failed to read Cluster", extra={"error": str(error)})
             return unchecked("the Cluster could not be read.")
 
     async def _check(self, review: Review) -> Answer:

@@ -45,7 +45,7 @@ class Announcer:
         """Post an event about a resource, unless too many of its like were posted."""
         ref = ref_of(resource)
         log.info(
-            "event", extra={"resource": str(resource.key), "reason": announcement.reason, "text": announcement.message}
+            "Event", extra={"resource": str(resource.key), "reason": announcement.reason, "text": announcement.message}
         )
         if not self._admits(ref, announcement.reason):
             return
@@ -61,7 +61,7 @@ class Announcer:
             await self._kube.post_event(notice)
         except KubeError as error:
             log.warning(
-                "event not posted",
+                "Failed to create Event",
                 extra={"resource": str(resource.key), "reason": announcement.reason, "error": str(error)},
             )
 

@@ -104,7 +104,7 @@ class AutoRebalances:
                 try:
                     spread = await self._look(cluster, seen, step) or spread
                 except AwayError as error:
-                    log.info("cluster not looked at", extra={"cluster": str(ref), "error": str(error)})
+                    log.info("Failed to read cluster", extra={"cluster": str(ref), "error": str(error)})
                     return Wait(LOOK_EVERY_S)
                 if isinstance(step, LookAtHolders) and seen.holders is None:
                     return Wait(LOOK_EVERY_S)
@@ -122,7 +122,9 @@ class AutoRebalances:
     ) -> Outcome | None:
         if isinstance(step, WriteStatus):
             return await self._writer.carry_out(cluster, step)
-        log.info("reassignment by itself", extra={"resource": str(cluster.key), "reassignment": step.name})
+        log.info(
+            "Created automatic rebalance Reassignment", extra={"resource": str(cluster.key), "reassignment": step.name}
+        )
         return await self._owned.carry_out(cluster, step)
 
     def _remembered(self, cluster: Cluster) -> _Seen:

@@ -52,7 +52,7 @@ class ClusterLooks:
             vitals = await self._vitals(ref, due, seen)
             versions = await self._versions(ref, due, seen)
         except AwayError as error:
-            log.info("cluster not looked at in full", extra={"cluster": str(ref), "error": str(error)})
+            log.info("Failed to read cluster health or versions", extra={"cluster": str(ref), "error": str(error)})
             return ClusterLook(seen)
         return ClusterLook(seen, vitals, versions)
 

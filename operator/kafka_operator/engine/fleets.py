@@ -33,7 +33,7 @@ from kafka_operator.resources.pods import PodSet, drain_of, labels_of, read_pod_
 MAX_ROUNDS = 8
 """Steps in one try: two questions to Kafka, two conditions, a scale or a deletion, and room for more."""
 
-SWITCHED_OFF = Away("SwitchedOff", "This operator was started without --pods: it replaces and scales no pods.")
+SWITCHED_OFF = Away("SwitchedOff", "The operator was started without --pods: it does not replace or scale pods.")
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Fleets:
                 try:
                     view = await self._look(cluster, cluster.brokers)
                 except KubeError as error:
-                    log.info("pods not read", extra={"resource": str(cluster.key), "error": str(error)})
+                    log.info("Failed to read pods", extra={"resource": str(cluster.key), "error": str(error)})
                     return Wait(QUIET_LOOK_S)
             step = _unmanaged(cluster) if view is None else decide_fleet(cluster, view)
             if isinstance(step, Wait | Done):
@@ -142,16 +142,16 @@ class Fleets:
         namespace = cluster.key.namespace
         try:
             if isinstance(step, DeletePod):
-                log.info("pod is replaced", extra={"resource": str(cluster.key), "pod": step.pod.name})
+                log.info("Deleting pod for replacement", extra={"resource": str(cluster.key), "pod": step.pod.name})
                 await self._kube.delete_pod(namespace, step.pod)
             else:
                 what = {"stateful_set": step.pod_set.name, "replicas": step.replicas}
-                log.info("brokers are scaled", extra={"resource": str(cluster.key), **what})
+                log.info("Scaling brokers", extra={"resource": str(cluster.key), **what})
                 await self._kube.scale(namespace, step.pod_set, step.replicas)
         except (ConflictError, NotFoundError) as error:  # it has changed meanwhile: the next look tells
-            log.info("pods have changed", extra={"resource": str(cluster.key), "error": str(error)})
+            log.info("Pod update conflict; will retry", extra={"resource": str(cluster.key), "error": str(error)})
         except KubeError as error:
-            log.warning("pods not changed", extra={"resource": str(cluster.key), "error": str(error)})
+            log.warning("Failed to update pods", extra={"resource": str(cluster.key), "error": str(error)})
             return Wait(QUIET_LOOK_S)
         return Wait(BUSY_LOOK_S)
 

@@ -39,7 +39,7 @@ class Front:
         try:
             resource = read_resource(kind, raw)
         except (KeyError, ValueError, TypeError) as error:
-            log.warning("resource not understood", extra={"kind": kind.value, "error": repr(error)})
+            log.warning("Ignoring invalid resource", extra={"kind": kind.value, "error": repr(error)})
             return
         if event_type == DELETED:
             await self._gone(resource)

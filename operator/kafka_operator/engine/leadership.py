@@ -77,8 +77,8 @@ class Leadership:
             return None
         held = {name: sighting.lease.holder for name, sighting in sorted(self._seen.items())}
         if not held:
-            return "stands by; no Lease has been looked at yet"
-        return "stands by; " + ", ".join(f"{name} is held by {holder or 'nobody'}" for name, holder in held.items())
+            return "standby; no Lease has been read yet"
+        return "standby; " + ", ".join(f"{name} is held by {holder or 'no process'}" for name, holder in held.items())
 
     async def gain(self) -> int:
         """Stand by until a Lease is ours, and keep it from then on; return its index."""
@@ -91,7 +91,7 @@ class Leadership:
                     return self._begin(index)
                 delay_s = min(delay_s, wait_s)
             if told != (told := self.stands_by):
-                log.info("standing by", extra={"leases": told})
+                log.info("Waiting for Lease", extra={"leases": told})
             await asyncio.sleep(delay_s)
 
     async def lost(self) -> None:
@@ -109,9 +109,9 @@ class Leadership:
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 await self._give_back(self._lease)
-            log.info("lease released", extra={"lease": self._lease.name})
+            log.info("Released Lease", extra={"lease": self._lease.name})
         except (KubeError, TimeoutError) as error:
-            log.warning("lease not released", extra={"lease": self._lease.name, "error": str(error)})
+            log.warning("Failed to release Lease", extra={"lease": self._lease.name, "error": str(error)})
         self._let_go()
 
     async def _give_back(self, lease: Lease) -> None:
@@ -134,7 +134,7 @@ class Leadership:
         except ConflictError:  # another was faster
             return RETRY_PERIOD_S
         except (KubeError, TimeoutError) as error:
-            log.warning("lease not looked at", extra={"lease": name, "error": str(error) or "no answer"})
+            log.warning("Failed to read Lease", extra={"lease": name, "error": str(error) or "no response"})
             return RETRY_PERIOD_S
         self._renewed_s = began_s
         return None
@@ -153,7 +153,7 @@ class Leadership:
         name = self._names[index]
         self._metrics.lease_held.labels(name).set(1)
         self._keeping = asyncio.create_task(self._keep(), name=f"lease {name}")
-        log.info("lease gained", extra={"lease": name, "identity": self._identity})
+        log.info("Acquired Lease", extra={"lease": name, "identity": self._identity})
         return index
 
     async def _keep(self) -> None:
@@ -172,7 +172,9 @@ class Leadership:
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 self._lease = await self._renew(self._lease)
         except (KubeError, TimeoutError) as error:
-            log.warning("lease not renewed", extra={"lease": self._lease.name, "error": str(error) or "no answer"})
+            log.warning(
+                "Failed to renew Lease", extra={"lease": self._lease.name, "error": str(error) or "no response"}
+            )
             return False
         self._renewed_s = began_s
         return True
@@ -186,7 +188,7 @@ class Leadership:
             found = await self._leases.get(lease.name)
         step = decide_holder(lease.name, found, self._identity)
         if isinstance(step, Lost):
-            raise self._lost(f"the Lease {lease.name} is held by {step.holder or 'nobody'}")
+            raise self._lost(f"the Lease {lease.name} is held by {step.holder or 'no process'}")
         return await self._write(step.lease)
 
     async def _write(self, lease: Lease) -> Lease:

@@ -91,10 +91,10 @@ class Link:
             self._shut(error, rng)
             raise AwayError(self._away) from error
         except AdminError as error:
-            log.info("admin call failed", extra={"cluster": str(self.ref), "error": str(error)})
+            log.info("Admin request failed", extra={"cluster": str(self.ref), "error": str(error)})
             raise AwayError(_away(error)) from error
         if self._failures:
-            log.info("cluster answers again", extra={"cluster": str(self.ref)})
+            log.info("Cluster reachable again", extra={"cluster": str(self.ref)})
         self._failures = 0
         return answer
 
@@ -108,13 +108,13 @@ class Link:
         self._shut_until_s = self._clock() + delay_s * rng.uniform(1 - JITTER, 1 + JITTER)
         away = Away(error.reason, error.message) if isinstance(error, NotLetInError) else self._unreachable()
         if self._failures == 0 or away.reason != self._away.reason:
-            log.warning("cluster does not answer", extra={"cluster": str(self.ref), "error": str(error)})
+            log.warning("Cluster unreachable", extra={"cluster": str(self.ref), "error": str(error)})
             self._away = away
         self._failures += 1
 
     def _unreachable(self) -> Away:
         servers = ", ".join(self.bootstrap_servers)
-        return Away(UNREACHABLE, f"No broker of Cluster {self.ref.name} answers at {servers}.")
+        return Away(UNREACHABLE, f"No broker of Cluster {self.ref.name} responds at {servers}.")
 
 
 class Links:
@@ -166,7 +166,7 @@ class Links:
             raise AwayError(bad_part(cluster, error.part, str(error))) from error
         link = self._links[ref] = Link(ref, servers, security, admin, self._clock)
         if old is not None:  # after the new one is in its place: another lane may come by meanwhile
-            log.info("connection renewed", extra={"cluster": str(ref)})
+            log.info("Replaced connection after change of credentials", extra={"cluster": str(ref)})
             await old.close()
         return link
 
@@ -187,4 +187,4 @@ def _away(error: AdminError) -> Away:
     if isinstance(error, CallRefusedError):
         return Away(reason_of(error.failure), message_of(error.failure))
     assert isinstance(error, ControllerUnavailableError), error
-    return Away("ControllerUnavailable", "The cluster's controller does not answer.", definite=False)
+    return Away("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)

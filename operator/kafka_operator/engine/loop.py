@@ -135,7 +135,7 @@ class Loop:
             try:
                 return await self._reconcilers[lane.kind].reconcile(lane.ref, keys)
             except Exception:  # one faulty batch must not end the operator
-                log.exception("batch failed", extra={"lane": f"{lane.kind} of {lane.ref}", "size": len(keys)})
+                log.exception("Batch failed", extra={"lane": f"{lane.kind} of {lane.ref}", "size": len(keys)})
                 return {key: Retry(RETRY_LATER_S) for key in keys}
 
     def _settle(self, key: Key, outcome: Outcome) -> None:

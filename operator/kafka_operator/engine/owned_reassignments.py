@@ -43,10 +43,10 @@ class OwnedReassignments:
                 await self._kube.patch_object(key, {"metadata": version, "spec": {"action": Action.CANCEL.value}})
         except (ConflictError, NotFoundError, UnavailableError) as error:
             # One of this name is there, or it has changed or gone: the watch has it, or will.
-            log.info("reassignment not written", extra={"resource": str(key), "error": str(error)})
+            log.info("Failed to write Reassignment; retrying", extra={"resource": str(key), "error": str(error)})
             return Retry(RETRY_SOON_S)
         except RefusedError as error:
-            log.warning("reassignment refused", extra={"resource": str(key), "error": str(error)})
+            log.warning("API server rejected Reassignment", extra={"resource": str(key), "error": str(error)})
             return Retry(RETRY_LATER_S)
         return Wait(LOOK_EVERY_S)
 

@@ -40,13 +40,17 @@ class Parting:
                 if await self._kube.namespace_ends(namespace):
                     await self._let_go(namespace)
         except (KubeError, TimeoutError) as error:
-            log.warning("parting not ended", extra={"namespace": namespace, "error": str(error) or "no time left"})
+            log.warning(
+                "Timed out removing finalizers during namespace deletion",
+                extra={"namespace": namespace, "error": str(error) or "deadline exceeded"},
+            )
 
     async def _let_go(self, namespace: str) -> None:
         for _ in range(MAX_ROUNDS):
             results = await asyncio.gather(*(self._let_go_of_kind(kind, namespace) for kind in KAFKA_KINDS))
             log.warning(
-                "namespace ends, finalizers taken off", extra={"namespace": namespace, "resources": sum(results)}
+                "Namespace is being deleted; removed finalizers",
+                extra={"namespace": namespace, "resources": sum(results)},
             )
             if not any(results):
                 return

@@ -43,16 +43,18 @@ class PlanStore:
             try:
                 raws.append(await self._kube.get_config_map(namespace, name))
             except NotFoundError:
-                message = f"Namespace {namespace} has no ConfigMap {name}, which spec.planFrom names. Create it."
+                message = f"Namespace {namespace} has no ConfigMap {name}, which spec.planFrom refers to. Create it."
                 return Trouble("ConfigMapNotFound", message, may_pass=True)
             except RefusedError as error:
                 return Trouble(
-                    "ConfigMapNotReadable", f"The operator may not read ConfigMap {name}: {error}.", may_pass=True
+                    "ConfigMapNotReadable",
+                    f"The operator is not allowed to read ConfigMap {name}: {error}.",
+                    may_pass=True,
                 )
         try:
             return read_config_maps(raws)
         except DocumentError as error:
-            return Trouble("InvalidPlan", f"{error} Mend the plan, and name its digest in spec.planFrom.digest.")
+            return Trouble("InvalidPlan", f"{error} Correct the plan, and set its digest in spec.planFrom.digest.")
 
     async def keep(self, item: Reassignment, step: StorePlan) -> Stored:
         """Put plan and base into ConfigMaps; those that are there already were put there by a process that died."""
@@ -83,7 +85,7 @@ class PlanStore:
             try:
                 raws.append(await self._kube.get_config_map(item.key.namespace, name))
             except NotFoundError:
-                return _lost(f"ConfigMap {name}, which keeps plan and base, is gone.")
+                return _lost(f"ConfigMap {name}, which contains plan and base, was deleted.")
         return self._loaded(digest, raws)
 
     def _loaded(self, digest: str, raws: Sequence[RawObject]) -> Recorded | Trouble:
@@ -92,7 +94,7 @@ class PlanStore:
         except DocumentError as error:
             return _lost(str(error))
         if recorded.digest != digest:
-            return _lost(f"The ConfigMaps that keep plan and base have the digest {recorded.digest}, not {digest}.")
+            return _lost(f"The ConfigMaps with plan and base have the digest {recorded.digest}, not {digest}.")
         self._remember(digest, recorded)
         return recorded
 
@@ -123,7 +125,7 @@ def _config_map(item: Reassignment, name: str, data: dict[str, str]) -> RawObjec
 
 def _lost(what: str) -> Trouble:
     message = (
-        f"{what} Nothing can be gone on with or taken back. Restore it, or delete this Reassignment; moves that go on are seen with "
-        "kafka-reassign-partitions.sh --list."
+        f"{what} The Reassignment can neither continue nor be rolled back. Restore the data, or delete this Reassignment; "
+        "kafka-reassign-partitions.sh --list shows moves in progress."
     )
     return Trouble("PlanLost", message)

@@ -61,7 +61,7 @@ class Resync:
             except (NotFoundError, RefusedError) as error:
                 raise NotInstalledError(str(error)) from error
             except KubeError as error:
-                log.warning("list failed", extra={"error": str(error)})
+                log.warning("Failed to list resources; retrying", extra={"error": str(error)})
                 await asyncio.sleep(RETRY_S)
                 continue
             self.loaded = True
@@ -100,6 +100,6 @@ class Resync:
             if all(not newer(known.metadata.resource_version, listing.resource_version) for listing in listings):
                 self._cache.forget(key)
                 gone.append(key)
-                log.info("forgotten", extra={"resource": str(key)})
+                log.info("Resource no longer exists", extra={"resource": str(key)})
         self._watch_lag.listed(kind, versions)
         return gone

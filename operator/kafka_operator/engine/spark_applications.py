@@ -134,7 +134,7 @@ class SparkReconciler:
         if isinstance(step, LookAtPods):
             return replace(view, pods=await drivers.pods(item))
         if isinstance(step, CreateDriver):
-            log.info("driver is created", extra={"resource": str(item.key), "attempt": step.attempt})
+            log.info("Creating driver", extra={"resource": str(item.key), "attempt": step.attempt})
             return replace(view, created=await drivers.create(item, step.attempt), pods=None)
         if isinstance(step, DeletePods):
             for pod in step.pods:
@@ -143,7 +143,7 @@ class SparkReconciler:
         if isinstance(step, ReadLog):
             return replace(view, log=await self._read_log(item, drivers, step))
         if isinstance(step, DeleteApplication):
-            log.info("time to live is over", extra={"resource": str(item.key)})
+            log.info("Deleting SparkApplication: TTL expired", extra={"resource": str(item.key)})
             await delete_run(self._kube, self._cache, item)
             return view
         return await self._mirror(item, view, step)
@@ -153,7 +153,7 @@ class SparkReconciler:
         try:
             return await drivers.log(item, step.pod, step.lines)
         except KubeError as error:
-            log.info("log not read", extra={"resource": str(item.key), "error": str(error)})
+            log.info("Failed to read driver log", extra={"resource": str(item.key), "error": str(error)})
             return ""
 
     async def _mirror(self, item: SparkApplication, view: SparkView, step: Step) -> SparkView:
@@ -162,9 +162,11 @@ class SparkReconciler:
             try:
                 await self._kube.create_kubeflow(step.manifest)
             except ConflictError as error:
-                log.info("kubeflow's resource is there", extra={"resource": str(item.key), "error": str(error)})
+                log.info(
+                    "Kubeflow SparkApplication already exists", extra={"resource": str(item.key), "error": str(error)}
+                )
             except (RefusedError, NotFoundError) as error:
-                words = f"Kubeflow's operator is not installed, or refuses: {error}."
+                words = f"Kubeflow's operator is not installed, or rejects the application: {error}."
                 return replace(view, mirror=Trouble("NotHandedOver", words))
         elif isinstance(step, SuspendMirror):
             assert isinstance(view.mirror, Mapping), item.key
@@ -207,9 +209,11 @@ def _refusals(ports: SparkPorts) -> dict[Engine, Trouble]:
     """Return why engines are not for use."""
     found: dict[Engine, Trouble] = {}
     if ports.local is None:
-        words = "Engine Local runs programs as the operator itself: it takes an operator started with --spark-local."
+        words = "Engine Local runs programs with the rights of the operator: start the operator with --spark-local to allow it."
         found[Engine.LOCAL] = Trouble("EngineSwitchedOff", words)
     if not ports.kubeflow:
-        words = f"Engine SparkOperator makes {PLURAL}.{KUBEFLOW}: it takes an operator started with --spark-operator."
+        words = (
+            f"Engine SparkOperator creates {PLURAL}.{KUBEFLOW}: start the operator with --spark-operator to allow it."
+        )
         found[Engine.SPARK_OPERATOR] = Trouble("EngineSwitchedOff", words)
     return found

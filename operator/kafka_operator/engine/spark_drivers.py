@@ -99,7 +99,7 @@ class PodDrivers:
             async with self._parallel:
                 await self._kube.delete_pod(namespace, pod.name, pod.uid)
         except (ConflictError, NotFoundError) as error:
-            log.info("pod not there any more", extra={"pod": f"{namespace}/{pod.name}", "error": str(error)})
+            log.info("Pod already deleted", extra={"pod": f"{namespace}/{pod.name}", "error": str(error)})
         finally:
             self._written(namespace)
 
@@ -117,7 +117,7 @@ def _adopted(raw: RawObject, name: str) -> SparkPod | Trouble:
     try:
         return read_spark_pod(raw)
     except (KeyError, ValueError):
-        words = f"A pod {name} is there already that is not this application's. Delete it."
+        words = f"A pod {name} already exists and does not belong to this application. Delete it."
         return Trouble("DriverNameTaken", words)
 
 
@@ -127,7 +127,7 @@ def _by_application(listed: list[RawObject]) -> Pods:
         try:
             pod = read_spark_pod(raw)
         except (KeyError, ValueError) as error:  # somebody put our label on a pod of their own
-            log.warning("pod not understood", extra={"pod": raw["metadata"]["name"], "error": repr(error)})
+            log.warning("Ignoring invalid pod", extra={"pod": raw["metadata"]["name"], "error": repr(error)})
             continue
         found[pod.application_uid] = (*found.get(pod.application_uid, ()), pod)
     return found

@@ -22,7 +22,7 @@ async def delete_run(kube: SparkKube, cache: Cache, run: SparkApplication) -> No
     try:
         await kube.delete_run(run.key, run.metadata.uid)
     except (ConflictError, NotFoundError) as error:
-        log.info("run not there any more", extra={"resource": str(run.key), "error": str(error)})
+        log.info("Run already deleted", extra={"resource": str(run.key), "error": str(error)})
     cache.forget(run.key, run.metadata.uid)
 
 
@@ -30,5 +30,5 @@ def not_carried_out(key: Key, error: KubeError) -> Retry:
     """Tell of a step that the API server did not take, and when to try again: later where it was refused."""
     refused = isinstance(error, RefusedError)
     say = log.warning if refused else log.info
-    say("step not carried out", extra={"resource": str(key), "error": str(error)})
+    say("Failed to carry out step; retrying", extra={"resource": str(key), "error": str(error)})
     return Retry(RETRY_LATER_S if refused else RETRY_SOON_S)

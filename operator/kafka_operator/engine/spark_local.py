@@ -64,10 +64,10 @@ class LocalDrivers:
         if name not in self._running:
             program = self._program or _spark_submit()
             if program is None:
-                words = "spark-submit is not in PATH: install pyspark, or set SPARK_HOME, and start the operator anew."
+                words = "spark-submit is not in PATH: install pyspark, or set SPARK_HOME, and restart the operator."
                 return Trouble("SparkSubmitMissing", words)
             if sum(item.process.returncode is None for item in self._running.values()) >= MAX_PROCESSES:
-                return Trouble("TooManyDrivers", f"{MAX_PROCESSES} drivers run on this machine already.")
+                return Trouble("TooManyDrivers", f"{MAX_PROCESSES} drivers already run on this machine.")
             self._running[name] = await self._start(program, application, attempt)
         return _shown(name, self._running[name])
 
@@ -75,7 +75,7 @@ class LocalDrivers:
         """End a process and all below it."""
         item = self._running.pop(pod.name, None)
         if item is not None:
-            log.info("driver is ended", extra={"resource": str(application.key), "driver": pod.name})
+            log.info("Stopping local driver", extra={"resource": str(application.key), "driver": pod.name})
             await _end(item)
 
     async def log(self, application: SparkApplication, pod: SparkPod, lines: int) -> str:  # noqa: ARG002 - the port has it

@@ -86,7 +86,7 @@ class ScheduleReconciler:
                     view = replace(view, created=await self._create(item, step))
                 else:
                     for run in step.runs:
-                        log.info("run is deleted", extra={"resource": str(run.key)})
+                        log.info("Deleting scheduled run", extra={"resource": str(run.key)})
                         await delete_run(self._kube, self._cache, run)
             except KubeError as error:
                 return not_carried_out(key, error)
@@ -105,11 +105,13 @@ class ScheduleReconciler:
             if found is None:  # the watch will bring it, or that it is gone
                 raise
             if found.metadata.owner != item.key:
-                words = f"A SparkApplication {step.name} is there already that is not this schedule's. Delete it."
+                words = (
+                    f"A SparkApplication {step.name} already exists and does not belong to this schedule. Delete it."
+                )
                 return Trouble("RunNameTaken", words)
             return step.name
         except (RefusedError, NotFoundError) as error:
-            return Trouble("RunRefused", f"The API server takes no such run: {error}. Check spec.template.")
+            return Trouble("RunRefused", f"The API server rejected the run: {error}. Check spec.template.")
         self._cache.learn(read_spark_application(raw))
         self._wake(key)
         return step.name

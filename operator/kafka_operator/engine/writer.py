@@ -70,10 +70,10 @@ class Writer:
             except ConflictError:
                 return await self._read_again(resource.key)
             except RefusedError as error:
-                log.warning("write refused", extra={"resource": str(resource.key), "error": str(error)})
+                log.warning("API server rejected write", extra={"resource": str(resource.key), "error": str(error)})
                 return Retry(RETRY_LATER_S)
             except UnavailableError as error:
-                log.info("write not answered", extra={"resource": str(resource.key), "error": str(error)})
+                log.info("Write failed; retrying", extra={"resource": str(resource.key), "error": str(error)})
                 return Retry(RETRY_SOON_S)
         return Done() if isinstance(step, Release) else None
 
@@ -105,7 +105,7 @@ class Writer:
             self._cache.forget(key)
             return Done()
         except (ConflictError, RefusedError, UnavailableError) as error:
-            log.info("read not answered", extra={"resource": str(key), "error": str(error)})
+            log.info("Read failed; retrying", extra={"resource": str(key), "error": str(error)})
             return Retry(RETRY_SOON_S)
         return None
 

@@ -28,6 +28,6 @@ def read_bytes(raw: int | str) -> int:
         return raw
     found = PATTERN.match(raw)
     if found is None:
-        raise ValueError(f"{raw!r} is no number of bytes: write an integer, or one with a suffix, such as 500Gi")
+        raise ValueError(f"{raw!r} is not a number of bytes, such as 1000000000 or 500Gi")
     number, fraction, suffix = found.groups()
     return int(Decimal(number + (fraction or "")) * FACTORS.get(suffix or "", 1))

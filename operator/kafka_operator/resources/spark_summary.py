@@ -150,7 +150,7 @@ def _soonest_full(raw: Any) -> SoonestFull | None:
     if raw is None:
         return None
     if not isinstance(raw, Mapping):
-        raise SummaryError("soonestFull is no object")
+        raise SummaryError("soonestFull is not an object")
     return SoonestFull(
         _whole(raw, "broker"),
         _required(_number(raw, "days"), "days"),
@@ -162,7 +162,7 @@ def _soonest_full(raw: Any) -> SoonestFull | None:
 def _by_resource(body: RawObject, name: str) -> dict[str, float]:
     found = body.get(name) or {}
     if not isinstance(found, Mapping) or len(found) > MAX_RESOURCES:
-        raise SummaryError(f"{name} is no object of at most {MAX_RESOURCES} resources")
+        raise SummaryError(f"{name} is not an object of at most {MAX_RESOURCES} resources")
     if not all(RESOURCE.fullmatch(resource) for resource in found):
         raise SummaryError(f"{name} has names that are none of resources")
     return {resource: _required(_number(found, resource), resource) for resource in sorted(found)}
