@@ -60,7 +60,7 @@ def test_what_the_schema_does_not_allow_is_refused_by_name(
     [
         (
             {"operator": {"shards": 3, "replicas": 2}},
-            "operator.replicas is 2 and operator.shards is 3: a shard without a process is served by nobody",
+            "operator.replicas is 2 and operator.shards is 3: each shard needs at least one replica",
         ),
         (
             {"topics": {"replicationFactor": 4}},
@@ -68,12 +68,12 @@ def test_what_the_schema_does_not_allow_is_refused_by_name(
         ),
         (
             {"topics": {"replicationFactor": 2, "minInsyncReplicas": 3}},
-            "topics.minInsyncReplicas is 3 and topics.replicationFactor is 2: nothing could be written with acks=all",
+            "topics.minInsyncReplicas is 3 and topics.replicationFactor is 2: no write with acks=all could succeed",
         ),
-        ({"kafka": {"config": {"broker.id": 7}}}, "kafka.config.broker.id is set by the chart itself"),
+        ({"kafka": {"config": {"broker.id": 7}}}, "kafka.config.broker.id is set by the chart"),
         (
             {"brokers": {"heap": "2g"}},
-            "brokers.resources.limits.memory is 1Gi and brokers.heap is 2g: a JVM needs 128Mi beside its heap",
+            "brokers.resources.limits.memory is 1Gi and brokers.heap is 2g: a JVM needs 128Mi in addition to its heap",
         ),
         (
             {"operator": {"webhook": {"enabled": True}}},
@@ -86,7 +86,7 @@ def test_what_the_schema_does_not_allow_is_refused_by_name(
         ),
         (
             {"operator": {"allNamespaces": True, "namespaces": ["orders"]}},
-            "operator.allNamespaces is true and operator.namespaces names orders: say one of the two",
+            "operator.allNamespaces is true and operator.namespaces contains orders: set only one of them",
         ),
     ],
 )

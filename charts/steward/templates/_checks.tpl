@@ -1,4 +1,4 @@
-{{/* Values that cannot work together, refused by name; values.schema.json refuses what is wrong by itself. */}}
+{{/* Rejects contradicting values; values.schema.json rejects single invalid values. */}}
 {{- define "steward.checks" -}}
 {{- $factor := int (include "steward.replicationFactor" .) -}}
 {{- $insync := int (include "steward.minInsyncReplicas" .) -}}
@@ -7,23 +7,23 @@
 {{- fail (printf "topics.replicationFactor is %d and brokers.replicas is %d: a topic cannot have more replicas than there are brokers" $factor $brokers) -}}
 {{- end -}}
 {{- if gt $insync $factor -}}
-{{- fail (printf "topics.minInsyncReplicas is %d and topics.replicationFactor is %d: nothing could be written with acks=all" $insync $factor) -}}
+{{- fail (printf "topics.minInsyncReplicas is %d and topics.replicationFactor is %d: no write with acks=all could succeed" $insync $factor) -}}
 {{- end -}}
 {{- if and .Values.operator.allNamespaces .Values.operator.namespaces -}}
-{{- fail (printf "operator.allNamespaces is true and operator.namespaces names %s: say one of the two" (join ", " .Values.operator.namespaces)) -}}
+{{- fail (printf "operator.allNamespaces is true and operator.namespaces contains %s: set only one of them" (join ", " .Values.operator.namespaces)) -}}
 {{- end -}}
 {{- if lt (int .Values.operator.replicas) (int .Values.operator.shards) -}}
-{{- fail (printf "operator.replicas is %d and operator.shards is %d: a shard without a process is served by nobody" (int .Values.operator.replicas) (int .Values.operator.shards)) -}}
+{{- fail (printf "operator.replicas is %d and operator.shards is %d: each shard needs at least one replica" (int .Values.operator.replicas) (int .Values.operator.shards)) -}}
 {{- end -}}
 {{- range $key, $_ := .Values.kafka.config -}}
 {{- if has $key (include "steward.ownSettings" $ | fromYamlArray) -}}
-{{- fail (printf "kafka.config.%s is set by the chart itself: see brokers and topics in its values" $key) -}}
+{{- fail (printf "kafka.config.%s is set by the chart: use the values brokers and topics" $key) -}}
 {{- end -}}
 {{- end -}}
 {{- $ensemble := int (dig "spec" "replicas" 0 (lookup "apps/v1" "StatefulSet" .Release.Namespace (printf "%s-zookeeper" .Release.Name))) -}}
 {{- $servers := int .Values.zookeeper.replicas -}}
 {{- if and $ensemble (ne $ensemble $servers) -}}
-{{- fail (printf "zookeeper.replicas is %d, and the ensemble has %d servers: that number is chosen once, at the install" $servers $ensemble) -}}
+{{- fail (printf "zookeeper.replicas is %d, and the ensemble has %d servers: the number of servers cannot be changed after the installation" $servers $ensemble) -}}
 {{- end -}}
 {{- range $component := list "brokers" "zookeeper" -}}
 {{- $values := index $.Values $component -}}
@@ -31,14 +31,14 @@
 {{- include "steward.checkStorageClass" (dict "component" $component "class" $values.storage.class) -}}
 {{- end -}}
 {{- if has .Release.Namespace (include "steward.sparkNamespaces" . | fromYamlArray) -}}
-{{- fail (printf "analytics.namespace and analytics.otherNamespaces cannot name %s, the release's namespace: a Spark driver may delete any pod next to it" .Release.Namespace) -}}
+{{- fail (printf "analytics.namespace and analytics.otherNamespaces cannot name %s, the release's namespace: a Spark driver may delete any pod in its namespace" .Release.Namespace) -}}
 {{- end -}}
 {{- if .Values.analytics.schedule.enabled -}}
 {{- include "steward.checkSchedule" . -}}
 {{- end -}}
 {{- end }}
 
-{{/* A JVM needs about 128 MiB beside its heap; with less it is killed some day, and not at its start. */}}
+{{/* A JVM needs about 128 MiB in addition to its heap; with less it is killed later, not at its start. */}}
 {{- define "steward.checkHeap" -}}
 {{- $heap := mul (regexFind "^[0-9]+" .values.heap | int) (hasSuffix "g" .values.heap | ternary 1024 1) -}}
 {{- $limit := dig "limits" "memory" "" .values.resources | toString -}}
@@ -46,17 +46,17 @@
 {{- if $number -}}
 {{- $mebibytes := mul (regexFind "^[0-9]+" $limit | int) (hasSuffix "Gi" $limit | ternary 1024 1) -}}
 {{- if lt $mebibytes (add $heap 128) -}}
-{{- fail (printf "%s.resources.limits.memory is %s and %s.heap is %s: a JVM needs 128Mi beside its heap" .component $limit .component .values.heap) -}}
+{{- fail (printf "%s.resources.limits.memory is %s and %s.heap is %s: a JVM needs 128Mi in addition to its heap" .component $limit .component .values.heap) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
 
-{{/* Volumes that nobody makes would leave pods pending. Where no cluster can be asked (helm template), nothing is known. */}}
+{{/* Volumes that cannot be provisioned would leave pods pending. Without a cluster (helm template) nothing is checked. */}}
 {{- define "steward.checkStorageClass" -}}
 {{- if lookup "v1" "Namespace" "" "default" -}}
 {{- if .class -}}
 {{- if not (lookup "storage.k8s.io/v1" "StorageClass" "" .class) -}}
-{{- fail (printf "%s.storage.class is %s, and the cluster has no StorageClass of that name" .component .class) -}}
+{{- fail (printf "%s.storage.class is %s, which is not a StorageClass of the cluster" .component .class) -}}
 {{- end -}}
 {{- else -}}
 {{- $default := false -}}
@@ -66,13 +66,13 @@
 {{- end -}}
 {{- end -}}
 {{- if not $default -}}
-{{- fail (printf "%s.storage.class is empty, and the cluster has no default StorageClass: name one" .component) -}}
+{{- fail (printf "%s.storage.class is empty, but the cluster has no default StorageClass: set one" .component) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
 
-{{/* Settings that the chart or the image writes itself, as a YAML list. */}}
+{{/* Broker settings that the chart or the image sets, as a YAML list. */}}
 {{- define "steward.ownSettings" -}}
 - advertised.listeners
 - broker.id
