@@ -1,9 +1,9 @@
-"""The engine: names come in, the present state is read, a decision is asked for one step, the step is carried out, and again.
+"""Reconciliation engine: takes names from queues, reads the present state, carries out the decided step, and repeats.
 
     watch, resync, timers ──name──► queue ──batch──► observe ─► decide ─► carry out ─┐
                                                         ▲                             │
                                                         └─────────────────────────────┘
 
-Level-triggered: nothing acts on what an event said, only on what is there now. All of it lives on one asyncio loop; the Admin calls
-block in threads of their own.
+Level-triggered: reconciliations depend only on the present state, not on the content of events. The engine runs on one asyncio loop;
+Admin requests block in separate threads.
 """

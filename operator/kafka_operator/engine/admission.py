@@ -1,7 +1,7 @@
-"""Answers to the API server's questions: the Cluster read, the brokers asked, within a deadline, and nothing changed.
+"""Admission reviews: validation of resources with the brokers, within a deadline and without side effects.
 
-It stands beside the reconcilers and shares nothing with them: a process that stands by for its Lease, or serves another shard, answers
-as well as the one that works, since a check has no effect that a Lease would have to guard. What cannot be asked in time is let through.
+It is independent of the reconcilers and shares no state with them: a standby, or a process of another shard, can answer too, because a
+validation has no effect that a Lease must guard. A resource that cannot be validated in time is accepted.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Admission:
         clock: Callable[[], float],
         rng: random.Random,
     ) -> None:
-        """Take ports that no Lease guards; resources of other `namespaces` than these (none stands for all) are let through."""
+        """Take ports without a Lease guard. Resources outside `namespaces` (empty: all) are accepted unchecked."""
         self._kube = kube
         self._metrics = metrics
         self._namespaces = frozenset(namespaces)

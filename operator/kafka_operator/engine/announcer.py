@@ -1,7 +1,7 @@
-"""Kubernetes events: each piece of news once, and a storm of the same news in small doses.
+"""Kubernetes events, rate-limited by cluster and reason.
 
-When a cluster goes away, a thousand Topics have the same to tell. Their conditions say it; of events, a burst is posted for each
-cluster and reason, then one in a while. An event is news and no state: one that cannot be posted is logged and let go.
+When a cluster becomes unreachable, a thousand Topics report the same problem in their conditions. For each cluster and reason a burst
+of events is created, then one event per interval. Events are not state: one that cannot be created is logged and dropped.
 """
 
 from __future__ import annotations

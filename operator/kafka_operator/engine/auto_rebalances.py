@@ -1,4 +1,4 @@
-"""Reassignments that Clusters make by themselves: the cluster looked at as far as a decision needs it, and the decision carried out."""
+"""Automatic rebalances of Clusters: reads the state that the decision needs, and carries the decision out."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Seen:
-    """What is remembered of one cluster between two tries; a process that starts anew waits a little longer, and no more."""
+    """State of one cluster kept in memory between reconciliations. Its loss at a restart only causes a short delay."""
 
     alive: frozenset[int]
     since_s: float
@@ -58,7 +58,7 @@ class _Seen:
 
 
 class AutoRebalances:
-    """Looks after what Clusters say in `spec.autoRebalance`."""
+    """Reconciler of `spec.autoRebalance` of Clusters."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class AutoRebalances:
         clock: Callable[[], float],
         loaded: Callable[[], bool],
     ) -> None:
-        """Take the parts; before all Reassignments are `loaded`, one that is not known is not gone."""
+        """Until all Reassignments are `loaded`, an unknown Reassignment does not count as deleted."""
         self._cache = cache
         self._tenants = Tenants(cache)
         self._links = links
@@ -82,7 +82,7 @@ class AutoRebalances:
         self._seen: dict[ClusterRef, _Seen] = {}
 
     async def look_after(self, ref: ClusterRef) -> Outcome:
-        """Do what one look at a Cluster leads to."""
+        """Reconcile the automatic rebalance of a Cluster once."""
         spread: Spread | None = None
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
@@ -164,7 +164,7 @@ class AutoRebalances:
         return moves and self._tenants.refusal_of_move(item) is None
 
     async def _look(self, cluster: Cluster, seen: _Seen, step: LookAtHolders | Measure) -> Spread | None:
-        """Look, where enough time has passed since the last look; what is seen of holders is kept until something is done."""
+        """Read the cluster if the interval since the last read has passed. Holders of replicas are cached until the next change."""
         spec, ref = cluster.auto_rebalance, cluster.ref
         assert spec is not None, ref
         began_s = self._clock()

@@ -1,7 +1,7 @@
-"""Gauges of what studies of the balance analytics found: of each schedule the last run that has a summary.
+"""Gauges of results of the balance analytics: the most recent run with a summary of each schedule.
 
-A run's own name would make new series of every run; so a run is shown under its schedule, and an application without one under its
-own name. Leaves out when they are refreshed (`figures`).
+The label is the schedule, not the run, which would create new series for every run. An application without a schedule has its own
+name as the label.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Names = tuple[str, str]
 
 
 def show_balance(applications: Iterable[SparkApplication], metrics: BalanceMetrics) -> None:
-    """Set the gauges to what is known now; what is gone is shown no more."""
+    """Set the gauges to the present state; deleted resources are removed."""
     metrics.clear()
     for names, summary in _last(applications).items():
         _show(names, summary, metrics)

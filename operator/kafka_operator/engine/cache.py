@@ -1,8 +1,8 @@
-"""The resources as last read, whoever read them: a watch, a list, or the answer to a write of our own.
+"""Cache of resources, fed by watches, lists and responses to the operator's own writes.
 
-The highest resource version wins, so that a late watch event never hides what we wrote after it, and what is gone stays gone, so that
-none brings a deleted Topic back, whose Kafka topic would be made anew. A cache is never trusted alone: a write carries the version that
-it was decided on, and the API server refuses it when that is not the present one.
+The highest resource version wins, so that a late watch event cannot hide a newer write. Deleted objects are remembered as tombstones, so
+that a late event cannot resurrect a Topic and recreate its Kafka topic. Every write carries the version that it was decided on, and the
+API server rejects it if that is not the present one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Cache:
         self._by_topic_name: dict[str, set[Key]] = defaultdict(set)
 
     def learn(self, resource: Resource) -> bool:
-        """Keep a resource unless a newer state of it is known, or that it is gone; tell whether it was kept."""
+        """Store a resource unless a newer version or its deletion is known; return whether it was stored."""
         if resource.metadata.uid in self._gone:
             return False
         known = self.get(resource.key)
@@ -75,7 +75,7 @@ class Cache:
         return True
 
     def forget(self, key: Key, uid: str | None = None) -> bool:
-        """Drop a resource that is gone (only that of this uid, if one is given); tell whether it was there."""
+        """Remove a deleted resource (only with this uid, if one is given); return whether it was present."""
         known = self.get(key)
         self._bury(uid or (None if known is None else known.metadata.uid))
         if known is None or (uid is not None and known.metadata.uid != uid):
@@ -84,7 +84,7 @@ class Cache:
         return True
 
     def _bury(self, uid: str | None) -> None:
-        """Remember that the resource of a uid is gone; uids are never used again."""
+        """Record the deletion of a uid; uids are never reused."""
         if uid is None:
             return
         self._gone[uid] = None
@@ -135,7 +135,7 @@ class Cache:
                 yield resource
 
     def identity(self, ref: ClusterRef) -> str:
-        """Return what tells Kafka clusters apart: the id that the brokers report, once it was seen, else the Cluster's name.
+        """Return the identity of a Kafka cluster: the id reported by its brokers, or the Cluster's name until the id is known.
 
         Two Clusters may reach the same Kafka cluster. A broker may report any id, so this alone links no two namespaces.
         """

@@ -1,4 +1,4 @@
-"""Looks at Clusters: who is there each time, how everything is at longer intervals, since that costs more the larger a cluster is."""
+"""Reads of clusters: live brokers every time; health and versions at longer intervals, because their cost grows with the cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Due:
-    """When what is looked at seldom is due again, for one cluster; at first, and for another cluster at the same address, at once."""
+    """Due times of the infrequent reads of one cluster: immediately at first, and for another cluster at the same address."""
 
     cluster_id: str
     vitals_s: float = 0.0
@@ -31,7 +31,7 @@ class _Due:
 
 
 class ClusterLooks:
-    """Looks."""
+    """Reads the state of clusters."""
 
     def __init__(self, links: Links, clock: Callable[[], float]) -> None:
         self._links = links
@@ -39,7 +39,7 @@ class ClusterLooks:
         self._due: dict[ClusterRef, _Due] = {}
 
     async def look(self, ref: ClusterRef) -> ClusterLook | Away:
-        """Look at a cluster."""
+        """Read the state of a cluster."""
         try:
             seen = await self._links.use(ref, lambda admin: admin.describe_cluster())
         except AwayError as error:
@@ -57,7 +57,7 @@ class ClusterLooks:
         return ClusterLook(seen, vitals, versions)
 
     def forget(self, ref: ClusterRef) -> None:
-        """Drop what is known of a Cluster that is gone."""
+        """Remove the state of a deleted Cluster."""
         self._due.pop(ref, None)
 
     async def _vitals(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> Vitals | None:

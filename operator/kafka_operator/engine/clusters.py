@@ -1,4 +1,4 @@
-"""Clusters: each is looked at now and then, and wakes those that wait for it."""
+"""Cluster reconciler: checks each Cluster periodically, and wakes the resources that wait for it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class ClusterReconciler:
 
 
 def _sooner(shown: Outcome, pods: Outcome) -> Outcome:
-    """Return when to look again: at the pods' time where it is the earlier one."""
+    """Return the time of the next check: the earlier one of cluster and pods."""
     if not isinstance(pods, Wait):
         return pods if isinstance(pods, Retry) else shown
     if isinstance(shown, Wait):

@@ -1,8 +1,8 @@
-"""What Clusters' Secrets hold, looked at again every few seconds, so that a rotated one is used with no restart.
+"""Credentials from the Secrets of Clusters, polled every few seconds, so that rotation needs no restart.
 
-Each Secret that a Cluster names is got by its name; none is listed or watched, so that the right to get those is all it takes. Nothing of
-what they hold is logged. While the API server does not answer, and for a Cluster that is being deleted (its namespace may have lost the
-Secret first), what was read last goes on to be used.
+Secrets are read by name and neither listed nor watched, so that the right to get these Secrets suffices. Their content is never logged.
+The content read last remains in use while the API server is unreachable, and for a Cluster that is being deleted, whose Secret may have
+been deleted first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ one small request each 10 s for each Secret."""
 
 @dataclass(slots=True)
 class _Held:
-    """What was read for one Cluster; `wanted` is what its spec said then."""
+    """Credentials of one Cluster; `wanted` is the spec that they were read for."""
 
     wanted: object
     read_s: float
@@ -67,7 +67,7 @@ class Credentials:
             held.read_s = self._clock() - MAX_AGE_S
 
     def forget(self, ref: ClusterRef) -> None:
-        """Drop what was read for a Cluster that is gone."""
+        """Remove the credentials of a deleted Cluster."""
         self._held.pop(ref, None)
         self._locks.pop(ref, None)
 

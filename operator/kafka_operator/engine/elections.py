@@ -1,4 +1,4 @@
-"""Elections of one cluster: one look at the topics of a batch, then each on its own, the oldest first."""
+"""Election reconciler: reads the topics of a batch once, then processes each Election, the oldest first."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A port that is used only while the Lease holds: what a holder that was frozen wakes up to do is not sent.
+"""Port that rejects calls after the Lease has expired, for example in a process that was frozen.
 
-It is no fence that holds for ever: a process can be frozen between the look at its clock and the call. What goes out then meets the
-versions that every write to Kubernetes is bound to, and in Kafka what a later resync puts right.
+The guard is not absolute: a process can be frozen between the check of the clock and the call. Resource versions then reject its writes
+to Kubernetes, and a later resync corrects the state of Kafka.
 """
 
 from __future__ import annotations
@@ -37,5 +37,5 @@ class _Fenced:
 
 
 def fenced(port: PortT, holds: Callable[[], bool], refusal: Callable[[], Exception]) -> PortT:
-    """Return the port behind a look at the clock; all of its methods are coroutines."""
+    """Return the port with a check of the Lease before each call; all of its methods are coroutines."""
     return cast("PortT", _Fenced(port, holds, refusal))

@@ -1,6 +1,6 @@
-"""Gauges of what resources say of themselves: how many are not Ready, which throttles are in force, how far moves are.
+"""Gauges of resources: readiness, throttles and progress.
 
-They are read from what is known every few seconds, so that no reconciler need think of them. With shards each process shows its own.
+They are computed from the cache every few seconds, independently of the reconcilers. With shards each process reports its own resources.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.spark_application import SparkApplication
 
 REFRESH_S = 10.0
-"""As often as anybody scrapes; 10,000 resources take some hundredths of a second."""
+"""Seconds; a usual scrape interval. 10,000 resources take some hundredths of a second."""
 
 UNTOLD = "Unknown"
-"""The status of a resource that nobody has looked at yet."""
+"""Ready status of a resource before its first reconciliation."""
 
 
 NEW = "New"
-"""The state of a SparkApplication that nobody has looked at yet."""
+"""State of a SparkApplication before its first reconciliation."""
 
 
 class Figures:
@@ -44,7 +44,7 @@ class Figures:
             await asyncio.sleep(REFRESH_S)
 
     def refresh(self) -> None:
-        """Set all of them to what is known now; what is gone is shown no more."""
+        """Set all gauges to the present state; deleted resources are removed."""
         self._metrics.ready.clear()
         self._metrics.throttle.clear()
         self._metrics.progress.clear()

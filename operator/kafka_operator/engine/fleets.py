@@ -1,4 +1,4 @@
-"""The pods of Clusters: looked at, decided on, replaced and scaled; Kafka is asked only when a decision needs it."""
+"""Pods of Clusters: rolling replacement and scaling. Kafka is queried only when a decision needs it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 class Fleets:
-    """Looks after the pods of Clusters that have `spec.brokers`."""
+    """Reconciler of the pods of Clusters with `spec.brokers`."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Fleets:
         *,
         drain: bool,
     ) -> None:
-        """`kube` is None where pods are none of this operator's business; `drain` is whether nodes may be looked at."""
+        """`kube` is None if the operator does not manage pods; `drain` is whether it may read nodes."""
         self._kube = kube
         self._cache = cache
         self._links = links
@@ -60,7 +60,7 @@ class Fleets:
         self._drain = drain
 
     async def look_after(self, ref: ClusterRef) -> Outcome:
-        """Do what one look at a Cluster's pods leads to."""
+        """Reconcile the pods of a Cluster once."""
         view: FleetView | None = None
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
@@ -171,6 +171,6 @@ def _not_labelled(cluster: Cluster, name: str) -> Away:
 
 
 def _unmanaged(cluster: Cluster) -> Step | Done:
-    """Return what is left to do for a Cluster whose brokers run elsewhere: say no more of pods."""
+    """Return the step for a Cluster whose brokers run elsewhere: remove the conditions of pods."""
     status = without_fleet(cluster)
     return Done() if status == cluster.status else WriteStatus(status)

@@ -1,4 +1,4 @@
-"""What a watch event leads to: the resource is learnt, and names are submitted. The event itself orders nothing."""
+"""Watch event handler: updates the cache and enqueues the names of affected resources."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Front:
             await self._submit(key)
 
     def _concerned(self, before: Resource | None, resource: Resource) -> Iterator[Key]:
-        """Return the others whose decision may come out differently now."""
+        """Return the other resources whose decision may have changed."""
         if isinstance(resource, Topic):
             yield from self._concerned_by_topic(before, resource)
         elif isinstance(resource, Reassignment):

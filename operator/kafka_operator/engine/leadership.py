@@ -1,7 +1,6 @@
-"""Holding one of some Leases, each of which stands for a shard: gain one, keep it, and give it back at the end.
+"""Leader election: acquires the Lease of one shard, renews it, and releases it at the end.
 
-A process that loses its Lease begins anew, by exec, and stands by: what it remembers, its timers and its calls under way end for
-certain, which no tidying up in a living process could promise.
+A process that loses its Lease restarts by exec and becomes a standby. This reliably ends its state, timers and calls in progress.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class LeaseLostError(Exception):
-    """The Lease is somebody else's, or could not be renewed in time."""
+    """The Lease is held by another process, or could not be renewed in time."""
 
 
 class Leadership:
@@ -67,12 +66,12 @@ class Leadership:
 
     @property
     def holds(self) -> bool:
-        """Whether a Lease is held, as far as the clock tells."""
+        """Whether a Lease is held, according to the monotonic clock."""
         return self._lease is not None and holds(self._renewed_s, self._clock())
 
     @property
     def stands_by(self) -> str | None:
-        """Say for whom it stands by; None while it holds a Lease."""
+        """Return the holders that this standby waits for; None while a Lease is held."""
         if self._lease is not None:
             return None
         held = {name: sighting.lease.holder for name, sighting in sorted(self._seen.items())}
@@ -81,7 +80,7 @@ class Leadership:
         return "standby; " + ", ".join(f"{name} is held by {holder or 'no process'}" for name, holder in held.items())
 
     async def gain(self) -> int:
-        """Stand by until a Lease is ours, and keep it from then on; return its index."""
+        """Wait until a Lease is acquired, then renew it in the background; return its index."""
         told: str | None = None
         while True:
             delay_s = RETRY_PERIOD_S
@@ -123,7 +122,7 @@ class Leadership:
                 await self._leases.replace(self._stamped(released(found)))
 
     async def _try(self, name: str) -> float | None:
-        """Look at a Lease and take it if it may be taken; return when to look again, None when it is ours."""
+        """Read a Lease and acquire it if possible; return seconds until the next attempt, or None if it was acquired."""
         began_s = self._clock()
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
@@ -165,7 +164,7 @@ class Leadership:
             delay_s = RETRY_PERIOD_S if await self._renewed() else RETRY_SOON_S
 
     async def _renewed(self) -> bool:
-        """Try to renew once; LeaseLostError when somebody else holds it."""
+        """Try to renew once; raises LeaseLostError if another process holds the Lease."""
         assert self._lease is not None
         began_s = self._clock()
         try:

@@ -1,7 +1,7 @@
-"""Connections to Kafka clusters, one for each Cluster, opened at first use and renewed when its address or its Secrets change.
+"""Connection pool: one connection per Cluster, opened at first use and replaced when its address or Secrets change.
 
-When no broker answers or none lets us in, a link stays shut for a while: a thousand Topics of a dead cluster cost one attempt, not a
-thousand.
+After a failure to connect or authenticate, a link rejects calls for some time: a thousand Topics of a dead cluster cause one attempt,
+not a thousand.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 
 class AwayError(Exception):
-    """A cluster could not be used; `away` says it in the words of the Ready condition."""
+    """A cluster could not be used; `away` has reason and message for the Ready condition."""
 
     def __init__(self, away: Away) -> None:
         super().__init__(away.message)
@@ -78,7 +78,7 @@ class Link:
         self._away = self._unreachable()
 
     def leads_to(self, bootstrap_servers: Sequence[str], security: Security) -> bool:
-        """Tell whether this is the connection by that address, as that user."""
+        """Return whether the connection has this address and these credentials."""
         return self.bootstrap_servers == tuple(bootstrap_servers) and self.security == security
 
     async def use(self, call: Callable[[Admin], Awaitable[T]], rng: random.Random) -> T:
@@ -103,7 +103,7 @@ class Link:
         await self._admin.close()
 
     def _shut(self, error: ClusterUnreachableError | NotLetInError, rng: random.Random) -> None:
-        """Let nobody through for a while; the words of the first failure of its kind stay, so that they change no status."""
+        """Reject calls for some time. The message of the first failure of a kind is kept, to avoid status changes."""
         delay_s = min(SHUT_CAP_S, SHUT_FIRST_S * 2.0 ** min(self._failures, 10))
         self._shut_until_s = self._clock() + delay_s * rng.uniform(1 - JITTER, 1 + JITTER)
         away = Away(error.reason, error.message) if isinstance(error, NotLetInError) else self._unreachable()
@@ -155,7 +155,7 @@ class Links:
             raise AwayError(replace(error.away, leaving=True)) from error
 
     async def _link(self, cluster: Cluster, security: Security) -> Link:
-        """Return the connection that there is, or a new one where the Cluster says so by now."""
+        """Return the present connection, or a new one if the Cluster has changed."""
         ref, servers = cluster.ref, cluster.bootstrap_servers
         old = self._links.get(ref)
         if old is not None and old.leads_to(servers, security):
@@ -171,7 +171,7 @@ class Links:
         return link
 
     async def drop(self, ref: ClusterRef) -> None:
-        """Close the connection of a Cluster that is gone."""
+        """Close the connection of a deleted Cluster."""
         self._credentials.forget(ref)
         link = self._links.pop(ref, None)
         if link is not None:

@@ -1,7 +1,7 @@
-"""The loop: lanes of names become batches, batches become tries, tries end in done, wait or retry.
+"""Reconciliation loop: takes batches of names from the queue partitions, and reconciles them: done, wait or retry.
 
-One lane for each kind and cluster, one batch at a time in each: a resource is never worked on twice at once, batches grow by
-themselves when a cluster is slow, and a cluster that hangs holds up nobody else's.
+One lane for each kind and cluster, with one batch at a time: a resource is never reconciled twice at once, batches grow if a cluster is
+slow, and a cluster that hangs does not delay others.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ class Loop:
         """When the loop last showed that it lives, on the given clock."""
 
     async def submit(self, key: Key) -> None:
-        """Have a resource looked at; wait while the queue is full."""
+        """Enqueue a resource; wait while the queue is full."""
         await self._queue.put(key)
 
     def wake(self, key: Key) -> None:
-        """Have a resource looked at, from within the loop."""
+        """Enqueue a resource, from within the loop."""
         self._queue.put_now(key)
 
     @property

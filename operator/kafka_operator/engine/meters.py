@@ -1,7 +1,8 @@
-"""Looks at the sizes of logs for Reassignments that move, every few seconds, and what is remembered of them between looks.
+"""Progress of Reassignments, measured from the sizes of logs every few seconds.
 
-The first look of a process is at the whole plan, later ones at what is on its way; before a throttled plan begins it is the whole plan
-twice, since how fast it grows says whether the throttle suffices. Memory alone: after a restart the figures are back with the second look.
+The first sample of a process covers the whole plan, later samples only partitions in progress. Before a throttled plan starts, two samples
+of the whole plan measure its growth, which decides whether the throttle suffices. Samples are kept in memory: after a restart the figures
+are available again with the second sample.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from kafka_operator.resources.reassignment_terms import Action
 
 
 class Meters:
-    """What is remembered of each Reassignment's looks; the clock is given."""
+    """Samples of each Reassignment; the clock is injected."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
         self._memories: dict[Key, tuple[bool, Memory]] = {}
 
     def due(self, item: Reassignment) -> bool:
-        """Tell whether sizes are to be looked at."""
+        """Return whether a sample is due."""
         status = item.status
         if status.state not in {State.PENDING, State.RUNNING, State.ROLLING_BACK} or item.action is Action.CANCEL:
             return False
@@ -42,7 +43,7 @@ class Meters:
         return memory is None or self.clock() - memory.taken_s >= MEASURE_EVERY_S
 
     async def measure(self, admin: Admin, item: Reassignment, view: ReassignmentView) -> Measured:
-        """Look at sizes, and tell what has come since the last look."""
+        """Take a sample, and return the progress since the previous one."""
         assert isinstance(view.recorded, Recorded), item.key
         way = ways(item.status, view.recorded)
         find = find_places_back if item.status.rollback else find_places

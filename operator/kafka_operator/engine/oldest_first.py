@@ -1,7 +1,6 @@
-"""The frame of reconcilers that look at a cluster once for a batch and then bring each resource on by itself, the oldest first.
+"""Base of reconcilers that read a cluster once per batch and then process each resource, the oldest first.
 
-The order makes two that are in each other's way, and come together, end the same way each time. Leaves out what is looked at and what
-is done.
+The order makes the result deterministic for conflicting resources that are created together.
 """
 
 from __future__ import annotations
@@ -54,15 +53,15 @@ class OldestFirst(ABC, Generic[ItemT, BatchT]):
 
     @abstractmethod
     def _rests(self, item: ItemT) -> bool:
-        """Tell whether nothing is left to do for it, so that nobody need look at the cluster for its sake."""
+        """Return whether the resource is finished and needs no read of the cluster."""
 
     @abstractmethod
     async def _begin(self, ref: ClusterRef, unfinished: Sequence[ItemT]) -> BatchT:
-        """Look at the cluster for those that are not finished, if there are any; KubeError where that cannot be begun."""
+        """Read the cluster for the resources that are not finished, if any; raises KubeError if that fails."""
 
     @abstractmethod
     async def _bring_on(self, batch: BatchT, key: Key) -> Outcome:
         """Bring one on; KubeError where what it needs could not be read or kept."""
 
     def _forget(self, key: Key) -> None:
-        """Drop what is remembered of one that is gone."""
+        """Remove the state of a deleted resource."""

@@ -1,6 +1,6 @@
-"""The Reassignments that Topics and Clusters own: created, and cancelled when something else is wanted.
+"""Reassignments owned by Topics and Clusters: creation, and cancellation when the desired state changes.
 
-What the API server answers is not learnt here: the watch brings it, and with that has the Reassignment itself worked on.
+Responses of the API server do not update the cache: the watch delivers the object, and enqueues the Reassignment.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class OwnedReassignments:
         self._kube = kube
 
     async def carry_out(self, owner: Topic | Cluster, step: CreateReassignment | CancelReassignment) -> Wait | Retry:
-        """Carry out a step; the owner is looked at again in any case."""
+        """Carry out a step; the owner is reconciled again in any case."""
         key = Key(Kind.REASSIGNMENT, owner.key.namespace, step.name)
         try:
             if isinstance(step, CreateReassignment):

@@ -1,8 +1,8 @@
-"""The end of an operator that is deleted with its own namespace: it takes its finalizers off what is in there.
+"""Namespace teardown: an operator that is deleted with its namespace removes its finalizers there.
 
-Since Kubernetes 1.34 a namespace's pods are deleted before anything else in it (ordered namespace deletion), so when its Topics are to
-go, the operator that would let them go is gone. It sees at its end that its namespace is, too, and lets go before. The Kafka topics
-are kept: whether their cluster goes as well is for its volumes to say. No event can be posted in such a namespace; the log tells.
+Since Kubernetes 1.34 the pods of a namespace are deleted before its other resources (ordered namespace deletion), so the operator that
+would release the Topics no longer runs. Therefore it checks at shutdown whether its namespace is being deleted, and removes the
+finalizers first. The Kafka topics are kept. Events cannot be created in such a namespace; the log reports the removal.
 """
 
 from __future__ import annotations

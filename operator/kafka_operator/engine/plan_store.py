@@ -1,7 +1,7 @@
-"""Plans in ConfigMaps: those that users name are read, and large plans with their base are kept in ConfigMaps of the operator's own.
+"""Plans in ConfigMaps: plans provided by users, and large plans with their base stored by the operator.
 
-Those of its own carry the digest in their name, cannot be changed, and are owned by the Reassignment, so that they go with it. What is
-read back is believed only if its digest is the one in the status. Plans stay in memory, the ones used last, within a bound.
+ConfigMaps of the operator have the digest in their name, are immutable, and are owned by the Reassignment, so that they are deleted with
+it. Their content is used only if its digest matches the status. Recently used plans are kept in a bounded memory cache.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Names that wait for their turn, in lanes: one lane for each kind and cluster, so that a slow cluster holds up no other.
+"""Work queue of names, partitioned by kind and cluster, so that a slow cluster does not delay others.
 
-A name waits at most once, however often it is put: the queue is bounded by the number of resources, and when it is full, putting
-waits; nothing is ever dropped. A name that is put while its resource is being worked on waits for the lane's next batch.
+A name is queued at most once: the queue is bounded by the number of resources, and when it is full, `put` waits; names are never dropped.
+A name that is put while its resource is being reconciled waits for the next batch of its lane.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class WorkQueue:
     def __init__(
         self, lane_of: Callable[[Key], Lane | None], woken: Callable[[Lane], None], *, capacity: int = CAPACITY
     ) -> None:
-        """`lane_of` returns None for a name that stands for nothing any more; it is forgotten."""
+        """`lane_of` returns None for a name whose resource no longer exists; the name is removed."""
         self._lane_of = lane_of
         self._woken = woken
         self._capacity = capacity

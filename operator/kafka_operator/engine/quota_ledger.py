@@ -1,6 +1,6 @@
-"""The topics that count for quotas, in the Cluster's status: noted before Kafka gets them, dropped when Kafka does not have them.
+"""Topics that count toward quotas, in the Cluster's status: recorded before they are created, removed after they are deleted from Kafka.
 
-All Topics of a Cluster are reconciled one batch at a time, so nothing is created while a note is dropped.
+All Topics of a Cluster are reconciled one batch at a time, so no topic is created while an entry is removed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class QuotaLedger:
         return quota_refusals(cluster, self._topics(ref))
 
     def is_kept(self, ref: ClusterRef) -> bool:
-        """Tell whether a Cluster counts topics."""
+        """Return whether a Cluster counts topics."""
         cluster = self._cache.cluster(ref)
         return cluster is not None and (cluster.has_quotas or bool(cluster.status.counted_topics))
 
@@ -129,12 +129,12 @@ def _counts(cluster: Cluster, topic: Topic, step: Step, seen: KafkaTopic | None)
 
 
 def _is_noted(cluster: Cluster, topic: Topic) -> bool:
-    """Tell whether a topic counts for the namespace of this Topic."""
+    """Return whether a topic counts toward the quota of this Topic's namespace."""
     return any(
         (item.name, item.namespace) == (topic.name, topic.key.namespace) for item in cluster.status.counted_topics
     )
 
 
 def is_limited(cluster: Cluster | None, namespace: str) -> bool:
-    """Tell whether a namespace has a quota on a Cluster."""
+    """Return whether a namespace has a quota on a Cluster."""
     return cluster is not None and quota_of(cluster, namespace) is not None

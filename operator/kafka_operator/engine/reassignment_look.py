@@ -1,4 +1,4 @@
-"""Looks at a cluster for Reassignments: how things stand, what a plan is made from, sizes, throttles. Nothing is decided here."""
+"""Reads of a cluster for Reassignments: partitions, planner input, sizes of logs, throttles. Contains no decisions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ClusterLook:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """Topics as last seen, those that had moves then, and when all of them were looked at."""
+    """Topics as last read, topics with moves at that time, and the time of the last full read."""
 
     topics: Mapping[str, KafkaTopic]
     moving: frozenset[str]
@@ -48,7 +48,7 @@ class _Kept:
 
 
 class ClusterLooks:
-    """How things stand in a cluster. Of many topics, those that cannot have changed by our moves are looked at now and then alone."""
+    """Partition states of a cluster. In large clusters, topics that the operator does not move are only read at intervals."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -98,13 +98,13 @@ async def look_at_material(
 
 
 async def look_at_sizes(admin: Admin, brokers: Collection[int], partitions: Collection[Partition]) -> Sizes:
-    """Ask brokers for sizes of logs; those that do not tell are left out."""
+    """Query sizes of logs; brokers that do not return them are omitted."""
     named = partitions if len(partitions) <= MAX_NAMED_PARTITIONS else None
     return sizes_of(await admin.describe_log_dirs(sorted(brokers), named))
 
 
 async def look_at_throttle(admin: Admin, step: LookAtThrottle, before: ThrottleSeen) -> ThrottleSeen:
-    """See throttles of brokers and topics, beside those seen before."""
+    """Read throttles of brokers and topics, in addition to those read before."""
     brokers = dict(before.brokers)
     if step.broker_ids:
         brokers |= await admin.describe_broker_configs(step.broker_ids, RATES)
@@ -140,7 +140,7 @@ def topics_of(item: Reassignment, document: Document | Trouble | None) -> Sequen
 
 
 async def sizes_in(admin: Admin, layout: Layout) -> Sizes | None:
-    """Return the sizes of all of these topics; None where no broker tells them."""
+    """Return the sizes of all of these topics; None if no broker returns them."""
     partitions = [Partition(topic.name, held.index) for topic in layout.topics.values() for held in topic.partitions]
     if not partitions:
         return {}

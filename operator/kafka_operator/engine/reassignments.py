@@ -1,6 +1,6 @@
-"""Reassignments of one cluster: one look at all moves for a batch, then each on its own, the oldest first.
+"""Reassignment reconciler: reads all moves once per batch, then processes each Reassignment, the oldest first.
 
-Of two plans that overlap and come together the older one begins, and the other is told.
+Of two overlapping plans the older one starts, and the other one fails with a message.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Everything is listed at the start and then every so often, whatever the watch says, and looked at anew.
+"""Resync: lists and reconciles all resources at the start and then periodically, independently of the watch.
 
-It finds what a watch lost, and reverts what was changed in Kafka behind our back. Where nothing differs, nothing is written.
+It finds changes that a watch missed, and reverts external changes in Kafka. Without differences nothing is written.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Resync:
         interval_s: float,
         kinds: Sequence[Kind] = KAFKA_KINDS,
     ) -> None:
-        """`namespaces` are those to list; none of them stands for all. `kinds` are listed in their order."""
+        """`namespaces` to list; empty for all. `kinds` are listed in their order."""
         self._kube = kube
         self._cache = cache
         self._watch_lag = watch_lag
@@ -68,7 +68,7 @@ class Resync:
             await asyncio.sleep(self._interval_s)
 
     async def once(self) -> None:
-        """List everything, then submit everything, and what has gone unseen."""
+        """List all resources, then enqueue them and those whose deletion was missed."""
         gone: list[Key] = []
         for kind in self._kinds:
             listings = [await self._kube.list_objects(kind, namespace) for namespace in self._namespaces]

@@ -1,4 +1,4 @@
-"""How often and for how long each resource was tried in vain, and when it is tried again."""
+"""Retry backoff: number and duration of failed attempts per resource, and time of the next attempt."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ class Retries:
         return delay_s * self._rng.uniform(1 - JITTER, 1 + JITTER)
 
     def forget(self, key: Key) -> None:
-        """Begin anew: it succeeded, or it is gone."""
+        """Reset after success or deletion."""
         self._tries.pop(key, None)

@@ -1,4 +1,4 @@
-"""SparkApplications: each on its own, step by step, with the world looked at again after every effect."""
+"""SparkApplication reconciler: one step at a time, with the state read again after every effect."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SparkReconciler:
         clock: Callable[[], float],
         wake: Callable[[Key], None],
     ) -> None:
-        """`wake` has a schedule looked at when a run of its is further on: the watch brings nothing new of what we wrote."""
+        """`wake` enqueues a schedule when one of its runs changes: the watch does not report the operator's own writes."""
         self._cache = cache
         self._kube = ports.kube
         self._local = ports.local
@@ -149,7 +149,7 @@ class SparkReconciler:
         return await self._mirror(item, view, step)
 
     async def _read_log(self, item: SparkApplication, drivers: Drivers, step: ReadLog) -> str:
-        """Return a driver's last words; none where nobody has them any more, which must hold up nothing."""
+        """Return the end of a driver's log, empty if it is no longer available; a failure must not block the application."""
         try:
             return await drivers.log(item, step.pod, step.lines)
         except KubeError as error:
@@ -193,7 +193,7 @@ class SparkReconciler:
         return self._pods
 
     def _tell_of(self, before: SparkApplication) -> None:
-        """Count a state that is new, and have the schedule look at its run."""
+        """Count a state transition, and enqueue the schedule of the run."""
         item = self._cache.spark_application(before.key)
         if item is None or item.status.state is None or item.status.state is before.status.state:
             return

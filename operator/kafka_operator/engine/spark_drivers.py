@@ -1,6 +1,6 @@
-"""The drivers of engine Steward: pods on the API server, looked at by one list for all SparkApplications of a namespace.
+"""Drivers of engine Steward: pods, read with one list for all SparkApplications of a namespace.
 
-A look serves everybody who asks within a moment, and none that was begun before a write of ours serves anybody after it.
+A list is shared by concurrent readers; a list that started before a write is not used after it.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Drivers(Protocol):
         ...
 
     async def create(self, application: SparkApplication, attempt: int) -> SparkPod | Trouble:
-        """Create the driver of an attempt, or return the one that is there; a Trouble when it cannot be."""
+        """Create the driver of an attempt, or return the existing one; a Trouble if it cannot be created."""
         ...
 
     async def delete(self, application: SparkApplication, pod: SparkPod) -> None:
-        """Have a pod ended and gone."""
+        """Delete a pod."""
         ...
 
     async def log(self, application: SparkApplication, pod: SparkPod, lines: int) -> str:
@@ -93,7 +93,7 @@ class PodDrivers:
         return read_spark_pod(raw)
 
     async def delete(self, application: SparkApplication, pod: SparkPod) -> None:
-        """Have a pod ended and gone; one that is gone, or another one by now, is what was wanted."""
+        """Delete a pod; a pod that is already deleted or replaced is no error."""
         namespace = application.key.namespace
         try:
             async with self._parallel:
@@ -113,7 +113,7 @@ class PodDrivers:
 
 
 def _adopted(raw: RawObject, name: str) -> SparkPod | Trouble:
-    """Return the pod that has a driver's name already; whose it is, the decision looks at."""
+    """Return the existing pod with a driver's name; the decision checks its owner."""
     try:
         return read_spark_pod(raw)
     except (KeyError, ValueError):

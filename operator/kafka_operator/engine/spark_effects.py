@@ -1,4 +1,4 @@
-"""What SparkApplications and their schedules have in common when they are carried out: a run that is deleted, a step that was refused.
+"""Shared effects of SparkApplications and their schedules: deletion of a run, and handling of rejected steps.
 
 Leaves out which step is taken, and all that one of them alone does.
 """
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 async def delete_run(kube: SparkKube, cache: Cache, run: SparkApplication) -> None:
-    """Delete a SparkApplication; it is gone from the cache at once."""
+    """Delete a SparkApplication, and remove it from the cache."""
     try:
         await kube.delete_run(run.key, run.metadata.uid)
     except (ConflictError, NotFoundError) as error:
@@ -27,7 +27,7 @@ async def delete_run(kube: SparkKube, cache: Cache, run: SparkApplication) -> No
 
 
 def not_carried_out(key: Key, error: KubeError) -> Retry:
-    """Tell of a step that the API server did not take, and when to try again: later where it was refused."""
+    """Log a step that the API server rejected, and return when to retry: later for a rejection than for an outage."""
     refused = isinstance(error, RefusedError)
     say = log.warning if refused else log.info
     say("Failed to carry out step; retrying", extra={"resource": str(key), "error": str(error)})

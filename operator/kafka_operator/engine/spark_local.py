@@ -1,4 +1,4 @@
-"""The drivers of engine Local: processes of this machine, below this one, for a laptop.
+"""Drivers of engine Local: child processes of the operator, for development.
 
 Never in a cluster: who may create a SparkApplication runs programs as this process then, so it takes a switch of its own (--spark-local).
 A process ends with the operator, on Linux even where that is killed; an operator that is started anew finds its driver lost, and the
@@ -87,7 +87,7 @@ class LocalDrivers:
         return "\n".join(data.decode(errors="replace").splitlines()[-lines:])
 
     async def keep(self, uids: set[str]) -> None:
-        """End the processes of all applications but these: the others are gone."""
+        """Stop the processes of all other applications, which are deleted."""
         for name in [name for name, item in self._running.items() if item.application_uid not in uids]:
             await _end(self._running.pop(name))
 

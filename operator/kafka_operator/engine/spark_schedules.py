@@ -1,4 +1,4 @@
-"""ScheduledSparkApplications: their runs are created and deleted as time goes by."""
+"""ScheduledSparkApplication reconciler: creates and deletes runs."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class ScheduleReconciler:
         wake: Callable[[Key], None],
         namespaces: frozenset[str] = frozenset(),
     ) -> None:
-        """`wake` has a run looked at: the watch brings nothing new of one that is known.
+        """`wake` enqueues a run: the watch does not report the operator's own writes.
 
-        Schedules run only in `namespaces`; empty for all that are served.
+        Schedules run only in `namespaces`; empty for all served namespaces.
         """
         self._namespaces = namespaces
         self._cache = cache

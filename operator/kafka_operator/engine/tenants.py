@@ -1,4 +1,4 @@
-"""Rights of namespaces, as the cache has them at this moment: asked right before each step, and of each resource that would be a rival.
+"""Rights of namespaces from the cache, checked immediately before each step and for each competing resource.
 
 Kafka's id of a cluster is what the brokers of one Cluster report, and a broker can report any id. So a resource that refers to a Cluster
 of another namespace is compared with a resource only where the latter's own Cluster allows both namespaces to name the topic.
@@ -62,12 +62,12 @@ class Tenants:
         return refusal_of_topics(cluster, item.key.namespace, sorted(names))
 
     def may_have(self, topic: Topic) -> bool:
-        """Tell whether a Topic's namespace may name it; nothing is known against one whose Cluster is gone."""
+        """Return whether a Topic's namespace may use its name; True if the Cluster is deleted."""
         cluster = self._cache.cluster(topic.cluster)
         return cluster is None or refusal_of_topic(cluster, topic.key.namespace, topic.name) is None
 
     def may_name(self, here: ClusterRef, other: OfCluster, topic: str) -> bool:
-        """Tell whether another resource counts for a topic of Cluster `here`: as its owner, or as a rival for its partitions."""
+        """Return whether another resource counts for a topic of Cluster `here`, as its owner or as a competitor for its partitions."""
         own, its = self._cache.cluster(here), self._cache.cluster(other.cluster)
         if own is None or its is None:
             return other.cluster == here

@@ -1,4 +1,4 @@
-"""The effects of a batch of Topics on Kafka: one Admin call of each sort for all of them, checked by the brokers before where it counts.
+"""Effects of a batch of Topics on Kafka: one Admin request per kind, validated by the brokers first where required.
 
 Leaves out what to do (decide), and what is told of it.
 """
@@ -32,7 +32,7 @@ class TopicEffects:
     """Carries out what was decided for the Topics of one cluster."""
 
     def __init__(self, links: Links, ref: ClusterRef, may: Callable[[Topic], bool]) -> None:
-        """`may` tells whether a Topic's namespace has the right now; it is asked before each call, since calls take time."""
+        """`may` returns whether a Topic's namespace has the right; it is checked before each call, because calls take time."""
         self._links = links
         self._ref = ref
         self._may = may

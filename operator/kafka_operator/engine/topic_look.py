@@ -1,4 +1,4 @@
-"""One look at the Kafka topics of a batch: partitions, settings, and where what moves is going."""
+"""Read of the Kafka topics of a batch: partitions, configuration and targets of moves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafka_operator.resources.topic import Topic
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The topics that exist, with those settings that their Topics manage; and why some could not be looked at."""
+    """Existing topics with the configuration managed by their Topics, and errors of topics that could not be read."""
 
     topics: Mapping[str, KafkaTopic]
     failures: Mapping[str, Failure]
@@ -44,7 +44,7 @@ async def look_at_topics(admin: Admin, topics: Sequence[Topic]) -> Look:
 
 
 def _moves_matter(topic: Topic, seen: KafkaTopic | None) -> bool:
-    """Tell whether a move would change what is decided: it explains another replication factor, and holds up a deletion."""
+    """Return whether a move affects the decision: it explains a different replication factor, and delays a deletion."""
     if seen is None:
         return False
     if topic.metadata.deleted is not None:

@@ -1,7 +1,6 @@
-"""Batches of Topics of one cluster: one Admin call of each sort for all of them, one write each to Kubernetes.
+"""Topic reconciler: one Admin request per kind for a batch, and one Kubernetes write per Topic.
 
-Every round decides each Topic's next step on what is known, and carries the steps out; Kafka is looked at again only after something
-was changed there.
+Every round decides the next step of each Topic, and carries the steps out; Kafka is read again only after a change.
 """
 
 from __future__ import annotations
@@ -193,7 +192,7 @@ class TopicReconciler:
         return None if owner.key == topic.key else owner.key
 
     async def _carry_out(self, attempt: Try, steps: Sequence[tuple[Topic, Step]]) -> Mapping[Key, Outcome]:
-        """Carry out one step of each Topic; return the outcomes of those whose try ends with it."""
+        """Carry out one step of each Topic; return the outcomes of the Topics that are finished."""
         steps = await self._noted(attempt, steps)
         writes = [(topic, step) for topic, step in steps if not isinstance(step, Apply | Done | Retry | Wait)]
         results = await asyncio.gather(*(self._write(topic, step) for topic, step in writes))
@@ -237,7 +236,7 @@ class TopicReconciler:
         return await self._writer.carry_out(topic, step)
 
     async def _ask(self, attempt: Try, asks: Sequence[tuple[Topic, Apply]]) -> None:
-        """Ask the brokers for Topics that only observe; what is refused to them is nobody else's trouble."""
+        """Validate Topics with policy Observe with the brokers; a rejection does not affect other Topics."""
         effects = await TopicEffects(self._links, attempt.ref, self._tenants.may_have).carry_out(asks)
         attempt.asked.update(
             {topic.key: effects.failures[topic.name] for topic, _ in asks if topic.name in effects.failures}

@@ -1,7 +1,7 @@
-"""Whether the watch delivers: what a list has shown, the watch must have shown too, or it is dead.
+"""Detection of stalled watches: a watch must deliver every version that a list has returned.
 
-A watch that stalls looks like one on which nothing happens. Each list tells which version every resource has; from then on the watch
-owes that version or a newer one, until it brings it. What it owes for longer than some lists' time will not come.
+A stalled watch cannot be distinguished from one without changes. Each list returns the versions of all resources; the watch then has to
+deliver these versions or newer ones. A version that is missing for longer than several lists will not arrive.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class WatchLag:
             del self._owed[key]
 
     def gone(self, key: Key) -> None:
-        """Note that the watch told of a resource's end."""
+        """Record the deletion of a resource, reported by the watch."""
         self._brought.pop(key, None)
         self._owed.pop(key, None)
 
     def listed(self, kind: Kind, versions: Collection[tuple[Key, str]]) -> None:
-        """Note a full list of a kind; a resource that is not in it is owed no more."""
+        """Record a full list of a kind; resources missing from it are no longer expected."""
         present = {key for key, _ in versions}
         for key in [key for key in self._brought.keys() | self._owed.keys() if key.kind is kind and key not in present]:
             self.gone(key)

@@ -1,6 +1,6 @@
-"""Writes to Kubernetes: our finalizer, our annotation, a status; each guarded by the version that it was decided on.
+"""Writes to Kubernetes: finalizer, annotation and status, each guarded by the resource version that it was decided on.
 
-What the API server answers is learnt at once, so that the next decision, and the watch event that follows, find nothing new.
+Responses of the API server update the cache immediately, so that the next decision and the following watch event see no change.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Writer:
         return Done() if isinstance(step, Release) else None
 
     async def tell(self, resource: Resource, announcement: Announcement) -> None:
-        """Post an event that goes with no write."""
+        """Create an event without a write."""
         await self._announcer.announce(resource, announcement)
 
     async def _write(self, resource: Resource, step: KubeStep) -> None:
