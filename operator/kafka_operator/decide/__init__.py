@@ -1,4 +1,4 @@
-"""The operator's decisions: what a resource says, what the cluster shows, hence one step.
+"""Decisions of the operator: pure functions from a resource and a view of the cluster to one step.
 
     Resource + view of the cluster ──► decide ──► Step ──► the engine carries it out and looks again
 

@@ -1,4 +1,4 @@
-"""What is answered when the API server asks whether a resource may be taken: yes, yes with a warning, or no with the reason.
+"""Verdicts of admission reviews: accept, accept with a warning, or reject with a reason.
 
 Refused is what is wrong in itself: what the brokers refuse of a Topic, a plan for partitions or brokers that there are not, a goal that
 cannot be reached. What time may mend (a broker that starts, a topic that is applied in the same breath) is taken with a warning, and

@@ -1,4 +1,4 @@
-"""A Reassignment before anything moves: its plan made, checked, written down with its base, and approved.
+"""Preparation of a Reassignment: its plan is computed, validated, recorded with its base, and approved.
 
     made ─► checked ─► claimed ─► recorded: Pending ──────────────► handed over
                                      │  approval Required               ▲

@@ -1,4 +1,4 @@
-"""What to do for one Cluster: show what was seen of it, and outlive the Topics that still need it to go.
+"""Reconciliation of a Cluster: its status, and a finalizer until its Topics are deleted.
 
 A Cluster holds our finalizer so that, when a whole namespace is deleted, its Topics can still be deleted in Kafka. It waits for
 those that are being deleted themselves, for a bounded time, and for no others.

@@ -1,4 +1,4 @@
-"""Conditions, Ready before all, and the event that its change is worth."""
+"""Conditions of a status, and events for changes of Ready."""
 
 from __future__ import annotations
 

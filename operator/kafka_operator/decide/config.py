@@ -1,4 +1,4 @@
-"""A topic's settings: which ones to set, which ones to return to the cluster's defaults.
+"""Topic configuration: keys to set, and keys to reset to the cluster's defaults.
 
 Only the settings that the spec names are managed. One that was taken out of the spec is reset if this Topic may have set it: the
 names are noted on the resource before they are set (annotation), so that neither a crash nor a spec that changes in the meantime

@@ -1,6 +1,6 @@
-"""What becomes of partitions when a broker goes: pure questions over where their copies are.
+"""Health of replicas: effects of the loss of a broker on its partitions, as pure functions.
 
-Leaves out who asks and what follows: rolling.py and scaling.py decide that.
+rolling.py and scaling.py decide on them.
 """
 
 from __future__ import annotations

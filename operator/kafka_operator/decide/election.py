@@ -1,4 +1,4 @@
-"""What to do for one Election.
+"""Reconciliation of an Election.
 
     (new) ─select─► Running, those that need one recorded ─ask─► look again ─► Completed, PartlyFailed or Failed
       │                                                    ▲         │

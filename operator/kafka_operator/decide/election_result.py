@@ -1,4 +1,4 @@
-"""Which partitions an Election selects, which of them need it, and what became of each, in a list of bounded length.
+"""Results of an Election: selected partitions, partitions that need an election, and a bounded list of results.
 
 selection        Preferred                                        Unclean
 topics           all their partitions                             the same

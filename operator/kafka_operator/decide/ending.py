@@ -1,4 +1,4 @@
-"""How a Reassignment ends: its moves stopped where they shall not go on, its throttle taken away, then the status says so.
+"""Completion of a Reassignment: remaining moves are cancelled if required, the throttle is removed, then the status is final.
 
 A throttle that a broker keeps (it is away, or refuses) stays recorded after the end, and is tried again until it is gone.
 """

@@ -1,4 +1,4 @@
-"""A Reassignment on its way, there or back: moves handed over as others end, under a throttle, watched until all have arrived.
+"""Execution and rollback of a Reassignment: moves are submitted in waves under a throttle and monitored until they complete.
 
 Each round is: what may have been handed over and what may be throttled is written down, then the throttle is set, then moves are
 handed over. A crash between any two leaves a status that says what may be there, and a cluster that says what is.

@@ -1,4 +1,4 @@
-"""What to do about the pods of one Cluster: how many there are, which is replaced next, and what its conditions say.
+"""Reconciliation of the pods of a Cluster: their number, the next pod to replace, and the conditions.
 
 Two conditions: `Scaled` (as many brokers as are declared) and `Settled` (every pod Ready, of the declared revision, on a node that
 stays). Controllers come after all brokers, and only where their StatefulSet leaves it to us (OnDelete).

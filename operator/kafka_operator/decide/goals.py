@@ -1,4 +1,4 @@
-"""A goal as a plan: `move_planner` asked in its terms, and its answer in the operator's.
+"""Goals of Reassignments: translation to `move_planner` and of its result to a plan.
 
     removeBrokers, racks, replicationFactor    what they need moves, and nothing else
     addBrokers, rebalance                      bytes and preferred leaders of all brokers are levelled

@@ -1,4 +1,4 @@
-"""Where everything is in a cluster, and how large it is: what a plan is made from and measured by."""
+"""Locations and sizes of the replicas of a cluster: input of the planner and of the progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may hold a Lease: what a process that stands by does with the Lease that it sees, and what a holder does.
+"""Lease protocol: decisions of standbys and of the holder.
 
     seen                                        one that stands by
     no Lease                                    creates it, held by itself

@@ -1,6 +1,6 @@
-"""What two looks at the sizes of logs tell: bytes copied, speed, what stands still, how fast partitions grow, who falls behind.
+"""Progress from two samples of log sizes: copied bytes, rate, stuck moves, growth of partitions, lagging replicas.
 
-The operator remembers looks in memory alone: after a restart the second look tells again. Leaves out who looks and when.
+Samples are kept in memory: after a restart the second sample shows progress again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was seen of Kafka, as values."""
+"""Observed state of Kafka, as immutable values."""
 
 from __future__ import annotations
 

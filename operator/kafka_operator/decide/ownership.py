@@ -1,4 +1,4 @@
-"""Two Topics for one Kafka topic: the oldest wins, the others wait until it is gone (O5)."""
+"""Ownership of Kafka topics: the oldest Topic wins, others wait until it is deleted (O5)."""
 
 from __future__ import annotations
 

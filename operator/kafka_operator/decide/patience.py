@@ -1,4 +1,4 @@
-"""How long something is waited for before a resource that is held for its sake is let go all the same.
+"""Timeouts after which a finalizer is released although the cleanup in Kafka is incomplete.
 
 Leaves out what is left undone in Kafka then: an announcement says so.
 """

@@ -1,4 +1,4 @@
-"""Resources whose user has put the annotation steward.dev/pause-reconciliation on them: nothing is done, and what was said stays.
+"""Paused resources (annotation steward.dev/pause-reconciliation): no reconciliation, and an unchanged Ready condition.
 
 One rule for every kind. Ready keeps the value that it had, so that who waits for it is not misled; a condition of its own tells of the
 pause. A resource that is deleted meanwhile goes, without an effect on Kafka: the kinds' own decisions on deletion see to it.

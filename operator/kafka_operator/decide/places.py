@@ -1,4 +1,4 @@
-"""Where the partitions of a plan are, as the cluster shows it now: all that is known of how far it is.
+"""Progress of the partitions of a plan, as the cluster shows it.
 
 A plan has a way there (base to plan) and a way back (plan to base). `handed_over` and `handing_over` count along its order: what is
 before the first was seen on its way, what is before the second may have been given to the controller, the rest was not. So after any

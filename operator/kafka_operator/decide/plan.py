@@ -1,4 +1,4 @@
-"""A Reassignment's plan, checked whole against the cluster before anything moves: all of it can be done, or none of it is.
+"""Validation of a Reassignment's plan against the cluster: all of it is valid, or none of it is executed.
 
 Each trouble has a reason of its own. Those that may pass while a user's other resources take effect (a topic that is being
 created, a broker that starts) are waited for; the others are final, since a plan that starts by itself much later surprises.

@@ -1,4 +1,4 @@
-"""A plan as a document: Kafka's own reassignment JSON, read within limits, and the digest that stands for it.
+"""Plan documents: Kafka's reassignment JSON, parsed within limits, and its digest.
 
     {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2, 3, 4]}, ...], "clusterId": "..."}
 

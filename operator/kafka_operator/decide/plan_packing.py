@@ -1,4 +1,4 @@
-"""A large plan and its base in ConfigMaps: cut into parts that fit, gzipped, in Kafka's own form, and read back.
+"""Storage format of large plans in ConfigMaps: split into parts, gzipped, in Kafka's JSON format.
 
 An object of Kubernetes holds 1 MiB, and a plan of a hundred thousand partitions is 8 MiB twice. Each part has `plan.json.gz` and
 `base.json.gz`, which anybody can unpack and give to kafka-reassign-partitions.sh. Leaves out names and writes.

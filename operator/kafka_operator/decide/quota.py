@@ -1,4 +1,4 @@
-"""How many topics and partitions a namespace may have on a Cluster of another namespace.
+"""Quotas: numbers of topics and partitions of a namespace on a Cluster of another namespace.
 
 A topic counts from before it is created until Kafka does not have it any more, whatever becomes of the Topic resource: deletionPolicy
 Retain, policy Observe, a pause, a finalizer that was taken off. Its namespace can edit and delete its Topic, so what counts is kept in

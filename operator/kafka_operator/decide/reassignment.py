@@ -1,4 +1,4 @@
-"""What to do for one Reassignment.
+"""Reconciliation of a Reassignment.
 
     (new) ─► Proposed ─► Pending ─► Running ─► Completed ─┐
       │          │          │          ├─cancel─► Cancelled ─┤ rollback

@@ -1,4 +1,4 @@
-"""What to do for a Reassignment that is being deleted: what still moves for it is cancelled, its throttle goes, then it goes itself.
+"""Deletion of a Reassignment: its moves are cancelled and its throttle is removed before its finalizer is released.
 
 All of it in bounded time: a namespace is never wedged, and an event tells what was left behind.
 """

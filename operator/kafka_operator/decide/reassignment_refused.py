@@ -1,4 +1,4 @@
-"""A Reassignment whose namespace may not name its topics, or may not any more.
+"""Reassignments whose namespace may not, or may no longer, use their topics.
 
 Nothing more is submitted, cancelled or rolled back for it: which moves are its own is written only in its status, and a status gives
 no right. Moves that the controller already has run to their end under their throttle. Then, or at its deletion, the throttle is removed.

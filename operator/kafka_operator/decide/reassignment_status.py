@@ -1,4 +1,4 @@
-"""The status that a Reassignment shows in each of its states, and the event that a change of it is worth."""
+"""Statuses of a Reassignment, and events for their changes."""
 
 from __future__ import annotations
 

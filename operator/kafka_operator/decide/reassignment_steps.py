@@ -1,4 +1,4 @@
-"""Steps that only a Reassignment asks for, beside those of `steps.py`: to keep a large plan, and to look at and change a throttle."""
+"""Steps of Reassignments in addition to those of `steps.py`: storing a large plan, reading and changing a throttle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a decision on a Reassignment looks at, the steps that it can come to, and how long it waits for what."""
+"""Input and possible steps of decisions on Reassignments, and polling intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reassignments that a Cluster makes by itself: one at a time, each in state Proposed until it is approved.
+"""Automatic rebalances of a Cluster: one Reassignment at a time, in state Proposed until it is approved.
 
     needed ─► created ─► noted as open ─► ended: noted, and looked at again
                               │  no longer what is needed, and nothing has moved: withdrawn (cancelled)

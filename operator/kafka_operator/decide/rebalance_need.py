@@ -1,4 +1,4 @@
-"""Which Reassignment a Cluster needs by itself: for brokers that are new, for those that are to go, for bytes that lie unevenly.
+"""Need for an automatic rebalance: new brokers, brokers to remove, or unbalanced disk usage.
 
 A broker is new as long as it is alive and not noted as one that has its part. One is to go when its pod would leave (scaling), or
 when it has been away for long and no pod is declared for it. Where no pods are declared, nobody can tell a broker that is gone from

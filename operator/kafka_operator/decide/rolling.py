@@ -1,4 +1,4 @@
-"""Which pod to replace next, if any: one at a time, and never at the cost of a partition.
+"""Rolling replacement of pods: selects the next pod, one at a time, without reducing the availability of a partition.
 
     a pod is due      when its revision is not the StatefulSet's, or its node is to be left
     it is replaced    when no pod is away, every replica is in sync, and no partition would fall under its min.insync.replicas

@@ -1,4 +1,4 @@
-"""How many pods of brokers there may be: as many as are declared, but none fewer while those that would leave hold replicas.
+"""Scaling of broker pods: up immediately, down only after the brokers to remove hold no replicas.
 
 The number that the operator stands for (`status.brokerReplicas`) follows the declared one upwards at once, downwards only when the
 brokers to be removed hold nothing. A StatefulSet that somebody else has scaled is set back to it, inwards with the same care.

@@ -1,4 +1,4 @@
-"""What a Cluster's Secrets come to: all that a connection needs, or the one thing that is missing, in words for the Ready condition.
+"""Credentials from Secrets: settings of a connection, or the missing part for the Ready condition.
 
 The words name the Secret and the key, never a value. Leaves out whether a certificate can be used (the connection finds out).
 """

@@ -1,4 +1,4 @@
-"""Which of some processes serves a Cluster, with all that refers to it: a stable hash of its name.
+"""Assignment of Clusters to shards: a stable hash of the name.
 
 Every process watches and knows all resources, since two Clusters of different shards may reach the same Kafka cluster, and of two
 Topics of one name one alone may have it; it works on those of its own shard. A Topic's Reassignments name the Topic's Cluster.

@@ -1,4 +1,4 @@
-"""What to do for one SparkApplication whose driver we make ourselves.
+"""Reconciliation of a SparkApplication with a driver created by the operator.
 
     (new) ──► driver of attempt 1 ──► Submitted ──► Running ──► Completed
       │                                   │            │   └──► Failed

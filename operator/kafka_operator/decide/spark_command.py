@@ -1,4 +1,4 @@
-"""The arguments of spark-submit for one attempt: settings, dependencies, the main file and its own arguments.
+"""Arguments of spark-submit for one attempt: configuration, dependencies, main file and its arguments.
 
 What a user sets in sparkConf wins over what follows from other fields; what the runner needs to find its driver and executors again wins
 over both. A driver in client mode must be told its pod's address twice: with a bind address of 0.0.0.0 it tells executors to call that.

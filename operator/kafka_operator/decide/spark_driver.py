@@ -1,4 +1,4 @@
-"""The manifest of a driver's pod, which is all that an attempt needs: a pure function of the application and the attempt's number.
+"""Manifest of a driver pod: a pure function of the application and the number of the attempt.
 
 The driver runs in client mode, so no Service and no ConfigMap is made: executors call the pod's address, and their template is an
 annotation of the driver's pod that it sees as a file. Executors are owned by the driver's pod (spark.kubernetes.driver.pod.name), and

@@ -1,4 +1,4 @@
-"""`@every <duration>`: the times of a fixed period, such as `@every 1h30m`, as robfig/cron reads it for Kubeflow's schedules.
+"""Schedules with a fixed period (`@every 1h30m`), in the syntax of robfig/cron, which Kubeflow uses.
 
 The times are anchor + n x period. The anchor is the last time of the schedule that is done, else its creation: both are on one grid, so
 neither a restarted process nor the time that creating a run takes shifts it. No time zone changes them.

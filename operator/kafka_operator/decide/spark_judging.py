@@ -1,4 +1,4 @@
-"""Statuses of SparkApplications: moved along the table of states, with the Ready condition and the event that a change is worth.
+"""Statuses of SparkApplications: state transitions, the Ready condition, and events for their changes.
 
 Ready is True when the application is completed, Unknown while it goes on and nothing is wrong, False otherwise.
 """

@@ -1,4 +1,4 @@
-"""Engine SparkOperator: the application as Kubeflow's operator takes it, and its status as ours shows it.
+"""Engine SparkOperator: translation of the application for Kubeflow's operator, and of its status back.
 
     resource   sparkoperator.k8s.io/v1beta2 SparkApplication of the same name, owned by ours
     spec       as it was written, without the fields that are ours alone; restarts are Kubeflow's then, the time to live stays ours

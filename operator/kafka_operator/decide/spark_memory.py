@@ -1,4 +1,4 @@
-"""Memory in Spark's units, and how much more than its heap a driver's container is given.
+"""Memory in Spark's units, and the memory overhead of a driver's container.
 
 Spark asks for an executor's memory itself, by the same share; a driver's pod is made here, so its overhead is reckoned as Spark does it in cluster mode
 (spark-kubernetes, BasicDriverFeatureStep): a share of the heap, more for languages with a process of their own, and a least amount.

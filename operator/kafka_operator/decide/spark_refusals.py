@@ -1,4 +1,4 @@
-"""Reasons for which a SparkApplication is not run: where it is, and what Spark or Kubernetes would ignore without a word.
+"""Validation of SparkApplications: namespace, and settings that Spark or Kubernetes would silently ignore.
 
     namespace     jobs run in the namespaces that the operator was given for them, never next to the brokers by accident
     volumes       exactly one source kind each: a kind that is not supported would otherwise become an emptyDir

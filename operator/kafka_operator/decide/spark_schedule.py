@@ -1,4 +1,4 @@
-"""What to do for one ScheduledSparkApplication, as Kubernetes does for a CronJob.
+"""Reconciliation of a ScheduledSparkApplication, in the manner of a CronJob.
 
     @every                 counts from the last time that is done, else from the creation: late runs do not shift it
     what is due            the last time of the schedule that has come since the last run; earlier ones that were missed are left out

@@ -1,4 +1,4 @@
-"""The states of a SparkApplication as a table: which may follow which, and nothing else.
+"""State machine of SparkApplications: the allowed transitions.
 
     (none)            Submitted, SubmissionFailed, Suspending, Suspended, Failed
     Submitted         Running, Completed, Failed, PendingRerun, Suspending

@@ -1,4 +1,4 @@
-"""What a decision on a SparkApplication looks at, and what it can ask for: one step, after which the world is looked at again."""
+"""Input and possible steps of decisions on SparkApplications."""
 
 from __future__ import annotations
 

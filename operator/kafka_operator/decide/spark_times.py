@@ -1,4 +1,4 @@
-"""The times of a cron schedule in a time zone: after which moment which comes next, and which were missed.
+"""Times of a cron schedule in a time zone: the next time, and missed times.
 
     fields        minute, hour, day of month, month, day of week, as cron(5) has them; @hourly, @daily, @weekly, @monthly, @yearly too
     @every 1h30m  a fixed period, which knows no clock (spark_every)

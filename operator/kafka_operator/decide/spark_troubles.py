@@ -1,4 +1,4 @@
-"""What is wrong with a driver or its executors, in words that say what to do: read from what Kubernetes tells of their pods.
+"""Diagnosis of failed drivers and executors from their pods, with advice.
 
 what Kubernetes says                               reason of ours
 ErrImagePull, ImagePullBackOff, InvalidImageName   ImageNotPulled

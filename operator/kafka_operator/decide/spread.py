@@ -1,4 +1,4 @@
-"""A topic onto a set of brokers, with the fewest replicas moved.
+"""Placement of a topic on a set of brokers with the fewest moved replicas.
 
 Each partition keeps its number of replicas. A replica on one of the brokers stays where it is, and in its place in the order, so
 that a preferred leader that may stay, stays. In the place of every other one comes the broker that holds the fewest replicas of this

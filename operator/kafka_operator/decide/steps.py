@@ -1,4 +1,4 @@
-"""What a decision can ask for: exactly one step, after which the world is looked at again."""
+"""Steps that a decision can return: exactly one, after which the state is read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a namespace may do with a Cluster of another namespace: which topics it may name, and how fast it may move them.
+"""Rights of a namespace on a Cluster of another namespace: allowed topics and throttles.
 
     own namespace          everything
     first rule that names  topicNames, minBytesPerSecond, maxBytesPerSecond of `spec.allowedNamespaces`

@@ -1,4 +1,4 @@
-"""Throttles as Kafka's own tool sets them: which brokers and topics have to have what, and how to get there and back.
+"""Replication throttles as set by Kafka's own tool: configuration of brokers and topics, and its restoration.
 
     leader.replication.throttled.rate, follower.replication.throttled.rate            on each broker that sends or receives
     leader.replication.throttled.replicas, follower.replication.throttled.replicas    on each topic that moves

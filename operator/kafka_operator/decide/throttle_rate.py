@@ -1,4 +1,4 @@
-"""How fast a throttle should be: whether it suffices for what is written, and where an adaptive one goes next.
+"""Throttle rates: the minimum for the write traffic, and the adaptive rate.
 
 A moving partition's new replica has to take what is written to it meanwhile, and the rest on top. So a broker's throttle has to be
 above what all partitions together are written that move to it, or from it, at once; else the move never ends.

@@ -1,4 +1,4 @@
-"""What to do for one Topic.
+"""Reconciliation of a Topic.
 
     may it? ─► whose is what is there? ─► claim (finalizer, settings' names, origin) ─► create, grow, alter ─► look again ─► status
     deletion: drop ─► look again ─► release

@@ -1,4 +1,4 @@
-"""What to do for a Topic that is being deleted.
+"""Deletion of a Topic.
 
 The Kafka topic goes only if this Topic holds it, owns it and it is the one that was seen before (O4), and not before everybody else
 who holds the resource has let go: a foreign finalizer is somebody's wish to do something first. Beyond that the resource goes in

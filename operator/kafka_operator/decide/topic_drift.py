@@ -1,4 +1,4 @@
-"""In what a Kafka topic differs from its Topic: listed in the status, named by a digest, told in words.
+"""Drift between a Topic and its Kafka topic: list for the status, digest, and text.
 
 Leaves out what is done about it.
 """

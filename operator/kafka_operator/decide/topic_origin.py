@@ -1,4 +1,4 @@
-"""Whether a Kafka topic that is there is this Topic's own: created by it, adopted by it, or somebody else's so far.
+"""Origin of a Kafka topic: created by the Topic, adopted by it, or owned by another client.
 
     annotation steward.dev/origin     created/<generation>/<topic id before>     written before the topic is created
                                       adopted/<topic id>                         written before the topic is first changed

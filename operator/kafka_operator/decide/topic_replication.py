@@ -1,4 +1,4 @@
-"""A changed replication factor: one Reassignment at a time carries it out, and the Topic shows how far it is.
+"""Changes of the replication factor: one Reassignment at a time, with its progress in the Topic's status.
 
     factor differs ─► create the Reassignment ─► it runs: mirrored ─► it completed: the factor is looked at again
                                                  it ended otherwise: told, and tried again when the Topic is edited or it is deleted

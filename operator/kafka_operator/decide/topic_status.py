@@ -1,4 +1,4 @@
-"""The status that a Topic shows, and the event that a change of it is worth."""
+"""Status of a Topic, and events for its changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster is made of and how well it is, as numbers: one look at all partitions, and what the brokers say of themselves.
+"""Health metrics of a cluster, from one read of all partitions and from the brokers.
 
 Leaves out what a Cluster's status makes of it (cluster).
 """

@@ -1,4 +1,4 @@
-"""The exact plan that a Reassignment asks for, whichever way it says so, with what it does to brokers.
+"""Desired plan of a Reassignment, from any of its forms, with its effects on brokers.
 
     plan        as written              planFrom    as the ConfigMaps say, if their digest is the one that was named
     topics      spread over brokers     goal        what the planner finds

@@ -1,4 +1,4 @@
-"""How many of a plan's moves go on at once: the next ones begin as soon as others have ended.
+"""Concurrency of moves: the next moves start as soon as others have completed.
 
 Moves begin in the plan's order, and one that has to wait holds up those behind it, so that one number says how far it is. A limit
 counts every move that goes on in the cluster, whoever began it. A move that copies nothing (another order, fewer replicas) keeps no
