@@ -73,7 +73,7 @@ TAKEN = Answer()
 
 
 def read_review(raw: Any) -> Review:
-    """Read an AdmissionReview; KeyError, TypeError or ValueError where it is none, or none about a kind of ours."""
+    """Read an AdmissionReview; raises KeyError, TypeError or ValueError if it is invalid or not about a kind of Steward."""
     request = raw["request"]
     given, before = request.get("object"), request.get("oldObject")
     if given is not None and given["apiVersion"] != API_VERSION:

@@ -67,7 +67,7 @@ def decide_proposed(reassignment: Reassignment, view: ReassignmentView, places: 
 
 
 def has_drifted(places: Places) -> bool:
-    """Tell whether a partition of a plan that has not begun is elsewhere than its base says."""
+    """Return whether a partition of a plan that has not started differs from its base."""
     at_base = len(places.later) + len(places.due)
     at_both = sum(places.base[item.partition] == item.replicas for item in places.arrived)
     return at_base + at_both < places.total
@@ -119,7 +119,7 @@ def _kept(status: ReassignmentStatus, recorded: Recorded, stored: Stored | None)
 
 
 def _first(reassignment: Reassignment, view: ReassignmentView, *, drifted: bool) -> ReassignmentStatus:
-    """Return the first status with a plan: Proposed where somebody has to approve, else Pending."""
+    """Return the first status with a plan: Proposed if approval is required, else Pending."""
     if reassignment.approval is Approval.AUTOMATIC or (
         not drifted and reassignment.approved_digest == reassignment.status.digest
     ):

@@ -1,6 +1,6 @@
 """Reconciliation of a Cluster: its status, and a finalizer until its Topics are deleted.
 
-A Cluster holds our finalizer so that, when a whole namespace is deleted, its Topics can still be deleted in Kafka. It waits for
+A Cluster holds the operator's finalizer so that, when a whole namespace is deleted, its Topics can still be deleted in Kafka. It waits for
 those that are being deleted themselves, for a bounded time, and for no others.
 """
 
@@ -52,7 +52,7 @@ OFFLINE = "OfflinePartitions"
 
 @dataclass(frozen=True, slots=True)
 class ClusterLook:
-    """What one look at a cluster brought; None was not looked at this time."""
+    """Result of one read of a cluster; None for parts that were not read this time."""
 
     seen: ClusterSeen
     vitals: Vitals | None = None
@@ -61,7 +61,7 @@ class ClusterLook:
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """How many Topics and Reassignments refer to a Cluster and hold our finalizer, and how many of them are being deleted."""
+    """How many Topics and Reassignments refer to a Cluster and hold the operator's finalizer, and how many of them are being deleted."""
 
     held: int = 0
     leaving: int = 0
@@ -141,7 +141,7 @@ def _seen_status(cluster: Cluster, look: ClusterLook, now: datetime) -> ClusterS
 
 
 def _health(vitals: Vitals) -> tuple[str, str, str]:
-    """Return status, reason and message of Healthy: the worst there is. The numbers are beside it, so the words hold none that move."""
+    """Return status, reason and message of Healthy: the most severe problem, without numbers, which are in the status."""
     if vitals.offline:
         return FALSE, OFFLINE, f"Partitions without a leader, such as {_listed(vitals.offline_examples)}."
     if vitals.under_replicated:
@@ -153,7 +153,7 @@ def _health(vitals: Vitals) -> tuple[str, str, str]:
 def _health_news(cluster: Cluster, after: ClusterStatus) -> Announcement | None:
     """Return the event for partitions that have lost their leader, and for the end of that.
 
-    Replicas fall behind whenever a broker restarts: that is for the condition to say, and no news.
+    Replicas fall behind whenever a broker restarts: the condition reports that, without an event.
     """
     old = condition_of(cluster.status.conditions, HEALTHY)
     new = condition_of(after.conditions, HEALTHY)
@@ -168,7 +168,7 @@ def _listed(examples: tuple[Partition, ...]) -> str:
 
 
 def _away_status(cluster: Cluster, away: Away, now: datetime) -> ClusterStatus:
-    """Keep what was seen last; it is the conditions that say it may be out of date."""
+    """Keep the last known status; the conditions report that it may be outdated."""
     conditions = cluster.status.conditions
     known = {condition.type for condition in conditions} & {HEALTHY}
     for condition_type in ("Ready", *known):

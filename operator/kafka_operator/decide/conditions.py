@@ -78,7 +78,7 @@ def _condition(
 def announce(
     before: tuple[Condition, ...], after: tuple[Condition, ...], condition_type: str = READY
 ) -> Announcement | None:
-    """Return the event for a change of a condition: a new trouble, or the end of one. A first success is no news."""
+    """Return the event for a change of a condition: a new problem, or its end. A first success has no event."""
     old, new = condition_of(before, condition_type), condition_of(after, condition_type)
     if new is None or (old is not None and old.status == new.status and old.reason == new.reason):
         return None

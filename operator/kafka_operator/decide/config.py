@@ -28,7 +28,7 @@ def config_changes(
 
 
 def same_value(wanted: str, present: ConfigValue) -> bool:
-    """Tell whether a value as the user writes it is the one that Kafka has, which parses it and writes it back its own way.
+    """Return whether a value as the user writes it is the one that Kafka has, which parses it and writes it back its own way.
 
     A value that Kafka hides (a password) counts as the same: it cannot be compared, and setting it again at each look would never end.
     """

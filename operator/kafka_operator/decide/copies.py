@@ -31,7 +31,7 @@ class Copies:
 class Health:
     """What a cluster shows of all its partitions.
 
-    `min_isr` is min.insync.replicas by topic, the cluster's default where a topic sets none; None as long as nobody asked for it.
+    `min_isr` is min.insync.replicas by topic, the cluster's default where a topic sets none; None until it is requested.
     """
 
     controller_id: int

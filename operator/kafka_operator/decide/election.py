@@ -47,10 +47,10 @@ Step = Elect | WriteStatus[ElectionStatus] | Retry | Done
 
 @dataclass(frozen=True, slots=True)
 class ElectionView:
-    """What a decision on an Election looks at.
+    """Input of a decision on an Election.
 
-    `waited_s` is for how long it has been tried in vain; `asked` and `failures` tell of this very try, failures by what the controller
-    answered to the last question.
+    `waited_s` is the time since the first failed attempt, in seconds; `asked` and `failures` are results of this attempt, failures from the
+    last response of the controller.
     """
 
     now: datetime
@@ -96,7 +96,7 @@ def decide_election(election: Election, view: ElectionView) -> Step:
 
 
 def decide_election_away(election: Election, away: Away, now: datetime, waited_s: float) -> Step:
-    """Return the next step for an Election whose cluster could not be looked at: say so, keep the rest, try again."""
+    """Return the next step for an Election whose cluster could not be read: report it, keep the rest of the status, and retry."""
     status = election.status
     if election.metadata.deleted is not None or (status.state is not None and status.state.ended):
         return Done()
@@ -114,7 +114,7 @@ def _wait_or_fail(election: Election, view: ElectionView, reason: str, message: 
 
 
 def _running(election: Election, view: ElectionView, chosen: Chosen) -> Step:
-    """Write down who needs an election, before anybody is asked; what is missing counts as selected, and fails."""
+    """Record the partitions that need an election before it is requested; missing ones count as selected, and fail."""
     missing = len(chosen.missing)
     counts = Counts(chosen.selected + missing, len(chosen.needing) + missing)
     message = f"{counts.needed} of {counts.selected} partitions need an election."
@@ -129,7 +129,7 @@ def _running(election: Election, view: ElectionView, chosen: Chosen) -> Step:
 
 
 def _finish(election: Election, view: ElectionView, counts: Counts, failures: Mapping[Partition, Failure]) -> Step:
-    """Judge an Election after the last question, by what the controller answered and by who leads now."""
+    """Evaluate an Election after the last request, by the controller's response and the present leaders."""
     failed = len(failures)
     counts = replace(counts, failed=failed, elected=max(0, counts.needed - failed))
     if not failed:

@@ -53,7 +53,7 @@ class Chosen:
 
 
 def select(election: Election, topics: Topics) -> Chosen:
-    """Return what an Election is about, of the topics that were looked at; 200,000 partitions take a tenth of a second."""
+    """Return the partitions selected by an Election; 200,000 partitions take a tenth of a second."""
     selection, election_type = election.selection, election.type
     named: dict[str, set[int]] = defaultdict(set)
     for partition in selection.partitions:

@@ -84,7 +84,7 @@ def refused(reassignment: Reassignment, view: ReassignmentView, places: Places) 
 
 
 def progress_of(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Progress:
-    """Return how far it is; bytes are those of the last look at sizes."""
+    """Return the progress; bytes are those of the last sample."""
     before, now = reassignment.status.progress, places.progress
     total = None if before is None else before.bytes_total
     if total is None and view.measured is not None:
@@ -99,7 +99,7 @@ def progress_of(reassignment: Reassignment, view: ReassignmentView, places: Plac
 
 
 def _shown(reassignment: Reassignment, view: ReassignmentView, places: Places) -> ReassignmentStatus:
-    """Return the status that tells how far it is; before the first move it stays what it is."""
+    """Return the status with the progress; unchanged before the first move."""
     status, generation = reassignment.status, reassignment.metadata.generation
     begun = bool(places.moving or places.arrived or status.handed_over or status.rollback)
     if not begun and status.state is State.PENDING:
@@ -203,7 +203,7 @@ def _held_up_by_throttle(
 
 
 def _already_told(reassignment: Reassignment) -> bool:
-    """Tell whether it was said: figures that change with each look are not worth a write each."""
+    """Return whether the status already reports it: numbers that change with each sample do not justify a write."""
     conditions = {item.type: item for item in reassignment.status.conditions}
     ready, told = conditions.get("Ready"), conditions.get(THROTTLE_TOO_LOW)
     return (
@@ -215,7 +215,7 @@ def _already_told(reassignment: Reassignment) -> bool:
 
 
 def _stuck(reassignment: Reassignment, view: ReassignmentView, places: Places) -> tuple[str, str] | None:
-    """Return reason and words for moves that stand still, with the likely cause of the first of them."""
+    """Return reason and message for stuck moves, with the likely cause of the first one."""
     stuck = () if view.measured is None else view.measured.stuck
     if not stuck:
         return None

@@ -39,7 +39,7 @@ TOLD = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FleetView:
-    """What is looked at; an Away says why the pods themselves could not be."""
+    """Input of the decision; an Away has the reason why pods could not be read."""
 
     now: datetime
     brokers: PodSet | Away
@@ -89,13 +89,13 @@ def decide_fleet(cluster: Cluster, view: FleetView) -> Step:
 
 
 def without_fleet(cluster: Cluster) -> ClusterStatus:
-    """Return the status of a Cluster whose pods are not looked after any more."""
+    """Return the status of a Cluster whose pods are no longer managed."""
     conditions = tuple(item for item in cluster.status.conditions if item.type not in {SETTLED, SCALED})
     return replace(cluster.status, conditions=conditions, broker_replicas=None, replacing=None)
 
 
 def _scale(cluster: Cluster, group: PodGroup, view: FleetView) -> Scale | AskHolders | None:
-    """None where the number of pods is somebody else's business, or nothing is known of them."""
+    """None if the number of pods is not managed, or unknown."""
     if group.replicas is None or isinstance(view.brokers, Away):
         return None
     emptied = cluster.auto_rebalance is not None and cluster.auto_rebalance.on_brokers_removed
@@ -157,7 +157,7 @@ def _with_verdict(cluster: Cluster, verdict: Settled | Hold | Replace | Away, no
 
 
 def _news(before: ClusterStatus, after: ClusterStatus, condition_type: str) -> Announcement | None:
-    """Return the event for a change: a pod that is replaced, something that somebody has to do, and the end of it."""
+    """Return the event for a change: replacement of a pod, a problem that needs a user, and its end."""
     old, new = _find(before, condition_type), _find(after, condition_type)
     if new is None:
         return None

@@ -62,11 +62,11 @@ def message_of(failure: Failure) -> str:
 
 
 def passes_by_itself(failure: Failure) -> bool:
-    """Tell whether trying again soon is likely to help with nobody doing anything."""
+    """Return whether a retry is likely to succeed without intervention."""
     return failure.code in PASSING
 
 
 def may_pass_for_an_election(failure: Failure) -> bool:
-    """Tell whether asking again soon may help: a replica that is catching up, a broker that starts, a controller that changes."""
+    """Return whether a retry may succeed: a replica that is catching up, a broker that is starting, a controller change."""
     catching_up = {PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE}
     return failure.code in catching_up or passes_by_itself(failure)

@@ -54,7 +54,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class StandBy:
-    """Somebody else holds it: look again after this time."""
+    """Another process holds the Lease: read it again after this time."""
 
     holder: str
     seconds: float
@@ -62,7 +62,7 @@ class StandBy:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Somebody else holds what was ours."""
+    """Another process has acquired this process's Lease."""
 
     holder: str
 
@@ -109,7 +109,7 @@ def released(lease: Lease) -> Lease:
 
 
 def holds(renewed_s: float, now_s: float) -> bool:
-    """Tell whether a Lease renewed at that moment (before the call was sent) may still be acted on."""
+    """Return whether a Lease renewed at that time (before the call was sent) is still valid."""
     return now_s - renewed_s < RENEW_DEADLINE_S
 
 

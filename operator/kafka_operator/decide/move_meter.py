@@ -34,7 +34,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What is kept from look to look; times are those of the monotonic clock."""
+    """State between samples; times are from the monotonic clock, in seconds."""
 
     taken_s: float
     sizes: Sizes
@@ -126,7 +126,7 @@ def growth(before: Memory, sizes: Sizes, now_s: float) -> Mapping[Partition, flo
 
 
 def seconds_left(measured: Measured) -> int | None:
-    """Return how long the rest takes at this speed, None where that cannot be said."""
+    """Return the remaining seconds at this rate, None if unknown."""
     if measured.speed is None or measured.speed < 1:
         return None
     return int(measured.remaining / measured.speed) + 1
@@ -163,5 +163,5 @@ def _lag(item: Assignment, places: Places, sizes: Sizes) -> int:
 
 
 def _fallen(partition: KafkaPartition, alive: Collection[int]) -> bool:
-    """Tell whether a replica on a broker that is alive, and is not being added, is out of sync."""
+    """Return whether a replica on a broker that is alive, and is not being added, is out of sync."""
     return bool(partition.isr) and any(broker not in partition.isr for broker in partition.replicas if broker in alive)

@@ -115,9 +115,9 @@ class ClusterSeen:
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """Why a cluster could not be looked at: reason and words for the Ready condition.
+    """Reason why a cluster could not be read: reason and message for the Ready condition.
 
-    The words name no passing detail (which broker, which socket error), so that trying again changes no status.
+    The message has no transient details (broker, socket error), so that a retry does not change the status.
     """
 
     reason: str

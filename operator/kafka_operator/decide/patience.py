@@ -20,7 +20,7 @@ of 5 s, should the first one have met a broker that hangs; and a namespace's del
 
 
 def let_go_or_retry(away: Away, waited_s: float, *, held: bool) -> Release | Retry:
-    """Return the next step for what nobody deletes while its cluster is away.
+    """Return the next step for a resource that is not being deleted while its cluster is unreachable.
 
     Nothing can be undone in a cluster that nobody knows; whoever deletes this then shall need no operator for it.
     """

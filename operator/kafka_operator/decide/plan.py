@@ -61,7 +61,7 @@ def check_plan(
     made_for: str | None = None,
     cluster_id: str = "",
 ) -> Trouble | None:
-    """Return the first trouble with a plan, or None when all of it can be handed to the controller.
+    """Return the first problem of a plan, or None if all of it can be submitted to the controller.
 
     `moves` are those that go on in the cluster, `rivals` the partitions of other Reassignments that have begun; `made_for` is the
     cluster that the plan itself names.

@@ -48,7 +48,7 @@ GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
 
 class DocumentError(ValueError):
-    """A document that is no plan; the message says where and why."""
+    """The document is not a plan; the message contains place and reason."""
 
 
 @dataclass(frozen=True, slots=True)

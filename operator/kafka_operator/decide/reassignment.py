@@ -53,7 +53,7 @@ def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> S
 
 
 def decide_reassignment_away(reassignment: Reassignment, away: Away, now: datetime, waited_s: float) -> Step:
-    """Return the next step for a Reassignment whose cluster could not be looked at: say so, keep the rest, try again."""
+    """Return the next step for a Reassignment whose cluster could not be read: report it, keep the rest of the status, and retry."""
     state = reassignment.status.state
     if reassignment.rests:
         return Done()

@@ -39,7 +39,7 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
 
 
 def decide_reassignment_deletion_away(reassignment: Reassignment, away: Away, waited_s: float) -> Step:
-    """Return the next step for a Reassignment that is being deleted while its cluster cannot be looked at."""
+    """Return the next step for a Reassignment that is being deleted while its cluster cannot be read."""
     assert reassignment.metadata.deleted is not None, reassignment.key
     if not reassignment.metadata.held:
         return Done()

@@ -95,7 +95,7 @@ def written(reassignment: Reassignment, status: ReassignmentStatus) -> WriteStat
 
 
 def judged(reassignment: Reassignment, ready: str, reason: str, message: str, now: datetime) -> ReassignmentStatus:
-    """Return the present status with Ready as said."""
+    """Return the present status with the given Ready condition."""
     generation = reassignment.metadata.generation
     conditions = with_ready(
         reassignment.status.conditions, status=ready, reason=reason, message=message, generation=generation, now=now

@@ -27,7 +27,7 @@ class LookAtThrottle:
 
 @dataclass(frozen=True, slots=True)
 class MakePlan:
-    """Look at what the plan is made from, and make it."""
+    """Read the input of the planner, and compute the plan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,9 @@ Step = Claim | Look | Effect | Write | Release | Retry | Wait | Done
 
 @dataclass(frozen=True, slots=True)
 class ReassignmentView:
-    """What a decision on a Reassignment looks at.
+    """Input of a decision on a Reassignment.
 
-    `waited_s` is for how long it has been tried in vain; `submitted`, `failures`, `altered` and `unaltered` tell of this very try.
+    `waited_s` is the time since the first failed attempt, in seconds; `submitted`, `failures`, `altered` and `unaltered` are results of this attempt.
     """
 
     now: datetime
@@ -74,7 +74,7 @@ class ReassignmentView:
 
 
 def look_again_s(partitions: int) -> float:
-    """Return when to look at a plan of this size again.
+    """Return seconds until the next poll of a plan of this size.
 
     >>> [look_again_s(10), look_again_s(100_000)]
     [1.0, 4.0]

@@ -82,7 +82,7 @@ def decide_rebalance(cluster: Cluster, view: RebalanceView) -> Step:
 def _make(
     cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, need: Need | None, view: RebalanceView
 ) -> Step:
-    """Make what is needed, where nothing else goes on."""
+    """Create the Reassignment that is needed, if no other one is in progress."""
     wanted = need or find_imbalance(spec, record, view.present, view.now)
     if isinstance(wanted, Measure):
         return wanted
@@ -222,7 +222,7 @@ def _tell(cluster: Cluster, view: RebalanceView, status: str, reason: str, messa
 
 
 def _is_goal(item: Reassignment) -> bool:
-    """Tell whether one that has not ended may yet move what a goal of ours would move."""
+    """Return whether one that has not ended may yet move what a goal of ours would move."""
     return item.goal is not None and not _ended(item)
 
 

@@ -43,9 +43,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """A cluster as it is now.
+    """Present state of a cluster.
 
-    `holders` hold replicas of topics that are not excluded; None where nobody has looked. `away_s` is for how long brokers are away.
+    `holders` hold replicas of topics that are not excluded; None if not read. `away_s` are the seconds since brokers went offline.
     """
 
     alive: frozenset[int]

@@ -28,7 +28,7 @@ after a crash. It is told, nothing more: one that is Ready in the end goes on.""
 
 @dataclass(frozen=True, slots=True)
 class RollView:
-    """What is looked at. `health` is None as long as nobody has asked Kafka, which is dear in a large cluster."""
+    """Input of the decision. `health` is None until Kafka is queried, which is expensive in a large cluster."""
 
     now: datetime
     pod_set: PodSet

@@ -19,7 +19,7 @@ YOUNG_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class AskHolders:
-    """Fewer are declared: look at the cluster."""
+    """Fewer pods are declared: read the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def decide_scale(
     *,
     emptied: bool = False,
 ) -> Scale | AskHolders:
-    """Return how many pods there shall be.
+    """Return the desired number of pods.
 
     `standing` is the number stood for so far, None at first; a StatefulSet may have more, when somebody has scaled it out.
     `emptied` is whether a Reassignment is made by itself for brokers that are to go (rebalance).

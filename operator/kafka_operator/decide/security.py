@@ -26,7 +26,7 @@ Secrets = Mapping[str, Mapping[str, bytes]]
 
 
 class _BadSecretError(Exception):
-    """A key that is not there, or is no text; the message says it."""
+    """A key is missing or not text."""
 
 
 def read_security(cluster: Cluster, secrets: Secrets) -> Security | Away:

@@ -288,7 +288,7 @@ def live_on(application: SparkApplication, view: SparkView) -> Step:
 
 
 def _suspend(application: SparkApplication, view: SparkView) -> Step:
-    """End what runs, and say so once nothing is left."""
+    """Stop the running attempt, and set Suspended when its pods are deleted."""
     status = application.status
     if status.state is SparkState.SUSPENDED and status.observed_generation == application.metadata.generation:
         return Done()

@@ -108,7 +108,7 @@ def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
 
 
 def mirrored(application: SparkApplication, view: SparkView) -> SparkStatus:
-    """Return the status that Kubeflow's tells of."""
+    """Return the status that corresponds to Kubeflow's."""
     assert isinstance(view.mirror, Mapping), application.key
     found = view.mirror.get("status") or {}
     told = found.get("applicationState") or {}

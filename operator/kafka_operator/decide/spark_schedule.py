@@ -166,7 +166,7 @@ def _too_late(item: ScheduledSparkApplication, view: ScheduleView, times: Times 
 def _told(
     item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes, held: Trouble | None
 ) -> ScheduleStatus:
-    """Return the status as things stand."""
+    """Return the present status."""
     following = times.next_after(view.now)
     if item.suspend:
         judged = _judged(item, view, TRUE, "Suspended", "No run starts until spec.suspend is false.")
@@ -228,7 +228,7 @@ def _past_history(item: ScheduledSparkApplication, view: ScheduleView) -> tuple[
 
 
 def _is_noted(item: ScheduledSparkApplication, run: SparkApplication) -> bool:
-    """Tell whether the time of a run, which its name ends in, has been written down."""
+    """Return whether the time of a run, which its name ends in, has been written down."""
     minutes = run.key.name.rpartition("-")[2]
     last = item.status.last_schedule_time
     return last is not None and minutes.isdecimal() and int(minutes) * 60 <= read_time(last).timestamp()

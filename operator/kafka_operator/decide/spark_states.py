@@ -34,5 +34,5 @@ FOLLOWERS: Mapping[S | None, frozenset[S]] = {
 
 
 def may_follow(before: S | None, after: S | None) -> bool:
-    """Tell whether a state may follow another."""
+    """Return whether a state may follow another."""
     return before == after or after in FOLLOWERS[before]

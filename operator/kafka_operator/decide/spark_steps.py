@@ -14,7 +14,7 @@ from kafka_operator.resources.spark_status import SparkStatus
 
 @dataclass(frozen=True, slots=True)
 class LookAtPods:
-    """Look at the pods of the application."""
+    """Read the pods of the application."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class DeleteApplication:
 
 @dataclass(frozen=True, slots=True)
 class LookAtMirror:
-    """Look at the resource that another operator was given."""
+    """Read the resource delegated to the other operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ Step = (
 
 @dataclass(frozen=True, slots=True)
 class SparkView:
-    """What was found out in this very try; None where nobody has looked yet."""
+    """State read in this attempt; None if not read yet."""
 
     now: datetime
     refusal: Trouble | None = None

@@ -59,7 +59,7 @@ class Missed:
 
     @property
     def too_many(self) -> bool:
-        """Whether more were missed than anybody would want to be told of."""
+        """Whether the number of missed times exceeds the limit of the count."""
         return self.count > MAX_MISSED
 
 

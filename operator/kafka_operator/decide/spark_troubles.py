@@ -32,7 +32,7 @@ OUT_OF_MEMORY = "OOMKilled"
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A reason for a condition, and what to tell."""
+    """Reason and message of a problem, for a condition."""
 
     reason: str
     message: str
@@ -57,7 +57,7 @@ def waiting_trouble(application: SparkApplication, driver: SparkPod) -> Trouble 
 
 
 def driver_trouble(driver: SparkPod | None) -> Trouble:
-    """Return why an attempt failed; None stands for a driver that is gone."""
+    """Return why an attempt failed; None represents a deleted driver."""
     if driver is None:
         return Trouble(
             "DriverLost",
@@ -96,7 +96,7 @@ def executor_trouble(executors: Iterable[SparkPod]) -> Trouble | None:
 
 
 def refused_trouble(words: str) -> Trouble:
-    """Return why no driver could be created, by what the API server said.
+    """Return why no driver could be created, from the message of the API server.
 
     >>> refused_trouble('pods "x" is forbidden: error looking up service account a/spark: serviceaccount "spark" not found').reason
     'ServiceAccountMissing'

@@ -34,7 +34,7 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Put our finalizer on the resource and note the settings that it may set, before either has an effect on Kafka.
+    """Put the operator's finalizer on the resource and note the settings that it may set, before either has an effect on Kafka.
 
     `origin` says where its Kafka topic comes from (topic_origin); None leaves that note as it is.
     """
@@ -45,7 +45,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Take our finalizer off; the resource may go."""
+    """Remove the operator's finalizer."""
 
     announcement: Announcement | None = None
 
@@ -60,7 +60,7 @@ class WriteStatus(Generic[StatusT_co]):
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Not there yet: look again after a delay that doubles from `first_s` to `cap_s`."""
+    """Retry after a delay that doubles from `first_s` to `cap_s`, in seconds."""
 
     first_s: float = RETRY_SOON_S
     cap_s: float = RETRY_CAP_S
@@ -68,7 +68,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """All is well, and something goes on: look again after this time."""
+    """Work is in progress without a problem: reconcile again after this time, in seconds."""
 
     seconds: float
 
@@ -125,9 +125,9 @@ TopicAction = CreateTopic | GrowTopic | AlterConfig | StopMoves | DropTopic
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Have Kafka carry out these, in any order; moves are stopped before topics are dropped.
+    """Send these changes to Kafka, in any order; moves are cancelled before topics are deleted.
 
-    `news` is told when all of it has been taken.
+    `news` is the event after all changes were accepted.
     """
 
     actions: tuple[TopicAction, ...]

@@ -59,7 +59,7 @@ def refusal_of_topics(cluster: Cluster, namespace: str, topics: Iterable[str]) -
 
 
 def serves(cluster: Cluster, namespace: str) -> bool:
-    """Tell whether a namespace may refer to a Cluster: it is the Cluster's own, or a rule names it."""
+    """Return whether a namespace may refer to a Cluster: the Cluster's own, or one matched by a rule."""
     return namespace == cluster.key.namespace or _rule_for(cluster, namespace) is not None
 
 

@@ -50,7 +50,7 @@ class ThrottleSeen:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What shall be throttled: at which rate, on which brokers, and which replicas of each topic (leaders', followers')."""
+    """Desired throttle: rate, brokers, and replicas of each topic (leaders, followers)."""
 
     rate: int = 0
     brokers: frozenset[int] = frozenset()
@@ -104,7 +104,7 @@ def wish_for(items: Iterable[Assignment], places: Places, rate: int, alive: Coll
 
 
 def unseen(record: ThrottleRecord | None, wish: Wish, seen: ThrottleSeen) -> LookAtThrottle | None:
-    """Return what has to be looked at before anything can be said; None when all of it was."""
+    """Return what must be read before a decision; None if everything has been read."""
     brokers = {item.broker_id for item in record.brokers} if record is not None else set()
     topics = {item.topic for item in record.topics} if record is not None else set()
     missing_brokers = sorted((brokers | wish.brokers) - seen.brokers.keys())
@@ -231,7 +231,7 @@ def _topic_before(name: str, seen: ThrottleSeen, others: OtherThrottles) -> Topi
 def _broker_values(
     item: BrokerThrottle, record: ThrottleRecord, wish: Wish, values: Values, others: OtherThrottles
 ) -> dict[str, str | None]:
-    """Return what both rates of a broker shall be; None for not set."""
+    """Return the desired values of both rates of a broker; None for not set."""
     present = {name: values.get(name) for name in RATES}
     wished = item.broker_id in wish.brokers
     rate = _agreed_rate(item.broker_id, wish.rate if wished else None, others)
@@ -266,7 +266,7 @@ def _agreed_rate(broker_id: int, wished: int | None, others: OtherThrottles) -> 
 
 
 def _topic_values(item: TopicThrottle, wish: Wish, values: Values, others: OtherThrottles) -> dict[str, str | None]:
-    """Return what both lists of a topic shall be; None for not set."""
+    """Return the desired values of both lists of a topic; None for not set."""
     leader, follower = wish.topics.get(item.topic, (frozenset(), frozenset()))
     theirs = [other for record in others.every for other in record.topics if other.topic == item.topic]
     leaders: frozenset[str] = frozenset().union(*(other.leader for other in theirs))
@@ -280,7 +280,7 @@ def _topic_values(item: TopicThrottle, wish: Wish, values: Values, others: Other
 
 
 def _list(present: str | None, ours: frozenset[str], wanted: frozenset[str], before: str | None) -> str | None:
-    """Return a list with the wanted entries, those of others, and nothing more of ours."""
+    """Return a list with the desired entries and those of other clients, without outdated entries of this Reassignment."""
     entries = entries_of(present)
     if EVERYTHING in entries:
         return present

@@ -78,7 +78,7 @@ def too_low(spec: ThrottleSpec, need: Need | None) -> str | None:
 
 
 def rate_of(spec: ThrottleSpec, record: ThrottleRecord | None, measured: Measured | None, need: Need | None) -> int:
-    """Return the rate that shall be in force; `record` has the one that is, `measured` is a new look or None."""
+    """Return the desired rate; `record` has the present one, `measured` is a new sample or None."""
     least = spec.min_bytes_per_second
     if need is not None:
         least = max(least, int(need.bytes_per_second * HEADROOM) + 1)

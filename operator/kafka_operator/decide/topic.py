@@ -72,9 +72,9 @@ Step = (
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """What a decision on a Topic looks at.
+    """Input of a decision on a Topic.
 
-    `waited_s` is for how long it has been tried in vain; `applied` and `failure` tell of the effects of this very try.
+    `waited_s` is the time since the first failed attempt, in seconds; `applied` and `failure` are results of this attempt.
     """
 
     now: datetime
@@ -110,7 +110,7 @@ def decide_topic(topic: Topic, view: TopicView) -> Step:
 
 
 def refused(topic: Topic, refusal: Refusal, now: datetime) -> Step:
-    """Return the next step for a Topic that its namespace may not have: it is told, and nothing is done."""
+    """Return the next step for a Topic that its namespace may not have: report it, without an effect."""
     return judged(topic, Verdict(FALSE, refusal.reason, refusal.message), now) or Done()
 
 
@@ -128,7 +128,7 @@ def wanted_actions(topic: Topic, seen: KafkaTopic | None) -> tuple[TopicAction, 
 
 
 def decide_topic_away(topic: Topic, away: Away, now: datetime, waited_s: float) -> Step:
-    """Return the next step for a Topic whose cluster could not be looked at: say so, keep the rest, try again."""
+    """Return the next step for a Topic whose cluster could not be read: report it, keep the rest of the status, and retry."""
     assert topic.metadata.deleted is None, topic.key
     if not away.definite and waited_s < FAILOVER_PATIENCE_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
@@ -253,7 +253,7 @@ def _not_visible(topic: Topic, view: TopicView) -> Step:
 
 
 def _is_first_sight(topic: Topic, view: TopicView) -> bool:
-    """Tell whether what was as declared is seen otherwise for the first time: a controller that has just begun may know less.
+    """Return whether what was as declared is seen otherwise for the first time: a controller that has just begun may know less.
 
     What is seen twice is believed.
     """
@@ -261,7 +261,7 @@ def _is_first_sight(topic: Topic, view: TopicView) -> bool:
 
 
 def _was_as_declared(topic: Topic) -> bool:
-    """Tell whether this very spec had taken effect, so that what differs now was changed by somebody else."""
+    """Return whether this very spec had taken effect, so that what differs now was changed by somebody else."""
     ready = ready_of(topic.status.conditions)
     return ready is not None and ready.status == TRUE and topic.status.observed_generation == topic.metadata.generation
 

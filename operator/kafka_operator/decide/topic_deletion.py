@@ -64,7 +64,7 @@ def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
 
 
 def decide_topic_deletion_away(topic: Topic, away: Away, waited_s: float) -> Release | Retry | Done:
-    """Return the next step for a Topic that is being deleted while its cluster cannot be looked at."""
+    """Return the next step for a Topic that is being deleted while its cluster cannot be read."""
     assert topic.metadata.deleted is not None, topic.key
     if not topic.metadata.held:
         return Done()

@@ -42,7 +42,7 @@ def find_drift(topic: Topic, seen: KafkaTopic | None) -> tuple[Drift, ...]:
 
 
 def has_factor(seen: KafkaTopic, factor: int) -> bool:
-    """Tell whether every partition has so many replicas, when what moves has arrived."""
+    """Return whether every partition has so many replicas, when what moves has arrived."""
     return all(len(partition.replicas) == factor for partition in seen.partitions)
 
 

@@ -37,7 +37,7 @@ def adoption_of(seen: KafkaTopic) -> str:
 
 
 def creates(topic: Topic) -> bool:
-    """Tell whether the creation of the next Kafka topic has been announced, after the last one that the status tells of.
+    """Return whether the creation of the next Kafka topic has been announced, after the last one that the status tells of.
 
     Once the status has a verdict on the spec of which it was announced, without a topic, it has come to nothing: what is found when the
     spec has changed may be anybody's.
@@ -50,12 +50,12 @@ def creates(topic: Topic) -> bool:
 
 
 def is_adopted(topic: Topic, seen: KafkaTopic) -> bool:
-    """Tell whether the Kafka topic that is there was found and taken over, rather than created."""
+    """Return whether the Kafka topic that is there was found and taken over, rather than created."""
     return topic.metadata.annotation(ORIGIN) == adoption_of(seen)
 
 
 def is_ours(topic: Topic, seen: KafkaTopic) -> bool:
-    """Tell whether the Kafka topic that is there may be changed and deleted by this Topic.
+    """Return whether the Kafka topic that is there may be changed and deleted by this Topic.
 
     One that was announced as created, and differs though the spec is still the same, was created by somebody else in that moment.
     """
@@ -71,7 +71,7 @@ def is_ours(topic: Topic, seen: KafkaTopic) -> bool:
 
 
 def may_adopt(topic: Topic, seen: KafkaTopic, drift: Sequence[Drift]) -> bool:
-    """Tell whether a topic that is not ours may be taken over: it is as declared, or its user has agreed to make it so."""
+    """Return whether a topic that is not ours may be taken over: it is as declared, or its user has agreed to make it so."""
     return not drift or topic.metadata.annotation(ADOPT) in {ANY_DIFFERENCE, digest_of(drift, seen)}
 
 
@@ -87,6 +87,6 @@ def adoption_message(topic: Topic, seen: KafkaTopic, drift: Sequence[Drift]) -> 
 
 
 def _edited_since(topic: Topic) -> bool:
-    """Tell whether the spec is another than the one of which the creation was announced."""
+    """Return whether the spec is another than the one of which the creation was announced."""
     announced = (topic.metadata.annotation(ORIGIN) or "").split("/")[1:2]
     return announced != [str(topic.metadata.generation)]

@@ -77,7 +77,7 @@ def decide_replication(
 
 
 def _was_raised_elsewhere(topic: Topic, seen: KafkaTopic) -> bool:
-    """Tell whether this very spec had taken effect, and the topic has got more replicas since than it says."""
+    """Return whether this very spec had taken effect, and the topic has got more replicas since than it says."""
     settled = topic.status.settled_generation == topic.metadata.generation
     return settled and _most_replicas(seen) > topic.replication_factor
 
@@ -87,7 +87,7 @@ def _most_replicas(seen: KafkaTopic) -> int:
 
 
 def is_repeated(step: CreateReassignment, topic: Topic) -> bool:
-    """Tell whether an earlier one for the same generation has completed, so that what is seen may only lag behind it."""
+    """Return whether an earlier one for the same generation has completed, so that what is seen may only lag behind it."""
     return step.name != _name(topic, 0)
 
 

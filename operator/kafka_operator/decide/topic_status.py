@@ -18,7 +18,7 @@ DRIFTED = "Drifted"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What Ready says, with the differences and the change that go with it."""
+    """Value of the Ready condition, with drift and replication change."""
 
     status: str
     reason: str
@@ -35,7 +35,7 @@ def judged(
     shown: KafkaTopic | None = None,
     news: Announcement | None = None,
 ) -> WriteStatus[TopicStatus] | None:
-    """Return the write of a status for this generation; None when it is written already.
+    """Return the write of a status for this generation; None if it is already written.
 
     `shown` is the Kafka topic where it is this Topic's own, or observed. `news` is told instead of the change of Ready.
     """

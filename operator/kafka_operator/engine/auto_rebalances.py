@@ -157,7 +157,7 @@ class AutoRebalances:
         return RebalanceView(self._now(), present, own, others)
 
     def _is_in_the_way(self, cluster: Cluster, item: Reassignment) -> bool:
-        """Tell whether a rebalance waits for a Reassignment: one of the Cluster's namespace, or of another one that moves and may."""
+        """Return whether a rebalance waits for a Reassignment: one of the Cluster's namespace, or of another one that moves and may."""
         if item.key.namespace == cluster.key.namespace:
             return True
         moves = item.status.begun and not self._tenants.yields(item, cluster.ref)

@@ -77,7 +77,7 @@ class ClusterLooks:
 
     @staticmethod
     def _full(kept: _Kept, topics: frozenset[str], moving: frozenset[str], now_s: float) -> bool:
-        """Tell whether all have to be looked at: they are few, none of them moves, or it is long ago."""
+        """Return whether all have to be looked at: they are few, none of them moves, or it is long ago."""
         return (
             len(topics) <= FEW_TOPICS or topics.isdisjoint(moving | kept.moving) or now_s - kept.full_s >= FULL_EVERY_S
         )

@@ -93,7 +93,7 @@ class Tenants:
 
     @staticmethod
     def yields(other: Reassignment, here: ClusterRef) -> bool:
-        """Tell whether a Reassignment gives way to those of the Cluster's namespace: it is of another one, and hands nothing over now.
+        """Return whether a Reassignment gives way to those of the Cluster's namespace: it is of another one, and hands nothing over now.
 
         Else one that is paused, or whose throttle never suffices, would keep the owner from these partitions for good. When it goes on
         it finds its partitions elsewhere, and ends without touching them.

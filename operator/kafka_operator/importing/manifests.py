@@ -45,7 +45,7 @@ class Manifest:
 
 
 def is_wanted(topic: str, wanted: Wanted) -> bool:
-    """Tell whether a topic is among those to be written."""
+    """Return whether a topic is among those to be written."""
     if topic.startswith(INTERNAL) and not wanted.internal:
         return False
     included = not wanted.include or any(fnmatchcase(topic, pattern) for pattern in wanted.include)

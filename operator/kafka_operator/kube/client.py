@@ -126,7 +126,7 @@ class KubeClient:
         await self.call("create_config_map", "POST", _managed(core_path(namespace, "configmaps")), body)
 
     async def namespace_ends(self, name: str) -> bool:
-        """Tell whether a namespace is being deleted, or is gone."""
+        """Return whether a namespace is being deleted, or is gone."""
         try:
             found = await self.call("get_namespace", "GET", f"/api/v1/namespaces/{quote(name, safe='')}")
         except NotFoundError:

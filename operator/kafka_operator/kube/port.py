@@ -90,7 +90,7 @@ class Kube(Protocol):
         ...
 
     async def namespace_ends(self, name: str) -> bool:
-        """Tell whether a namespace is being deleted, or is gone."""
+        """Return whether a namespace is being deleted, or is gone."""
         ...
 
     async def close(self) -> None:

@@ -154,7 +154,7 @@ class Cluster:
     """Which Reassignments it makes by itself, None for none."""
 
     def leads_where(self, other: Cluster) -> bool:
-        """Tell whether another state of it is reached in the same way."""
+        """Return whether another state of it is reached in the same way."""
         return (self.bootstrap_servers, self.tls, self.authentication) == (
             other.bootstrap_servers,
             other.tls,
@@ -162,7 +162,7 @@ class Cluster:
         )
 
     def serves_as(self, other: Cluster) -> bool:
-        """Tell whether another state of it is reached in the same way and allows the same."""
+        """Return whether another state of it is reached in the same way and allows the same."""
         return self.leads_where(other) and self.allowed_namespaces == other.allowed_namespaces
 
     @property

@@ -70,7 +70,7 @@ class Metadata:
 
     @property
     def held(self) -> bool:
-        """Whether our finalizer is on it."""
+        """Whether the operator's finalizer is on it."""
         return FINALIZER in self.finalizers
 
     def annotation(self, name: str) -> str | None:
@@ -147,7 +147,7 @@ def write_time(moment: datetime) -> str:
 
 
 def newer(left: str, right: str) -> bool:
-    """Tell whether one resource version is newer than another of the same object.
+    """Return whether one resource version is newer than another of the same object.
 
     They are whole numbers that grow (KEP-5504); where a server writes something else, the one that came last counts as newer.
     """

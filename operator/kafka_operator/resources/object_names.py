@@ -17,7 +17,7 @@ SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z
 
 
 def is_object_name(text: str) -> bool:
-    """Tell whether Kubernetes takes a name as metadata.name.
+    """Return whether Kubernetes takes a name as metadata.name.
 
     >>> is_object_name("orders.v1"), is_object_name("Orders"), is_object_name("a_b"), is_object_name("a..b")
     (True, False, False, False)
@@ -26,7 +26,7 @@ def is_object_name(text: str) -> bool:
 
 
 def is_namespace_name(text: str) -> bool:
-    """Tell whether Kubernetes takes a name as that of a namespace.
+    """Return whether Kubernetes takes a name as that of a namespace.
 
     >>> is_namespace_name("team-a"), is_namespace_name("team.a"), is_namespace_name("a" * 64)
     (True, False, False)
