@@ -77,12 +77,12 @@ def test_what_the_schema_does_not_allow_is_refused_by_name(
         ),
         (
             {"operator": {"webhook": {"enabled": True}}},
-            "operator.webhook needs a certificate: name a secret (and caBundle), or set certManager.enabled",
+            "operator.webhook needs a certificate: set secret and caBundle, or certManager.enabled",
         ),
         ({"operator": {"webhook": {"enabled": True, "secret": "tls"}}}, "operator.webhook.caBundle is empty"),
         (
             {"operator": {"webhook": {"enabled": True, "secret": "tls", "certManager": {"enabled": True}}}},
-            "operator.webhook: name a secret or enable certManager, one of them",
+            "operator.webhook: set only one of secret and certManager.enabled",
         ),
         (
             {"operator": {"allNamespaces": True, "namespaces": ["orders"]}},

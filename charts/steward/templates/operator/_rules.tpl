@@ -1,4 +1,4 @@
-{{/* What the operator may do in a namespace that it serves: its own resources, and the brokers' pods. */}}
+{{/* Rules of the operator in a served namespace: its own resources, and the brokers' pods. */}}
 {{- define "steward.operatorRules" -}}
 - {apiGroups: [steward.dev], resources: [clusters, topics, reassignments, elections], verbs: [get, list, watch, patch]}
 - {apiGroups: [steward.dev], resources: [clusters/status, topics/status, reassignments/status, elections/status], verbs: [patch]}
@@ -21,7 +21,7 @@
 {{- end }}
 {{- end }}
 
-{{/* What it may do besides in a namespace that SparkApplications run in: create drivers' pods and runs of schedules. */}}
+{{/* Additional rules in namespaces of SparkApplications: drivers' pods and runs of schedules. */}}
 {{- define "steward.sparkRules" -}}
 - {apiGroups: [steward.dev], resources: [sparkapplications], verbs: [create, delete]}
 - {apiGroups: [""], resources: [pods], verbs: [get, list, create, delete]}
@@ -31,7 +31,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The namespaces that the operator serves, those of Spark included, as a YAML list; an empty one stands for all. */}}
+{{/* The namespaces that the operator serves, including those of Spark, as a YAML list; empty for all. */}}
 {{- define "steward.namespaces" -}}
 {{- if .Values.operator.allNamespaces -}}
 []
@@ -58,6 +58,6 @@
 {{- if or .Values.operator.webhook.secret .Values.operator.webhook.certManager.enabled -}}
 {{ default (printf "%s-webhook" .Release.Name) .Values.operator.webhook.secret }}
 {{- else -}}
-{{- fail "operator.webhook needs a certificate: name a secret (and caBundle), or set certManager.enabled" -}}
+{{- fail "operator.webhook needs a certificate: set secret and caBundle, or certManager.enabled" -}}
 {{- end -}}
 {{- end }}

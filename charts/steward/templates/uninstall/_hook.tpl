@@ -1,4 +1,4 @@
-{{/* A hook that runs before the release is deleted; the lower weight comes first. */}}
+{{/* A hook that runs before the release is deleted; lower weights run first. */}}
 {{- define "steward.uninstallHook" -}}
 helm.sh/hook: pre-delete
 helm.sh/hook-weight: {{ . | quote }}
