@@ -123,7 +123,7 @@ class AutoRebalances:
         if isinstance(step, WriteStatus):
             return await self._writer.carry_out(cluster, step)
         log.info(
-            "Created automatic rebalance Reassignment", extra={"resource": str(cluster.key), "reassignment": step.name}
+            "Creating automatic rebalance Reassignment", extra={"resource": str(cluster.key), "reassignment": step.name}
         )
         return await self._owned.carry_out(cluster, step)
 

@@ -166,7 +166,7 @@ class Links:
             raise AwayError(bad_part(cluster, error.part, str(error))) from error
         link = self._links[ref] = Link(ref, servers, security, admin, self._clock)
         if old is not None:  # after the new one is in its place: another lane may come by meanwhile
-            log.info("Replaced connection after change of credentials", extra={"cluster": str(ref)})
+            log.info("Replaced connection after configuration change", extra={"cluster": str(ref)})
             await old.close()
         return link
 

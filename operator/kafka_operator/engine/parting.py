@@ -41,7 +41,7 @@ class Parting:
                     await self._let_go(namespace)
         except (KubeError, TimeoutError) as error:
             log.warning(
-                "Timed out removing finalizers during namespace deletion",
+                "Failed to remove finalizers during namespace deletion",
                 extra={"namespace": namespace, "error": str(error) or "deadline exceeded"},
             )
 
