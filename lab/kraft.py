@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from controller_core.shell.quorum.format import draw_id
 from kafka_wire.uuids import encode_uuid
 from lab.alive import alive
 from lab.folder import lab_folder
@@ -174,8 +174,8 @@ def kraft_cluster(node_ids: Sequence[int] = (1, 2), *, controller_id: int | None
 
 
 def new_id() -> str:
-    """Return a random id in Kafka's format."""
-    return encode_uuid(uuid.uuid4())
+    """Return a random id in Kafka's format; it does not begin with a dash, which Kafka's tools would take for an option."""
+    return encode_uuid(draw_id())
 
 
 def kafka_4_command(main_class: str, *arguments: str, heap: str = HEAP, log4j: str = "log4j.properties") -> list[str]:

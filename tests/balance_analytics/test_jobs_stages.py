@@ -187,7 +187,7 @@ def test_stages_ask_for_what_they_read(spark: SparkSession, tmp_path: Path) -> N
         (["--window-days", "91"], "is not a number from 1 to 90"),
         (["--stage", "dance"], "there is no stage dance"),
         (["--resources", "cpu"], "there is no resource cpu"),
-        (["--max-bytes", "much"], "is no number of bytes"),
+        (["--max-bytes", "much"], "is not a number of bytes"),
         (["--exclude-brokers", "1,x"], "is not a list of broker ids"),
         (["--cluster", "A B"], "is not a valid name of a Kubernetes object"),
         (["--namespace", "team.a"], "is not a valid name of a Kubernetes namespace"),
