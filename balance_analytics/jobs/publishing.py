@@ -155,7 +155,10 @@ class Published:
                 raise AnalyticsError(
                     f"another run has published {self.what} at {self.root} meanwhile: run this again, one run at a time"
                 )
-            storage.write_text(self.spark, f"{self.root}/{FOLDER}/{name_of(following)}", encode(following))
+            name, text = name_of(following), encode(following)
+            storage.write_text(self.spark, f"{self.root}/{FOLDER}/{name}", text)
+            # A run that starts right after this one would otherwise follow the manifest before, and fail when it publishes.
+            self._wait_until_files_are_listed(FOLDER, [DataFile(f"{FOLDER}/{name}", len(text.encode()))])
         return following
 
     def sweep(self, now_ms: int) -> int:

@@ -17,7 +17,7 @@ from balance_analytics.jobs.publishing import Published
 from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.column import ddl
-from balance_analytics.model.manifest import FOLDER, KEPT_MS
+from balance_analytics.model.manifest import EMPTY, FOLDER, KEPT_MS
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.hourly_facts import write_facts
@@ -293,6 +293,25 @@ def test_a_store_that_lists_files_late_is_asked_again(
     late = iter([True] * 100)
     with pytest.raises(AnalyticsError, match=r"lists 0 of 1 rows that were written"):
         run(spark, tmp_path, samples(FEW))
+
+
+def test_a_run_ends_once_its_manifest_is_listed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that starts right after it would otherwise follow the manifest before, and fail when it publishes."""
+    monkeypatch.setattr(publishing, "LISTED_POLL_S", 0.0)
+    table = Published(spark, str(tmp_path / "facts"), "facts")
+    listing, late, seen = storage.files_below, iter([True, True]), []
+
+    def listed_late(session: SparkSession, folder: str) -> Any:
+        files = listing(session, folder)
+        seen.append([] if files and next(late, False) else files)
+        return seen[-1]
+
+    monkeypatch.setattr(storage, "files_below", listed_late)
+    table.publish(EMPTY, "abc", {}, END_MS)
+
+    assert [[file.path for file in files] for files in seen] == [[], [], [], ["00000001-abc.json"]]
 
 
 def test_a_small_file_is_replaced_in_one_step_also_where_an_earlier_version_left_a_checksum(
