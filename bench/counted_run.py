@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from lab.process import highest_resident_bytes
+
 THEN = "then"
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -50,14 +52,8 @@ def counters(spark: Any) -> dict[str, float]:
         "records_read": sum(records),
         "shuffled_bytes": sum(int(stage.shuffleWriteBytes()) for stage in stages),
         "cpu_seconds": cpu_seconds_below(os.getpid()),
-        "driver_python_bytes": highest_resident_bytes(),
+        "driver_python_bytes": highest_resident_bytes(os.getpid()),
     }
-
-
-def highest_resident_bytes() -> int:
-    """Return the most memory that this program held. `getrusage` would include that of the process which started it."""
-    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
 
 def cpu_seconds_below(root: int) -> float:

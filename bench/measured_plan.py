@@ -8,6 +8,7 @@ brokers is always compared with its published figure (its issue 1592: 10,500 top
 """
 
 import functools
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import numpy as np
 from bench.cruise_control import CruiseControl, compiled_cruise_control
 from bench.harness import Better, Effort, Row, duration, promised, side_of, timed
 from bench.striped import place_striped
+from lab.process import highest_resident_bytes
 from move_planner import MeasuredRequest, Plan, Resource, plan_measured
 
 NAME = "measured-plan"
@@ -183,7 +185,5 @@ def _bytes(question: MeasuredRequest, plan: Plan, kind: str, words: str) -> Iter
 
 
 if __name__ == "__main__":  # a process of its own, for its peak memory in MB
-    import resource
-
     plan_measured(uneven(LARGE_BROKERS, LARGE_PARTITIONS))
-    sys.stdout.write(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}\n")
+    sys.stdout.write(f"{highest_resident_bytes(os.getpid()) / 2**20:.0f}\n")

@@ -8,7 +8,6 @@ so it comes last, and once. Steward checks more, keeps plan and base in ConfigMa
 `concurrency` lets; then it is cancelled. The duration of the moves is not measured.
 """
 
-import os
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from bench.layout import FIRST_COMPILER_ONLY
 from bench.operator_stage import Stage, operator_stage
 from bench.planned_moves import Move, PlannedMoves
 from lab.java_process import java_command
+from lab.process import highest_resident_bytes
 
 NAME = "plan-start"
 ABOUT = "a plan of 100,000 partitions, checked and begun, compared with kafka-reassign-partitions (many minutes)"
@@ -45,6 +45,8 @@ PEER_HEAP = "256m"
 """What Kafka's scripts give their tools."""
 LAB_ONLY = {FIRST_COMPILER_ONLY, "-XX:+UseSerialGC", f"-Xms{PEER_HEAP}"}
 """The lab's JVMs are small and start fast; the tool gets Java's own defaults, as its script would give it."""
+MEMORY_POLL_S = 0.02
+"""Between two reads of the tool's highest memory: what it takes in its last moment is missed."""
 PEER = "kafka-reassign-partitions --execute, the whole command, once"
 END_CHARACTERS = 2_000
 """Of what the tool wrote, shown when it fails: before that it prints the whole plan."""
@@ -108,11 +110,13 @@ def peer(at: Stage, moves: PlannedMoves) -> tuple[float, int]:
     began_s = time.perf_counter()
     with output.open("wb") as log:
         tool = subprocess.Popen([part for part in command if part not in LAB_ONLY], stdout=log, stderr=log)
-    _, status, usage = os.wait4(tool.pid, 0)
+    highest_bytes = 0
+    while tool.poll() is None:
+        highest_bytes = max(highest_bytes, highest_resident_bytes(tool.pid))
+        time.sleep(MEMORY_POLL_S)
     seconds = time.perf_counter() - began_s
-    tool.returncode = os.waitstatus_to_exitcode(status)
     assert tool.returncode == 0, _end_of(output)
-    return seconds, usage.ru_maxrss * 1024
+    return seconds, highest_bytes
 
 
 def _begun(seconds: float, before: tuple[float, float], move: Move) -> Begun:

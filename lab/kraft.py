@@ -91,11 +91,7 @@ class KraftNode(Node):
             names = {"cluster.id": self._cluster_id, "node.id": str(self.node_id), "directory.id": new_id()}
             write_properties(self.data_folder / "meta.properties", {"version": "1", **names})
             return
-        arguments = ("format", f"--cluster-id={self._cluster_id}", f"--config={self._properties}")
-        command = kafka_4_command("kafka.tools.StorageTool", *arguments, log4j="log4j-tools.properties")
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S)
-        if done.returncode:
-            raise LabError(f"failed to format the storage of node {self.node_id}:\n{done.stdout}{done.stderr}")
+        format_as_kafka(self.node_id, self._cluster_id, self._properties)
 
     def launch(self) -> None:
         """Start it without waiting; after a kill -9 it registers itself as soon as the session of its last run has expired."""
@@ -182,3 +178,12 @@ def kafka_4_command(main_class: str, *arguments: str, heap: str = HEAP, log4j: s
     """Return the command that runs `main_class` from the jars of Kafka 4.x."""
     quiet = {"log4j2.configurationFile": (JAVA_FOLDER / "log4j2.properties").resolve().as_uri()}
     return java_command(main_class, *arguments, heap=heap, version=NEWEST_KAFKA_VERSION, log4j=log4j, properties=quiet)
+
+
+def format_as_kafka(node_id: int, cluster_id: str, properties: Path, *options: str) -> None:
+    """Format the folders of a node with kafka-storage. Raises `LabError` with the tool's output."""
+    arguments = ("format", f"--cluster-id={cluster_id}", f"--config={properties}", *options)
+    command = kafka_4_command("kafka.tools.StorageTool", *arguments, log4j="log4j-tools.properties")
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S)
+    if done.returncode:
+        raise LabError(f"failed to format the storage of node {node_id}:\n{done.stdout}{done.stderr}")

@@ -95,10 +95,7 @@ class Process:
     @property
     def highest_resident_bytes(self) -> int:
         """The most memory in use at any time so far (VmHWM), 0 when it does not run."""
-        if not self.running:
-            return 0
-        lines = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii").splitlines()
-        return int(dict(line.split(":", 1) for line in lines)["VmHWM"].split()[0]) * 1024
+        return highest_resident_bytes(self.pid) if self.running else 0
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process and all of its group; nothing happens when it does not run."""
@@ -145,6 +142,18 @@ class Process:
     def log_tail(self, lines: int = TAIL_LINES) -> str:
         """Return the last `lines` lines of the log, under its name."""
         return "\n".join([f"--- end of {self.log_path.name}", *self.log_text().splitlines()[-lines:]])
+
+
+def highest_resident_bytes(pid: int) -> int:
+    """Return the most memory in use at any time so far (VmHWM) of any running process, 0 once it has ended.
+
+    `getrusage` would include the memory of the process that started it.
+    """
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
 
 
 def processes() -> list[Process]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from kafka_wire.uuids import encode_uuid
 from lab.folder import lab_folder
 from lab.java_process import write_properties
 from lab.kafka import HEAP, SMALL
-from lab.kraft import FORMAT_TIMEOUT_S, kafka_4_command, new_id
+from lab.kraft import format_as_kafka, kafka_4_command, new_id
 from lab.missing import LabError
 from lab.node import Node
 from lab.ports import free_port, release_port
@@ -158,7 +157,8 @@ class QuorumNode(Node):
         elif formatter is Formatter.STEWARD:
             self._format_as_steward()
         else:
-            self._format_as_kafka()
+            arguments = self.plan.format_arguments(self.member)
+            format_as_kafka(self.node_id, self.plan.cluster_id, self.properties, *arguments)
 
     def _make_raft_server_log(self) -> None:
         if self.plan.voters is Voters.STANDALONE:
@@ -179,14 +179,6 @@ class QuorumNode(Node):
             has_no_initial_controllers=self.plan.voters is Voters.STANDALONE and not is_first,
         )
         format_storage(read_settings_file(self.properties).settings, options, lambda _: None)
-
-    def _format_as_kafka(self) -> None:
-        arguments = ["format", "-t", self.plan.cluster_id, "-c", str(self.properties)]
-        arguments += self.plan.format_arguments(self.member)
-        command = kafka_4_command("kafka.tools.StorageTool", *arguments, heap=HEAP, log4j="log4j-tools.properties")
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S)
-        if done.returncode:
-            raise LabError(f"failed to format the storage of node {self.node_id}:\n{done.stdout}{done.stderr}")
 
     def launch(self) -> None:
         """Start it without waiting."""
