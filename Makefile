@@ -65,8 +65,8 @@ schemas: $(READY) ## generate the tables of Kafka's messages, errors, topic conf
 	broker=$$($(RUN) -m lab.jars 3.9.2) && newest=$$($(RUN) -m lab.jars 4.3.1) && export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" && \
 	  $(RUN) tools/extract_schemas.py "3.9.2=$$broker" "4.3.1=$$newest" && \
 	  $(RUN) tools/extract_errors.py "$$newest" && \
-	  $(RUN) tools/extract_topic_configs.py "$$broker" && \
-	  $(RUN) tools/extract_broker_settings.py "$$newest"
+	  $(RUN) -m tools.extract_topic_configs "$$broker" && \
+	  $(RUN) -m tools.extract_broker_settings "$$newest"
 
 .PHONY: shown
 shown: $(READY) ## write the lists of tests in docs/features.md and docs/invariants.md from the marks of the tests again

@@ -1,28 +1,23 @@
 """Extraction of the settings of Kafka's nodes from its jars into `controller_core/shell/quorum/setting_table.py`.
 
-    python tools/extract_broker_settings.py DIRECTORY_OF_JARS
+    python -m tools.extract_broker_settings DIRECTORY_OF_JARS
 
 It keeps the facts that decide whether a value of a properties file is valid: name, type, default, and rule. The table has the
 settings of brokers too, so that a setting that only brokers use differs from one that Kafka does not have. The output is
-deterministic. Requires a JDK: tools/java/BrokerSettings.java is run from its source.
+deterministic.
 """
 
-import json
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "tools" / "java" / "BrokerSettings.java"
+from tools.kafka_definitions import ROOT, Json, static_fields, version_of, write_table
+
 TABLE = ROOT / "controller_core" / "shell" / "quorum" / "setting_table.py"
-
-TIMEOUT_S = 120
-"""The program compiles and runs in about three seconds."""
+DEFINITIONS = "org.apache.kafka.server.config.AbstractKafkaConfig.CONFIG_DEF"
 
 HEADER = '''"""Settings of nodes of Kafka {version}, sorted by name: generated, do not edit.
 
-`setting_rules` defines the rows. Generate it again with `python tools/extract_broker_settings.py DIRECTORY_OF_JARS`.
+`setting_rules` defines the rows. Generate it again with `python -m tools.extract_broker_settings DIRECTORY_OF_JARS`.
 Source: AbstractKafkaConfig.CONFIG_DEF of Kafka {version}.
 """
 
@@ -35,22 +30,6 @@ from controller_core.shell.quorum.setting_rules import Setting
 TYPES = {"CLASS": "STRING", "PASSWORD": "STRING", "SHORT": "INT"}
 """Types that are read as another one: no setting of a controller has them, except passwords, which are text."""
 
-Json = dict[str, Any]
-
-
-def run_java(jars: Path) -> list[Json]:
-    """Run the Java program with the jars and return its settings."""
-    command = ["java", "-cp", str(jars / "*"), str(SOURCE)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
-    settings: list[Json] = json.loads(done.stdout)
-    return settings
-
-
-def version_of(jars: Path) -> str:
-    """Return Kafka's version from the name of the kafka-clients jar."""
-    (jar,) = jars.glob("kafka-clients-*.jar")
-    return jar.stem.removeprefix("kafka-clients-")
-
 
 def python_rule(rule: Json) -> str:
     """Return one rule as a Python expression."""
@@ -58,22 +37,23 @@ def python_rule(rule: Json) -> str:
     if bounds and all(isinstance(bound, int) for bound in bounds):  # the others are those of the log cleaner of brokers
         return f"Range({', '.join(map(str, bounds))})"
     # A list without words may have any: Kafka's rule is that it has no duplicates.
-    return f"OneOf({tuple(rule['words'])!r})" if rule.get("words") else "AnyValue()"
+    return f"OneOf({tuple(rule['values'])!r})" if rule.get("values") else "AnyValue()"
 
 
-def python_row(setting: Json) -> str:
+def python_row(name: str, setting: Json) -> str:
     """Return one setting as a Python expression."""
     kind = TYPES.get(setting["type"], setting["type"])
-    facts = f"{setting['name']!r}, ConfigType.{kind}, {setting['default']!r}, {python_rule(setting['rule'])}"
+    facts = f"{name!r}, ConfigType.{kind}, {setting['default']!r}, {python_rule(setting['rule'])}"
     return f"Setting({facts}{', is_required=True' if setting['required'] else ''})"
 
 
-def render(settings: list[Json], version: str) -> str:
-    """Return the source of the module."""
-    rows = ",\n    ".join(map(python_row, settings))
+def render(jars: Path) -> str:
+    """Return the source of the module, not yet formatted."""
+    (settings,) = static_fields(jars, DEFINITIONS)
+    rows = ",\n    ".join(python_row(name, settings[name]) for name in sorted(settings))
     return "\n".join(
         [
-            HEADER.format(version=version),
+            HEADER.format(version=version_of(jars)),
             f"ROWS = (\n    {rows},\n)",
             "",
             "SETTINGS = {row.name: row for row in ROWS}",
@@ -83,11 +63,5 @@ def render(settings: list[Json], version: str) -> str:
     )
 
 
-def main(jars: Path) -> None:
-    """Write the table, and format it with the project's formatter."""
-    TABLE.write_text(render(run_java(jars), version_of(jars)), encoding="utf-8")
-    subprocess.run(["ruff", "format", str(TABLE)], check=True, cwd=ROOT, timeout=TIMEOUT_S)
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    write_table(TABLE, render(Path(sys.argv[1])))

@@ -1,53 +1,35 @@
 """Extraction of the topic configs from Kafka's jars into `controller_core/rules/topic_config_table.py`.
 
-    python tools/extract_topic_configs.py DIRECTORY_OF_JARS
+    python -m tools.extract_topic_configs DIRECTORY_OF_JARS
 
 It keeps the facts that decide whether a value is valid: name, type, default, rule, and the broker setting of the default, in
 the order in which Kafka validates them. The output is deterministic.
-Requires a JDK: tools/java/TopicConfigs.java is run from its source.
 """
 
-import json
 import re
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "tools" / "java" / "TopicConfigs.java"
+from tools.kafka_definitions import ROOT, Json, static_fields, version_of, write_table
+
 TABLE = ROOT / "controller_core" / "rules" / "topic_config_table.py"
-
-TIMEOUT_S = 120
-"""The program compiles and runs in about three seconds."""
+FIELDS = (
+    "org.apache.kafka.storage.internals.log.LogConfig.CONFIG",
+    "org.apache.kafka.server.config.ServerTopicConfigSynonyms.TOPIC_CONFIG_SYNONYMS",
+    "org.apache.kafka.server.common.MetadataVersion.IBP_VERSIONS",
+)
+"""Definitions of configs, names of brokers' settings by topic config, and versions by the valid values of message.format.version."""
 
 HEADER = '''"""Kafka {version}'s topic configs in the order in which Kafka validates them: generated, do not edit.
 
-`config_rules` defines the rules. Generate it again with `python tools/extract_topic_configs.py DIRECTORY_OF_JARS`.
+`config_rules` defines the rules. Generate it again with `python -m tools.extract_topic_configs DIRECTORY_OF_JARS`.
 Source: LogConfig.configKeys, ServerTopicConfigSynonyms and MetadataVersion of Kafka {version}.
 """
 
-from controller_core.rules.config_rules import {rules}
-from controller_core.rules.config_rules import ConfigType
+from controller_core.rules.config_rules import {names}
 '''
 
-RULES = ("AnyValue", "ConfigKey", "OneOf", "Range", "RangeOr", "ThrottledReplicas", "VersionName")
-
-Json = dict[str, Any]
-
-
-def run_java(jars: Path) -> Json:
-    """Run the Java program with the jars and return its document."""
-    command = ["java", "-cp", str(jars / "*"), str(SOURCE)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
-    document: Json = json.loads(done.stdout)
-    return document
-
-
-def version_of(jars: Path) -> str:
-    """Return Kafka's version from the name of the kafka-clients jar."""
-    (jar,) = jars.glob("kafka-clients-*.jar")
-    return jar.stem.removeprefix("kafka-clients-")
+NAMES = ("AnyValue", "ConfigKey", "ConfigType", "OneOf", "Range", "RangeOr", "ThrottledReplicas", "VersionName")
 
 
 def python_rule(rule: Json) -> str:
@@ -68,19 +50,20 @@ def python_rule(rule: Json) -> str:
     raise ValueError(f"No Python rule for Kafka's {rule}: add one to config_rules and to python_rule.")
 
 
-def python_row(config: Json) -> str:
+def python_row(name: str, config: Json, broker_name: str | None) -> str:
     """Return one config as a Python expression."""
-    facts = f"{config['name']!r}, ConfigType.{config['type']}, {config['default']!r}, {python_rule(config['rule'])}"
-    return f"ConfigKey({facts}, {config['broker_name']!r})"
+    facts = f"{name!r}, ConfigType.{config['type']}, {config['default']!r}, {python_rule(config['rule'])}"
+    return f"ConfigKey({facts}, {broker_name!r})"
 
 
-def render(document: Json, version: str) -> str:
-    """Return the source of the module."""
-    names = ", ".join(map(repr, document["versions"]))
-    rows = ",\n    ".join(python_row(config) for config in document["configs"])
+def render(jars: Path) -> str:
+    """Return the source of the module, not yet formatted."""
+    configs, broker_names, versions = static_fields(jars, *FIELDS)
+    names = ", ".join(map(repr, sorted(versions)))
+    rows = ",\n    ".join(python_row(name, config, broker_names.get(name)) for name, config in configs.items())
     return "\n".join(
         [
-            HEADER.format(version=version, rules=", ".join(RULES)),
+            HEADER.format(version=version_of(jars), names=", ".join(NAMES)),
             f"VERSION_NAMES = frozenset(({names}))",
             '"""Valid values of message.format.version."""',
             "",
@@ -93,11 +76,5 @@ def render(document: Json, version: str) -> str:
     )
 
 
-def main(jars: Path) -> None:
-    """Write the table, and format it with the project's formatter."""
-    TABLE.write_text(render(run_java(jars), version_of(jars)), encoding="utf-8")
-    subprocess.run(["ruff", "format", str(TABLE)], check=True, cwd=ROOT, timeout=TIMEOUT_S)
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    write_table(TABLE, render(Path(sys.argv[1])))

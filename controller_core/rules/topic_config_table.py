@@ -1,10 +1,19 @@
 """Kafka 3.9.2's topic configs in the order in which Kafka validates them: generated, do not edit.
 
-`config_rules` defines the rules. Generate it again with `python tools/extract_topic_configs.py DIRECTORY_OF_JARS`.
+`config_rules` defines the rules. Generate it again with `python -m tools.extract_topic_configs DIRECTORY_OF_JARS`.
 Source: LogConfig.configKeys, ServerTopicConfigSynonyms and MetadataVersion of Kafka 3.9.2.
 """
 
-from controller_core.rules import config_rules
+from controller_core.rules.config_rules import (
+    AnyValue,
+    ConfigKey,
+    ConfigType,
+    OneOf,
+    Range,
+    RangeOr,
+    ThrottledReplicas,
+    VersionName,
+)
 
 VERSION_NAMES = frozenset(
     (
@@ -95,194 +104,80 @@ VERSION_NAMES = frozenset(
 """Valid values of message.format.version."""
 
 ROWS = (
-    config_rules.ConfigKey(
-        "segment.bytes", config_rules.ConfigType.INT, "1073741824", config_rules.Range(14), "log.segment.bytes"
+    ConfigKey("segment.bytes", ConfigType.INT, "1073741824", Range(14), "log.segment.bytes"),
+    ConfigKey("segment.ms", ConfigType.LONG, "604800000", Range(1), "log.roll.ms"),
+    ConfigKey("segment.jitter.ms", ConfigType.LONG, "0", Range(0), "log.roll.jitter.ms"),
+    ConfigKey("segment.index.bytes", ConfigType.INT, "10485760", Range(4), "log.index.size.max.bytes"),
+    ConfigKey("flush.messages", ConfigType.LONG, "9223372036854775807", Range(1), "log.flush.interval.messages"),
+    ConfigKey("flush.ms", ConfigType.LONG, "9223372036854775807", Range(0), "log.flush.interval.ms"),
+    ConfigKey("retention.bytes", ConfigType.LONG, "-1", AnyValue(), "log.retention.bytes"),
+    ConfigKey("retention.ms", ConfigType.LONG, "604800000", Range(-1), "log.retention.ms"),
+    ConfigKey("max.message.bytes", ConfigType.INT, "1048588", Range(0), "message.max.bytes"),
+    ConfigKey("index.interval.bytes", ConfigType.INT, "4096", Range(0), "log.index.interval.bytes"),
+    ConfigKey("delete.retention.ms", ConfigType.LONG, "86400000", Range(0), "log.cleaner.delete.retention.ms"),
+    ConfigKey("min.compaction.lag.ms", ConfigType.LONG, "0", Range(0), "log.cleaner.min.compaction.lag.ms"),
+    ConfigKey(
+        "max.compaction.lag.ms", ConfigType.LONG, "9223372036854775807", Range(1), "log.cleaner.max.compaction.lag.ms"
     ),
-    config_rules.ConfigKey(
-        "segment.ms", config_rules.ConfigType.LONG, "604800000", config_rules.Range(1), "log.roll.ms"
+    ConfigKey("file.delete.delay.ms", ConfigType.LONG, "60000", Range(0), "log.segment.delete.delay.ms"),
+    ConfigKey("min.cleanable.dirty.ratio", ConfigType.DOUBLE, "0.5", Range(0, 1), "log.cleaner.min.cleanable.ratio"),
+    ConfigKey("cleanup.policy", ConfigType.LIST, "delete", OneOf(("compact", "delete")), "log.cleanup.policy"),
+    ConfigKey(
+        "unclean.leader.election.enable", ConfigType.BOOLEAN, "false", AnyValue(), "unclean.leader.election.enable"
     ),
-    config_rules.ConfigKey(
-        "segment.jitter.ms", config_rules.ConfigType.LONG, "0", config_rules.Range(0), "log.roll.jitter.ms"
-    ),
-    config_rules.ConfigKey(
-        "segment.index.bytes",
-        config_rules.ConfigType.INT,
-        "10485760",
-        config_rules.Range(4),
-        "log.index.size.max.bytes",
-    ),
-    config_rules.ConfigKey(
-        "flush.messages",
-        config_rules.ConfigType.LONG,
-        "9223372036854775807",
-        config_rules.Range(1),
-        "log.flush.interval.messages",
-    ),
-    config_rules.ConfigKey(
-        "flush.ms", config_rules.ConfigType.LONG, "9223372036854775807", config_rules.Range(0), "log.flush.interval.ms"
-    ),
-    config_rules.ConfigKey(
-        "retention.bytes", config_rules.ConfigType.LONG, "-1", config_rules.AnyValue(), "log.retention.bytes"
-    ),
-    config_rules.ConfigKey(
-        "retention.ms", config_rules.ConfigType.LONG, "604800000", config_rules.Range(-1), "log.retention.ms"
-    ),
-    config_rules.ConfigKey(
-        "max.message.bytes", config_rules.ConfigType.INT, "1048588", config_rules.Range(0), "message.max.bytes"
-    ),
-    config_rules.ConfigKey(
-        "index.interval.bytes", config_rules.ConfigType.INT, "4096", config_rules.Range(0), "log.index.interval.bytes"
-    ),
-    config_rules.ConfigKey(
-        "delete.retention.ms",
-        config_rules.ConfigType.LONG,
-        "86400000",
-        config_rules.Range(0),
-        "log.cleaner.delete.retention.ms",
-    ),
-    config_rules.ConfigKey(
-        "min.compaction.lag.ms",
-        config_rules.ConfigType.LONG,
-        "0",
-        config_rules.Range(0),
-        "log.cleaner.min.compaction.lag.ms",
-    ),
-    config_rules.ConfigKey(
-        "max.compaction.lag.ms",
-        config_rules.ConfigType.LONG,
-        "9223372036854775807",
-        config_rules.Range(1),
-        "log.cleaner.max.compaction.lag.ms",
-    ),
-    config_rules.ConfigKey(
-        "file.delete.delay.ms",
-        config_rules.ConfigType.LONG,
-        "60000",
-        config_rules.Range(0),
-        "log.segment.delete.delay.ms",
-    ),
-    config_rules.ConfigKey(
-        "min.cleanable.dirty.ratio",
-        config_rules.ConfigType.DOUBLE,
-        "0.5",
-        config_rules.Range(0, 1),
-        "log.cleaner.min.cleanable.ratio",
-    ),
-    config_rules.ConfigKey(
-        "cleanup.policy",
-        config_rules.ConfigType.LIST,
-        "delete",
-        config_rules.OneOf(("compact", "delete")),
-        "log.cleanup.policy",
-    ),
-    config_rules.ConfigKey(
-        "unclean.leader.election.enable",
-        config_rules.ConfigType.BOOLEAN,
-        "false",
-        config_rules.AnyValue(),
-        "unclean.leader.election.enable",
-    ),
-    config_rules.ConfigKey(
-        "min.insync.replicas", config_rules.ConfigType.INT, "1", config_rules.Range(1), "min.insync.replicas"
-    ),
-    config_rules.ConfigKey(
+    ConfigKey("min.insync.replicas", ConfigType.INT, "1", Range(1), "min.insync.replicas"),
+    ConfigKey(
         "compression.type",
-        config_rules.ConfigType.STRING,
+        ConfigType.STRING,
         "producer",
-        config_rules.OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
+        OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
         "compression.type",
     ),
-    config_rules.ConfigKey(
-        "compression.gzip.level",
-        config_rules.ConfigType.INT,
-        "-1",
-        config_rules.RangeOr(1, 9, -1),
-        "compression.gzip.level",
+    ConfigKey("compression.gzip.level", ConfigType.INT, "-1", RangeOr(1, 9, -1), "compression.gzip.level"),
+    ConfigKey("compression.lz4.level", ConfigType.INT, "9", Range(1, 17), "compression.lz4.level"),
+    ConfigKey("compression.zstd.level", ConfigType.INT, "3", Range(-131072, 22), "compression.zstd.level"),
+    ConfigKey("preallocate", ConfigType.BOOLEAN, "false", AnyValue(), "log.preallocate"),
+    ConfigKey(
+        "message.format.version", ConfigType.STRING, "3.0-IV1", VersionName(VERSION_NAMES), "log.message.format.version"
     ),
-    config_rules.ConfigKey(
-        "compression.lz4.level", config_rules.ConfigType.INT, "9", config_rules.Range(1, 17), "compression.lz4.level"
-    ),
-    config_rules.ConfigKey(
-        "compression.zstd.level",
-        config_rules.ConfigType.INT,
-        "3",
-        config_rules.Range(-131072, 22),
-        "compression.zstd.level",
-    ),
-    config_rules.ConfigKey(
-        "preallocate", config_rules.ConfigType.BOOLEAN, "false", config_rules.AnyValue(), "log.preallocate"
-    ),
-    config_rules.ConfigKey(
-        "message.format.version",
-        config_rules.ConfigType.STRING,
-        "3.0-IV1",
-        config_rules.VersionName(VERSION_NAMES),
-        "log.message.format.version",
-    ),
-    config_rules.ConfigKey(
+    ConfigKey(
         "message.timestamp.type",
-        config_rules.ConfigType.STRING,
+        ConfigType.STRING,
         "CreateTime",
-        config_rules.OneOf(("CreateTime", "LogAppendTime")),
+        OneOf(("CreateTime", "LogAppendTime")),
         "log.message.timestamp.type",
     ),
-    config_rules.ConfigKey(
+    ConfigKey(
         "message.timestamp.difference.max.ms",
-        config_rules.ConfigType.LONG,
+        ConfigType.LONG,
         "9223372036854775807",
-        config_rules.Range(0),
+        Range(0),
         "log.message.timestamp.difference.max.ms",
     ),
-    config_rules.ConfigKey(
+    ConfigKey(
         "message.timestamp.before.max.ms",
-        config_rules.ConfigType.LONG,
+        ConfigType.LONG,
         "9223372036854775807",
-        config_rules.Range(0),
+        Range(0),
         "log.message.timestamp.before.max.ms",
     ),
-    config_rules.ConfigKey(
+    ConfigKey(
         "message.timestamp.after.max.ms",
-        config_rules.ConfigType.LONG,
+        ConfigType.LONG,
         "9223372036854775807",
-        config_rules.Range(0),
+        Range(0),
         "log.message.timestamp.after.max.ms",
     ),
-    config_rules.ConfigKey(
-        "leader.replication.throttled.replicas",
-        config_rules.ConfigType.LIST,
-        "",
-        config_rules.ThrottledReplicas(),
-        None,
+    ConfigKey("leader.replication.throttled.replicas", ConfigType.LIST, "", ThrottledReplicas(), None),
+    ConfigKey("follower.replication.throttled.replicas", ConfigType.LIST, "", ThrottledReplicas(), None),
+    ConfigKey(
+        "message.downconversion.enable", ConfigType.BOOLEAN, "true", AnyValue(), "log.message.downconversion.enable"
     ),
-    config_rules.ConfigKey(
-        "follower.replication.throttled.replicas",
-        config_rules.ConfigType.LIST,
-        "",
-        config_rules.ThrottledReplicas(),
-        None,
-    ),
-    config_rules.ConfigKey(
-        "message.downconversion.enable",
-        config_rules.ConfigType.BOOLEAN,
-        "true",
-        config_rules.AnyValue(),
-        "log.message.downconversion.enable",
-    ),
-    config_rules.ConfigKey(
-        "remote.storage.enable", config_rules.ConfigType.BOOLEAN, "false", config_rules.AnyValue(), None
-    ),
-    config_rules.ConfigKey(
-        "local.retention.ms", config_rules.ConfigType.LONG, "-2", config_rules.Range(-2), "log.local.retention.ms"
-    ),
-    config_rules.ConfigKey(
-        "local.retention.bytes", config_rules.ConfigType.LONG, "-2", config_rules.Range(-2), "log.local.retention.bytes"
-    ),
-    config_rules.ConfigKey(
-        "remote.log.copy.disable", config_rules.ConfigType.BOOLEAN, "false", config_rules.AnyValue(), None
-    ),
-    config_rules.ConfigKey(
-        "remote.log.delete.on.disable", config_rules.ConfigType.BOOLEAN, "false", config_rules.AnyValue(), None
-    ),
+    ConfigKey("remote.storage.enable", ConfigType.BOOLEAN, "false", AnyValue(), None),
+    ConfigKey("local.retention.ms", ConfigType.LONG, "-2", Range(-2), "log.local.retention.ms"),
+    ConfigKey("local.retention.bytes", ConfigType.LONG, "-2", Range(-2), "log.local.retention.bytes"),
+    ConfigKey("remote.log.copy.disable", ConfigType.BOOLEAN, "false", AnyValue(), None),
+    ConfigKey("remote.log.delete.on.disable", ConfigType.BOOLEAN, "false", AnyValue(), None),
 )
 
 TOPIC_CONFIGS = {row.name: row for row in ROWS}

@@ -1,6 +1,6 @@
 """Settings of nodes of Kafka 4.3.1, sorted by name: generated, do not edit.
 
-`setting_rules` defines the rows. Generate it again with `python tools/extract_broker_settings.py DIRECTORY_OF_JARS`.
+`setting_rules` defines the rows. Generate it again with `python -m tools.extract_broker_settings DIRECTORY_OF_JARS`.
 Source: AbstractKafkaConfig.CONFIG_DEF of Kafka 4.3.1.
 """
 
