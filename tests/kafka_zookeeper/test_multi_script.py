@@ -1,12 +1,12 @@
 """Golden script of transactions: golden/multi.txt contains the requests and their outcomes."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from kafka_zookeeper.session import ZooKeeperSession
 from kafka_zookeeper.writes import Check, Committed, Create, Delete, MultiResult, Operation, Refused, SetData
+from tests.golden_scripts import assert_golden, golden_text
 
 pytestmark = pytest.mark.zookeeper
 
@@ -70,10 +70,8 @@ async def _played(session: ZooKeeperSession, block: str) -> str:
 
 async def test_golden_script_of_transactions(session: ZooKeeperSession):
     """Protocol notes, Z10, Z11 and Z80: takeover, fence, partial failure, deletion from the leaves up."""
-    expected = SCRIPT.read_text(encoding="utf-8")
+    blocks = golden_text(SCRIPT).strip("\n").split("\n\n")
 
-    played = "\n\n".join([await _played(session, block) for block in expected.strip("\n").split("\n\n")]) + "\n"
+    played = "\n\n".join([await _played(session, block) for block in blocks]) + "\n"
 
-    if os.environ.get("REWRITE_GOLDEN"):
-        SCRIPT.write_text(played, encoding="utf-8")
-    assert played == expected
+    assert_golden(SCRIPT, played)

@@ -1,28 +1,14 @@
 """Golden scripts of the main conversations: `golden/*.txt` specifies what is written and sent, in order."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.controller_core.decisions.script import play
-
-SCRIPTS = sorted((Path(__file__).parent / "golden").glob("*.txt"))
-REWRITE = "REWRITE_GOLDEN"
+from tests.golden_scripts import assert_golden, golden_scripts, golden_text
 
 
-def test_there_are_scripts() -> None:
-    """With a wrong path every script would pass."""
-    assert len(SCRIPTS) >= 8
-
-
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+@pytest.mark.parametrize("script", golden_scripts(__file__), ids=lambda script: script.stem)
 def test_the_conversation_is_as_specified(script: Path) -> None:
     """Golden script: text in, text out; a reviewer reads the diff as the specification."""
-    expected = script.read_text()
-    actual = play(expected)
-    if os.environ.get(REWRITE):
-        script.write_text(actual)
-        return
-
-    assert actual == expected, f"read the difference; {REWRITE}=1 accepts it"
+    assert_golden(script, play(golden_text(script)))

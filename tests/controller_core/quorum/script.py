@@ -24,31 +24,9 @@ from tests.sim.cluster import Cluster, key_of
 from tests.sim.disk import Chain
 from tests.sim.host import Host
 from tests.sim.network import Weather
-from tests.sim.swarm import Swarm
+from tests.sim.scenarios import CALM
 
-QUIET = Swarm(
-    voters=3,
-    controllers=0,
-    brokers=0,
-    kraft_version=0,
-    rules=(Rules.KAFKA_4,),
-    weather=Weather(delay_ms=0),
-    crash=0.0,
-    restart_every_ms=100,
-    flush_ms=0,
-    partitions=False,
-    partition_ms=1500,
-    pauses=False,
-    drift_percent=0,
-    append_every_ms=1000,
-    snapshot_every_ms=0,
-    fetch_max_bytes=1024 * 1024,
-    fetch_snapshot_max_bytes=24,
-    changes=False,
-    upgrades=False,
-    auto_join=False,
-    wipes=False,
-)
+QUIET = replace(CALM, weather=Weather(delay_ms=0), flush_ms=0, append_every_ms=1000, fetch_snapshot_max_bytes=24)
 """A cluster without faults, in which each message takes 1 ms and a flush none."""
 
 SEED = 4

@@ -1,6 +1,5 @@
 """Every state and every message, by a golden table; and the table of transitions against its docstring."""
 
-import os
 import re
 from pathlib import Path
 
@@ -8,18 +7,14 @@ import pytest
 
 from controller_core.quorum import transitions
 from tests.controller_core.quorum import table
+from tests.golden_scripts import assert_golden
 
 GOLDEN = Path(__file__).parent / "states_and_messages.txt"
 
 
 def test_each_state_answers_each_message_as_in_the_table() -> None:
     """A reviewer reads the diff of the table as the specification; REWRITE_GOLDEN=1 accepts it."""
-    actual = table.render()
-    if os.environ.get("REWRITE_GOLDEN"):
-        GOLDEN.write_text(actual)
-        return
-
-    assert actual == GOLDEN.read_text()
+    assert_golden(GOLDEN, table.render())
 
 
 def test_no_message_is_answered_with_invalid_request_unless_it_is_malformed() -> None:

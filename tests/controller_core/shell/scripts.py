@@ -10,9 +10,10 @@ A script is blocks with a blank line between them; the code under test writes ev
 environment the scripts are rewritten instead of being compared.
 """
 
-import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+
+from tests.golden_scripts import assert_golden, golden_text
 
 Do = Callable[[str], Awaitable[list[str]]]
 """Runs one command; returns the lines of its result."""
@@ -22,20 +23,8 @@ LINE = "----"
 
 async def check_script(script: Path, do: Do) -> None:
     """Run a script's commands, and compare the results with those in the script, or rewrite them."""
-    expected = _read(script)
-    actual = "\n".join([await _block(block, do) for block in expected.split("\n\n")])
-    _compare(script, expected, actual)
-
-
-def _read(script: Path) -> str:
-    return script.read_text(encoding="utf-8")
-
-
-def _compare(script: Path, expected: str, actual: str) -> None:
-    if os.environ.get("REWRITE_GOLDEN") == "1":
-        script.write_text(actual, encoding="utf-8")
-        return
-    assert actual == expected, f"{script.name} differs; REWRITE_GOLDEN=1 rewrites it"
+    blocks = golden_text(script).split("\n\n")
+    assert_golden(script, "\n".join([await _block(block, do) for block in blocks]))
 
 
 async def _block(block: str, do: Do) -> str:
