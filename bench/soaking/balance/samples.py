@@ -106,9 +106,8 @@ def messages(rows: Iterable[Row]) -> Iterator[Row]:
 
 def create_topic(bootstrap: str, topic: str) -> None:
     """Create a samples topic that keeps everything."""
-    created = AdminClient({"bootstrap.servers": bootstrap}).create_topics(
-        [NewTopic(topic, 2, 1, config={"retention.ms": "-1"})]
-    )
+    client = AdminClient({"bootstrap.servers": bootstrap})  # a request ends with its client
+    created = client.create_topics([NewTopic(topic, 2, 1, config={"retention.ms": "-1"})])
     created[topic].result(KAFKA_TIMEOUT_S)
 
 
