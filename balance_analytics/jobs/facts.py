@@ -183,13 +183,13 @@ class _Computed:
 
         staged, seen, left_out = without_corrupt(table, LeftOuts(), compute)
         seen |= {_day_and_name(path) for path in table.without}
-        corrupt = {day: [name for name in table.without if f"{DATE}={day}/" in name] for day in inside}
+        corrupt = {day: [path for path in table.without if _day_and_name(path)[0] == day] for day in inside}
         return staged, {
             day: Source(
                 # Without those that the store had not listed any more when Spark listed them: a later run reads them.
                 {name: size for name, size in self.files[day].items() if (day, name.rpartition("/")[2]) in seen},
                 self.base.sources[day].rates if day in self.base.sources else "",
-                {**left_out.get(day, {}), **{f"{CORRUPT}{name}": 1 for name in sorted(corrupt[day])}},
+                {**left_out.get(day, {}), **{f"{CORRUPT}{path}": 1 for path in sorted(corrupt[day])}},
             )
             for day in inside
         }

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -108,12 +108,8 @@ class Published:
         `layout` is a folder of the form key=value that states the layout of the files. Raises `AnalyticsError`.
         """
         below = "/".join(filter(None, (f"v={run}", table and f"table={table}", layout, part)))
-        folder = f"{self.root}/{below}"
-        counted = Observation()
         with errors_about(self.root, self.what):
-            writer = frame.observe(counted, sf.count("*").alias(ROWS)).write.mode("overwrite")
-            (writer.partitionBy(DATE) if part is None else writer).parquet(folder)
-            files = _written(self.spark, folder, int(counted.get[ROWS]))
+            files, _ = _write_files(frame, f"{self.root}/{below}", by_day=part is None)
         return _by_part([FoundFile(f"{below}/{file.path}", file.size, file.modified_ms) for file in files], part)
 
     def write_tables(self, tables: Iterator[Any], run: str, part: str) -> Parts:
@@ -197,19 +193,12 @@ class Published:
 
     def _wait_until_files_are_listed(self, below: str, files: list[DataFile]) -> None:
         """Return once files are listed with their sizes. Raises `AnalyticsError`."""
-        until = time.monotonic() + LISTED_TIMEOUT_S
         expected = {(file.path, file.size) for file in files}
-        while True:
-            found = storage.files_below(self.spark, f"{self.root}/{below}")
-            missing = expected - {(f"{below}/{file.path}", file.size) for file in found}
-            if not missing:
-                return
-            if time.monotonic() > until:
-                raise AnalyticsError(
-                    f"{self.root} lists {len(files) - len(missing)} of {len(files)} files that were written to {below}: check the store,"
-                    " then run again"
-                )
-            time.sleep(LISTED_POLL_S)
+
+        def count_listed(found: list[FoundFile]) -> int:
+            return len(expected & {(f"{below}/{file.path}", file.size) for file in found})
+
+        _wait_until_listed(self.spark, f"{self.root}/{below}", "files", len(expected), count_listed)
 
 
 @contextmanager
@@ -237,29 +226,48 @@ def write_staged(frame: DataFrame, folder: str, what: str, *observed: SparkColum
 
     It is read by the names of its files: a store that lists them late would otherwise hide rows.
     """
-    seen = Observation()
     spark = frame.sparkSession
     with errors_about(folder, what):
-        frame.observe(seen, sf.count("*").alias(ROWS), *observed).write.mode("overwrite").parquet(folder)
-        files = _written(spark, folder, int(seen.get[ROWS]))
+        files, seen = _write_files(frame, folder, *observed)
         if not files:
-            return Staged(spark.createDataFrame([], frame.schema), seen.get)
-        return Staged(spark.read.schema(frame.schema).parquet(*(f"{folder}/{file.path}" for file in files)), seen.get)
+            return Staged(spark.createDataFrame([], frame.schema), seen)
+        return Staged(spark.read.schema(frame.schema).parquet(*(f"{folder}/{file.path}" for file in files)), seen)
 
 
-def _written(spark: SparkSession, folder: str, rows: int) -> list[FoundFile]:
-    """Return the files that Spark has written below a folder once all of their rows are listed. Raises `AnalyticsError`."""
+def _write_files(
+    frame: DataFrame, folder: str, *observed: SparkColumn, by_day: bool = False
+) -> tuple[list[FoundFile], Mapping[str, Any]]:
+    """Write rows below a folder, and return the files once all rows are listed, and what was observed. Raises `AnalyticsError`."""
+    seen = Observation()
+    writer = frame.observe(seen, sf.count("*").alias(ROWS), *observed).write.mode("overwrite")
+    (writer.partitionBy(DATE) if by_day else writer).parquet(folder)
+    spark = frame.sparkSession
+
+    def count_rows(found: list[FoundFile]) -> int:
+        names = [f"{folder}/{file.path}" for file in _parquet(found)]
+        return spark.read.parquet(*names).count() if names else 0
+
+    found = _wait_until_listed(spark, folder, "rows", int(seen.get[ROWS]), count_rows)
+    return sorted(_parquet(found), key=lambda file: file.path), seen.get
+
+
+def _parquet(found: list[FoundFile]) -> list[FoundFile]:
+    return [file for file in found if _PARQUET.fullmatch(file.path)]
+
+
+def _wait_until_listed(
+    spark: SparkSession, folder: str, unit: str, written: int, count_listed: Callable[[list[FoundFile]], int]
+) -> list[FoundFile]:
+    """Return the files below a folder once all that was written is listed; `unit` is what is counted. Raises `AnalyticsError`."""
     until = time.monotonic() + LISTED_TIMEOUT_S
     while True:
         found = storage.files_below(spark, folder)
-        files = sorted((file for file in found if _PARQUET.fullmatch(file.path)), key=lambda file: file.path)
-        names = [f"{folder}/{file.path}" for file in files]
-        listed = spark.read.parquet(*names).count() if names else 0
-        if listed == rows:
-            return files
+        listed = count_listed(found)
+        if listed == written:
+            return found
         if time.monotonic() > until:
             raise AnalyticsError(
-                f"{folder} lists {listed} of {rows} rows that were written to it: check the store, then run again"
+                f"{folder} lists {listed} of {written} {unit} that were written to it: check the store, then run again"
             )
         time.sleep(LISTED_POLL_S)
 
