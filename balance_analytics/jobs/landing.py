@@ -16,10 +16,10 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.files import Table
-from balance_analytics.jobs.publishing import Published
+from balance_analytics.jobs.publishing import Parts, Published
 from balance_analytics.jobs.samples import Samples, address
-from balance_analytics.jobs.topic_offsets import OffsetRange, ends_of, range_to_read
-from balance_analytics.jobs.troubles import LeftOuts, errors_about
+from balance_analytics.jobs.topic_offsets import OffsetRange, TopicEnds, ends_of, range_to_read
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.column import Column as TableColumn
 from balance_analytics.model.column import Kind, names
 from balance_analytics.model.manifest import Manifest, Position
@@ -37,6 +37,9 @@ PER_MESSAGE = ("cluster_id", "topic", "sampled_at_ms", "round_ms")
 
 LANDED_ROWS = (*SAMPLE_ROWS, TableColumn("stamped_ms", Kind.INT64, "the message's own time", nullable=True))
 """A message that is no sample is a row with `stamped_ms` alone, so that it is counted."""
+
+MAX_READS = 5
+"""Reads of the same messages, of which retention deleted some each time: a broker deletes segments every five minutes by default."""
 
 READERS_A_CORE = 2
 """Parts of the messages for each core: the topic's partitions alone would limit the number of cores that read."""
@@ -111,30 +114,79 @@ def land(
     lost = LeftOuts()
     base = published.newest(lost)
     left_out.add_all(lost)
-    position = Position() if lost.all() else base.position
-    oldest_to_read = day_before(first_day)
-    oldest = max(oldest_to_read, oldest_needed(base.written_ms)) if base.position.offsets else oldest_to_read
+    requested = day_before(first_day)
+    oldest_open = max(requested, oldest_needed(base.written_ms)) if base.position.offsets else requested
     if lost.all():
-        oldest_to_read = oldest = oldest if recompute_from is None else oldest_to_read
-    seen = Observation()
+        oldest = oldest_open if recompute_from is None else requested
+        wanted = _Wanted(Position(), oldest, oldest, recompute_from)
+    else:
+        wanted = _Wanted(base.position, oldest_open, requested, recompute_from)
     with errors_about(samples.place, "samples"):
-        topic = address(samples.place)[1]
-        ends = ends_of(samples, start_ms(oldest_to_read))
-        new = range_to_read(topic, ends, position)
-        frames = []
-        if new.count:
-            late = sf.count_if(~_since(oldest) & sf.col("partition").isNotNull()).alias("late")
-            frames.append(_rows(samples, new).observe(seen, late).where(_since(oldest)))
-        if recompute_from is not None and position.offsets and position.topic_id == ends.topic_id:
-            before = OffsetRange(topic, {one: min(ends.since[one], new.start[one]) for one in new.start}, new.start)
-            frames.append(_rows(samples, before).where(_since(day_before(recompute_from)) & ~_since(oldest)))
-        if not frames:
-            return Landed(samples.place, published, base)
-        written = published.write(reduce(DataFrame.unionByName, frames), run)
-    parts = {day: (*base.parts.get(day, ()), *files) for day, files in written.items()}
-    manifest = published.publish(base, run, parts, now_ms, position=Position(ends.topic_id, new.end))
+        read = _read(samples, published, run, wanted)
+    if read is None:
+        return Landed(samples.place, published, base)
+    parts = {day: (*base.parts.get(day, ()), *files) for day, files in read.files.items()}
+    manifest = published.publish(base, run, parts, now_ms, position=read.position)
+    return Landed(samples.place, published, manifest, read.late)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Messages that a run reads: those behind `position`, and with `recompute_from`, a day, older ones again."""
+
+    position: Position
+    oldest: str
+    """Samples of days before this one are left out."""
+    oldest_to_read: str
+    """Without a position, messages are read from the start of this day on."""
+    recompute_from: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Files with the samples, by day, how far the topic was read, and how many new samples were too late for their day."""
+
+    files: Parts
+    position: Position
+    late: int
+
+
+def _read(samples: Samples, published: Published, run: str, wanted: _Wanted) -> _Read | None:
+    """Write what is wanted to files that are not published yet; None without new messages. Raises `AnalyticsError`.
+
+    A read fails when retention deletes messages before they are read, and begins again with what is left. Spark could skip such messages
+    (failOnDataLoss=false), but then it goes on with a consumer that it has already returned to its pool. Where two tasks read the
+    same partition they use that consumer at the same time, and the run fails, or misses messages that are still there.
+    """
+    since_ms = start_ms(wanted.oldest_to_read)
+    ends = ends_of(samples, since_ms)
+    for _ in range(MAX_READS - 1):
+        try:
+            return _write(samples, published, run, wanted, ends)
+        except AnalyticsError:
+            before, ends = ends, ends_of(samples, since_ms)
+            if (ends.topic_id, ends.earliest) == (before.topic_id, before.earliest):
+                raise
+    return _write(samples, published, run, wanted, ends)
+
+
+def _write(samples: Samples, published: Published, run: str, wanted: _Wanted, ends: TopicEnds) -> _Read | None:
+    topic, position = address(samples.place)[1], wanted.position
+    new = range_to_read(topic, ends, position)
+    seen = Observation()
+    frames = []
+    if new.count:
+        late = sf.count_if(~_since(wanted.oldest) & sf.col("partition").isNotNull()).alias("late")
+        frames.append(_rows(samples, new).observe(seen, late).where(_since(wanted.oldest)))
+    if wanted.recompute_from is not None and position.offsets and position.topic_id == ends.topic_id:
+        before = OffsetRange(topic, {one: min(ends.since[one], new.start[one]) for one in new.start}, new.start)
+        again = _since(day_before(wanted.recompute_from)) & ~_since(wanted.oldest)
+        frames.append(_rows(samples, before).where(again))
+    if not frames:
+        return None
+    files = published.write(reduce(DataFrame.unionByName, frames), run)
     late_count = int(seen.get["late"] or 0) if new.count and position.offsets else 0
-    return Landed(samples.place, published, manifest, late_count)
+    return _Read(files, Position(ends.topic_id, new.end), late_count)
 
 
 def _since(day: str) -> Column:
@@ -147,8 +199,7 @@ def _rows(samples: Samples, new: OffsetRange) -> DataFrame:
     reader = samples.spark.read.format("kafka").option("kafka.bootstrap.servers", servers).options(**new.options())
     for name, value in samples.options.items():
         reader = reader.option(f"kafka.{name}", value)
-    # Retention goes on while the topic is read: what it took meanwhile is a gap like any other.
-    messages = reader.option("failOnDataLoss", False).option("minPartitions", _readers(samples, new)).load()
+    messages = reader.option("failOnDataLoss", True).option("minPartitions", _readers(samples, new)).load()
     parsed = messages.select(
         sf.from_json(sf.col("value").cast("string"), _MESSAGE).alias("said"),
         sf.unix_millis("timestamp").alias("stamped_ms"),
