@@ -47,6 +47,17 @@ def test_a_snapshot_has_its_name_only_when_it_is_whole_and_never_changes(tmp_pat
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"onetwo", 0o400)
 
 
+def test_a_whole_snapshot_takes_no_more_bytes(tmp_path: Path) -> None:
+    """FileRawSnapshotTest.testAppendToFrozenSnapshot, testCreateSnapshotWithSameId: a second one with its id replaces it as a whole."""
+    for content in (b"one", b"another"):
+        with SnapshotWriter(tmp_path, ID) as writer:
+            writer.append(content)
+            path = writer.freeze()
+            with pytest.raises(ValueError, match="is whole or closed"):
+                writer.append(b"two")
+        assert (names(tmp_path), path.read_bytes()) == ([NAME], content)
+
+
 def test_an_abandoned_snapshot_leaves_nothing(tmp_path: Path) -> None:
     """A fetch that fails, or a leader that is deposed."""
     with SnapshotWriter(tmp_path, ID) as writer:
