@@ -135,17 +135,21 @@ def test_a_snapshot_has_a_header_its_records_in_batches_and_a_footer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kraft_version", "kinds"),
+    ("kraft_version", "voters", "kinds"),
     [
-        (0, [ControlType.SNAPSHOT_HEADER]),
-        (1, [ControlType.SNAPSHOT_HEADER, ControlType.KRAFT_VERSION, ControlType.KRAFT_VOTERS]),
+        (0, [VOTER], [ControlType.SNAPSHOT_HEADER]),
+        (0, None, [ControlType.SNAPSHOT_HEADER]),
+        (1, None, [ControlType.SNAPSHOT_HEADER, ControlType.KRAFT_VERSION]),
+        (1, [VOTER], [ControlType.SNAPSHOT_HEADER, ControlType.KRAFT_VERSION, ControlType.KRAFT_VOTERS]),
     ],
 )
-def test_only_kraft_version_1_has_voters_in_a_snapshot(kraft_version: int, kinds: list[ControlType]) -> None:
-    """KIP-853; they are in the header's batch."""
+def test_only_kraft_version_1_has_voters_in_a_snapshot(
+    kraft_version: int, voters: list[Voter] | None, kinds: list[ControlType]
+) -> None:
+    """KIP-853; they are in the header's batch (RecordsSnapshotWriterTest, which refuses voters at version 0)."""
     header = next(
         snapshot_batches(
-            [], epoch=0, timestamp_ms=1, last_contained_timestamp_ms=1, kraft_version=kraft_version, voters=[VOTER]
+            [], epoch=0, timestamp_ms=1, last_contained_timestamp_ms=1, kraft_version=kraft_version, voters=voters
         )
     )
 

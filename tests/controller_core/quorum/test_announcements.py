@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from controller_core.quorum.batches import LeaderChangeRecord
 from controller_core.quorum.inputs import Append, Flushed, Request, Resign, Shutdown
 from controller_core.quorum.messages import (
     BeginQuorumEpochRequest,
@@ -17,10 +18,11 @@ from controller_core.quorum.messages import (
     Leadership,
     ReadRange,
     RequestBody,
+    VoteResponse,
 )
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.positions import Position
-from controller_core.quorum.ready import AppendResult, LeaderChanged, Reply, Stopped
+from controller_core.quorum.ready import Appended, AppendResult, LeaderChanged, Reply, Stopped
 from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.rules import RESPONSE_BYTES_MAX
 from controller_core.quorum.start import start
@@ -48,6 +50,7 @@ from tests.controller_core.quorum.nodes import (
     prospective,
     reply,
     resigned,
+    respond,
     settings,
     unattached,
     vote,
@@ -244,3 +247,31 @@ def test_a_restarted_candidate_refuses_other_candidates_of_its_epoch_and_not_of_
 
         assert (type(same.node.state), getattr(reply(same), "granted", None)) == (type(node.state), False)
         assert (higher.node.voted, getattr(reply(higher), "granted", None)) == (key(OTHER), True)
+
+
+def begins(node: Node, now_ms: int) -> list[int]:
+    """Return the voters that a leader announces itself to."""
+    ready = tick(node, now_ms)
+    return sorted(one.destination.id for one in ready.requests if isinstance(one.body, BeginQuorumEpochRequest))
+
+
+def test_a_leader_announces_itself_every_half_fetch_timeout_until_a_voter_fetches() -> None:
+    """KafkaRaftClientTest.testBeginQuorumEpochHeartbeat, testBeginQuorumShouldNotSendAfterFetchRequest."""
+    node = replace(leader(), settings=replace(leader().settings, request_timeout_ms=500))
+    node = replace(node, connections=node.connections.reset())
+    again = tick(node, NOW_MS + 1000).node
+    fetched = ask(again, fetch(OTHER, 4, EPOCH), NOW_MS + 1700).node
+
+    assert (begins(node, NOW_MS + 999), begins(node, NOW_MS + 1000)) == ([], [LEADER, OTHER])
+    assert (begins(again, NOW_MS + 1999), begins(again, NOW_MS + 2000)) == ([], [LEADER, OTHER])
+    assert begins(fetched, NOW_MS + 2000) == [LEADER]
+    assert begins(tick(fetched, NOW_MS + 2000).node, NOW_MS + 3000) == [LEADER, OTHER]
+
+
+def test_the_first_record_of_an_epoch_names_who_voted_for_its_leader() -> None:
+    """KafkaRaftClientTest.testInitializeAsCandidateAndBecomeLeaderQuorumOfThree: with all voters."""
+    ready = respond(candidate(), OTHER, VoteResponse(leadership=Leadership(EPOCH), granted=True))
+
+    (operation,) = ready.log
+    assert isinstance(operation, Appended)
+    assert operation.batches[0].control == (LeaderChangeRecord(1, (1, 2, 3), (1, 3)),)

@@ -175,3 +175,10 @@ def test_nothing_committed_is_truncated() -> None:
     with pytest.raises(AssertionError):
         log.truncate(4)
     assert log.truncate(5) == log
+
+
+@pytest.mark.parametrize("base_offset", [0, 2])
+def test_an_append_elsewhere_than_at_the_end_is_a_defect(base_offset: int) -> None:
+    """MockLogTest.testUnexpectedAppendOffset; so records of voters come in the order of their offsets (TreeMapLogHistoryTest.testAddAt)."""
+    with pytest.raises(AssertionError):
+        log_of([1]).append((Batch(base_offset, base_offset, 1),))

@@ -232,8 +232,13 @@ def test_the_high_watermark_stays_known_until_the_node_leads() -> None:
 
 
 def test_only_a_follower_has_another_node_as_its_leader() -> None:
-    """QuorumStateTest.testHasRemoteLeader."""
+    """QuorumStateTest.testHasRemoteLeader, and the cases testLeaderEndpoints of the states: a leader that has resigned is still named."""
     assert [name for name, make in NODES.items() if make().has_remote_leader] == ["Follower"]
+    assert {name: make().leader_endpoints for name, make in NODES.items()} == {
+        **dict.fromkeys(("Unattached", "Prospective", "Candidate"), ()),
+        "Follower": endpoints(LEADER),
+        **dict.fromkeys(("Leader", "Resigned"), endpoints(1)),
+    }
 
 
 def test_a_node_neither_votes_for_its_own_id_in_a_request_nor_follows_it() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from controller_core.shell.quorum.metadata_log import MetadataLog
-from kafka_log.errors import LogError
+from kafka_log.errors import FlushFailedError, LogError
+from kafka_log.files import snapshots
 from kafka_log.files.snapshots import SnapshotWriter
 from kafka_log.format.names import SnapshotId
 from kafka_log.format.roll import LogSettings
@@ -103,3 +105,20 @@ def test_a_snapshot_that_is_longer_than_the_log_replaces_it_with_all_older_ones(
     assert sorted(path.name for path in log.folder.glob("*-*.checkpoint*")) == [
         f"{snapshot.offset:020d}-{snapshot.epoch:010d}.checkpoint"
     ]
+
+
+def test_a_snapshot_that_cannot_be_flushed_is_not_readable(log: MetadataLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NotifyingRawSnapshotWriterTest.testFailingFreeze: it is known only once it is whole on disk."""
+    writer = log.create_snapshot(SnapshotId(5, 1), high_watermark=20)
+    assert writer is not None
+
+    def fail(_: int, path: Path) -> None:
+        raise FlushFailedError(f"Failed to flush {path}.")
+
+    monkeypatch.setattr(snapshots, "flush_file", fail)
+    with pytest.raises(FlushFailedError):
+        log.finish_snapshot(writer)
+    writer.close()
+
+    assert (log.snapshots, log.open_snapshot(SnapshotId(5, 1))) == ((), None)
+    assert list(log.folder.glob("*-*.checkpoint*")) == []
