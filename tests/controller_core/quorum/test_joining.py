@@ -9,6 +9,7 @@ from controller_core.quorum.inputs import Flushed
 from controller_core.quorum.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
+    FailedResponse,
     FetchRequest,
     FetchResponse,
     Leadership,
@@ -190,3 +191,14 @@ def test_a_voter_set_that_is_fetched_counts_at_once() -> None:
 
     assert learned.voters.ids == (1, 2, 3, 4)
     assert (learned.history.voters_offset, learned.log.high_watermark) == (3, 2)
+
+
+def test_a_leader_without_the_api_gets_fetches_at_once_and_no_more_reports() -> None:
+    """A leader before Kafka 3.9: the connection answers UNSUPPORTED_VERSION."""
+    asked = following(patient(1, auto_join=False), history(level=0))
+    too_old = respond(asked.node, LEADER, FailedResponse(ErrorCode.UNSUPPORTED_VERSION), DUE_MS)
+    later = respond(too_old.node, LEADER, EMPTY, DUE_MS + 1999)
+    much_later = respond(later.node, LEADER, EMPTY, DUE_MS + 3998)
+
+    assert [(one.destination.id, type(one.body)) for one in too_old.requests] == [(LEADER, FetchRequest)]
+    assert [bodies(one) for one in (later, much_later)] == [[FetchRequest]] * 2

@@ -180,6 +180,16 @@ def test_an_answer_without_a_valid_snapshot_id_gives_the_snapshot_up(snapshot: P
     assert (ready.log, ready.notices) == ((), ())
 
 
+def test_a_position_behind_the_end_begins_the_snapshot_again_after_a_backoff() -> None:
+    """The leader has another file of this id; Kafka's follower would ask for the same position for ever."""
+    fetching = respond(named(ID).node, LEADER, part()).node
+    node = respond(fetching, LEADER, FetchSnapshotResponse(ErrorCode.POSITION_OUT_OF_RANGE, FROM_LEADER)).node
+
+    assert isinstance(node.state, Follower)
+    assert node.state.fetching is None
+    assert node.connections.is_backing_off(LEADER, NOW_MS)
+
+
 def test_a_snapshot_that_is_there_is_not_fetched() -> None:
     """KafkaRaftClientReconfigTest.testFollowerDoesNotRequestLeaderBootstrapSnapshot: formatted nodes have that one."""
     node = replace(follower(), log=LOG.add_snapshot(Snapshot(BOOTSTRAP_SNAPSHOT, 10)))

@@ -97,6 +97,13 @@ def test_a_leader_is_named_to_others_only_with_its_endpoints() -> None:
     )
 
 
+def test_a_leader_is_named_once_the_voter_set_has_its_endpoints() -> None:
+    """The record came after the news of the leader."""
+    node = replace(started(StoredElection(EPOCH, 8)).node, history=history(1, 2, 3, 8))
+
+    assert node.leadership(LISTENER) == Leadership(EPOCH, 8, endpoints(8)[0])
+
+
 def test_an_unknown_leader_is_looked_for() -> None:
     """With the vote of before."""
     node = started(StoredElection(EPOCH, None, key(OTHER))).node

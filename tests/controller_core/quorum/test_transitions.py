@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from controller_core.quorum import roles
-from controller_core.quorum.messages import FetchResponse, Leadership, VoteResponse
+from controller_core.quorum.messages import BeginQuorumEpochResponse, FetchResponse, Leadership, VoteResponse
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Draft, Ready
@@ -14,6 +14,7 @@ from controller_core.quorum.replicas import Endpoint
 from controller_core.quorum.start import start
 from controller_core.quorum.states import NEVER, Candidate, Follower, Leader, Prospective, State, Unattached
 from controller_core.quorum.step import tick
+from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,
     LEADER,
@@ -246,6 +247,7 @@ def test_a_node_neither_votes_for_its_own_id_in_a_request_nor_follows_it() -> No
     voted, followed = ask(unattached(), vote(1, EPOCH, Position(9, 4))), ask(unattached(), begin(1, EPOCH))
 
     assert reply(voted) == VoteResponse(leadership=Leadership(EPOCH), granted=False)
+    assert reply(followed) == BeginQuorumEpochResponse(ErrorCode.UNKNOWN_SERVER_ERROR)
     assert isinstance(followed.node.state, Unattached)
     with pytest.raises(AssertionError):
         roles.become_follower(Draft(unattached(), NOW_MS), EPOCH, 1, endpoints(1))

@@ -216,3 +216,12 @@ def test_votes_are_not_asked_for_before_the_flush_that_a_campaign_waits_for() ->
 
     assert asked(tick(waiting, NOW_MS)) == []
     assert asked(step(waiting, Flushed(log.flush_count), NOW_MS)) == [2, 3]
+
+
+def test_a_candidate_backs_off_from_a_voter_that_does_not_have_the_version() -> None:
+    """Only a pre-vote is left out for it: a candidate's Vote has an older version."""
+    node = candidate()
+    ready = respond(node, OTHER, FailedResponse(ErrorCode.UNSUPPORTED_VERSION))
+
+    assert ready.node.state == node.state
+    assert ready.node.connections.is_backing_off(OTHER, NOW_MS)

@@ -183,6 +183,7 @@ def test_versions_of_another_node_are_ignored() -> None:
     failed = respond(busy, NEW, ApiVersionsResponse(ErrorCode.INVALID_REQUEST))
 
     assert (ignored.log, ignored.replies) == ((), ())
+    assert ignored.node.connections.is_ready(OTHER, NOW_MS)
     assert [(one.request_id, getattr(one.body, "error", None)) for one in failed.replies] == [(50, NOT_NOW)]
 
 
@@ -236,7 +237,7 @@ def test_a_new_epoch_begins_without_a_change() -> None:
 
 
 def test_a_removed_leader_ends_as_an_observer() -> None:
-    """KafkaRaftClientReconfigTest.testRemoveVoterIsLeader: it names its successors first, and may be told to resign again."""
+    """KafkaRaftClientReconfigTest.testRemoveVoterIsLeader: it names its successors first, and a request to resign changes nothing then."""
     node = ask(committed(), replace(REMOVE, voter=key(1))).node
     for voter_id in (LEADER, OTHER):
         ready = ask(node, fetch(voter_id, 5, EPOCH))
