@@ -245,3 +245,29 @@ def test_a_leader_that_follows_answers_an_old_follower_with_the_new_leader() -> 
     response = reply(ask(deposed, fetch(OTHER, 4, EPOCH)))
 
     assert response == FetchResponse(ErrorCode.FENCED_LEADER_EPOCH, Leadership(EPOCH + 1, LEADER, endpoints(LEADER)[0]))
+
+
+@pytest.mark.shows("Q8")
+@pytest.mark.parametrize(
+    "known",
+    [Leadership(EPOCH - 1, LEADER, endpoints(LEADER)[0]), Leadership(EPOCH + 1, OTHER, endpoints(OTHER)[0])],
+    ids=["earlier", "later"],
+)
+def test_records_of_another_epoch_than_the_followers_are_not_appended(known: Leadership) -> None:
+    """KafkaRaftClient.maybeHandleCommonResponse: an answer of an earlier epoch is dropped, one of a later epoch is news of it only."""
+    ready = respond(follower(), LEADER, replace(RECORDS, leadership=known))
+
+    assert ready.log == ()
+    assert (ready.node.epoch, ready.node.high_watermark) == (max(EPOCH, known.epoch), None)
+
+
+@pytest.mark.shows("Q10")
+def test_a_truncation_counts_as_a_fetch_and_a_refused_one_does_not() -> None:
+    """A follower that refuses it would follow a leader that has lost records for ever."""
+    truncated = respond(follower(), LEADER, FetchResponse(leadership=FROM_LEADER, diverging=Position(2, 4)), NOW_MS + 9)
+    refused = respond(follower(), LEADER, FetchResponse(leadership=FROM_LEADER, diverging=Position(1, 4)), NOW_MS + 9)
+
+    assert [one.destination.id for one in fetches(truncated)] == [LEADER]
+    assert getattr(truncated.node.state, "fetch_due_ms", None) == NOW_MS + 2009
+    assert refused.node.state == follower().state
+    assert refused.node.connections.is_backing_off(LEADER, NOW_MS + 9)

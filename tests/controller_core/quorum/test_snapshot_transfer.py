@@ -195,7 +195,8 @@ def test_a_snapshot_that_is_there_is_not_fetched() -> None:
     node = replace(follower(), log=LOG.add_snapshot(Snapshot(BOOTSTRAP_SNAPSHOT, 10)))
     ready = respond(node, LEADER, FetchResponse(leadership=FROM_LEADER, snapshot=BOOTSTRAP_SNAPSHOT))
 
-    assert [type(one.body) for one in ready.requests] == [FetchRequest]
+    assert [(one.destination.id, type(one.body)) for one in ready.requests] == [(LEADER, FetchRequest)]
+    assert ready.notices == ()
 
 
 def test_a_new_leader_is_asked_for_records_first() -> None:
@@ -216,6 +217,15 @@ def test_an_answer_of_an_earlier_epoch_is_asked_for_again() -> None:
     ready = respond(named(ID).node, LEADER, old)
 
     assert [one.body for one in ready.requests] == [FetchSnapshotRequest(CLUSTER, EPOCH, key(1), ID, 0)]
+
+
+def test_bytes_of_an_earlier_epoch_are_not_written() -> None:
+    """Even if they are those of the snapshot."""
+    old = replace(part(), leadership=Leadership(EPOCH - 1, LEADER, endpoints(LEADER)[0]))
+    ready = respond(named(ID).node, LEADER, old)
+
+    assert ready.log == ()
+    assert [type(one.body) for one in ready.requests] == [FetchSnapshotRequest]
 
 
 def test_bytes_that_come_after_the_fetch_timeout_are_ignored() -> None:

@@ -65,7 +65,8 @@ def test_a_snapshot_replaces_everything_but_the_configured_voters() -> None:
     """Also by nothing: a snapshot at kraft.version 0 has no voters."""
     history = history_of([5])
 
-    assert history.from_snapshot(20, voters_of(1), 1).voters_offset == 19
+    loaded = history.from_snapshot(20, voters_of(1), 1)
+    assert (loaded.voters_offset, [loaded.kraft_version_at(offset) for offset in (18, 19)]) == (19, [0, 1])
     assert history.from_snapshot(20, None, 0).voters == STATIC
 
 
