@@ -188,6 +188,13 @@ def test_a_high_watermark_below_the_known_one_is_left() -> None:
         assert (lower.node.high_watermark, lower.notices) == (3, ())
 
 
+def test_what_is_known_as_committed_is_not_announced_again() -> None:
+    """After a restart, or an election: the state machine has applied it."""
+    ready = respond(follower(), LEADER, FetchResponse(leadership=FROM_LEADER, high_watermark=LOG.high_watermark))
+
+    assert (ready.node.high_watermark, ready.notices) == (LOG.high_watermark, ())
+
+
 def test_only_replicas_that_may_vote_flush_what_they_fetch() -> None:
     """KafkaRaftClientTest.testObserverReplication: a broker's log of the quorum is rebuilt from its leader; it fetches again at once."""
     for can_become_voter in (True, False):
@@ -266,8 +273,10 @@ def test_a_truncation_counts_as_a_fetch_and_a_refused_one_does_not() -> None:
     """A follower that refuses it would follow a leader that has lost records for ever."""
     truncated = respond(follower(), LEADER, FetchResponse(leadership=FROM_LEADER, diverging=Position(2, 4)), NOW_MS + 9)
     refused = respond(follower(), LEADER, FetchResponse(leadership=FROM_LEADER, diverging=Position(1, 4)), NOW_MS + 9)
+    unshared = respond(follower(), LEADER, FetchResponse(leadership=FROM_LEADER, diverging=Position(5, 3)))
 
     assert [one.destination.id for one in fetches(truncated)] == [LEADER]
     assert getattr(truncated.node.state, "fetch_due_ms", None) == NOW_MS + 2009
-    assert refused.node.state == follower().state
+    assert (refused.node.state, unshared.node.state) == (follower().state, follower().state)
+    assert (refused.log, unshared.log) == ((), ())
     assert refused.node.connections.is_backing_off(LEADER, NOW_MS + 9)

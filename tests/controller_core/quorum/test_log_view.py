@@ -182,3 +182,10 @@ def test_an_append_elsewhere_than_at_the_end_is_a_defect(base_offset: int) -> No
     """MockLogTest.testUnexpectedAppendOffset; so records of voters come in the order of their offsets (TreeMapLogHistoryTest.testAddAt)."""
     with pytest.raises(AssertionError):
         log_of([1]).append((Batch(base_offset, base_offset, 1),))
+
+
+def test_a_leader_with_an_empty_log_has_nothing_in_common() -> None:
+    """RaftLog.truncateToEndOffset: its end has no epoch; an end above that of this log removes nothing."""
+    log = log_of([1, 1, 2])
+
+    assert [log.divergence(Position(offset, 0)) for offset in (0, 2, 9)] == [0, 2, 3]

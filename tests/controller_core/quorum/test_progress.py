@@ -186,3 +186,16 @@ def test_observers_that_are_silent_are_forgotten_when_another_one_fetches() -> N
 
     assert isinstance(node.state, Leader)
     assert list(node.state.replicas.observers) == [key(9)]
+
+
+@pytest.mark.parametrize(
+    ("fetched_ms", "caught_up_ms", "expected"),
+    [(3_600_001, 1, True), (3_600_001, None, False), (3_600_000, 1, False), (None, None, False)],
+)
+def test_a_replica_may_become_a_voter_if_it_had_caught_up_and_fetched_in_the_last_hour(
+    fetched_ms: int | None, caught_up_ms: int | None, *, expected: bool
+) -> None:
+    """LeaderState.isReplicaCaughtUp."""
+    progress = Progress(key(4), last_fetch_ms=fetched_ms, last_caught_up_ms=caught_up_ms)
+
+    assert progress.can_become_voter(7_200_000) is expected

@@ -124,3 +124,11 @@ def test_the_only_voter_leads_at_once_whatever_it_was() -> None:
         ready = start(settings(), stored, LOG, history(1), 1, NOW_MS)
         assert isinstance(ready.node.state, Leader)
         assert (ready.node.epoch, ready.election and ready.election.leader_id) == (epoch, 1)
+
+
+def test_only_a_changed_state_is_written_at_the_start() -> None:
+    """A restart needs no write before it takes part; without the file there is one."""
+    stored = StoredElection(EPOCH, LEADER, key(OTHER), (1, 2, 3), 1)
+
+    assert started(stored).election is None
+    assert started(None).election == StoredElection(4, None, None, (1, 2, 3), 1)

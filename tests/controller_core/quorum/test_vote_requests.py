@@ -7,11 +7,18 @@ from uuid import UUID
 import pytest
 
 from controller_core.quorum.inputs import Flushed, Response, Shutdown
-from controller_core.quorum.messages import FailedResponse, Leadership, VoteRequest, VoteResponse
+from controller_core.quorum.messages import (
+    BeginQuorumEpochResponse,
+    FailedResponse,
+    Leadership,
+    VoteRequest,
+    VoteResponse,
+)
 from controller_core.quorum.node import Node
 from controller_core.quorum.positions import Position
-from controller_core.quorum.ready import Ready
+from controller_core.quorum.ready import Ready, Violation
 from controller_core.quorum.replicas import ReplicaKey
+from controller_core.quorum.rules import Rules
 from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, Unattached
 from controller_core.quorum.step import step, tick
 from kafka_wire.errors import ErrorCode
@@ -224,4 +231,31 @@ def test_a_candidate_backs_off_from_a_voter_that_does_not_have_the_version() -> 
     ready = respond(node, OTHER, FailedResponse(ErrorCode.UNSUPPORTED_VERSION))
 
     assert ready.node.state == node.state
+    assert ready.node.connections.is_backing_off(OTHER, NOW_MS)
+
+
+def test_node_0_is_a_node_and_one_below_is_none() -> None:
+    """KafkaRaftClient.validateVoterOnlyRequest: ids begin at 0."""
+    zero = ask(unattached(), vote(0, EPOCH, SAME))
+    none = ask(unattached(), replace(vote(OTHER, EPOCH, SAME), candidate=ReplicaKey(-1)))
+
+    assert reply(zero) == YES
+    assert reply(none) == VoteResponse(ErrorCode.INVALID_REQUEST, Leadership(EPOCH))
+    assert reply(ask(unattached(), begin(0, EPOCH))) == BeginQuorumEpochResponse(
+        leadership=Leadership(EPOCH, 0, endpoints(0)[0])
+    )
+
+
+def test_kafka_3s_rules_refuse_pre_votes() -> None:
+    """As a node without Vote 2 does, without a leader in the answer."""
+    response = reply(ask(candidate(Rules.KAFKA_3), vote(OTHER, EPOCH, SAME, pre_vote=True)))
+
+    assert response == VoteResponse(ErrorCode.UNSUPPORTED_VERSION)
+
+
+def test_a_refusal_as_invalid_is_reported_and_not_repeated_at_once() -> None:
+    """Kafka's node ends with IllegalStateException: one of the two has a defect."""
+    ready = respond(candidate(), OTHER, VoteResponse(ErrorCode.INVALID_REQUEST, Leadership(EPOCH)))
+
+    assert ready.notices == (Violation("another node refused a request as invalid"),)
     assert ready.node.connections.is_backing_off(OTHER, NOW_MS)

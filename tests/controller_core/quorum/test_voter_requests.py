@@ -324,3 +324,14 @@ def test_a_voter_that_cannot_be_asked_for_its_versions_is_not_added() -> None:
 
     assert isinstance(response, AddRaftVoterResponse)
     assert response.error is NOT_NOW
+
+
+def test_a_change_is_complete_when_its_own_record_is_committed() -> None:
+    """Not when the records before it are: a removed leader goes on until then."""
+    node = step(committed(), Append(9, EPOCH, b"data", 1), NOW_MS).node
+    removed = step(node, Request(50, LISTENER, replace(REMOVE, voter=key(1))), NOW_MS).node
+    before = ask(ask(removed, fetch(LEADER, 5, EPOCH)).node, fetch(OTHER, 5, EPOCH))
+    after = ask(ask(before.node, fetch(LEADER, 6, EPOCH)).node, fetch(OTHER, 6, EPOCH))
+
+    assert (before.node.high_watermark, type(before.node.state), errors_for(before)) == (5, Leader, [])
+    assert (after.node.high_watermark, type(after.node.state), errors_for(after)) == (6, Resigned, [ErrorCode.NONE])
