@@ -176,7 +176,7 @@ def test_an_answer_without_a_valid_snapshot_id_gives_the_snapshot_up(snapshot: P
     """KafkaRaftClientSnapshotTest.testFetchSnapshotResponseWithInvalidId: the next Fetch names another one."""
     ready = respond(named(ID).node, LEADER, replace(part(b""), snapshot=snapshot))
 
-    assert [type(one.body) for one in ready.requests] == [FetchRequest]
+    assert [(one.destination.id, type(one.body)) for one in ready.requests] == [(LEADER, FetchRequest)]
     assert (ready.log, ready.notices) == ((), ())
 
 
