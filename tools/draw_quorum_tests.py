@@ -33,7 +33,8 @@ CASE_ANNOTATIONS = {
 HEADER = """# Tests of Kafka's raft module, and what shows the same here
 
 Drawn from `kafka-raft-{version}-test.jar` by `tools/draw_quorum_tests.py`; the last column is written by hand and kept. A case with
-parameters counts once. `open` means that the row is not worked on yet.
+parameters counts once. A row groups the cases of its class by what they show. `open` means that the row is not worked on yet; `not yet`
+in a row, that the cases before it are not shown or do not hold here.
 
 {classes} classes with {cases} cases; {open} rows are open.
 """

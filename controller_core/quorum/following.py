@@ -30,6 +30,9 @@ def take_fetched(draft: Draft, body: FetchResponse) -> bool:
         if not _truncate(draft, body):
             return False
     elif body.snapshot is not None:
+        if not body.snapshot.is_valid:
+            draft.violation(f"leader {draft.node.leader_id} named the invalid snapshot {body.snapshot}")
+            return False
         if draft.node.log.snapshot(body.snapshot) is None:
             draft.set_state(replace(state, fetching=SnapshotFetch(body.snapshot)))
     else:
@@ -51,9 +54,9 @@ def _truncate(draft: Draft, body: FetchResponse) -> bool:
     """Remove the records from the point on at which the log leaves the leader's; committed records never."""
     assert body.diverging is not None, body
     end_offset = draft.node.log.divergence(body.diverging)
-    if min(body.diverging.offset, end_offset) < draft.node.log.high_watermark:
+    if not body.diverging.is_valid or min(body.diverging.offset, end_offset) < draft.node.log.high_watermark:
         draft.violation(
-            f"leader {draft.node.leader_id} asked for truncation to {body.diverging}, below the high watermark "
+            f"leader {draft.node.leader_id} asked for truncation to {body.diverging}; the high watermark is "
             f"{draft.node.log.high_watermark}"
         )
         return False

@@ -21,6 +21,11 @@ class Position:
     offset: int
     epoch: int
 
+    @property
+    def is_valid(self) -> bool:
+        """Whether a log can have this position; messages of other nodes may name any."""
+        return self.offset >= 0 and self.epoch >= 0
+
     def __lt__(self, other: "Position") -> bool:
         return (self.epoch, self.offset) < (other.epoch, other.offset)
 

@@ -109,7 +109,7 @@ class LeaderChanged:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Another node broke the protocol; what it asked for was not done. Needs a person."""
+    """Another node broke the protocol, and what it asked for was not done; or it refuses this node. Needs a person."""
 
     reason: str
 

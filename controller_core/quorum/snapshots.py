@@ -49,7 +49,8 @@ def take_chunk(draft: Draft, body: FetchSnapshotResponse) -> bool:
     state = draft.state
     if handled is not None or not isinstance(state, Follower):
         return handled is not False
-    if body.error is ErrorCode.SNAPSHOT_NOT_FOUND or (body.error is NONE and body.snapshot is None):
+    has_snapshot = body.snapshot is not None and body.snapshot.is_valid
+    if body.error is ErrorCode.SNAPSHOT_NOT_FOUND or (body.error is NONE and not has_snapshot):
         # The leader has deleted it, because it has a later one: the next Fetch names that.
         draft.set_state(replace(state, fetching=None))
         following.count_as_fetch(draft)

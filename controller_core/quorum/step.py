@@ -61,6 +61,9 @@ from kafka_wire.errors import ErrorCode
 POLLS_MAX = 8
 """Transitions that one step may take: a lone voter is Resigned, Unattached, Prospective, Candidate and Leader; more is a defect."""
 
+_NEEDS_A_PERSON = {ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.INCONSISTENT_CLUSTER_ID}
+"""Errors that stay until settings or rights are changed. Kafka's process ends at the first one and logs the second one."""
+
 
 def step(node: Node, message: Input, now_ms: int) -> Ready:
     """Handle a message. A node that has stopped ignores all."""
@@ -217,6 +220,9 @@ def _handle_response(draft: Draft, response: Response) -> None:
 
 def _take_response(draft: Draft, response: Response) -> bool:
     """Handle a response by its type; return whether its sender may be asked again at once."""
+    error = response.body.error
+    if error in _NEEDS_A_PERSON:
+        draft.violation(f"node {response.source} refused a request with {error.name}")
     match response.body:
         case VoteResponse() as body:
             return elections.count_vote(draft, response.source, body)

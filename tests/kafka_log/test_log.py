@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_log.errors import FlushFailedError, InvalidAppendError, LogWriteError, OffsetOutOfRangeError
 from kafka_log.files.log import Log
@@ -94,6 +96,17 @@ def test_a_batch_with_a_wrong_checksum_is_refused(log: Log) -> None:
     """B4. In Kafka's words (UnifiedLog.analyzeAndValidateRecords)."""
     with pytest.raises(InvalidAppendError, match=r"record is corrupt \(stored crc = \d+, computed crc = \d+\)"):
         log.append(batch(0)[:-1] + b"?")
+
+
+@given(st.binary(min_size=1, max_size=300))
+def test_bytes_that_are_no_batches_are_refused(data: bytes) -> None:
+    """KafkaRaftLogTest.testRandomRecords: whatever another node sends."""
+    with fast_folder() as folder:
+        log = Log(folder / "t-0")
+        with pytest.raises(InvalidAppendError):
+            log.append(data)
+        assert (log.end_offset, log.size_bytes, log.epochs.latest) == (0, 0, None)
+        log.close()
 
 
 def test_a_batch_above_the_largest_size_is_refused(folder: Path) -> None:

@@ -47,6 +47,17 @@ def test_a_snapshot_has_its_name_only_when_it_is_whole_and_never_changes(tmp_pat
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"onetwo", 0o400)
 
 
+def test_a_whole_snapshot_takes_no_more_bytes(tmp_path: Path) -> None:
+    """FileRawSnapshotTest.testAppendToFrozenSnapshot, testCreateSnapshotWithSameId: a second one with its id replaces it as a whole."""
+    for content in (b"one", b"another"):
+        with SnapshotWriter(tmp_path, ID) as writer:
+            writer.append(content)
+            path = writer.freeze()
+            with pytest.raises(ValueError, match="is whole or closed"):
+                writer.append(b"two")
+        assert (names(tmp_path), path.read_bytes()) == ([NAME], content)
+
+
 def test_an_abandoned_snapshot_leaves_nothing(tmp_path: Path) -> None:
     """A fetch that fails, or a leader that is deposed."""
     with SnapshotWriter(tmp_path, ID) as writer:
@@ -124,17 +135,21 @@ def test_a_snapshot_has_a_header_its_records_in_batches_and_a_footer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kraft_version", "kinds"),
+    ("kraft_version", "voters", "kinds"),
     [
-        (0, [ControlType.SNAPSHOT_HEADER]),
-        (1, [ControlType.SNAPSHOT_HEADER, ControlType.KRAFT_VERSION, ControlType.KRAFT_VOTERS]),
+        (0, [VOTER], [ControlType.SNAPSHOT_HEADER]),
+        (0, None, [ControlType.SNAPSHOT_HEADER]),
+        (1, None, [ControlType.SNAPSHOT_HEADER, ControlType.KRAFT_VERSION]),
+        (1, [VOTER], [ControlType.SNAPSHOT_HEADER, ControlType.KRAFT_VERSION, ControlType.KRAFT_VOTERS]),
     ],
 )
-def test_only_kraft_version_1_has_voters_in_a_snapshot(kraft_version: int, kinds: list[ControlType]) -> None:
-    """KIP-853; they are in the header's batch."""
+def test_only_kraft_version_1_has_voters_in_a_snapshot(
+    kraft_version: int, voters: list[Voter] | None, kinds: list[ControlType]
+) -> None:
+    """KIP-853; they are in the header's batch (RecordsSnapshotWriterTest, which refuses voters at version 0)."""
     header = next(
         snapshot_batches(
-            [], epoch=0, timestamp_ms=1, last_contained_timestamp_ms=1, kraft_version=kraft_version, voters=[VOTER]
+            [], epoch=0, timestamp_ms=1, last_contained_timestamp_ms=1, kraft_version=kraft_version, voters=voters
         )
     )
 

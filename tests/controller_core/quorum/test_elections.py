@@ -103,6 +103,7 @@ def test_a_lost_candidate_of_kafka_3_backs_off_and_tries_the_next_epoch() -> Non
     again = tick(lost, lost.state.backoff_until_ms)
 
     assert lost.state.backoff_until_ms <= NOW_MS + 1000
+    assert tick(lost, NOW_MS).next_tick_ms == lost.state.backoff_until_ms
     assert isinstance(again.node.state, Candidate)
     assert (again.node.epoch, again.node.state.retries) == (EPOCH + 1, 2)
 
@@ -144,6 +145,7 @@ def test_a_successor_waits_by_its_place(position: int, wait_ms: int) -> None:
     ready = ask(follower(), body)
 
     assert isinstance(ready.node.state, Follower if wait_ms else Prospective)
+    assert wait_ms == 0 or isinstance(tick(ready.node, NOW_MS + wait_ms - 1).node.state, Follower)
     assert isinstance(tick(ready.node, NOW_MS + wait_ms).node.state, Prospective)
 
 
@@ -206,3 +208,24 @@ def test_a_candidate_that_shuts_down_may_still_win_and_hand_over() -> None:
 
     assert isinstance(tick(node, LATER_MS).node.state, Candidate)
     assert isinstance(respond(node, OTHER, YES).node.state, Resigned)
+
+
+def test_a_candidate_of_kafka_3_backs_off_when_its_time_is_over() -> None:
+    """Without answers, as after a lost election; the next step is due at the end of the backoff."""
+    ready = tick(candidate(Rules.KAFKA_3), LATER_MS)
+
+    assert isinstance(ready.node.state, Candidate)
+    assert ready.node.state.backoff_until_ms is not None
+    assert LATER_MS <= ready.node.state.backoff_until_ms == ready.next_tick_ms
+
+
+def test_a_resigned_leader_wakes_up_at_its_election_timeout_unless_it_shuts_down() -> None:
+    """Also when all voters have answered."""
+    node = resigned()
+    for voter_id in (LEADER, OTHER):
+        ready = respond(node, voter_id, EndQuorumEpochResponse(leadership=Leadership(EPOCH, 1)))
+        node = ready.node
+
+    assert isinstance(node.state, Resigned)
+    assert ready.next_tick_ms == node.state.election_due_ms
+    assert step(node, Shutdown(60_000), NOW_MS).next_tick_ms == NOW_MS + 60_000

@@ -1,5 +1,8 @@
 """The summary of the log and its epochs, against a plain list with the epoch of each record."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,3 +130,62 @@ def test_a_flush_counts_only_what_was_not_truncated_since(epochs: list[int], end
 
     assert flushed.flushed_offset == min(end_offset, len(epochs))
     assert flushed.end_flush(7) == flushed
+
+
+@pytest.mark.parametrize(
+    ("fetched", "end"),
+    [
+        (Position(100, 3), Position(20, 2)),  # no such epoch
+        (Position(100, 4), Position(25, 4)),
+        (Position(16, 1), Position(15, 1)),
+        (Position(25, 5), Position(25, 4)),  # above the last epoch
+    ],
+)
+def test_a_follower_that_diverges_gets_the_end_of_its_epoch_or_of_the_one_before(
+    fetched: Position, end: Position
+) -> None:
+    """KafkaRaftLogTest, cases Validate: the log starts at the snapshot 10@1."""
+    log = LogView().restart_at(Snapshot(Position(10, 1), 10))
+    log = log.append((Batch(10, 14, 1), Batch(15, 19, 2), Batch(20, 24, 4)))
+
+    assert log.validate(fetched) == (Validity.DIVERGING, end)
+
+
+def test_an_epoch_between_the_snapshot_and_the_first_record_ends_with_the_snapshot() -> None:
+    """KafkaRaftLogTest.testValidateEpochLessThanFirstEpochInLog."""
+    log = LogView().restart_at(Snapshot(Position(10, 1), 10)).append((Batch(10, 14, 3),))
+
+    assert log.validate(Position(100, 2)) == (Validity.DIVERGING, Position(10, 1))
+    assert log.end_of_epoch(1) == Position(10, 1)
+    assert log.end_of_epoch(3) == log.end_of_epoch(5) == Position(15, 3)
+
+
+def test_a_log_that_was_replaced_has_the_snapshot_as_its_end() -> None:
+    """MockLogTest.testTruncateFullyToLatestSnapshot: committed, on disk, and without older snapshots."""
+    log = log_of([1, 1, 2]).add_snapshot(Snapshot(Position(2, 1), 5)).restart_at(Snapshot(Position(9, 4), 10))
+
+    assert (log.start_offset, log.end, log.high_watermark, log.flushed_offset) == (9, Position(9, 4), 9, 9)
+    assert log.snapshots == (Snapshot(Position(9, 4), 10),)
+
+
+def test_nothing_committed_is_truncated() -> None:
+    """MockLogTest.testTruncateBelowHighWatermark: Q10."""
+    log = replace(log_of([1] * 5), high_watermark=5)
+
+    with pytest.raises(AssertionError):
+        log.truncate(4)
+    assert log.truncate(5) == log
+
+
+@pytest.mark.parametrize("base_offset", [0, 2])
+def test_an_append_elsewhere_than_at_the_end_is_a_defect(base_offset: int) -> None:
+    """MockLogTest.testUnexpectedAppendOffset; so records of voters come in the order of their offsets (TreeMapLogHistoryTest.testAddAt)."""
+    with pytest.raises(AssertionError):
+        log_of([1]).append((Batch(base_offset, base_offset, 1),))
+
+
+def test_a_leader_with_an_empty_log_has_nothing_in_common() -> None:
+    """RaftLog.truncateToEndOffset: its end has no epoch; an end above that of this log removes nothing."""
+    log = log_of([1, 1, 2])
+
+    assert [log.divergence(Position(offset, 0)) for offset in (0, 2, 9)] == [0, 2, 3]

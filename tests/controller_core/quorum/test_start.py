@@ -97,6 +97,13 @@ def test_a_leader_is_named_to_others_only_with_its_endpoints() -> None:
     )
 
 
+def test_a_leader_is_named_once_the_voter_set_has_its_endpoints() -> None:
+    """The record came after the news of the leader."""
+    node = replace(started(StoredElection(EPOCH, 8)).node, history=history(1, 2, 3, 8))
+
+    assert node.leadership(LISTENER) == Leadership(EPOCH, 8, endpoints(8)[0])
+
+
 def test_an_unknown_leader_is_looked_for() -> None:
     """With the vote of before."""
     node = started(StoredElection(EPOCH, None, key(OTHER))).node
@@ -117,3 +124,11 @@ def test_the_only_voter_leads_at_once_whatever_it_was() -> None:
         ready = start(settings(), stored, LOG, history(1), 1, NOW_MS)
         assert isinstance(ready.node.state, Leader)
         assert (ready.node.epoch, ready.election and ready.election.leader_id) == (epoch, 1)
+
+
+def test_only_a_changed_state_is_written_at_the_start() -> None:
+    """A restart needs no write before it takes part; without the file there is one."""
+    stored = StoredElection(EPOCH, LEADER, key(OTHER), (1, 2, 3), 1)
+
+    assert started(stored).election is None
+    assert started(None).election == StoredElection(4, None, None, (1, 2, 3), 1)

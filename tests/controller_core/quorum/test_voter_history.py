@@ -65,5 +65,36 @@ def test_a_snapshot_replaces_everything_but_the_configured_voters() -> None:
     """Also by nothing: a snapshot at kraft.version 0 has no voters."""
     history = history_of([5])
 
-    assert history.from_snapshot(20, voters_of(1), 1).voters_offset == 19
+    loaded = history.from_snapshot(20, voters_of(1), 1)
+    assert (loaded.voters_offset, [loaded.kraft_version_at(offset) for offset in (18, 19)]) == (19, [0, 1])
     assert history.from_snapshot(20, None, 0).voters == STATIC
+
+
+def test_the_voters_of_the_formatting_count_from_before_the_first_record_on() -> None:
+    """VoterSetHistoryTest.testBootstrapAddAt: the bootstrap snapshot ends at offset 0."""
+    history = VoterHistory().from_snapshot(0, voters_of(1), 1)
+    added = history.append([control_batch(100, 1, VotersRecord(voters_of(2)))])
+
+    assert (history.voters_offset, history.voters) == (-1, voters_of(1))
+    assert [history.voters_at(offset) for offset in (-2, -1, 99)] == [None, voters_of(1), voters_of(1)]
+    assert [added.voters_at(offset) for offset in (-1, 99, 100)] == [voters_of(1), voters_of(1), voters_of(2)]
+
+
+def test_a_record_may_name_any_voters() -> None:
+    """VoterSetHistoryTest.testAddAtNonOverlapping: a follower may have lacked records between, which a snapshot replaced."""
+    one, other = (VoterSet.of(Voter(ReplicaKey(node_id)) for node_id in ids) for ids in ((1, 2, 3), (7, 8)))
+    history = VoterHistory().append([control_batch(5, 1, VotersRecord(one)), control_batch(9, 1, VotersRecord(other))])
+
+    assert (history.voters, history.voters_at(8)) == (other, one)
+
+
+def test_the_record_of_a_later_level_counts_from_its_offset_on() -> None:
+    """KRaftControlRecordStateMachineTest.testTrimPrefixTo: the level stays known where the log begins behind its record."""
+    history = VoterHistory().append(
+        [control_batch(4, 1, KRaftVersionRecord(1)), control_batch(6, 1, VotersRecord(STATIC))]
+    )
+    kept = history.forget_before(6)
+
+    assert [history.kraft_version_at(offset) for offset in (3, 4, 6)] == [0, 1, 1]
+    assert (kept.kraft_version, kept.kraft_version_at(6), kept.voters_at(6)) == (1, 1, STATIC)
+    assert history.truncate(4) == VoterHistory()

@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.quorum.replicas import Endpoint, ReplicaKey
+from controller_core.quorum.replicas import Endpoint, ReplicaKey, endpoint_of
 from controller_core.quorum.voters import VersionRange, Voter, VoterSet
 
 KEYS = st.builds(ReplicaKey, st.integers(1, 6), st.none() | st.builds(UUID, int=st.integers(1, 2)))
@@ -86,3 +86,24 @@ def test_a_level_is_supported_only_by_all_voters() -> None:
 
     assert VoterSet.of([new]).supports(1)
     assert not VoterSet.of([new, old]).supports(1)
+
+
+def test_only_the_voter_itself_is_the_only_voter() -> None:
+    """VoterSetTest.testIsOnlyVoterInStandalone, testIsOnlyVoterInNotStandalone: not another directory of its id."""
+    one, two = ReplicaKey(1, UUID(int=1)), ReplicaKey(2, UUID(int=2))
+    others = (ReplicaKey(1, UUID(int=9)), ReplicaKey(1), ReplicaKey(4, UUID(int=1)), ReplicaKey(4))
+    alone, both = VoterSet.of([Voter(one)]), VoterSet.of([Voter(one), Voter(two)])
+
+    assert [alone.is_only_voter(key) for key in (one, *others)] == [True, False, False, False, False]
+    assert [both.is_only_voter(key) for key in (one, two, *others)] == [False] * 6
+
+
+def test_a_voter_is_reached_at_its_endpoint_of_a_listener() -> None:
+    """VoterSetTest.testVoterNode, testEndpoints; EndpointsTest.testAddressWithEmptyEndpoint."""
+    first, second = Endpoint("CONTROLLER", "one", 1), Endpoint("OTHER", "two", 2)
+    voters = VoterSet.of([Voter(ReplicaKey(1), (first, second)), Voter(ReplicaKey(2))])
+
+    assert endpoint_of(voters.endpoints(1), "OTHER") == second
+    assert endpoint_of(voters.endpoints(1), "MISSING") is None
+    assert (voters.endpoints(2), voters.endpoints(4)) == ((), ())
+    assert (voters.ids, VoterSet.of([]), VoterSet().ids) == ((1, 2), VoterSet(), ())
