@@ -270,6 +270,10 @@ class Quorum(dict[int, QuorumNode]):
         wait_until(elected, timeout_s=timeout_s, what=f"a leader after epoch {after_epoch}")
         return self.leader_and_epoch()
 
+    def as_steward(self, node_id: int) -> QuorumNode:
+        """Return a voter of Steward with the settings and data of a Java voter, which must not run at the same time."""
+        return QuorumNode(self.plan, self[node_id].member, self.folder, is_steward=True)
+
     def client_properties(self) -> Path:
         """Return the properties file of Kafka's tools for this quorum's listener."""
         return write_properties(self.folder / "client.properties", self.plan.security.client_settings)
@@ -280,6 +284,7 @@ def quorum(
     node_ids: Sequence[int] = (1, 2, 3),
     *,
     stewards: Sequence[int] = (),
+    first: int | None = None,
     others: Mapping[int, int] | None = None,
     voters: Voters = Voters.STATIC,
     program: Program = Program.CONTROLLER,
@@ -290,10 +295,11 @@ def quorum(
 ) -> Iterator[Quorum]:
     """Yield a quorum whose voters are formatted and, with `start`, accept connections; everything ends with the block.
 
-    `node_ids` are Java's voters, `stewards` those of Steward. `others` are the ports by id of members that the caller runs; their directory ids are in `plan.members`. `settings` are further
+    `node_ids` are Java's voters, `stewards` those of Steward; `first` makes a quorum that the others join. `others` are the ports by id of members that the caller runs; their directory ids are in `plan.members`. `settings` are further
     settings of every node. Without a `formatter` the caller formats each node.
     """
-    members = [Member(node_id, free_port(), draw_id()) for node_id in (*node_ids, *stewards)]
+    ids = sorted((*node_ids, *stewards), key=lambda node_id: node_id != first)
+    members = [Member(node_id, free_port(), draw_id()) for node_id in ids]
     run_here = tuple(members)
     members += [Member(node_id, port, draw_id()) for node_id, port in (others or {}).items()]
     cluster_id = new_id() if program is Program.CONTROLLER else RAFT_SERVER_CLUSTER
