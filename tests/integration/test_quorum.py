@@ -66,6 +66,7 @@ def describe(voters: Quorum, node_id: int, what: str) -> str:
     return done.stdout
 
 
+@pytest.mark.shows("Q7", "Q16")
 def test_a_voter_of_steward_replicates_the_log_of_a_java_leader_and_takes_part_in_the_next_election() -> None:
     """Two of Java and one of Steward; the committed records are the same bytes on all three disks."""
     with quorum((1, 2), stewards=(3,), settings=SHORT, start=False) as voters:
@@ -109,6 +110,7 @@ def test_a_java_controller_follows_a_leader_of_steward_and_the_tool_describes_th
         assert second in set(voters) - {leader}
 
 
+@pytest.mark.shows("Q16")
 def test_voters_of_steward_elect_again_after_the_leader_was_killed() -> None:
     """Three of Steward, over SASL."""
     with quorum((), stewards=(1, 2, 3), settings=SHORT, security=sasl_plaintext()) as voters:
@@ -125,6 +127,7 @@ def test_voters_of_steward_elect_again_after_the_leader_was_killed() -> None:
         assert exit_code == 0
 
 
+@pytest.mark.shows("Q7", "Q8")
 def test_a_voter_of_steward_replicates_the_load_of_a_raft_server() -> None:
     """TestRaftServer's own topic; the log stays equal while records arrive and the leader changes."""
     with quorum((1, 2), stewards=(3,), program=Program.RAFT_SERVER, settings=SHORT, start=False) as voters:
@@ -183,6 +186,7 @@ def test_an_observer_joins_the_voters_by_itself(leads: str) -> None:
         assert voters[1].leader_and_epoch()[0] == 1
 
 
+@pytest.mark.shows("Q7")
 def test_a_directory_goes_from_java_to_steward_and_back() -> None:
     """Each continues the log of the other in a later epoch, and loses nothing."""
     with quorum((1,), settings=SHORT) as voters, closing(voters.as_steward(1)) as steward:
