@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from kafka_log.format.names import BOOTSTRAP_SNAPSHOT, snapshot_name
 from kafka_wire.records import batch_headers
 from lab.quorum import Program, Quorum, QuorumNode, Voters, quorum
-from lab.quorum_security import sasl_plaintext
+from lab.quorum_security import mutual_tls, sasl_plaintext
 from lab.tools import kafka_metadata_quorum
 from lab.waiting import wait_until
+from tests.kafka_wire.net.authority import Authority
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
@@ -89,9 +91,13 @@ def test_a_voter_of_steward_replicates_the_log_of_a_java_leader_and_takes_part_i
         assert high_watermark > 10
 
 
-def test_a_java_controller_follows_a_leader_of_steward_and_the_tool_describes_the_quorum() -> None:
-    """One of Java and two of Steward at kraft.version 1; the second leader is Steward's or Java's."""
-    with quorum((1,), stewards=(2, 3), settings=SHORT, voters=Voters.INITIAL, start=False) as voters:
+def test_a_java_controller_follows_a_leader_of_steward_and_the_tool_describes_the_quorum(authority: Authority) -> None:
+    """One of Java and two of Steward at kraft.version 1, with client certificates; the second leader is Steward's or Java's."""
+    certificate, key = authority.sign("controller", "/CN=controller")
+    store = authority.folder / "store-of-quorum.pem"
+    store.write_text(key.read_text() + certificate.read_text())
+    security = mutual_tls(store, Path(authority.certificate))
+    with quorum((1,), stewards=(2, 3), settings=SHORT, voters=Voters.INITIAL, security=security, start=False) as voters:
         start([voters[2], voters[3]])
         leader, epoch = voters.wait_for_leader()
         voters[1].start()

@@ -20,6 +20,7 @@ from controller_core.shell.quorum.wire_batches import decode_log, encode_log, sn
 from kafka_log.errors import LogError
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.files.snapshots import SnapshotWriter, verified_batches
+from kafka_log.format.batches import control_batches
 from kafka_log.format.names import SnapshotId
 
 LOADED_BYTES = 8 * 1024 * 1024
@@ -76,9 +77,11 @@ class Storage:
                 voters, level = snapshot_voters(reader.read(0, HEADER_BATCH_BYTES))
             history, offset = history.from_snapshot(latest.offset, voters, level), latest.offset
         while offset < self.log.end_offset:
-            batches = decode_log(self.log.read(offset, LOADED_BYTES), is_verified=True)
+            found, end_offset = control_batches(self.log.read(offset, LOADED_BYTES))
+            assert end_offset is not None, "a read has at least one whole batch"
+            batches = decode_log(b"".join(found), is_verified=True)
             history = history.append(batch for batch in batches if batch.base_offset >= offset)
-            offset = batches[-1].end_offset
+            offset = end_offset
         return history
 
     # Persisting

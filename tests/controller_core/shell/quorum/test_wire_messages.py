@@ -38,6 +38,7 @@ from controller_core.shell.quorum.wire_requests import (
     encode_request,
 )
 from controller_core.shell.quorum.wire_responses import decode_response, encode_response
+from kafka_log.format.batches import control_batches
 from kafka_log.format.control_records import snapshot_batches
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
@@ -190,6 +191,15 @@ def test_batches_arrive_with_their_control_records_and_opaque_data() -> None:
 
     assert [replace(one, payload=b"") for one in found] == [FIRST, replace(SECOND, payload=b"")]
     assert b"".join(one.payload for one in found) == log_bytes()
+
+
+def test_the_control_batches_of_a_log_are_found_among_its_other_records() -> None:
+    """A start reads the whole log for the voters in it; a batch that is cut off is read with the next bytes."""
+    other = encode_log(replace(SECOND, base_offset=5, last_offset=6), NOW_MS)
+
+    assert control_batches(log_bytes() + other) == ([encode_log(FIRST, NOW_MS)], 7)
+    assert control_batches(log_bytes() + other[:-1]) == ([encode_log(FIRST, NOW_MS)], 5)
+    assert control_batches(other[:-1]) == ([], None)
 
 
 def test_a_fetched_batch_is_appended_byte_for_byte() -> None:
