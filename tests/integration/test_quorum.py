@@ -24,8 +24,10 @@ SHORT = {
 }
 """Elections within seconds of the end of a leader."""
 
+STEADY = {**SHORT, "controller.quorum.fetch.timeout.ms": "5000"}
+"""A leader that keeps its place while a busy machine delays the others. An observer asks to join after the fetch timeout."""
+
 HIGH_WATERMARK = "kafka_server_raft_metrics_high_watermark"
-LOG_END = "kafka_server_raft_metrics_log_end_offset"
 
 
 def start(nodes: Iterable[QuorumNode]) -> None:
@@ -99,11 +101,10 @@ def test_a_java_controller_follows_a_leader_of_steward_and_the_tool_describes_th
     security = mutual_tls(store, Path(authority.certificate))
     with quorum((1,), stewards=(2, 3), settings=SHORT, voters=Voters.INITIAL, security=security, start=False) as voters:
         start([voters[2], voters[3]])
-        leader, epoch = voters.wait_for_leader()
+        voters.wait_for_leader()
         voters[1].start()
-        wait_until(
-            lambda: voters[1].leader_and_epoch() == (leader, epoch), timeout_s=PATIENCE_S, what="Java follows Steward"
-        )
+        wait_until(lambda: voters[1].leader_and_epoch()[0] in {2, 3}, timeout_s=PATIENCE_S, what="Java follows Steward")
+        leader, epoch = voters.wait_for_leader()
         status, replication = describe(voters, leader, "--status"), describe(voters, leader, "--replication")
         voters[leader].kill()
         second, _ = voters.wait_for_leader(after_epoch=epoch)
@@ -164,15 +165,16 @@ def test_a_voter_of_steward_fetches_the_snapshot_of_a_java_leader() -> None:
         wait_until(lambda: bool(snapshots(voters[3])), timeout_s=PATIENCE_S, what="the snapshot is fetched")
         wait_for_commits(voters[3], beyond=int(min(snapshots(voters[3]))[:20]))
         (fetched,) = snapshots(voters[3])
+        known = [voters[java].log_folder / fetched for java in (1, 2)]
 
-        assert (voters[3].log_folder / fetched).read_bytes() == (voters[leader].log_folder / fetched).read_bytes()
+        assert (voters[3].log_folder / fetched).read_bytes() in [path.read_bytes() for path in known if path.exists()]
 
 
 @pytest.mark.parametrize("leads", ["Java", "Steward"])
 def test_an_observer_joins_the_voters_by_itself(leads: str) -> None:
     """KIP-853: Steward's node asks a leader of Java to add it, and the reverse."""
     java, steward = (1, 2) if leads == "Java" else (2, 1)
-    settings = {**SHORT, "controller.quorum.auto.join.enable": "true"}
+    settings = {**STEADY, "controller.quorum.auto.join.enable": "true"}
     with quorum(
         (java,), stewards=(steward,), voters=Voters.STANDALONE, first=1, settings=settings, start=False
     ) as voters:
