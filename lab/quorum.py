@@ -1,4 +1,4 @@
-"""A quorum of several Java voters: Kafka 4.x controllers, or kafka.tools.TestRaftServer with a load of its own.
+"""A quorum of several voters: Kafka 4.x controllers, kafka.tools.TestRaftServer with a load of its own, and Steward's voters.
 
 Voters are static (kraft.version 0), or in the log (kraft.version 1). A quorum may have members that this module does not run: a test
 names them, with the ports at which it runs them itself. The leader is read from the nodes' quorum-state files.
@@ -20,23 +20,32 @@ from controller_core.shell.quorum.format_checkpoints import quorum_checkpoint
 from controller_core.shell.quorum.format_plan import FormatOptions
 from controller_core.shell.quorum.settings_file import read_settings_file
 from kafka_log.files.snapshots import write_snapshot
+from kafka_log.files.text_files import write_meta_properties
 from kafka_log.format.names import BOOTSTRAP_SNAPSHOT, CLUSTER_METADATA_FOLDER, QUORUM_STATE
+from kafka_log.format.text_files import MetaProperties
 from kafka_wire.uuids import encode_uuid
 from lab.folder import lab_folder
+from lab.http_get import http_get
 from lab.java_process import write_properties
 from lab.kafka import HEAP, SMALL
 from lab.kraft import format_as_kafka, kafka_4_command, new_id
 from lab.missing import LabError
 from lab.node import Node
-from lab.ports import free_port, release_port
+from lab.ports import free_port
 from lab.process import READY_TIMEOUT_S, Process
 from lab.quorum_security import LISTENER, QuorumSecurity
+from lab.steward import metric_of, steward_command, steward_environment
 from lab.waiting import port_accepts, wait_until
 
 HOST = "127.0.0.1"
 
-RAFT_SERVER_LOG = "__raft_performance_test-0"
-"""The topic of TestRaftServer; its id is Uuid(0, 2)."""
+METRICS = "metrics"
+"""Purpose of a Steward voter's second port."""
+
+RAFT_SERVER_TOPIC = "__raft_performance_test"
+RAFT_SERVER_TOPIC_ID = uuid.UUID(int=2)
+RAFT_SERVER_LOG = f"{RAFT_SERVER_TOPIC}-0"
+"""Topic, topic id and log folder of TestRaftServer."""
 
 RAFT_SERVER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 """The cluster id of TestRaftServer: Uuid.ZERO_UUID."""
@@ -129,26 +138,38 @@ class QuorumPlan:
 
 
 class QuorumNode(Node):
-    """One Java voter; it keeps its port and data over restarts."""
+    """One voter, of Java or Steward; it keeps its ports and data over restarts."""
 
-    def __init__(self, plan: QuorumPlan, member: Member, folder: Path) -> None:
+    def __init__(self, plan: QuorumPlan, member: Member, folder: Path, *, is_steward: bool = False) -> None:
         self.plan = plan
         self.member = member
         self.node_id = member.node_id
-        self.ports = {LISTENER: member.port}
+        self.is_steward = is_steward
+        self.ports = {LISTENER: member.port, **({METRICS: free_port()} if is_steward else {})}
         self.data_folder = folder / f"node-{member.node_id}-data"
         is_controller = plan.program is Program.CONTROLLER
         self.log_folder = self.data_folder / (CLUSTER_METADATA_FOLDER if is_controller else RAFT_SERVER_LOG)
         values = {**plan.properties(member, self.data_folder), **SMALL}
         self.properties = write_properties(folder / f"node-{member.node_id}.properties", values)
+        name = f"node-{member.node_id}"
+        if is_steward:
+            self.process = Process(name, self._steward(), folder, environment=steward_environment())
+        else:
+            self.process = Process(name, self._java(), folder)
+
+    def _steward(self) -> list[str]:
+        options = [f"--config={self.properties}", f"--metrics-port={self.ports[METRICS]}"]
+        if self.plan.program is Program.RAFT_SERVER:
+            options += [f"--topic={RAFT_SERVER_TOPIC}", f"--topic-id={encode_uuid(RAFT_SERVER_TOPIC_ID)}"]
+        return [*steward_command("quorum"), *options]
+
+    def _java(self) -> list[str]:
+        if self.plan.program is Program.CONTROLLER:
+            return kafka_4_command("kafka.Kafka", str(self.properties), heap=HEAP)
         load = ("--throughput", str(RECORDS_PER_S), "--record-size", str(RECORD_BYTES))
-        identity = ("--replica-directory-id", encode_uuid(member.directory_id))
-        command = (
-            ("kafka.Kafka", str(self.properties))
-            if is_controller
-            else ("kafka.tools.TestRaftServer", "--config", str(self.properties), *load, *identity)
-        )
-        self.process = Process(f"node-{member.node_id}", kafka_4_command(*command, heap=HEAP), folder)
+        identity = ("--replica-directory-id", encode_uuid(self.member.directory_id))
+        arguments = ("--config", str(self.properties), *load, *identity)
+        return kafka_4_command("kafka.tools.TestRaftServer", *arguments, heap=HEAP)
 
     def format(self, formatter: Formatter = Formatter.KAFKA) -> None:
         """Format the storage once. TestRaftServer has no tool: it needs its folder, and the checkpoint with the voters."""
@@ -168,6 +189,9 @@ class QuorumNode(Node):
             voters = [member.as_initial() for member in self.plan.members]
             checkpoint = quorum_checkpoint(voters, kraft_version=1, listener=LISTENER, now_ms=0)
             write_snapshot(self.log_folder, BOOTSTRAP_SNAPSHOT, checkpoint)
+        if self.is_steward:
+            identity = MetaProperties(self.plan.cluster_id, self.node_id, self.member.directory_id)
+            write_meta_properties(self.data_folder, identity)
 
     def _format_as_steward(self) -> None:
         is_first = self.member == self.plan.members[0]
@@ -196,13 +220,22 @@ class QuorumNode(Node):
             return -1, -1
         return int(state["leaderId"]), int(state["leaderEpoch"])
 
+    def log_content(self) -> bytes:
+        """Return the bytes of its log's segments, joined."""
+        return b"".join(path.read_bytes() for path in sorted(self.log_folder.glob("*.log")))
+
+    def metric(self, sample: str) -> float | None:
+        """Return the value of one of a Steward voter's metrics, named with its labels; None when there is none."""
+        answer = http_get(self.ports[METRICS], "/metrics")
+        return None if answer is None else metric_of(answer.body.decode(), sample)
+
     def log_bytes(self) -> int:
         """Return the size of its log's segments."""
         return sum(path.stat().st_size for path in self.log_folder.glob("*.log"))
 
 
 class Quorum(dict[int, QuorumNode]):
-    """The Java voters by id."""
+    """The voters by id."""
 
     def __init__(self, plan: QuorumPlan, folder: Path) -> None:
         super().__init__()
@@ -229,6 +262,10 @@ class Quorum(dict[int, QuorumNode]):
         wait_until(elected, timeout_s=timeout_s, what=f"a leader after epoch {after_epoch}")
         return self.leader_and_epoch()
 
+    def as_steward(self, node_id: int) -> QuorumNode:
+        """Return a voter of Steward with the settings and data of a Java voter, which must not run at the same time."""
+        return QuorumNode(self.plan, self[node_id].member, self.folder, is_steward=True)
+
     def client_properties(self) -> Path:
         """Return the properties file of Kafka's tools for this quorum's listener."""
         return write_properties(self.folder / "client.properties", self.plan.security.client_settings)
@@ -238,6 +275,8 @@ class Quorum(dict[int, QuorumNode]):
 def quorum(
     node_ids: Sequence[int] = (1, 2, 3),
     *,
+    stewards: Sequence[int] = (),
+    first: int | None = None,
     others: Mapping[int, int] | None = None,
     voters: Voters = Voters.STATIC,
     program: Program = Program.CONTROLLER,
@@ -246,21 +285,23 @@ def quorum(
     settings: Mapping[str, str] | None = None,
     start: bool = True,
 ) -> Iterator[Quorum]:
-    """Yield a quorum whose Java voters are formatted and, with `start`, accept connections; everything ends with the block.
+    """Yield a quorum whose voters are formatted and, with `start`, accept connections; everything ends with the block.
 
-    `others` are the ports by id of members that the caller runs; their directory ids are in `plan.members`. `settings` are further
+    `node_ids` are Java's voters, `stewards` those of Steward; `first` makes a quorum that the others join. `others` are the ports by id of members that the caller runs; their directory ids are in `plan.members`. `settings` are further
     settings of every node. Without a `formatter` the caller formats each node.
     """
-    members = [Member(node_id, free_port(), draw_id()) for node_id in node_ids]
+    ids = sorted((*node_ids, *stewards), key=lambda node_id: node_id != first)
+    members = [Member(node_id, free_port(), draw_id()) for node_id in ids]
+    run_here = tuple(members)
     members += [Member(node_id, port, draw_id()) for node_id, port in (others or {}).items()]
     cluster_id = new_id() if program is Program.CONTROLLER else RAFT_SERVER_CLUSTER
     plan = QuorumPlan(tuple(members), cluster_id, voters, program, security or QuorumSecurity(), settings)
     with contextlib.ExitStack() as stack:
         running = Quorum(plan, stack.enter_context(lab_folder(None)))
-        for member in members[: len(node_ids)]:
-            running[member.node_id] = node = QuorumNode(plan, member, running.folder)
+        for member in run_here:
+            is_steward = member.node_id in stewards
+            running[member.node_id] = node = QuorumNode(plan, member, running.folder, is_steward=is_steward)
             stack.callback(node.close)
-            stack.callback(release_port, member.port)
             if formatter is not None:
                 node.format(formatter)
         if start:

@@ -61,11 +61,7 @@ class StewardProcess(Node):
 
     def metric(self, sample: str) -> float | None:
         """Return the value of one sample, named with its labels as the text format writes it; None when there is none."""
-        for line in self.metrics().splitlines():
-            name, _, value = line.rpartition(" ")
-            if name == sample:
-                return float(value)
-        return None
+        return metric_of(self.metrics(), sample)
 
     def close(self) -> None:
         """Kill it and release its ports."""
@@ -97,7 +93,7 @@ class StewardController(StewardProcess):
         ports = {listener: free_port() for listener in listeners}
         metrics_port = free_port()
         command = [
-            *_steward("controller"),
+            *steward_command("controller"),
             f"--zookeeper={zookeeper_connect}",
             f"--id={controller_id}",
             *(f"--listener={listener}=127.0.0.1:{port}" for listener, port in ports.items()),
@@ -105,7 +101,7 @@ class StewardController(StewardProcess):
             LEADERS_STAY,
             *arguments,
         ]
-        process = Process(f"controller-{controller_id}", command, folder, environment=_environment())
+        process = Process(f"controller-{controller_id}", command, folder, environment=steward_environment())
         super().__init__(process, probe_port=metrics_port, probe_path="/readyz", metrics_port=metrics_port, ports=ports)
 
     def address(self, listener: str = CLIENT) -> str:
@@ -119,20 +115,30 @@ class StewardOperator(StewardProcess):
     def __init__(self, kubeconfig: Path, folder: Path, *, arguments: Sequence[str] = ()) -> None:
         metrics_port, health_port = free_port(), free_port()
         command = [
-            *_steward("operator"),
+            *steward_command("operator"),
             f"--kubeconfig={kubeconfig}",
             f"--metrics-port={metrics_port}",
             f"--health-port={health_port}",
             *arguments,
         ]
-        process = Process("operator", command, folder, environment=_environment())
+        process = Process("operator", command, folder, environment=steward_environment())
         super().__init__(process, probe_port=health_port, probe_path="/healthz", metrics_port=metrics_port)
 
 
-def _steward(command: str) -> list[str]:
+def metric_of(text: str, sample: str) -> float | None:
+    """Return the value of one sample in Prometheus' text format, named with its labels as the text has them."""
+    for line in text.splitlines():
+        name, _, value = line.rpartition(" ")
+        if name == sample:
+            return float(value)
+    return None
+
+
+def steward_command(command: str) -> list[str]:
+    """Return the command line of a command of Steward, without its options."""
     return [sys.executable, "-m", "steward", command]
 
 
-def _environment() -> dict[str, str]:
+def steward_environment() -> dict[str, str]:
     """Return variables that prefer the checkout's packages over installed ones, and write logs without buffering."""
     return {"PYTHONPATH": f"{ROOT}:{ROOT / 'operator'}", "PYTHONUNBUFFERED": "1"}

@@ -21,6 +21,7 @@ from steward.options.operator import (
     SparkOptions,
     WebhookOptions,
 )
+from steward.options.quorum import QuorumOptions
 from steward.options.sampler import (
     KeyCountOptions,
     PrometheusOptions,
@@ -154,6 +155,19 @@ def format_directories(storage: StorageOptions, voters: VoterOptions) -> None:
     from steward.format_command import run_format  # noqa: PLC0415 - see the module docstring
 
     raise typer.Exit(run_format(storage, voters))
+
+
+@app.command()
+@in_groups
+def quorum(options: QuorumOptions, logs: LogOptions) -> None:
+    """Run a voter of a KRaft quorum: it takes part in elections and replicates the log, also next to Kafka's controllers.
+
+    It applies no metadata yet: while it leads, brokers and Admin clients are not served.
+    """
+    from steward.quorum_command import run_quorum  # noqa: PLC0415 - see the module docstring
+
+    logs.set_up()
+    raise typer.Exit(run_quorum(options))
 
 
 @app.command("random-uuid")

@@ -66,12 +66,15 @@ def _count(draft: Draft, body: FetchRequest) -> None:
 
 
 def count_voter(draft: Draft, key: ReplicaKey) -> None:
-    """Count a voter as following; with a majority, the leader included, the time to the next check starts again."""
+    """Count a voter as following; with a majority, the leader included, the time to the next check starts again.
+
+    A leader that is the only voter has a majority at each Fetch of an observer, so that it does not resign when that is added.
+    """
     state = leader.leading(draft)
-    if not state.replicas.is_voter(key):
-        return
     voters = state.replicas.voters
-    fetched = (state.fetched | {key.id}) & voters.keys()
+    fetched = state.fetched & voters.keys()
+    if state.replicas.is_voter(key):
+        fetched |= {key.id}
     needed = len(voters) // 2 + 1 - (1 if draft.node.id in voters else 0)
     if len(fetched) >= needed:
         due_ms = draft.now_ms + draft.node.settings.check_quorum_timeout_ms

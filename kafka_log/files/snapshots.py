@@ -67,6 +67,10 @@ class SnapshotWriter:
         """Return bytes that were written, so that `verified_batches` checks a fetched snapshot before `freeze`."""
         return os.pread(self._descriptor, max_bytes, position)
 
+    def flush(self) -> None:
+        """Write everything to the disk, in any thread, so that `freeze` has little left to write. Raises FlushFailedError."""
+        flush_file(self._descriptor, self.path)
+
     def freeze(self) -> Path:
         """Write everything to the disk, give the file its name, and return its path. Raises FlushFailedError and LogWriteError."""
         self._check_open()

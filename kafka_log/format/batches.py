@@ -20,6 +20,9 @@ _OFFSET_DELTA_AT = 23
 _LEADER_EPOCH = struct.Struct(">i")
 _LEADER_EPOCH_AT = 12
 _MAGIC_AT = 16
+_ATTRIBUTES = struct.Struct(">h")
+_CONTROL = 0x20
+"""Attribute of a batch of control records."""
 CHECKED_FROM = 21
 """The CRC covers a batch from its attributes on."""
 
@@ -98,6 +101,25 @@ def batch_at(data: bytes, offset: int, position: int = 0) -> tuple[Batch | None,
             return Batch(position, _PREFIX.size + length, base, last, epoch, timestamp), position
         position += _PREFIX.size + length
     return None, position
+
+
+def control_batches(data: bytes) -> tuple[list[bytes], int | None]:
+    """Return the batches of control records in `data`, and the offset after its last whole batch; None without a whole one.
+
+    Only what this needs is read, because a start reads every batch of the log. Checksums are not verified.
+    """
+    found: list[bytes] = []
+    position, size, end_offset = 0, len(data), None
+    while size - position >= HEADER_BYTES:
+        base, length = _PREFIX.unpack_from(data, position)
+        end = position + _PREFIX.size + length
+        if end > size:
+            break
+        if _ATTRIBUTES.unpack_from(data, position + CHECKED_FROM)[0] & _CONTROL:
+            found.append(data[position:end])
+        end_offset = base + _OFFSET_DELTA.unpack_from(data, position + _OFFSET_DELTA_AT)[0] + 1
+        position = end
+    return found, end_offset
 
 
 def with_offsets(data: bytes, base_offset: int, leader_epoch: int) -> bytes:

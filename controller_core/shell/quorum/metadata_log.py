@@ -193,9 +193,13 @@ class MetadataLog:
         latest = self.latest_snapshot
         if latest is None or (latest.epoch, latest.offset) <= (self._log.epochs.latest or 0, self.end_offset):
             return False
-        self._log.truncate_fully_and_start_at(latest.offset)
-        self._forget_before(latest)
+        self.restart_at(latest)
         return True
+
+    def restart_at(self, snapshot: SnapshotId) -> None:
+        """Empty the log, which then starts at the end of a snapshot that replaces it; older snapshots are deleted."""
+        self._log.truncate_fully_and_start_at(snapshot.offset)
+        self._forget_before(snapshot)
 
     # Snapshots
 

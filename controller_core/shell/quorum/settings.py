@@ -87,6 +87,8 @@ class QuorumSettings:
     broker_session_timeout_ms: int
     unstable_feature_versions_enable: bool
     """Whether features may have levels that Kafka has not released. For tests."""
+    authorizer_class_name: str = ""
+    """Empty: every peer may send every request."""
 
     @property
     def all_directories(self) -> tuple[Path, ...]:

@@ -65,6 +65,7 @@ USED = frozenset(
         *(VOTERS, BOOTSTRAP_SERVERS, CONTROLLER_LISTENER_NAMES, LISTENERS, ADVERTISED_LISTENERS, PROTOCOL_MAP, ROLES),
         *("node.id", "broker.id", "log.dir", "log.dirs", "metadata.log.dir"),
         *("inter.broker.listener.name", "broker.session.timeout.ms", "unstable.feature.versions.enable"),
+        "authorizer.class.name",
     )
 )
 """Settings that this module reads; those of TLS and SASL are in `settings_security`."""
@@ -128,6 +129,7 @@ def _settings(values: Mapping[str, str]) -> QuorumSettings:
         log=_log_settings(values),
         broker_session_timeout_ms=_number(values, "broker.session.timeout.ms"),
         unstable_feature_versions_enable=bool(_value(values, "unstable.feature.versions.enable")),
+        authorizer_class_name=str(_value(values, "authorizer.class.name")),
     )
 
 

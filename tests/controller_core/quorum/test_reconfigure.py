@@ -261,3 +261,20 @@ def test_the_first_leader_writes_the_voters_of_the_bootstrap_snapshot() -> None:
     assert isinstance(operation, Appended)
     kinds = [type(record) for record in operation.batches[0].control]
     assert kinds == [LeaderChangeRecord, KRaftVersionRecord, VotersRecord]
+
+
+def test_the_only_voter_goes_on_leading_when_a_second_one_is_added() -> None:
+    """It needed no fetches of others until now, so the time of the next check starts with the observer's Fetch.
+
+    Source: LeaderState.updateCheckQuorumForFollowingVoter.
+    """
+    later_ms = NOW_MS + 60_000
+    alone = start(settings(), None, LOG, history(1), seed=1, now_ms=NOW_MS).node
+    alone = step(alone, Flushed(alone.log.flush_count), NOW_MS).node
+    end = alone.log.end
+    observed = ask(alone, fetch(NEW, end.offset, end.epoch, epoch=alone.epoch), later_ms).node
+    asked = ask(observed, AddRaftVoterRequest(None, 1000, key(NEW), endpoints(NEW)), later_ms).node
+    added = respond(asked, NEW, VERSIONS, later_ms).node
+
+    assert added.voters.ids == (1, NEW)
+    assert isinstance(tick(added, later_ms + 1).node.state, Leader)

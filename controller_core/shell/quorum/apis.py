@@ -1,0 +1,94 @@
+"""APIs of the quorum's listeners: served versions, needed rights, and the handlers that pass requests to the node."""
+
+from functools import partial
+
+from controller_core.quorum.ready import AppendResult, UpgradeResult
+from controller_core.quorum.replicas import NO_NODE, endpoint_of
+from controller_core.shell.front.handler import RequestHandler
+from controller_core.shell.quorum.driver import Driver
+from controller_core.shell.quorum.wire_requests import LogTopic, WrongTopicError, decode_request
+from controller_core.shell.quorum.wire_responses import encode_response, wrong_topic_body
+from kafka_node.authorization.acl import ResourceType
+from kafka_node.authorization.authorized_operations import authorized_operations
+from kafka_node.context import RequestContext
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.failures import CloseConnection
+from kafka_wire.schema import Versions
+
+SERVED: dict[ApiKey, Versions] = {
+    ApiKey.API_VERSIONS: Versions(0, 4),
+    ApiKey.VOTE: Versions(0, 2),
+    ApiKey.BEGIN_QUORUM_EPOCH: Versions(0, 1),
+    ApiKey.END_QUORUM_EPOCH: Versions(0, 1),
+    ApiKey.FETCH: Versions(12, 18),
+    ApiKey.FETCH_SNAPSHOT: Versions(0, 1),
+    ApiKey.DESCRIBE_QUORUM: Versions(0, 2),
+    ApiKey.DESCRIBE_CLUSTER: Versions(0, 2),
+    ApiKey.ADD_RAFT_VOTER: Versions(0, 1),
+    ApiKey.REMOVE_RAFT_VOTER: Versions(0, 0),
+    ApiKey.UPDATE_RAFT_VOTER: Versions(0, 0),
+}
+"""Versions of Kafka 4.3. Fetch is served from the version on in which it has the cluster's id and the last fetched epoch."""
+
+_TO_THE_NODE = [key for key in SERVED if key not in {ApiKey.API_VERSIONS, ApiKey.DESCRIBE_CLUSTER}]
+
+CONTROLLERS = 2
+"""DescribeCluster's endpoint type of controllers (KIP-919)."""
+_BROKERS = 1
+
+_NOT_REQUESTED = -(2**31)
+"""Value of cluster_authorized_operations in a response that was not asked for them."""
+
+
+def handlers(driver: Driver, topic: LogTopic, cluster_id: str) -> dict[ApiKey, RequestHandler]:
+    """Return the handlers of all served APIs but ApiVersions, which the front answers."""
+    found: dict[ApiKey, RequestHandler] = {key: partial(_answer, driver, topic, key) for key in _TO_THE_NODE}
+    return {**found, ApiKey.DESCRIBE_CLUSTER: partial(_describe_cluster, driver, cluster_id)}
+
+
+async def _answer(driver: Driver, topic: LogTopic, key: ApiKey, context: RequestContext, body: Body) -> Body:
+    try:
+        request = decode_request(key, context.api_version, body, topic)
+    except WrongTopicError:
+        return wrong_topic_body(key, body)
+    answer = await driver.ask(context.listener, request)
+    response = answer.body
+    assert not isinstance(response, AppendResult | UpgradeResult), response
+    return encode_response(response, topic, context.api_version, answer.data)
+
+
+async def _describe_cluster(driver: Driver, cluster_id: str, context: RequestContext, body: Body) -> Body:
+    """List the voters with an endpoint on the listener of the request; the leader is the controller."""
+    node = driver.node
+    if node is None:
+        raise CloseConnection("the node of the quorum does not run")
+    if (error := _wrong_endpoint_type(context.api_version, body["endpoint_type"])) is not None:
+        return error
+    listed = []
+    for voter in node.voters.voters:
+        endpoint = endpoint_of(voter.endpoints, context.listener)
+        if endpoint is not None:
+            listed.append({"broker_id": voter.key.id, "host": endpoint.host, "port": endpoint.port})
+    are_requested = body["include_cluster_authorized_operations"]
+    return {
+        "endpoint_type": CONTROLLERS,
+        "cluster_id": cluster_id,
+        "controller_id": NO_NODE if node.leader_id is None else node.leader_id,
+        "brokers": listed,
+        "cluster_authorized_operations": authorized_operations(ResourceType.CLUSTER)
+        if are_requested
+        else _NOT_REQUESTED,
+    }
+
+
+def _wrong_endpoint_type(version: int, endpoint_type: int) -> Body | None:
+    """Refuse a request for brokers, or of an unknown type (AuthHelper.computeDescribeClusterResponse)."""
+    if endpoint_type == CONTROLLERS:
+        return None
+    if endpoint_type != _BROKERS:
+        text = f"Unsupported endpoint type {endpoint_type}"
+        return {"error_code": ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "error_message": text}
+    error = ErrorCode.INVALID_REQUEST if version == 0 else ErrorCode.MISMATCHED_ENDPOINT_TYPE
+    return {"error_code": error, "error_message": "The request was sent to a controller, but asks for brokers."}

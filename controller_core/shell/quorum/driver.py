@@ -1,0 +1,276 @@
+"""Driver of a quorum's node: gives it messages and the time, and carries out each `Ready` in the order of its fields.
+
+Everything runs on the event loop, except flushes and the check of a fetched snapshot: so a leader's own flush runs at the same time as
+those of its followers. An error of the disk, or a defect, stops the node for good: it has counted on what was not written.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from controller_core.quorum.inputs import (
+    Append,
+    Flushed,
+    Input,
+    Request,
+    Shutdown,
+    SnapshotInstalled,
+    SnapshotRejected,
+)
+from controller_core.quorum.messages import FetchResponse, FetchSnapshotResponse, ReadRange, RequestBody, ResponseBody
+from controller_core.quorum.node import Node
+from controller_core.quorum.ready import (
+    AppendResult,
+    Committed,
+    LeaderChanged,
+    Notice,
+    Outgoing,
+    Ready,
+    Reply,
+    Stopped,
+    UpgradeResult,
+    Violation,
+)
+from controller_core.quorum.rules import Settings
+from controller_core.quorum.start import start
+from controller_core.quorum.states import NEVER
+from controller_core.quorum.step import step, tick
+from controller_core.quorum.voters import VoterSet
+from controller_core.shell.quorum.storage import FetchedSnapshot, Storage
+from controller_core.shell.quorum.wire_batches import data_payload
+from kafka_log.errors import CorruptLogError, LogError
+from kafka_log.files.pending_flush import PendingFlush
+from kafka_wire.net.failures import CloseConnection
+from kafka_wire.records import CorruptBatch
+
+log = logging.getLogger(__name__)
+
+DISK_THREADS = 2
+"""A flush, and the check of a fetched snapshot or the rest of an older flush."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A node's reply, with the records or the bytes of a snapshot that it names."""
+
+    body: ResponseBody | AppendResult | UpgradeResult
+    data: bytes = b""
+
+
+class Clock:
+    """Milliseconds since 1970 at the start, which then advance evenly: changes of the system's clock have no effect."""
+
+    def __init__(self) -> None:
+        self._ahead_s = time.time() - time.monotonic()
+
+    def __call__(self) -> int:
+        """Return the time."""
+        return int((self._ahead_s + time.monotonic()) * 1000)
+
+
+class Driver:
+    """One node. `start` begins, `shut_down` hands over, `close` ends; `failure` is why it ended by itself."""
+
+    def __init__(self, storage: Storage, clock: Callable[[], int] | None = None) -> None:
+        self.failure: Exception | None = None
+        self.ended = asyncio.Event()
+        """The node has shut down or failed, and answers nothing any more."""
+        self._storage = storage
+        self._send: Callable[[Outgoing], None] | None = None
+        self._clock = clock or Clock()
+        self._node: Node | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._last_request_id = 0
+        self._waiting: dict[int, asyncio.Future[Answer]] = {}
+        """Requests that the node has not answered."""
+        self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="quorum-disk")
+        self._disk_work: set[asyncio.Task[None]] = set()
+
+    @property
+    def node(self) -> Node | None:
+        """The node as it is now; None before `start`."""
+        return self._node
+
+    def start(self, settings: Settings, static_voters: VoterSet, seed: int, send: Callable[[Outgoing], None]) -> None:
+        """Start the node from what is on disk. Raises LogError and CorruptBatch for files that cannot be read.
+
+        `send` sends a request and later calls `handle` with its response. It returns at once.
+        """
+        self._send = send
+        stored, log_view = self._storage.stored_election(), self._storage.summary()
+        history = self._storage.voter_history(static_voters)
+        self._attempt(lambda: start(settings, stored, log_view, history, seed, self._clock()))
+
+    def handle(self, message: Input) -> None:
+        """Give the node a message. It is ignored before `start`, and once the node has ended."""
+        node = self._node
+        if node is not None and not self.ended.is_set():
+            self._attempt(lambda: step(node, message, self._clock()))
+
+    async def ask(self, listener: str, body: RequestBody) -> Answer:
+        """Return the answer to a request of another node or of a tool. Raises CloseConnection when the node has ended."""
+        return await self._answered(lambda request_id: Request(request_id, listener, body))
+
+    async def append(self, epoch: int, values: list[bytes]) -> AppendResult:
+        """Append records as one batch, if the node leads in this epoch; the result has the offset of the first.
+
+        They are committed when the high watermark is above their offsets. Raises CloseConnection when the node has ended.
+        """
+        payload = data_payload(values, self._clock())
+        answer = await self._answered(lambda request_id: Append(request_id, epoch, payload, len(values)))
+        assert isinstance(answer.body, AppendResult), answer
+        return answer.body
+
+    async def shut_down(self, timeout_ms: int) -> None:
+        """Hand over where the node leads, and wait until it has ended, at most for the timeout."""
+        self.handle(Shutdown(timeout_ms))
+        if self._node is not None:
+            await self.ended.wait()
+
+    async def close(self) -> None:
+        """End at once, wait for work on the disk, and close the files. Raises LogError."""
+        self._end()
+        if self._disk_work:
+            await asyncio.wait(self._disk_work)
+        self._disk.shutdown()
+        self._storage.close()
+
+    async def _answered(self, make: Callable[[int], Input]) -> Answer:
+        if self._node is None or self.ended.is_set():
+            raise CloseConnection("the node of the quorum does not run")
+        self._last_request_id += 1
+        request_id = self._last_request_id
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = future
+        try:
+            self.handle(make(request_id))
+            return await future
+        finally:
+            del self._waiting[request_id]
+
+    # Carrying out
+
+    def _attempt(self, act: Callable[[], Ready]) -> None:
+        """Let the node act, and carry out the result; any error ends it."""
+        try:
+            self._carry_out(act())
+        except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
+            self._fail(error)
+
+    def _carry_out(self, ready: Ready) -> None:
+        self._node = ready.node
+        self._persist(ready)
+        assert self._send is not None, "start() sets it"
+        for outgoing in ready.requests:
+            self._send(outgoing)
+        for reply in ready.replies:
+            self._reply(reply)
+        for notice in ready.notices:
+            self._notify(notice)
+        self._wait_until(ready.next_tick_ms)
+
+    def _persist(self, ready: Ready) -> None:
+        storage = self._storage
+        if ready.election is not None:
+            storage.store_election(ready.election)
+        for operation in ready.log:
+            fetched = storage.write(operation, high_watermark=ready.node.log.high_watermark, now_ms=self._clock())
+            if fetched is not None:
+                self._on_disk(self._install(fetched))
+        if ready.flush is not None:
+            self._on_disk(self._flush(ready.flush, storage.begin_flush()))
+
+    def _reply(self, reply: Reply) -> None:
+        """Answer a request, unless its connection has ended."""
+        future = self._waiting.get(reply.request_id)
+        if future is not None and not future.done():
+            future.set_result(Answer(reply.body, self._data_of(reply)))
+
+    def _data_of(self, reply: Reply) -> bytes:
+        match reply.body:
+            case FetchResponse(read=ReadRange() as wanted):
+                return self._storage.read(wanted)
+            case FetchSnapshotResponse(snapshot=snapshot, position=position, read_bytes=size) if snapshot is not None:
+                return self._storage.read_snapshot(snapshot, position, size)
+            case _:
+                return b""
+
+    def _notify(self, notice: Notice) -> None:
+        match notice:
+            case LeaderChanged(epoch=epoch, leader_id=leader_id):
+                log.info("Quorum's epoch or leader changed", extra={"epoch": epoch, "leader": leader_id})
+            case Violation(reason=reason):
+                log.error("Another node of the quorum broke the protocol", extra={"reason": reason})
+            case Stopped(timed_out=timed_out):
+                if timed_out:
+                    log.warning("Stopped before another node became the leader")
+                self._end()
+            case Committed():
+                pass  # Nothing applies records yet.
+
+    def _wait_until(self, due_ms: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due_ms != NEVER and not self.ended.is_set():
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0, due_ms - self._clock()) / 1000, self._tick)
+
+    def _tick(self) -> None:
+        node, self._timer = self._node, None
+        if node is not None and not self.ended.is_set():
+            self._attempt(lambda: tick(node, self._clock()))
+
+    # Work of other threads
+
+    def _on_disk(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._disk_work.add(task)
+        task.add_done_callback(self._disk_work.discard)
+
+    async def _flush(self, number: int, pending: PendingFlush) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._disk, pending.run)
+            self._storage.complete(pending)
+        except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
+            self._fail(error)
+        else:
+            self.handle(Flushed(number))
+
+    async def _install(self, fetched: FetchedSnapshot) -> None:
+        try:
+            voters, level = await asyncio.get_running_loop().run_in_executor(self._disk, fetched.verify)
+            size_bytes = self._storage.install(fetched)
+        except (CorruptLogError, CorruptBatch) as error:
+            log.warning("Rejected a fetched snapshot", extra={"path": str(fetched.writer.path), "error": str(error)})
+            self._storage.drop_fetched()
+            self.handle(SnapshotRejected(fetched.id))
+        except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
+            self._fail(error)
+        else:
+            self.handle(SnapshotInstalled(fetched.id, size_bytes, voters, level))
+
+    # The end
+
+    def _fail(self, error: Exception) -> None:
+        if self.failure is None:
+            self.failure = error
+            is_expected = isinstance(error, LogError | CorruptBatch)
+            log.error(
+                "Stopped the node of the quorum after an error",
+                extra={"error": str(error)},
+                exc_info=None if is_expected else error,
+            )
+        self._end()
+
+    def _end(self) -> None:
+        self.ended.set()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(CloseConnection("the node of the quorum has stopped"))

@@ -1,0 +1,247 @@
+"""Process of a quorum's node: its files, its listeners, its connections to other nodes, and HTTP endpoints for probes and metrics.
+
+The process elects and replicates. It applies no metadata: it serves neither the registration of brokers nor any Admin request, and knows no
+ACLs and no SCRAM users, so that it refuses to start where these are required.
+"""
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+
+from controller_core.quorum.replicas import Endpoint, Endpoints, ReplicaKey
+from controller_core.quorum.rules import ALL_VERSIONS, Destination, Settings
+from controller_core.quorum.voters import Voter, VoterSet
+from controller_core.rules.feature_levels import KRAFT_VERSION
+from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Front, open_front
+from controller_core.shell.memory_limit import buffer_bytes
+from controller_core.shell.quorum.apis import SERVED, handlers
+from controller_core.shell.quorum.directories import StartError, check_directories, lock_directories
+from controller_core.shell.quorum.driver import Driver
+from controller_core.shell.quorum.metadata_log import METADATA_TOPIC_ID, MetadataLog, Retention
+from controller_core.shell.quorum.peers import Peers
+from controller_core.shell.quorum.raft_metrics import RaftMetrics
+from controller_core.shell.quorum.security import listener_demands, member_settings
+from controller_core.shell.quorum.settings import QuorumSettings
+from controller_core.shell.quorum.storage import Storage
+from controller_core.shell.quorum.wire_requests import LogTopic
+from kafka_log.errors import CorruptLogError, LogError, UnreadableFileError
+from kafka_log.format.roll import LogSettings
+from kafka_log.format.text_files import MetaProperties
+from kafka_node.probes import ProbeServer
+from kafka_node.security.renewal import Renewal
+from kafka_wire.net.client import NodeSettings
+from kafka_wire.net.server import Buffers
+from kafka_wire.records import CorruptBatch
+from kafka_wire.sasl.scram_decoy import CredentialShape
+from kafka_wire.sasl.scram_keys import ScramCredential
+
+METADATA_TOPIC = LogTopic("__cluster_metadata", METADATA_TOPIC_ID)
+
+SHUTDOWN_TIMEOUT_MS = 5_000
+"""Time for handing over to another leader (Kafka's default for its quorum)."""
+
+CLOSE_GRACE_MS = 500
+"""Time for sending the last responses; at that time all requests are answered or refused."""
+
+SEED_BITS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    """What the properties file does not have."""
+
+    topic: LogTopic = METADATA_TOPIC
+    """The topic of the log: another one only for tests with other programs on Kafka's quorum."""
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = 9404
+    shutdown_timeout_ms: int = SHUTDOWN_TIMEOUT_MS
+
+
+class QuorumProcess:
+    """One process: `run` serves until `stop` is called."""
+
+    def __init__(self, settings: QuorumSettings, options: NodeOptions) -> None:
+        """Check the settings, and read the files of TLS. Raises StartError, and ValueError for unusable files of TLS."""
+        _check_supported(settings)
+        self.settings = settings
+        self.options = options
+        self.driver: Driver | None = None
+        self._demands = listener_demands(settings, _NoScramUsers())
+        self._members = member_settings(settings, NodeSettings())
+        first = settings.controller_listener_names[0]
+        self._renewal = Renewal(
+            [
+                *((demands.tls, settings.security[name].tls) for name, demands in self._demands.items()),
+                (self._members.ssl, settings.security[first].tls),
+            ]
+        )
+        self._registry = CollectorRegistry()
+        self._metrics = RaftMetrics(self._registry)
+        self._fronts: dict[str, Front] = {}
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Make `run` end gracefully."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Serve until `stop`. Raises StartError, OSError (a port is taken), and the error that ended the node."""
+        async with AsyncExitStack() as stack:
+            identity = check_directories(self.settings)
+            lock_directories(stack.enter_context(ExitStack()), self.settings.all_directories)
+            driver = self.driver = self._open(stack)
+            await self._listen(stack, driver, str(identity.cluster_id))
+            self._start(stack, driver, identity)
+            stack.callback(asyncio.create_task(self._renewal.follow(), name="renew certificates").cancel)
+            await self._until_end(driver)
+            if driver.failure is not None:
+                raise driver.failure
+
+    def _open(self, stack: AsyncExitStack) -> Driver:
+        """Open the log and make its driver, which is closed after the listeners."""
+        settings = self.settings
+        log_settings = LogSettings(segment_bytes=settings.log.segment_bytes, segment_ms=settings.log.segment_ms)
+        folder = settings.metadata_log_directory / self.options.topic.folder_name
+        retention = Retention(settings.log.max_retention_bytes, settings.log.max_retention_ms)
+        try:
+            opened = MetadataLog(folder, log_settings, retention=retention, topic_id=self.options.topic.id)
+        except (LogError, OSError) as error:
+            raise _unreadable(error) from error
+        driver = Driver(Storage(opened, segment_bytes=log_settings.segment_bytes))
+        stack.push_async_callback(driver.close)
+        return driver
+
+    async def _listen(self, stack: AsyncExitStack, driver: Driver, cluster_id: str) -> None:
+        probes = ProbeServer(self._registry, self._not_ready_reason, before_scrape=self._before_scrape)
+        stack.push_async_callback(probes.close)
+        await probes.listen(self.options.metrics_host, self.options.metrics_port)
+        own = handlers(driver, self.options.topic, cluster_id)
+        buffers = Buffers(buffer_bytes(DEFAULT_SERVER_LIMITS.max_buffered_bytes))
+        for endpoint in self.settings.listeners:
+            front = await open_front(
+                endpoint.listener,
+                endpoint.host,
+                endpoint.port,
+                own,
+                None,
+                served=SERVED,
+                demands=self._demands[endpoint.listener],
+                features={KRAFT_VERSION: (ALL_VERSIONS.minimum, ALL_VERSIONS.maximum)},
+                buffers=buffers,
+            )
+            self._fronts[endpoint.listener] = front
+            stack.push_async_callback(front.close, CLOSE_GRACE_MS)
+
+    def _start(self, stack: AsyncExitStack, driver: Driver, identity: MetaProperties) -> None:
+        """Start the node and its connections to others, which are closed before the listeners."""
+        settings = node_settings(self.settings, identity, self._endpoints())
+        peers = Peers(self._members, self.options.topic, driver.handle, request_timeout_ms=settings.request_timeout_ms)
+        stack.push_async_callback(peers.close)
+        try:
+            driver.start(settings, static_voters(self.settings), secrets.randbits(SEED_BITS), peers.send)
+        except (LogError, CorruptBatch) as error:
+            raise _unreadable(error) from error
+
+    async def _until_end(self, driver: Driver) -> None:
+        """Wait for `stop`, and hand over; or for the end of the node by itself."""
+        waiting = [asyncio.create_task(event.wait()) for event in (self._stopping, driver.ended)]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+        if not driver.ended.is_set():
+            await driver.shut_down(self.options.shutdown_timeout_ms)
+
+    def _endpoints(self) -> Endpoints:
+        """Return the addresses for other nodes; port 0 is the bound one, an empty host the name of this machine."""
+        return tuple(
+            Endpoint(one.listener, one.host or socket.getfqdn(), one.port or self._fronts[one.listener].port)
+            for one in self.settings.advertised_listeners
+        )
+
+    def _before_scrape(self) -> None:
+        node = None if self.driver is None else self.driver.node
+        if node is not None:
+            self._metrics.update(node)
+
+    def _not_ready_reason(self) -> str | None:
+        """Return why this process cannot serve; None if it can. A quorum without a leader is not this process's failure."""
+        if self.driver is None or self.driver.node is None:
+            return "the log has not been loaded yet"
+        return "the node has stopped" if self.driver.ended.is_set() else None
+
+
+class _NoScramUsers:
+    """SCRAM users are in the metadata, which this process does not apply. Implements CredentialSource."""
+
+    async def credential(self, _mechanism: str, _user: str) -> ScramCredential | None:
+        """Return None."""
+        return None
+
+    async def shapes(self, _mechanism: str) -> Mapping[CredentialShape, int]:
+        """Return none."""
+        return {}
+
+
+def node_settings(settings: QuorumSettings, identity: MetaProperties, endpoints: Endpoints) -> Settings:
+    """Return the settings of the node. Bootstrap servers are those of the file, else the other static voters."""
+    times = settings.times
+    own = {(one.host, one.port) for one in endpoints}
+    servers = settings.bootstrap_servers or tuple(settings.voters.values())
+    others = [(one.host, one.port) for one in servers if (one.host, one.port) not in own]
+    return Settings(
+        str(identity.cluster_id),
+        ReplicaKey(settings.node_id, identity.directory_id),
+        endpoints,
+        settings.controller_listener_names[0],
+        tuple(Destination(-2 - place, *address) for place, address in enumerate(others)),
+        election_timeout_ms=times.election_timeout_ms,
+        fetch_timeout_ms=times.fetch_timeout_ms,
+        election_backoff_max_ms=times.election_backoff_max_ms,
+        request_timeout_ms=times.request_timeout_ms,
+        retry_backoff_ms=times.retry_backoff_ms,
+        fetch_max_bytes=times.fetch_max_bytes,
+        fetch_snapshot_max_bytes=times.fetch_snapshot_max_bytes,
+        auto_join=times.auto_join_enable,
+    )
+
+
+def static_voters(settings: QuorumSettings) -> VoterSet:
+    """Return the configured voters; none where the voters are in the log."""
+    name = settings.controller_listener_names[0]
+    return VoterSet.of(
+        Voter(ReplicaKey(node_id), (Endpoint(name, address.host, address.port),))
+        for node_id, address in settings.voters.items()
+    )
+
+
+def _check_supported(settings: QuorumSettings) -> None:
+    """Refuse settings whose effect needs the metadata: without it, peers would have other rights than the file asks for."""
+    if settings.authorizer_class_name:
+        raise StartError(
+            "authorizer.class.name is set, but this process does not apply metadata and knows no ACLs. Remove the setting, and "
+            "protect the listener by a network policy or by TLS with ssl.client.auth=required."
+        )
+    for listener, security in settings.security.items():
+        scram = [name for name in security.sasl_mechanisms if name.startswith("SCRAM")]
+        if scram:
+            raise StartError(
+                f"Listener {listener} enables {', '.join(scram)}, but this process does not apply metadata and knows no SCRAM "
+                "users. Set sasl.enabled.mechanisms to PLAIN, or use TLS."
+            )
+
+
+def _unreadable(error: Exception) -> StartError:
+    """Return the error of a log or of quorum-state; that of quorum-state already has what to do."""
+    if isinstance(error, UnreadableFileError):
+        return StartError(str(error))
+    advice = "Remove this voter from the quorum, format an empty directory, and add it again."
+    if isinstance(error, CorruptLogError | CorruptBatch):
+        return StartError(f"{error} Records that this voter acknowledged may be lost. {advice}")
+    return StartError(f"{error} Check the disk and the owner of the directory.")

@@ -1,0 +1,167 @@
+"""Execution of what a node persists: its election, its log, and snapshots that it fetches.
+
+Leaves out when: the driver calls it in the order of `Ready`. Every error ends the process, because the node has already counted on the
+write. One thread owns the storage; `PendingFlush.run` and `FetchedSnapshot.verify` may run in another.
+"""
+
+from dataclasses import dataclass
+
+from controller_core.quorum.log_view import LogView
+from controller_core.quorum.messages import ReadRange
+from controller_core.quorum.node import StoredElection
+from controller_core.quorum.positions import Position
+from controller_core.quorum.ready import Appended, LogOperation, SnapshotChunk, Truncated
+from controller_core.quorum.replicas import ReplicaKey
+from controller_core.quorum.voter_history import VoterHistory
+from controller_core.quorum.voters import STATIC_VOTERS, VoterSet
+from controller_core.shell.quorum.metadata_log import HEADER_BATCH_BYTES, MetadataLog
+from controller_core.shell.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
+from controller_core.shell.quorum.wire_batches import decode_log, encode_log, snapshot_voters
+from kafka_log.errors import LogError
+from kafka_log.files.pending_flush import PendingFlush
+from kafka_log.files.snapshots import SnapshotWriter, verified_batches
+from kafka_log.format.batches import control_batches
+from kafka_log.format.names import SnapshotId
+
+LOADED_BYTES = 8 * 1024 * 1024
+"""Read at once when the voters are searched for in the log: at least the largest batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedSnapshot:
+    """A snapshot whose last bytes have arrived."""
+
+    id: Position
+    writer: SnapshotWriter
+
+    def verify(self) -> tuple[VoterSet | None, int]:
+        """Read the whole file, flush it, and return its voters and kraft.version. Raises CorruptLogError, FlushFailedError."""
+        found: tuple[VoterSet | None, int] | None = None
+        for batches in verified_batches(self.writer):
+            found = found or snapshot_voters(batches)
+        assert found is not None, "a snapshot without a batch has no footer"
+        self.writer.flush()
+        return found
+
+
+class Storage:
+    """The files of one node: quorum-state and the log with its snapshots."""
+
+    def __init__(self, log: MetadataLog, *, segment_bytes: int) -> None:
+        """`segment_bytes` is the size of the largest segment, which one append cannot exceed."""
+        self.log = log
+        self._segment_bytes = segment_bytes
+        self._fetched: SnapshotWriter | None = None
+
+    # At the start
+
+    def stored_election(self) -> StoredElection | None:
+        """Return the epoch, leader and vote on disk; None without the file. Raises UnreadableFileError."""
+        state = read_quorum_state(self.log.folder)
+        if state is None:
+            return None
+        voted = None if state.voted_id is None else ReplicaKey(state.voted_id, state.voted_directory_id)
+        return StoredElection(state.leader_epoch, state.leader_id, voted)
+
+    def summary(self) -> LogView:
+        """Return the summary of the log."""
+        return self.log.summary()
+
+    def voter_history(self, static: VoterSet) -> VoterHistory:
+        """Return the voters in the latest snapshot and in the log after it. Raises CorruptBatch."""
+        history, offset = VoterHistory(static), self.log.start_offset
+        latest = self.log.latest_snapshot
+        reader = None if latest is None else self.log.open_snapshot(latest)
+        if latest is not None and reader is not None:
+            with reader:
+                voters, level = snapshot_voters(reader.read(0, HEADER_BATCH_BYTES))
+            history, offset = history.from_snapshot(latest.offset, voters, level), latest.offset
+        while offset < self.log.end_offset:
+            found, end_offset = control_batches(self.log.read(offset, LOADED_BYTES))
+            assert end_offset is not None, "a read has at least one whole batch"
+            batches = decode_log(b"".join(found), is_verified=True)
+            history = history.append(batch for batch in batches if batch.base_offset >= offset)
+            offset = end_offset
+        return history
+
+    # Persisting
+
+    def store_election(self, election: StoredElection) -> None:
+        """Replace quorum-state; it is on the disk when this returns. Raises LogError."""
+        voted = election.voted
+        is_static = election.kraft_version == STATIC_VOTERS
+        state = QuorumState(
+            leader_epoch=election.epoch,
+            leader_id=election.leader_id,
+            voted_id=None if voted is None else voted.id,
+            voted_directory_id=None if voted is None or is_static else voted.directory_id,
+            voters=election.voters if is_static else (),
+        )
+        write_quorum_state(self.log.folder, state, version=0 if is_static else 1)
+
+    def write(self, operation: LogOperation, *, high_watermark: int, now_ms: int) -> FetchedSnapshot | None:
+        """Change the log, or write bytes of a fetched snapshot; return the snapshot when it is complete. Raises LogError."""
+        match operation:
+            case Appended():
+                self._append(operation, now_ms)
+            case Truncated(end_offset=end_offset):
+                self.log.truncate_to(end_offset, high_watermark)
+            case SnapshotChunk():
+                return self._write_chunk(operation)
+        return None
+
+    def _append(self, operation: Appended, now_ms: int) -> None:
+        encoded = [encode_log(batch, now_ms) for batch in operation.batches]
+        if sum(map(len, encoded)) <= self._segment_bytes:
+            encoded = [b"".join(encoded)]
+        for data in encoded:
+            self.log.append(data)
+
+    def _write_chunk(self, chunk: SnapshotChunk) -> FetchedSnapshot | None:
+        if chunk.position == 0:
+            self.drop_fetched()
+            self._fetched = self.log.fetch_snapshot(SnapshotId(chunk.id.offset, chunk.id.epoch))
+        writer = self._fetched
+        if writer is None or writer.size_bytes != chunk.position:
+            raise LogError(f"Refused bytes of snapshot {chunk.id} at {chunk.position}: they do not continue the file.")
+        writer.append(chunk.data)
+        return FetchedSnapshot(chunk.id, writer) if chunk.is_last else None
+
+    def install(self, fetched: FetchedSnapshot) -> int:
+        """Replace the log by a verified snapshot, and return the snapshot's size in bytes. Raises LogError."""
+        self.log.finish_snapshot(fetched.writer)
+        self.log.restart_at(SnapshotId(fetched.id.offset, fetched.id.epoch))
+        self._fetched = None
+        return fetched.writer.size_bytes
+
+    def drop_fetched(self) -> None:
+        """Delete what was fetched of a snapshot."""
+        if self._fetched is not None:
+            self._fetched.close()
+            self._fetched = None
+
+    def begin_flush(self) -> PendingFlush:
+        """Return a flush of the whole log."""
+        return self.log.begin_flush()
+
+    def complete(self, pending: PendingFlush) -> None:
+        """Note that a flush has run. Raises FlushFailedError."""
+        self.log.complete(pending)
+
+    def close(self) -> None:
+        """Write everything to the disk and close the files. Raises LogError."""
+        self.drop_fetched()
+        self.log.close()
+
+    # Reading
+
+    def read(self, wanted: ReadRange) -> bytes:
+        """Return the records of a response: at least one whole batch."""
+        return self.log.read(wanted.offset, wanted.max_bytes, up_to=wanted.end_offset)
+
+    def read_snapshot(self, snapshot: Position, position: int, size_bytes: int) -> bytes:
+        """Return bytes of a snapshot."""
+        reader = self.log.open_snapshot(SnapshotId(snapshot.offset, snapshot.epoch))
+        assert reader is not None, snapshot
+        with reader:
+            return reader.read(position, size_bytes)

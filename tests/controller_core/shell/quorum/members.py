@@ -1,0 +1,129 @@
+"""Members of a quorum in one process, over real sockets and files, for tests."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from controller_core.quorum.node import Node
+from controller_core.quorum.states import Leader
+from controller_core.shell.quorum.format import format_storage
+from controller_core.shell.quorum.format_plan import FormatOptions
+from controller_core.shell.quorum.process import NodeOptions, QuorumProcess
+from controller_core.shell.quorum.settings_reading import read_settings
+from lab.ports import free_port
+
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+PATIENCE_S = 60.0
+POLL_S = 0.02
+
+TIMES = {
+    "controller.quorum.election.timeout.ms": "300",
+    "controller.quorum.fetch.timeout.ms": "2000",
+}
+"""An early first election, and followers that do not start another one on a busy machine."""
+
+
+class Member:
+    """One node with its files; it can be started again."""
+
+    def __init__(self, folder: Path, node_id: int, ports: dict[int, int]) -> None:
+        self.id = node_id
+        self.folder = folder / f"node-{node_id}"
+        listed = ",".join(f"{each}@127.0.0.1:{port}" for each, port in ports.items())
+        values = {
+            "process.roles": "controller",
+            "node.id": str(node_id),
+            "listeners": f"CONTROLLER://127.0.0.1:{ports[node_id]}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": listed,
+            "log.dirs": str(self.folder),
+            **TIMES,
+        }
+        self.settings = read_settings(values).settings
+        self.process: QuorumProcess | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def format(self) -> None:
+        """Format the directory."""
+        format_storage(self.settings, FormatOptions(cluster_id=CLUSTER_ID), lambda _: None)
+
+    def start(self) -> None:
+        """Start the node."""
+        self.process = QuorumProcess(self.settings, NodeOptions(metrics_port=0))
+        self._task = asyncio.create_task(self.process.run())
+
+    async def stop(self) -> None:
+        """Stop it gracefully."""
+        assert self.process is not None
+        assert self._task is not None
+        self.process.stop()
+        await asyncio.wait_for(self._task, PATIENCE_S)
+        self.process = None
+
+    async def crash(self) -> None:
+        """End it without handing over."""
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self.process = None
+
+    @property
+    def node(self) -> Node | None:
+        """The node as it is now."""
+        driver = None if self.process is None else self.process.driver
+        return None if driver is None else driver.node
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it leads."""
+        return self.node is not None and isinstance(self.node.state, Leader)
+
+    async def append(self, *values: bytes) -> int:
+        """Append records at the leader, and return the offset of the first."""
+        assert self.process is not None
+        assert self.process.driver is not None
+        assert self.node is not None
+        return (await self.process.driver.append(self.node.epoch, list(values))).base_offset
+
+    def log_bytes(self) -> bytes:
+        """Return the bytes of the log's segments."""
+        segments = sorted((self.folder / "__cluster_metadata-0").glob("*.log"))
+        return b"".join(path.read_bytes() for path in segments)
+
+
+def members(folder: Path, count: int) -> list[Member]:
+    """Return formatted members of a quorum of static voters."""
+    ports = {node_id: free_port() for node_id in range(1, count + 1)}
+    made = [Member(folder, node_id, ports) for node_id in ports]
+    for member in made:
+        member.format()
+    return made
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition is true."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110 - the node has no event for each condition
+            await asyncio.sleep(POLL_S)
+
+
+async def leader_of(some: Sequence[Member], *, after_epoch: int = 0) -> Member:
+    """Wait until one of the members leads in a later epoch and all running ones follow it."""
+
+    def leaders() -> list[Member]:
+        found = [one for one in some if one.is_leader]
+        return [
+            leader
+            for leader in found
+            if leader.node is not None
+            and leader.node.epoch > after_epoch
+            and all(one.node.leader_id == leader.id and one.node.epoch == leader.node.epoch for one in some if one.node)
+        ]
+
+    await until(lambda: bool(leaders()))
+    return leaders()[0]
+
+
+def committed(member: Member) -> int:
+    """Return the high watermark that a member knows."""
+    return 0 if member.node is None else member.node.high_watermark or 0

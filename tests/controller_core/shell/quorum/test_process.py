@@ -1,0 +1,246 @@
+"""Processes of a quorum's nodes: elections, replication, restarts, snapshots and errors of the disk, over real sockets and files."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from controller_core.quorum.inputs import SnapshotCreated
+from controller_core.quorum.positions import Position
+from controller_core.shell.quorum.directories import StartError
+from controller_core.shell.quorum.metadata_log import MetadataLog
+from kafka_log.errors import FlushFailedError, LogWriteError
+from kafka_log.files.pending_flush import PendingFlush
+from kafka_log.format.control_records import snapshot_batches
+from kafka_log.format.names import SnapshotId
+from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import Node
+from tests.controller_core.shell.quorum import members as made
+from tests.controller_core.shell.quorum.members import Member, committed, leader_of, members, until
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture
+async def three(tmp_path: Path) -> AsyncIterator[list[Member]]:
+    """Three running members."""
+    running = members(tmp_path, 3)
+    for member in running:
+        member.start()
+    yield running
+    for member in running:
+        if member.process is not None:
+            await member.crash()
+
+
+@pytest.fixture
+async def alone(tmp_path: Path) -> AsyncIterator[Member]:
+    """The only member of a quorum, which leads and has committed its first record."""
+    (member,) = members(tmp_path, 1)
+    member.start()
+    await leader_of([member])
+    await until(lambda: committed(member) > 0)
+    yield member
+    if member.process is not None:
+        await member.crash()
+
+
+async def test_records_of_the_leader_are_committed_and_equal_on_all_members(three: list[Member]) -> None:
+    """Each member has them before the leader counts them, and the logs have the same bytes."""
+    leader = await leader_of(three)
+    offset = await leader.append(b"one", b"two")
+    await until(lambda: all(committed(member) == offset + 2 for member in three))
+
+    assert len({member.log_bytes() for member in three}) == 1
+
+
+@pytest.mark.shows("Q7", "Q16")
+async def test_the_others_elect_a_leader_after_a_crash_and_the_crashed_member_catches_up(three: list[Member]) -> None:
+    """No committed record is lost."""
+    first = await leader_of(three)
+    assert first.node is not None
+    epoch = first.node.epoch
+    offset = await first.append(b"before")
+    await until(lambda: committed(first) > offset)
+    await first.crash()
+    others = [member for member in three if member is not first]
+    second = await leader_of(others, after_epoch=epoch)
+    last = await second.append(b"after")
+    first.start()
+    await until(lambda: all(committed(member) > last for member in three))
+
+    assert len({member.log_bytes() for member in three}) == 1
+
+
+async def test_a_leader_that_stops_hands_over(three: list[Member]) -> None:
+    """EndQuorumEpoch: the others do not wait for their fetch timeout."""
+    first = await leader_of(three)
+    assert first.node is not None
+    epoch = first.node.epoch
+    await first.stop()
+
+    second = await leader_of([member for member in three if member is not first], after_epoch=epoch)
+    assert second.node is not None
+    assert second.node.epoch > epoch
+
+
+async def test_a_member_without_its_log_fetches_the_snapshot_of_the_leader(tmp_path: Path) -> None:
+    """The snapshot arrives in parts, is checked, and replaces the log; then records follow."""
+    leader, follower, snapshot = await leader_with_snapshot(tmp_path)
+    follower.start()
+    await until(lambda: follower.node is not None and follower.node.log.start_offset == snapshot.offset)
+    await until(lambda: committed(follower) >= snapshot.offset)
+
+    name = snapshot_path(snapshot)
+    assert (follower.folder / name).read_bytes() == (leader.folder / name).read_bytes()
+    await leader.crash()
+    await follower.crash()
+
+
+async def test_a_fetched_snapshot_with_a_wrong_checksum_is_rejected(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is deleted, and fetched again; the follower goes on without it."""
+    leader, follower, snapshot = await leader_with_snapshot(tmp_path)
+    path = leader.folder / snapshot_path(snapshot)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.chmod(0o600)
+    path.write_bytes(content)
+    follower.start()
+    await until(lambda: "Rejected a fetched snapshot" in caplog.text)
+
+    assert not (follower.folder / snapshot_path(snapshot)).exists()
+    assert follower.node is not None
+    assert follower.node.log.end_offset == 0
+    await leader.crash()
+    await follower.crash()
+
+
+def snapshot_path(snapshot: Position) -> str:
+    """Return the path of a snapshot in a member's folder."""
+    return f"__cluster_metadata-0/{snapshot.offset:020d}-{snapshot.epoch:010d}.checkpoint"
+
+
+async def leader_with_snapshot(folder: Path) -> tuple[Member, Member, Position]:
+    """Return a running leader with a snapshot of 2 MB, and a stopped follower that has only its quorum-state."""
+    two = members(folder, 2)
+    for member in two:
+        member.start()
+    leader = await leader_of(two)
+    offset = await leader.append(*[bytes(1000)] * 2000)
+    await until(lambda: all(committed(member) > offset for member in two))
+    follower = next(member for member in two if member is not leader)
+    await follower.stop()
+    snapshot = take_snapshot(leader)
+    for path in (follower.folder / "__cluster_metadata-0").iterdir():
+        if path.name != "quorum-state":
+            path.unlink()
+    return leader, follower, snapshot
+
+
+def take_snapshot(leader: Member) -> Position:
+    """Write a snapshot of what is committed, as a state machine does."""
+    assert leader.process is not None
+    driver = leader.process.driver
+    assert driver is not None
+    assert leader.node is not None
+    log: MetadataLog = driver._storage.log
+    end = SnapshotId(committed(leader), leader.node.log.last_epoch)
+    writer = log.create_snapshot(end, committed(leader))
+    assert writer is not None
+    values = [bytes([number % 256]) * 1000 for number in range(2000)]
+    for batch in snapshot_batches(values, epoch=end.epoch, timestamp_ms=1, last_contained_timestamp_ms=1):
+        writer.append(batch)
+    log.finish_snapshot(writer)
+    driver.handle(SnapshotCreated(Position(*end), writer.size_bytes))
+    return Position(*end)
+
+
+@pytest.mark.shows("Q2")
+async def test_a_restarted_member_leads_in_a_later_epoch_with_its_records(alone: Member) -> None:
+    """It does not use an offset twice in an epoch."""
+    assert alone.node is not None
+    epoch, offset = alone.node.epoch, await alone.append(b"kept")
+    await until(lambda: committed(alone) > offset)
+    await alone.crash()
+    alone.start()
+    await leader_of([alone], after_epoch=epoch)
+
+    assert b"kept" in alone.log_bytes()
+
+
+@pytest.mark.shows("Q6")
+async def test_a_failed_flush_ends_the_process_and_nothing_is_committed(
+    alone: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flush is never tried again (ADR 26)."""
+
+    def fail(_: PendingFlush) -> None:
+        raise FlushFailedError("Failed to flush")
+
+    monkeypatch.setattr(PendingFlush, "run", fail)
+    before = committed(alone)
+    offset = await alone.append(b"lost")
+
+    assert alone._task is not None
+    with pytest.raises(FlushFailedError, match="Failed to flush"):
+        await alone._task
+    assert committed(alone) == before == offset
+
+
+@pytest.mark.shows("Q2", "Q15")
+async def test_an_election_that_cannot_be_stored_ends_the_process_before_anything_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A vote that is not on disk could be given twice."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise LogWriteError("Failed to write quorum-state: No space left on device")
+
+    (member,) = members(tmp_path, 1)
+    monkeypatch.setattr("controller_core.shell.quorum.storage.write_quorum_state", fail)
+    member.start()
+
+    assert member._task is not None
+    with pytest.raises(LogWriteError, match="No space left"):
+        await member._task
+    assert member.log_bytes() == b""
+
+
+async def test_requests_of_another_cluster_and_for_another_topic_get_kafkas_errors(alone: Member) -> None:
+    """Source: KafkaRaftClient.handleVoteRequest."""
+    port = alone.settings.listeners[0].port
+    partition = {"replica_epoch": 9, "replica_id": 2}
+    topics = [{"topic_name": "__cluster_metadata", "partitions": [partition]}]
+    client = Node("127.0.0.1", port)
+    wrong_cluster = await client.call(ApiKey.VOTE, {"cluster_id": "other", "topics": topics})
+    wrong_topic = await client.call(ApiKey.VOTE, {"topics": [{**topics[0], "topic_name": "other"}]})
+    described = await client.call(ApiKey.DESCRIBE_CLUSTER, {"endpoint_type": 1})
+    await client.close()
+
+    assert wrong_cluster["error_code"] == ErrorCode.INCONSISTENT_CLUSTER_ID
+    assert wrong_topic["error_code"] == ErrorCode.INVALID_REQUEST
+    assert described["error_code"] == ErrorCode.MISMATCHED_ENDPOINT_TYPE
+
+
+async def test_describe_cluster_lists_the_voters_and_the_leader(alone: Member) -> None:
+    """KIP-919: a tool that is given a controller finds the others."""
+    port = alone.settings.listeners[0].port
+    client = Node("127.0.0.1", port)
+    described = await client.call(ApiKey.DESCRIBE_CLUSTER, {"endpoint_type": 2})
+    await client.close()
+
+    assert (described["cluster_id"], described["controller_id"]) == (made.CLUSTER_ID, 1)
+    assert [(one["broker_id"], one["port"]) for one in described["brokers"]] == [(1, port)]
+
+
+async def test_a_second_process_of_the_same_directory_is_refused(alone: Member) -> None:
+    """Two processes with one log would both vote."""
+    second = Member(alone.folder.parent, 1, {1: alone.settings.listeners[0].port})
+    second.start()
+
+    assert second._task is not None
+    with pytest.raises(StartError, match="another process uses this folder"):
+        await second._task

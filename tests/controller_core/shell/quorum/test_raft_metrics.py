@@ -1,0 +1,44 @@
+"""Metrics of a quorum's node, with the names and values of Kafka's raft-metrics."""
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from controller_core.quorum.node import Node
+from controller_core.shell.quorum.raft_metrics import RaftMetrics, state_name, values
+from tests.controller_core.quorum import nodes
+
+
+@pytest.mark.parametrize(
+    ("node", "name"),
+    [
+        (nodes.unattached(), "unattached"),
+        (nodes.unattached(voted=2), "unattached-voted"),
+        (nodes.prospective(), "prospective"),
+        (nodes.candidate(), "candidate"),
+        (nodes.follower(), "follower"),
+        (nodes.leader(), "leader"),
+    ],
+)
+def test_states_have_kafkas_names(node: Node, name: str) -> None:
+    """Source: KafkaRaftMetrics."""
+    assert state_name(node) == name
+
+
+def test_a_follower_knows_its_leader_but_not_the_observers() -> None:
+    """-1 is unknown."""
+    found = values(nodes.follower())
+
+    assert (found["current_leader"], found["number_of_voters"], found["number_of_observers"]) == (nodes.LEADER, 3, -1)
+
+
+def test_all_metrics_are_exported_by_kafkas_names() -> None:
+    """In the form of the Prometheus exporter of JMX."""
+    registry = CollectorRegistry()
+    metrics = RaftMetrics(registry)
+    metrics.update(nodes.leader())
+
+    prefix = "kafka_server_raft_metrics_"
+    assert registry.get_sample_value(f"{prefix}current_state", {"state": "leader"}) == 1
+    assert registry.get_sample_value(f"{prefix}current_state", {"state": "follower"}) == 0
+    assert registry.get_sample_value(f"{prefix}current_leader") == 1
+    assert registry.get_sample_value(f"{prefix}log_end_offset") == 4

@@ -1,0 +1,216 @@
+"""Quorums of `steward quorum` and of Kafka's controllers: elections, replication, joining voters, and directories that change hands."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from kafka_log.format.names import BOOTSTRAP_SNAPSHOT, snapshot_name
+from kafka_wire.records import batch_headers
+from lab.quorum import Program, Quorum, QuorumNode, Voters, quorum
+from lab.quorum_security import mutual_tls, sasl_plaintext
+from lab.tools import kafka_metadata_quorum
+from lab.waiting import wait_until
+from tests.kafka_wire.net.authority import Authority
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+PATIENCE_S = 60.0
+
+SHORT = {
+    "controller.quorum.election.timeout.ms": "1000",
+    "controller.quorum.fetch.timeout.ms": "2000",
+}
+"""Elections within seconds of the end of a leader."""
+
+STEADY = {**SHORT, "controller.quorum.fetch.timeout.ms": "5000"}
+"""A leader that keeps its place while a busy machine delays the others. An observer asks to join after the fetch timeout."""
+
+HIGH_WATERMARK = "kafka_server_raft_metrics_high_watermark"
+
+
+def start(nodes: Iterable[QuorumNode]) -> None:
+    """Start nodes together, and wait until they accept connections."""
+    started = list(nodes)
+    for node in started:
+        node.launch()
+    for node in started:
+        node.wait_until_ready()
+
+
+def wait_for_commits(node: QuorumNode, *, beyond: float) -> float:
+    """Wait until a Steward voter knows a higher high watermark, and return it."""
+    wait_until(
+        lambda: (node.metric(HIGH_WATERMARK) or 0) > beyond,
+        timeout_s=PATIENCE_S,
+        what=f"node {node.node_id} commits beyond {beyond}",
+    )
+    return node.metric(HIGH_WATERMARK) or 0
+
+
+def records_before(log: bytes, end_offset: float) -> bytes:
+    """Return the batches of a log before an offset."""
+    sizes = [header.size_bytes for _, header in batch_headers(log) if header.last_offset < end_offset]
+    return log[: sum(sizes)]
+
+
+def stop_all(voters: Quorum) -> None:
+    """Stop all nodes."""
+    for node in voters.values():
+        node.process.kill()
+
+
+def describe(voters: Quorum, node_id: int, what: str) -> str:
+    """Ask one node by Kafka's own tool, and return its output."""
+    server = f"127.0.0.1:{voters[node_id].member.port}"
+    client = ("--command-config", str(voters.client_properties()))
+    done = kafka_metadata_quorum("--bootstrap-controller", server, *client, "describe", what)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.shows("Q7", "Q16")
+def test_a_voter_of_steward_replicates_the_log_of_a_java_leader_and_takes_part_in_the_next_election() -> None:
+    """Two of Java and one of Steward; the committed records are the same bytes on all three disks."""
+    with quorum((1, 2), stewards=(3,), settings=SHORT, start=False) as voters:
+        start([voters[1], voters[2]])
+        leader, epoch = voters.wait_for_leader()
+        voters[3].start()
+        wait_for_commits(voters[3], beyond=10)
+        voters[leader].kill()
+        _, later = voters.wait_for_leader(after_epoch=epoch)
+        voters[leader].start()
+        high_watermark = wait_for_commits(voters[3], beyond=0)
+        wait_until(
+            lambda: len({records_before(node.log_content(), high_watermark) for node in voters.values()}) == 1,
+            timeout_s=PATIENCE_S,
+            what="all have the committed records",
+        )
+        stop_all(voters)
+
+        assert later > epoch
+        assert high_watermark > 10
+
+
+def test_a_java_controller_follows_a_leader_of_steward_and_the_tool_describes_the_quorum(authority: Authority) -> None:
+    """One of Java and two of Steward at kraft.version 1, with client certificates; the second leader is Steward's or Java's."""
+    certificate, key = authority.sign("controller", "/CN=controller")
+    store = authority.folder / "store-of-quorum.pem"
+    store.write_text(key.read_text() + certificate.read_text())
+    security = mutual_tls(store, Path(authority.certificate))
+    with quorum((1,), stewards=(2, 3), settings=SHORT, voters=Voters.INITIAL, security=security, start=False) as voters:
+        start([voters[2], voters[3]])
+        voters.wait_for_leader()
+        voters[1].start()
+        wait_until(lambda: voters[1].leader_and_epoch()[0] in {2, 3}, timeout_s=PATIENCE_S, what="Java follows Steward")
+        leader, epoch = voters.wait_for_leader()
+        status, replication = describe(voters, leader, "--status"), describe(voters, leader, "--replication")
+        voters[leader].kill()
+        second, _ = voters.wait_for_leader(after_epoch=epoch)
+
+        assert f"LeaderId:               {leader}\n" in status
+        assert status.count('"directoryId"') == 3
+        assert [line.split()[0] for line in replication.splitlines()[1:] if "Follower" in line] == sorted(
+            str(node_id) for node_id in voters if node_id != leader
+        )
+        assert second in set(voters) - {leader}
+
+
+@pytest.mark.shows("Q16")
+def test_voters_of_steward_elect_again_after_the_leader_was_killed() -> None:
+    """Three of Steward, over SASL."""
+    with quorum((), stewards=(1, 2, 3), settings=SHORT, security=sasl_plaintext()) as voters:
+        leader, epoch = voters.wait_for_leader()
+        voters[leader].kill()
+        second, later = voters.wait_for_leader(after_epoch=epoch)
+        voters[leader].start()
+        wait_until(
+            lambda: voters[leader].leader_and_epoch()[1] >= later, timeout_s=PATIENCE_S, what="the killed voter is back"
+        )
+        exit_code = voters[second].stop()
+
+        assert voters.wait_for_leader(after_epoch=later)[0] != second
+        assert exit_code == 0
+
+
+@pytest.mark.shows("Q7", "Q8")
+def test_a_voter_of_steward_replicates_the_load_of_a_raft_server() -> None:
+    """TestRaftServer's own topic; the log stays equal while records arrive and the leader changes."""
+    with quorum((1, 2), stewards=(3,), program=Program.RAFT_SERVER, settings=SHORT, start=False) as voters:
+        start([voters[1], voters[2]])
+        leader, epoch = voters.wait_for_leader()
+        voters[3].start()
+        high_watermark = wait_for_commits(voters[3], beyond=100)
+        voters[leader].kill()
+        voters.wait_for_leader(after_epoch=epoch)
+        stop_all(voters)
+
+        assert len({records_before(node.log_content(), high_watermark) for node in voters.values()}) == 1
+
+
+def snapshots(node: QuorumNode) -> set[str]:
+    """Return the names of the snapshots in a node's folder, without the one that formatting writes."""
+    return {path.name for path in node.log_folder.glob("*.checkpoint")} - {snapshot_name(BOOTSTRAP_SNAPSHOT)}
+
+
+def test_a_voter_of_steward_fetches_the_snapshot_of_a_java_leader() -> None:
+    """A Fetch from offset 0 is answered with the latest snapshot; the log starts at its end."""
+    often = {**SHORT, "metadata.log.max.record.bytes.between.snapshots": "100"}
+    with quorum((1, 2), stewards=(3,), settings=often, start=False) as voters:
+        start([voters[1], voters[2]])
+        leader, _ = voters.wait_for_leader()
+        wait_until(lambda: bool(snapshots(voters[leader])), timeout_s=PATIENCE_S, what="a snapshot of Java")
+        voters[3].start()
+        wait_until(lambda: bool(snapshots(voters[3])), timeout_s=PATIENCE_S, what="the snapshot is fetched")
+        wait_for_commits(voters[3], beyond=int(min(snapshots(voters[3]))[:20]))
+        (fetched,) = snapshots(voters[3])
+        known = [voters[java].log_folder / fetched for java in (1, 2)]
+
+        assert (voters[3].log_folder / fetched).read_bytes() in [path.read_bytes() for path in known if path.exists()]
+
+
+@pytest.mark.parametrize("leads", ["Java", "Steward"])
+def test_an_observer_joins_the_voters_by_itself(leads: str) -> None:
+    """KIP-853: Steward's node asks a leader of Java to add it, and the reverse."""
+    java, steward = (1, 2) if leads == "Java" else (2, 1)
+    settings = {**STEADY, "controller.quorum.auto.join.enable": "true"}
+    with quorum(
+        (java,), stewards=(steward,), voters=Voters.STANDALONE, first=1, settings=settings, start=False
+    ) as voters:
+        voters[1].start()
+        wait_until(lambda: voters[1].leader_and_epoch()[0] == 1, timeout_s=PATIENCE_S, what="node 1 leads")
+        voters[2].start()
+        steward_node = voters[steward]
+        wait_until(
+            lambda: (
+                steward_node.metric("kafka_server_raft_metrics_number_of_voters") == 2
+                and steward_node.metric("kafka_server_raft_metrics_uncommitted_voter_change") == 0
+            ),
+            timeout_s=PATIENCE_S,
+            what="both are voters",
+        )
+
+        assert voters[1].leader_and_epoch()[0] == 1
+
+
+@pytest.mark.shows("Q7")
+def test_a_directory_goes_from_java_to_steward_and_back() -> None:
+    """Each continues the log of the other in a later epoch, and loses nothing."""
+    with quorum((1,), settings=SHORT) as voters, closing(voters.as_steward(1)) as steward:
+        java = voters[1]
+        wait_until(lambda: java.log_bytes() > 1_000, timeout_s=PATIENCE_S, what="a log")
+        java.stop()
+        first, (_, first_epoch) = java.log_content(), java.leader_and_epoch()
+        steward.start()
+        wait_until(lambda: steward.leader_and_epoch()[1] > first_epoch, timeout_s=PATIENCE_S, what="Steward leads")
+        wait_for_commits(steward, beyond=0)
+        exit_code = steward.stop()
+        second, (_, second_epoch) = steward.log_content(), steward.leader_and_epoch()
+        java.start()
+        wait_until(lambda: java.leader_and_epoch()[1] > second_epoch, timeout_s=PATIENCE_S, what="Java leads again")
+        wait_until(lambda: java.log_bytes() > len(second) + 200, timeout_s=PATIENCE_S, what="Java appends")
+
+        assert exit_code == 0
+        assert second.startswith(first)
+        assert java.log_content().startswith(second)

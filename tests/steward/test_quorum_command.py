@@ -1,0 +1,152 @@
+"""`steward quorum`: why it does not start, in words that name the file and what to do."""
+
+import socket
+import uuid
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from controller_core.shell.quorum.format import format_storage
+from controller_core.shell.quorum.format_plan import FormatOptions
+from controller_core.shell.quorum.settings_file import read_settings_file
+from kafka_log.files.lock import FolderLock
+from kafka_log.files.text_files import read_meta_properties, write_meta_properties
+from kafka_log.format.text_files import MetaProperties
+from lab.ports import free_port
+from steward.main import app
+
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+FAILED, WRONG_SETTINGS = 1, 2
+
+
+class Voter:
+    """A properties file and its directory."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.data = folder / "data"
+        self.path = folder / "voter.properties"
+        port = free_port()
+        values = {
+            "process.roles": "controller",
+            "node.id": "1",
+            "listeners": f"CONTROLLER://127.0.0.1:{port}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": f"1@127.0.0.1:{port}",
+            "log.dirs": str(self.data),
+            **{name.replace("_", "."): value for name, value in settings.items()},
+        }
+        self.path.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+
+    def format(self) -> None:
+        """Format the directory."""
+        format_storage(read_settings_file(self.path).settings, FormatOptions(cluster_id=CLUSTER_ID), lambda _: None)
+
+    def refusal(self, *arguments: str) -> tuple[int, str]:
+        """Run the command, which must not start; return its exit code and message."""
+        command = ["quorum", "--config", str(self.path), "--metrics-port", "0", "--log-level", "CRITICAL", *arguments]
+        result = CliRunner().invoke(app, command)
+        return result.exit_code, result.output.removeprefix("steward quorum: ").removesuffix("\n")
+
+
+def test_a_directory_that_is_not_formatted_is_refused(tmp_path: Path) -> None:
+    """Without its identity a node could vote under a wrong id."""
+    voter = Voter(tmp_path)
+    voter.data.mkdir()
+
+    advice = "Run `steward format` with the properties file of this node."
+    assert voter.refusal() == (FAILED, f"{voter.data} is not formatted. {advice}")
+
+
+def test_the_directory_of_another_node_is_refused(tmp_path: Path) -> None:
+    """As when a volume was attached to the wrong pod."""
+    voter = Voter(tmp_path)
+    voter.format()
+    write_meta_properties(voter.data, MetaProperties(CLUSTER_ID, 7, uuid.UUID(int=1000)))
+
+    assert voter.refusal() == (
+        FAILED,
+        (
+            f"{voter.data}/meta.properties belongs to node 7, but node.id is 1. Correct node.id, or log.dirs if this is the "
+            "directory of another node."
+        ),
+    )
+
+
+def test_directories_of_two_clusters_are_refused(tmp_path: Path) -> None:
+    """One of them is from another machine."""
+    first, second = tmp_path / "one", tmp_path / "two"
+    voter = Voter(tmp_path, log_dirs=f"{first},{second}")
+    voter.format()
+    known = read_meta_properties(second)
+    assert known is not None
+    write_meta_properties(second, MetaProperties("other", 1, known.directory_id))
+
+    assert voter.refusal() == (
+        FAILED,
+        (
+            f"{first} belongs to cluster {CLUSTER_ID}, but {second} to cluster other. Remove the directory of the other cluster "
+            "from log.dirs."
+        ),
+    )
+
+
+def test_a_directory_that_another_process_uses_is_refused(tmp_path: Path) -> None:
+    """Kafka takes the same lock."""
+    voter = Voter(tmp_path)
+    voter.format()
+    with FolderLock(voter.data):
+        code, message = voter.refusal()
+
+    assert code == FAILED
+    assert message == (
+        f"Failed to acquire the lock on {voter.data}/.lock: another process uses this folder. Stop that process, or give this "
+        "node another directory in log.dirs."
+    )
+
+
+def test_an_unreadable_quorum_state_is_refused(tmp_path: Path) -> None:
+    """The vote in it may be needed (ADR 26)."""
+    voter = Voter(tmp_path)
+    voter.format()
+    folder = voter.data / "__cluster_metadata-0"
+    folder.mkdir(exist_ok=True)
+    (folder / "quorum-state").write_text("")
+    code, message = voter.refusal()
+
+    assert code == FAILED
+    assert message.startswith(f"Failed to read {folder}/quorum-state: it is empty. The file has this voter's vote;")
+
+
+def test_an_authorizer_is_refused(tmp_path: Path) -> None:
+    """Without the metadata there are no ACLs, and every peer would be allowed."""
+    voter = Voter(tmp_path, authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer")
+    voter.format()
+    code, message = voter.refusal()
+
+    assert code == WRONG_SETTINGS
+    assert message.startswith(
+        "authorizer.class.name is set, but this process does not apply metadata and knows no ACLs."
+    )
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    """The message is the system's, which has the address."""
+    voter = Voter(tmp_path)
+    voter.format()
+    endpoint = read_settings_file(voter.path).settings.listeners[0]
+
+    with socket.create_server((endpoint.host, endpoint.port)):
+        code, message = voter.refusal()
+
+    assert code == FAILED
+    assert str(endpoint.port) in message
+    assert "address already in use" in message
+
+
+@pytest.mark.parametrize("text", ["", "x", "AAAAAAAAAAAAAAAAAAAAAAAA"])
+def test_an_invalid_topic_id_is_refused(tmp_path: Path, text: str) -> None:
+    """It is an id in Kafka's form."""
+    voter = Voter(tmp_path)
+
+    assert voter.refusal("--topic-id", text)[0] == WRONG_SETTINGS
