@@ -2,8 +2,8 @@
 
 - `own` and `shared` test on whole clusters; `operator` and `apart` test the operator on a live Kubernetes API, and `apart` also quorums of
   Java voters. They wait about half of the time: for brokers to start, and for sessions to expire.
-- `spark` tests the analytics on one Spark session. It computes nearly all of its time with one thread, and takes longer than any other
-  run; with normal priority it begins early enough not to end alone.
+- `spark` has the tests of the analytics that need a Spark session or brokers. It computes nearly all of its time with one thread, and
+  takes longer than any other run; with normal priority it begins early enough not to end alone.
 - `core` and `rest` have all other tests. They have low priority, so that they use what the five leave of the processors.
 
 Options apply to every run. Arguments that are files, folders or tests (`tests/lab`, `tests/x.py::test_y`) start one plain run instead.
@@ -41,6 +41,11 @@ OF_OPERATOR = "tests/kafka_operator"
 
 ANALYTICS = "tests/balance_analytics"
 
+ON_KAFKA = "pytest.mark.kafka"
+
+ON_JVM = ("pytest.mark.java", ON_KAFKA)
+"""One of these is in the text of each test file of the analytics that needs Spark or brokers."""
+
 OWN_CLUSTERS = ("held_cluster(", "kafka_cluster(", "stage: Stage")
 """One of these is in the text of each test on clusters that does not use the shared cluster."""
 
@@ -74,7 +79,7 @@ OWN_APART = ("old_brokers", "secured")
 WITH_API = ("tests/charts", "tests/steward")
 """Folders with further tests that need a Kubernetes API: they share that of the run `operator`."""
 
-LIVE = ("pytest.mark.kubernetes", "pytest.mark.kafka")
+LIVE = ("pytest.mark.kubernetes", ON_KAFKA)
 """One of these is in the text of each test file that needs a Kubernetes API or brokers."""
 
 LOW_PRIORITY = ("nice", "-n", "5")
@@ -149,15 +154,18 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     own.sort(key=lambda path: ON_STAGE in on_clusters[path])
     shared.sort(key=lambda path: ON_API in on_clusters[path])
     apart.sort(key=lambda path: ON_QUORUM in of_operator[path])
+    of_analytics = _texts(root, ANALYTICS)
+    spark = _marked(of_analytics, ON_JVM)
+    spark.sort(key=lambda path: ON_KAFKA in of_analytics[path])
     with_operator = [*with_api, *ON_OPERATORS_KAFKA]
     elsewhere = [f"--ignore={path}" for path in (*with_operator, *JAVA_VOTERS)]
-    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, ANALYTICS, *CORE, *live)]
+    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *spark, *CORE, *live)]
     return (
         Part("own", own, live=True),
         Part("shared", shared, live=True),
         Part("operator", [*(path for path in live if path not in apart), *with_operator], live=True),
         Part("apart", [*apart, *own_apart, *JAVA_VOTERS], live=True),
-        Part("spark", [ANALYTICS]),
+        Part("spark", spark),
         Part("core", [*CORE, *elsewhere], LOW_PRIORITY),
         Part("rest", ["tests", *ignored, *elsewhere], LOW_PRIORITY),
     )
