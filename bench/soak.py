@@ -62,7 +62,10 @@ PROPERTY_TESTS = (
     "tests/controller_core/rules",
     "tests/controller_core/zookeeper_mode",
     "tests/kafka_operator",
+    "tests/sim/test_seeds.py",
 )
+SIM_SEEDS = 200
+"""Seeds of simulated quorums per unit of the effort."""
 PROPERTY_TIMEOUT_S = "3600"
 
 
@@ -167,6 +170,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def properties(effort: int) -> int:
     """Run the property tests with many more examples and return pytest's exit status."""
     environment = {**os.environ, "HYPOTHESIS_PROFILE": "soak", "KAFKA_WIRE_EFFORT": str(effort)}
+    environment["SIM_SEEDS"] = str(SIM_SEEDS * effort)
     command = [sys.executable, "-m", "pytest", "-q", f"--timeout={PROPERTY_TIMEOUT_S}", *PROPERTY_TESTS]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 

@@ -8,7 +8,7 @@ from controller_core.quorum.rules import Rules
 from tests.sim.run import Outcome, run
 from tests.sim.swarm import draw
 
-SEEDS = int(os.environ.get("SIM_SEEDS", "200"))
+SEEDS = int(os.environ.get("SIM_SEEDS", "100"))
 """Seeds of a normal run. SIM_SEEDS=20000 runs more; a failing seed is a number of `python -m tests.sim.run NUMBER`."""
 
 BLOCK = 10
