@@ -138,11 +138,21 @@ def test_whatever_happens_between_runs_over_a_topic_the_facts_are_those_of_one_r
     assert [(one.what, one.count) for one in left_out] == [("samples whose clocks disagree", 3)]
 
 
-def test_landed_samples_that_are_lost_are_read_from_the_topic_again(store: TopicStore) -> None:
-    """Before facts were computed from them: the run was killed after it had read them; they are named, and nothing is counted twice."""
+def test_landed_samples_that_are_lost_are_named_and_read_from_the_topic_again(store: TopicStore) -> None:
+    """A manifest that is cut, where the one before it says from where; then a file of a run that was killed before it had computed facts."""
     store.add(minutes(1, 600, 620, 1000))
     store.run(2)
     store.add(minutes(2, 600, 620, 3000))
+    store.run(3)
+    cut = max((store.folder / "facts" / "_samples" / "_manifests").glob("0*.json"))
+    cut.write_text(cut.read_text()[:-20])
+    store.add(minutes(2, 700, 710, 9000))
+
+    of_cut = store.run(3)
+
+    assert [cut.name in one.what for one in of_cut] == [True]
+    assert store.found() == store.found_in_one_run(3)[0]
+
     publish = Published.publish
 
     class KilledError(BaseException):
@@ -153,34 +163,19 @@ def test_landed_samples_that_are_lost_are_read_from_the_topic_again(store: Topic
             raise KilledError
         return publish(table, *arguments, **options)
 
+    store.add(minutes(3, 600, 620, 12000))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Published, "publish", killed)
         with pytest.raises(KilledError):
-            store.run(3)
-    min(store.folder.glob("facts/_samples/v=*/date=2026-01-07/*.parquet")).unlink()
+            store.run(4)
+    min(store.folder.glob("facts/_samples/v=*/date=2026-01-08/*.parquet")).unlink()
 
-    left_out = store.run(3)
+    of_lost = store.run(4)
 
-    assert [one.what.partition(": ")[2] for one in left_out] == [
+    assert [one.what.partition(": ")[2] for one in of_lost] == [
         "a published file of the samples that were read from the topic is gone or cut"
     ]
-    assert store.found() == store.found_in_one_run(3)[0]
-
-
-def test_a_manifest_of_landed_samples_that_is_cut_is_named_and_their_messages_are_read_again(store: TopicStore) -> None:
-    """The manifest before it says from where."""
-    store.add(minutes(1, 600, 620, 1000))
-    store.run(2)
-    store.add(minutes(2, 600, 620, 3000))
-    store.run(3)
-    cut = max((store.folder / "facts" / "_samples" / "_manifests").glob("0*.json"))
-    cut.write_text(cut.read_text()[:-20])
-    store.add(minutes(2, 700, 710, 9000))
-
-    left_out = store.run(3)
-
-    assert [cut.name in one.what for one in left_out] == [True]
-    assert store.found() == store.found_in_one_run(3)[0]
+    assert store.found() == store.found_in_one_run(4)[0]
 
 
 def test_of_two_runs_at_once_over_a_topic_the_second_is_refused_and_the_next_has_everything(
