@@ -71,13 +71,13 @@ class MetadataLog:
         self._log = Log(folder, settings, clock=clock)
         if known is None:
             write_topic_id(folder, topic_id)
-        delete_unneeded_snapshots(folder, self._log.start_offset)
-        self._snapshots = list_snapshots(folder)
-        if self._log.start_offset > 0 and (not self._snapshots or self._snapshots[-1].offset < self._log.start_offset):
-            last = self._snapshots[-1] if self._snapshots else "missing"
+        self._snapshots = [one for one in list_snapshots(folder) if one.offset >= self._log.start_offset]
+        if self._log.start_offset > 0 and not self._snapshots:
+            last = list_snapshots(folder)[-1:] or ["missing"]
             raise LogError(
-                f"The log in {folder} starts at offset {self._log.start_offset}, but its latest snapshot is {last}."
+                f"The log in {folder} starts at offset {self._log.start_offset}, but its latest snapshot is {last[0]}."
             )
+        delete_unneeded_snapshots(folder, self._log.start_offset)
         self.truncate_to_latest_snapshot()
 
     @property

@@ -201,17 +201,19 @@ def test_a_fetched_snapshot_above_the_end_empties_the_log(folder: Path) -> None:
 
 
 def test_a_log_that_starts_behind_its_latest_snapshot_is_refused(folder: Path) -> None:
-    """The records between are missing: a file was deleted."""
+    """The records between are missing: a file was deleted. What is left may still help, so the start deletes nothing."""
     log = filled(folder)
     add_snapshot(log, 20, 3)
     add_snapshot(log, 30, 4)
     log.delete_before(SnapshotId(30, 4), high_watermark=30)
     log.close()
     for path in folder.glob("*-*.checkpoint"):
-        path.unlink()
+        path.rename(path.with_suffix(".checkpoint.deleted"))
+    before = sorted(folder.iterdir())
 
     with pytest.raises(LogError, match="but its latest snapshot is missing"):
         MetadataLog(folder, SETTINGS)
+    assert sorted(folder.iterdir()) == before
 
 
 def test_cleaning_by_size_deletes_the_oldest_snapshots_and_keeps_one(folder: Path) -> None:
