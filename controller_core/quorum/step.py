@@ -218,11 +218,17 @@ def _handle_response(draft: Draft, response: Response) -> None:
         draft.node = replace(draft.node, connections=connections)
 
 
+def _name_of(node: Node, source: int) -> str:
+    """Return a node's id for messages; of a bootstrap server only the address is known."""
+    server = next((one for one in node.settings.bootstrap if one.id == source), None)
+    return f"node {source}" if server is None else f"bootstrap server {server.host}:{server.port}"
+
+
 def _take_response(draft: Draft, response: Response) -> bool:
     """Handle a response by its type; return whether its sender may be asked again at once."""
     error = response.body.error
     if error in _NEEDS_A_PERSON:
-        draft.violation(f"node {response.source} refused a request with {error.name}")
+        draft.violation(f"{_name_of(draft.node, response.source)} rejected a request with {error.name}")
     match response.body:
         case VoteResponse() as body:
             return elections.count_vote(draft, response.source, body)

@@ -52,6 +52,10 @@ DISK_THREADS = 2
 """A flush, and the check of a fetched snapshot or the rest of an older flush."""
 
 
+VIOLATION_LOG_INTERVAL_MS = 10_000
+"""Between two log messages on violations: a node that rejects this one does so at each retry, 50 times a second."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A node's reply, with the records or the bytes of a snapshot that it names."""
@@ -78,6 +82,10 @@ class Driver:
         self.failure: Exception | None = None
         self.ended = asyncio.Event()
         """The node has shut down or failed, and answers nothing any more."""
+        self.violations = 0
+        """Messages by which another node broke the protocol or rejected this node."""
+        self._violations_logged = 0
+        self._next_violation_log_ms = 0
         self._storage = storage
         self._send: Callable[[Outgoing], None] | None = None
         self._clock = clock or Clock()
@@ -203,13 +211,26 @@ class Driver:
             case LeaderChanged(epoch=epoch, leader_id=leader_id):
                 log.info("Quorum's epoch or leader changed", extra={"epoch": epoch, "leader": leader_id})
             case Violation(reason=reason):
-                log.error("Another node of the quorum broke the protocol", extra={"reason": reason})
+                self._log_violation(reason)
             case Stopped(timed_out=timed_out):
                 if timed_out:
                     log.warning("Stopped before another node became the leader")
                 self._end()
             case Committed():
                 pass  # Nothing applies records yet.
+
+    def _log_violation(self, reason: str) -> None:
+        """Log a violation, at most one in the interval; the next message has the number of those in between."""
+        self.violations += 1
+        now_ms = self._clock()
+        if now_ms >= self._next_violation_log_ms:
+            skipped = self.violations - self._violations_logged - 1
+            log.error(
+                "Another node of the quorum broke the protocol or rejects this node",
+                extra={"reason": reason, "skipped": skipped},
+            )
+            self._violations_logged = self.violations
+            self._next_violation_log_ms = now_ms + VIOLATION_LOG_INTERVAL_MS
 
     def _wait_until(self, due_ms: int) -> None:
         if self._timer is not None:

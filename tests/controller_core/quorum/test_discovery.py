@@ -232,7 +232,7 @@ def test_a_node_that_may_not_ask_reports_it_and_goes_on(
     node = make()
     ready = respond(node, source, answer)
 
-    assert ready.notices == (Violation(f"node {source} refused a request with {answer.error.name}"),)
+    assert ready.notices == (Violation(f"node {source} rejected a request with {answer.error.name}"),)
     assert type(ready.node.state) is type(node.state)
     assert ready.node.connections.is_backing_off(source, NOW_MS)
 

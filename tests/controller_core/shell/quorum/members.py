@@ -43,9 +43,9 @@ class Member:
         self.process: QuorumProcess | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def format(self) -> None:
+    def format(self, cluster_id: str = CLUSTER_ID) -> None:
         """Format the directory."""
-        format_storage(self.settings, FormatOptions(cluster_id=CLUSTER_ID), lambda _: None)
+        format_storage(self.settings, FormatOptions(cluster_id=cluster_id), lambda _: None)
 
     def start(self) -> None:
         """Start the node."""
