@@ -73,9 +73,10 @@ class MetadataLog:
             write_topic_id(folder, topic_id)
         self._snapshots = [one for one in list_snapshots(folder) if one.offset >= self._log.start_offset]
         if self._log.start_offset > 0 and not self._snapshots:
-            last = list_snapshots(folder)[-1:] or ["missing"]
+            older = list_snapshots(folder)
+            last = older[-1] if older else "missing"
             raise LogError(
-                f"The log in {folder} starts at offset {self._log.start_offset}, but its latest snapshot is {last[0]}."
+                f"The log in {folder} starts at offset {self._log.start_offset}, but its latest snapshot is {last}."
             )
         delete_unneeded_snapshots(folder, self._log.start_offset)
         self.truncate_to_latest_snapshot()
