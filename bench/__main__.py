@@ -27,6 +27,7 @@ from bench import (
     metadata_herd,
     placement,
     plan_start,
+    quorum_election,
     results,
     sampling,
     shutdown,
@@ -63,6 +64,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         analytics,
         whole_run,
         log_open,
+        quorum_election,
     )
 }
 """Name -> module. Each module has NAME, ABOUT and measure(effort), which yields rows."""

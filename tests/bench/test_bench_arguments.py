@@ -31,6 +31,7 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "night",
         "stall",
         "log-open",
+        "quorum-election",
     }
 
 
