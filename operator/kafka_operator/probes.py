@@ -64,11 +64,11 @@ def _handler(checks: Mapping[str, Mapping[str, Check]], notes: Mapping[str, Chec
             if asked is None:
                 self._answer(HTTPStatus.NOT_FOUND, {"paths": sorted(checks)})
                 return
-            troubles = _told(asked)
-            if troubles:
-                self._answer(HTTPStatus.SERVICE_UNAVAILABLE, troubles)
+            problems = _failed_checks(asked)
+            if problems:
+                self._answer(HTTPStatus.SERVICE_UNAVAILABLE, problems)
             else:
-                self._answer(HTTPStatus.OK, _told(notes))
+                self._answer(HTTPStatus.OK, _failed_checks(notes))
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (the base class names it so)
             """Say nothing: probes come every few seconds."""
@@ -85,5 +85,5 @@ def _handler(checks: Mapping[str, Mapping[str, Check]], notes: Mapping[str, Chec
     return Handler
 
 
-def _told(checks: Mapping[str, Check]) -> dict[str, str]:
+def _failed_checks(checks: Mapping[str, Check]) -> dict[str, str]:
     return {name: words for name, check in checks.items() if (words := check()) is not None}

@@ -51,7 +51,7 @@ from kafka_operator.webhook import CertificateError, Webhook
 WATCH_LAG_RESYNCS = 3
 """A change that this many lists have shown and the watch has not brought will not come."""
 
-LOUD_LIBRARIES = ("aiohttp", "asyncio", "kopf", "kubernetes")
+NOISY_LOGGERS = ("aiohttp", "asyncio", "kopf", "kubernetes")
 """They log a line for each request and each event; their warnings stay."""
 
 EXIT_OK, EXIT_FAILED = 0, 1
@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 
 def run(settings: OperatorSettings) -> int:
     """Run the operator until SIGTERM or SIGINT; return the process's exit code. Logs are set up by the caller."""
-    for name in LOUD_LIBRARIES:
+    for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
         asyncio.run(_operate(settings))
@@ -70,7 +70,7 @@ def run(settings: OperatorSettings) -> int:
         return EXIT_FAILED
     except LeaseLostError as error:
         log.error("Lost Lease; restarting", extra={"error": str(error)})
-        _begin_anew()
+        _reexec()
     except asyncio.CancelledError:
         return EXIT_OK
     except Exception:  # whatever it was, the pod is started anew and goes on where things stand
@@ -80,7 +80,7 @@ def run(settings: OperatorSettings) -> int:
     return EXIT_OK
 
 
-def _begin_anew() -> NoReturn:
+def _reexec() -> NoReturn:
     """Become the process that was started, by its own command line: nothing remembered, no call under way, and it stands by.
 
     One that only ended would do as well, were it not for the kubelet, which waits up to five minutes before it starts a container
@@ -112,10 +112,10 @@ async def _operate(settings: OperatorSettings) -> None:
         await require_rights(kube, needed_rights(settings))
         if leadership is not None:
             metrics.shard.labels(str(settings.shards)).set(await leadership.gain())
-        await _until_one_ends(core, leadership, heartbeat, found, settings)
+        await _run_until_first_exit(core, leadership, heartbeat, found, settings)
         if settings.own_namespace is not None:
             await core.loop.close()  # nothing is claimed any more
-            await core.parting.part_from(settings.own_namespace)
+            await core.teardown.remove_finalizers(settings.own_namespace)
 
 
 def _end_on_signals() -> None:
@@ -247,7 +247,7 @@ def _checks(
     return {"loop": loop, "batch": batch, "watch": watching}, {"loaded": loaded}
 
 
-async def _until_one_ends(
+async def _run_until_first_exit(
     core: Core,
     leadership: Leadership | None,
     heartbeat: asyncio.Task[None],

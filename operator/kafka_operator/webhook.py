@@ -22,7 +22,7 @@ PATH = "/validate"
 MAX_REVIEW_BYTES = 8 * 1024 * 1024
 """A review holds the resource before and after, and the API server takes requests of 3 MiB."""
 
-RENEWAL_LOOK_S = 10.0
+RENEWAL_POLL_S = 10.0
 """How often the certificate's files are looked at: a Secret takes a minute to get into the pod."""
 
 Handle = Callable[[Any], Awaitable[dict[str, Any]]]
@@ -79,7 +79,7 @@ class Webhook:
 
     async def _renew(self) -> None:
         while True:
-            await asyncio.sleep(RENEWAL_LOOK_S)
+            await asyncio.sleep(RENEWAL_POLL_S)
             self.renew()
 
     def renew(self) -> None:

@@ -16,7 +16,7 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from kafka_operator.admin.connection import Connection
 
 PROCESS_ROLES = "process.roles"
-CONTROLLER_ALONE = {"controller"}
+CONTROLLER_ONLY = {"controller"}
 
 
 def only_brokers(connection: Connection, metadata: Any, known: dict[int, bool]) -> tuple[int, ...]:
@@ -43,4 +43,4 @@ def _ask(connection: Connection, node_id: int) -> bool | None:
     except KafkaError:
         return None
     values = [entry.value for result in response.results for entry in result.configs if entry.name == PROCESS_ROLES]
-    return any({role.strip() for role in (value or "").split(",")} == CONTROLLER_ALONE for value in values)
+    return any({role.strip() for role in (value or "").split(",")} == CONTROLLER_ONLY for value in values)

@@ -27,7 +27,7 @@ BROKER_NOT_AVAILABLE = 8
 """Stands for every way in which a broker may fail to answer."""
 
 
-def look_at_logs(
+def query_logs(
     connection: Connection, broker_ids: Collection[int], partitions: Collection[Partition] | None
 ) -> BrokerSizes:
     """Ask brokers for the bytes of their logs of these partitions, or (None) of all."""
@@ -67,7 +67,7 @@ def logs_of(response: Any) -> Mapping[Partition, int] | Failure:
     return failure if failure is not None and not logs else logs
 
 
-def look_at_broker_configs(
+def query_broker_configs(
     connection: Connection, broker_ids: Collection[int], names: Sequence[str]
 ) -> Mapping[int, Mapping[str, str] | Failure]:
     """Ask brokers which of these settings are set on them alone."""

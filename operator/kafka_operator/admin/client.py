@@ -16,21 +16,21 @@ from kafka.errors import KafkaError
 
 from kafka_operator.admin import requests
 from kafka_operator.admin.broker_roles import only_brokers
-from kafka_operator.admin.brokers import change_broker_configs, look_at_broker_configs, look_at_logs
+from kafka_operator.admin.brokers import change_broker_configs, query_broker_configs, query_logs
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
-from kafka_operator.admin.health import look_at_health, look_at_min_isr
-from kafka_operator.admin.let_in import why_not_let_in
+from kafka_operator.admin.connection_errors import classify_connection_error
+from kafka_operator.admin.health import query_health, query_min_isr
 from kafka_operator.admin.port import (
     AdminError,
     CallRefusedError,
     ClusterUnreachableError,
+    ConnectionRejectedError,
     ControllerUnavailableError,
-    NotLetInError,
     Refusals,
 )
 from kafka_operator.admin.quorum import controller_of
 from kafka_operator.admin.tls import make_context
-from kafka_operator.admin.vitals import look_at_versions, look_at_vitals
+from kafka_operator.admin.vitals import query_versions, query_vitals
 from kafka_operator.decide.copies import Health
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
@@ -68,7 +68,7 @@ class KafkaAdmin:
         self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="kafka-admin")
         self._lock = threading.Lock()
         self._connection: Connection | None = None
-        self._controllers_alone: dict[int, bool] = {}
+        self._controllers_only: dict[int, bool] = {}
         self._failed_attempts = 0
         self._closed = False
 
@@ -77,7 +77,7 @@ class KafkaAdmin:
 
         def work(connection: Connection) -> ClusterSeen:
             response = connection.to_any(requests.metadata_request([]))
-            broker_ids = only_brokers(connection, response, self._controllers_alone)
+            broker_ids = only_brokers(connection, response, self._controllers_only)
             return ClusterSeen(response.cluster_id or "", controller_of(connection, response), broker_ids)
 
         return await self._call("describe_cluster", work)
@@ -159,20 +159,18 @@ class KafkaAdmin:
 
     async def describe_health(self) -> Health:
         """Return where all copies of all partitions are, as the controller sees them, without min_isr."""
-        return await self._call(
-            "describe_health", lambda connection: look_at_health(connection, self._controllers_alone)
-        )
+        return await self._call("describe_health", lambda connection: query_health(connection, self._controllers_only))
 
     async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
         """Return min.insync.replicas as it applies to each topic; one that does not tell is missing."""
-        return await self._call("describe_min_isr", lambda connection: look_at_min_isr(connection, topics))
+        return await self._call("describe_min_isr", lambda connection: query_min_isr(connection, topics))
 
     async def describe_layout(self, names: Sequence[str] | None) -> Layout:
         """Return topics and racks as the controller sees them; a controller that is no broker is left out."""
 
         def work(connection: Connection) -> Layout:
             response = requests.metadata_of(connection, names)
-            brokers = only_brokers(connection, response, self._controllers_alone)
+            brokers = only_brokers(connection, response, self._controllers_only)
             return requests.layout_of(response, brokers)
 
         return await self._call("describe_layout", work)
@@ -181,16 +179,14 @@ class KafkaAdmin:
         self, broker_ids: Collection[int], partitions: Collection[Partition] | None
     ) -> BrokerSizes:
         """Return the bytes of logs, each broker asked by itself."""
-        return await self._call(
-            "describe_log_dirs", lambda connection: look_at_logs(connection, broker_ids, partitions)
-        )
+        return await self._call("describe_log_dirs", lambda connection: query_logs(connection, broker_ids, partitions))
 
     async def describe_broker_configs(
         self, broker_ids: Collection[int], names: Sequence[str]
     ) -> Mapping[int, Mapping[str, str] | Failure]:
         """Return what is set on brokers alone, each broker asked by itself."""
         return await self._call(
-            "describe_broker_configs", lambda connection: look_at_broker_configs(connection, broker_ids, names)
+            "describe_broker_configs", lambda connection: query_broker_configs(connection, broker_ids, names)
         )
 
     async def alter_broker_configs(self, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
@@ -206,11 +202,11 @@ class KafkaAdmin:
 
     async def describe_vitals(self) -> Vitals:
         """Return the numbers of all partitions, as the controller sees them."""
-        return await self._call("describe_vitals", look_at_vitals)
+        return await self._call("describe_vitals", query_vitals)
 
     async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
         """Return what these brokers say of their software."""
-        return await self._call("describe_versions", lambda connection: look_at_versions(connection, broker_ids))
+        return await self._call("describe_versions", lambda connection: query_versions(connection, broker_ids))
 
     async def close(self) -> None:
         """Close the connection; calls that are under way fail."""
@@ -233,22 +229,22 @@ class KafkaAdmin:
                 raise ControllerUnavailableError(f"{name} gave no response in {CALL_TIMEOUT_S:.0f} s") from None
 
     def _attempts(self, work: Callable[[Connection], T]) -> T:
-        trouble: Exception | None = None
+        problem: Exception | None = None
         for _ in range(ATTEMPTS):
             connection = self._connected()
             try:
                 return work(connection)
             except ControllerUnavailableError as error:
-                trouble = error
+                problem = error
             except AdminError:
                 raise
             except (KafkaError, OSError, RuntimeError) as error:
                 self._drop(connection)
-                refusal = why_not_let_in([error])
+                refusal = classify_connection_error([error])
                 if refusal is not None:
                     raise refusal from None
-                trouble = error
-        raise ControllerUnavailableError(f"{type(trouble).__name__}: {trouble}") from trouble
+                problem = error
+        raise ControllerUnavailableError(f"{type(problem).__name__}: {problem}") from problem
 
     def _connected(self) -> Connection:
         attempts_before = self._failed_attempts
@@ -260,7 +256,7 @@ class KafkaAdmin:
                     raise ClusterUnreachableError("another request has just failed to connect")
                 try:
                     self._connection = Connection(self._bootstrap_servers, self._security, self._context)
-                except NotLetInError:
+                except ConnectionRejectedError:
                     self._failed_attempts += 1
                     raise
                 except (KafkaError, OSError) as error:

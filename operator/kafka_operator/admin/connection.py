@@ -18,7 +18,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.metadata import MetadataRequest
 
-from kafka_operator.admin.let_in import why_not_let_in
+from kafka_operator.admin.connection_errors import classify_connection_error
 from kafka_operator.admin.port import ControllerUnavailableError
 from kafka_operator.decide.kafka_errors import NOT_CONTROLLER
 from kafka_operator.names import COMPONENT
@@ -42,7 +42,7 @@ METADATA_MAX_AGE_MS = 60_000
 MAX_FAILURES = 32
 """Failures to connect that are remembered: each of some brokers, a few times, while a first one is looked for."""
 
-LAST_WORDS_S = 0.05
+LAST_RESPONSE_S = 0.05
 """How long after a broker's last words its connection is closed: what they were is handled in well under a millisecond."""
 
 NO_CONTROLLER = -1
@@ -118,7 +118,7 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # the client publ
         def receive_data_first() -> tuple[bytes, Exception | None]:
             data, error = receive()
             if data and error is not None:
-                self._net.call_later(LAST_WORDS_S, lambda: transport.abort(error))
+                self._net.call_later(LAST_RESPONSE_S, lambda: transport.abort(error))
                 return data, None
             return data, error
 
@@ -153,7 +153,7 @@ def _open(bootstrap_servers: Sequence[str], security: Security, context: ssl.SSL
         failures = [failure for _, manager in opened for failure in manager.failures]
         for client, _ in opened:
             client.close()
-        refusal = why_not_let_in([error, *failures]) if isinstance(error, KafkaError) else None
+        refusal = classify_connection_error([error, *failures]) if isinstance(error, KafkaError) else None
         if refusal is not None:
             raise refusal from None
         raise

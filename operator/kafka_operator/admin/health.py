@@ -24,7 +24,7 @@ MAX_TOPICS = 500
 """Topics in one DescribeConfigs: an answer of some 50 kB, with one setting each."""
 
 
-def look_at_health(connection: Connection, known: dict[int, bool]) -> Health:
+def query_health(connection: Connection, known: dict[int, bool]) -> Health:
     """Ask the controller for everything; `known` is `only_brokers`' own."""
     response = metadata_of(connection, None)
     return Health(response.controller_id, only_brokers(connection, response, known), tuple(copies_of(response)))
@@ -38,7 +38,7 @@ def copies_of(response: Any) -> Iterator[Copies]:
             yield Copies(name, tuple(item.replica_nodes), tuple(item.isr_nodes))
 
 
-def look_at_min_isr(connection: Connection, topics: Collection[str]) -> Mapping[str, int]:
+def query_min_isr(connection: Connection, topics: Collection[str]) -> Mapping[str, int]:
     """Ask for min.insync.replicas as it applies to each topic; one that does not tell is left out."""
     found: dict[str, int] = {}
     names = iter(sorted(topics))

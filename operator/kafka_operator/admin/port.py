@@ -42,7 +42,7 @@ class CallRefusedError(AdminError):
         self.failure = failure
 
 
-class NotLetInError(AdminError):
+class ConnectionRejectedError(AdminError):
     """The cluster is there and a connection cannot be made: TLS fails, or the login is refused. Trying again soon helps nothing."""
 
     def __init__(self, reason: str, message: str) -> None:

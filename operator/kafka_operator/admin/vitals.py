@@ -26,7 +26,7 @@ MAX_ASKED = 200
 """Brokers that are asked for their software: each is a connection; the largest clusters have some hundreds."""
 
 
-def look_at_vitals(connection: Connection) -> Vitals:
+def query_vitals(connection: Connection) -> Vitals:
     """Ask the controller for everything, and for moves where that matters."""
     tally = count(metadata_of(connection, None))
     if tally.is_complete:
@@ -45,7 +45,7 @@ def count(response: Any) -> Tally:
     return tally
 
 
-def look_at_versions(connection: Connection, broker_ids: Collection[int]) -> Versions:
+def query_versions(connection: Connection, broker_ids: Collection[int]) -> Versions:
     """Ask each broker for its APIs, and one of them for the protocol between brokers; who does not answer is left out."""
     software: list[tuple[int, ...]] = []
     finalized: dict[str, int] = {}

@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.observed import Failure, KafkaTopic
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.names import API_VERSION, Kind
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.topic import Topic
@@ -107,10 +107,10 @@ def judge_topic(topic: Topic, seen: KafkaTopic | None, refused: Mapping[str, Fai
     """Judge a Topic by what the brokers refuse of making it as declared; one that only observes is warned alone."""
     failure = refused.get(topic.name)
     if failure is not None and not passes_by_itself(failure):
-        told = f"validation by the brokers failed: {message_of(failure)}"
+        words = f"validation by the brokers failed: {message_of(failure)}"
         if failure.code in REFUSED_CODES and not topic.observes:
-            return Answer(reason_of(failure), f"Topic {topic.key.name} is rejected: {told}")
-        return Answer(warnings=(f"{reason_of(failure)}: {told}",))
+            return Answer(reason_of(failure), f"Topic {topic.key.name} is rejected: {words}")
+        return Answer(warnings=(f"{reason_of(failure)}: {words}",))
     if failure is not None:
         return unchecked(message_of(failure))
     if seen is not None and len(seen.partitions) > topic.partitions:
@@ -121,10 +121,10 @@ def judge_topic(topic: Topic, seen: KafkaTopic | None, refused: Mapping[str, Fai
     return TAKEN
 
 
-def judge_trouble(trouble: Trouble | None) -> Answer:
+def judge_problem(problem: PlanProblem | None) -> Answer:
     """Judge a Reassignment by what is in its way."""
-    if trouble is None:
+    if problem is None:
         return TAKEN
-    if trouble.may_pass and trouble.reason not in WRONG_IN_ITSELF:
-        return Answer(warnings=(f"{trouble.reason}: {trouble.message}",))
-    return Answer(trouble.reason, trouble.message)
+    if problem.may_pass and problem.reason not in WRONG_IN_ITSELF:
+        return Answer(warnings=(f"{problem.reason}: {problem.message}",))
+    return Answer(problem.reason, problem.message)

@@ -22,7 +22,7 @@ from kafka_operator.decide.kafka_errors import may_pass_for_an_election
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.steps import Announcement, Done, Retry, WriteStatus
 from kafka_operator.decide.tenancy import Refusal
-from kafka_operator.decide.topic import FAILOVER_PATIENCE_S, FAILOVER_RETRY_CAP_S, PATIENCE_S
+from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S, PATIENCE_S
 from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionStatus, ElectionType
 from kafka_operator.resources.metadata import write_time
 from kafka_operator.resources.reassignment import Partition
@@ -100,7 +100,7 @@ def decide_election_away(election: Election, away: Away, now: datetime, waited_s
     status = election.status
     if election.metadata.deleted is not None or (status.state is not None and status.state.ended):
         return Done()
-    if not away.definite and waited_s < FAILOVER_PATIENCE_S:
+    if not away.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
     wanted = _judged(election, now, UNKNOWN, away.reason, away.message)
     return _written(election, replace(wanted, state=status.state or ElectionState.PENDING)) or Retry()

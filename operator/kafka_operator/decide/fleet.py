@@ -25,13 +25,13 @@ from kafka_operator.resources.pods import Pod, PodSet
 
 SETTLED, SCALED = "Settled", "Scaled"
 
-BUSY_LOOK_S = 1.0
+BUSY_POLL_S = 1.0
 """How often pods are looked at while one is replaced: little beside the seconds that a broker takes to start."""
 
-QUIET_LOOK_S = 5.0
+IDLE_POLL_S = 5.0
 """How often otherwise: as often as `kubectl drain` asks again, so that a drain waits for nothing else."""
 
-TOLD = frozenset(
+REPORTED_REASONS = frozenset(
     {"PodStuck", "WouldFallUnderMinIsr", "ScaleInRefused", "NotAllowed", "NotLabelled", "SwitchedOff", "NoStatefulSet"}
 )
 """Reasons that are worth an event: somebody has to do something. The others pass by themselves."""
@@ -85,7 +85,7 @@ def decide_fleet(cluster: Cluster, view: FleetView) -> Step:
         return ScaleTo(view.brokers, scale.replicas)
     if isinstance(verdict, Replace):
         return DeletePod(verdict.pod)
-    return Wait(QUIET_LOOK_S if isinstance(verdict, Settled | Away) else BUSY_LOOK_S)
+    return Wait(IDLE_POLL_S if isinstance(verdict, Settled | Away) else BUSY_POLL_S)
 
 
 def without_fleet(cluster: Cluster) -> ClusterStatus:
@@ -165,7 +165,7 @@ def _news(before: ClusterStatus, after: ClusterStatus, condition_type: str) -> A
         return Announcement(warning=False, reason=new.reason, message=new.message)
     if old is not None and old.reason == new.reason:
         return None
-    if new.reason in TOLD:
+    if new.reason in REPORTED_REASONS:
         return Announcement(warning=True, reason=new.reason, message=new.message)
     if new.status == TRUE and old is not None:
         return Announcement(warning=False, reason=condition_type, message=new.message)

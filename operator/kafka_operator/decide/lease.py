@@ -53,7 +53,7 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
-class StandBy:
+class Standby:
     """Another process holds the Lease: read it again after this time."""
 
     holder: str
@@ -74,14 +74,14 @@ def sight(before: Sighting | None, lease: Lease, now_s: float) -> Sighting:
     return Sighting(lease, now_s)
 
 
-def decide_candidate(name: str, sighting: Sighting | None, identity: str, now_s: float) -> Take | StandBy:
+def decide_candidate(name: str, sighting: Sighting | None, identity: str, now_s: float) -> Take | Standby:
     """Decide what a process does that holds nothing; `sighting` is None when there is no Lease."""
     if sighting is None:
         return Take(Lease(name=name, resource_version="", holder=identity, duration_s=LEASE_DURATION_S))
     lease = sighting.lease
     ends_s = sighting.since_s + min(max(lease.duration_s, 1), MAX_DURATION_S)
     if lease.holder not in {identity, NOBODY} and now_s < ends_s:
-        return StandBy(lease.holder, min(RETRY_PERIOD_S, ends_s - now_s))
+        return Standby(lease.holder, min(RETRY_PERIOD_S, ends_s - now_s))
     passed_on = lease.holder != identity
     return Take(
         replace(

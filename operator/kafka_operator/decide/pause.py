@@ -35,9 +35,9 @@ def decide_pause(metadata: Metadata, status: StatusT, now: datetime) -> WriteSta
     if metadata.deleted is not None:
         return None
     conditions = status.conditions
-    told = any(condition.type == PAUSED for condition in conditions)
+    reported = any(condition.type == PAUSED for condition in conditions)
     if metadata.paused:
-        if told:
+        if reported:
             return Done()
         conditions = with_condition(
             conditions,
@@ -50,7 +50,7 @@ def decide_pause(metadata: Metadata, status: StatusT, now: datetime) -> WriteSta
         )
         news = Announcement(False, PAUSED, MESSAGE)
         return WriteStatus(replace(status, conditions=conditions), news)
-    if told:
+    if reported:
         news = Announcement(
             False, "ReconciliationResumed", f"The annotation {PAUSE} was removed: reconciliation resumes."
         )

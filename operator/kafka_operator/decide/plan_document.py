@@ -215,7 +215,7 @@ class _Entries:
         self._replicas: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def __call__(self, entry: dict[str, Any]) -> Assignment | dict[str, Any]:
-        if _trouble(entry) is not None:
+        if _problem(entry) is not None:
             return entry
         topic, replicas = entry["topic"], tuple(entry["replicas"])
         topic, replicas = self._topics.setdefault(topic, topic), self._replicas.setdefault(replicas, replicas)
@@ -225,11 +225,11 @@ class _Entries:
 def _assignments(name: str, document: dict[str, Any]) -> Iterator[Assignment]:
     for place, entry in enumerate(document["partitions"]):
         if not isinstance(entry, Assignment):
-            raise DocumentError(f'"partitions"[{place}] in {name} {_trouble(entry)}.')
+            raise DocumentError(f'"partitions"[{place}] in {name} {_problem(entry)}.')
         yield entry
 
 
-def _trouble(entry: Any) -> str | None:
+def _problem(entry: Any) -> str | None:
     """Return what is wrong with an entry."""
     if not isinstance(entry, dict):
         return "is not an object"

@@ -6,37 +6,37 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kafka_operator.decide.desired_plan import Checked
 from kafka_operator.decide.move_meter import Measured
 from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle, MakePlan, StorePlan, ThrottleStands
+from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, ReadThrottle, StorePlan, ThrottleInForce
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Submit, Wait, WriteStatus
-from kafka_operator.decide.throttle import ALONE, OtherThrottles, ThrottleSeen
-from kafka_operator.decide.wanted import Checked
+from kafka_operator.decide.throttle import NO_OTHERS, OtherThrottles, ThrottleSeen
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import Stored
 
-LOOK_EVERY_S = 1.0
+POLL_INTERVAL_S = 1.0
 """How often a move is looked at, and at most how often its progress is written: people watch it, etcd stores it."""
 
-PARTITIONS_LOOKED_AT_EACH_S = 25_000
+PARTITIONS_POLLED_PER_S = 25_000
 """A larger plan is looked at less often: to find where 100,000 partitions are takes a tenth of a second of the processor."""
 
-PROPOSAL_LOOK_EVERY_S = 30.0
+PROPOSAL_POLL_S = 30.0
 """How often a proposal's base is looked at while it waits for a person; approval itself is seen at once."""
 
-CHECK_PATIENCE_S = 30.0
+CHECK_TIMEOUT_S = 30.0
 """How long a plan waits for a topic or broker that is not there: as long as one takes that was applied or started with it."""
 
-STRAY_PATIENCE_S = 10.0
+STRAY_TIMEOUT_S = 10.0
 """How long a partition may be neither on its way nor at its end before that is believed: brokers' metadata lag behind."""
 
 Write = WriteStatus[ReassignmentStatus]
-Look = MakePlan | LookAtThrottle | ThrottleStands
+Read = MakePlan | ReadThrottle | ThrottleInForce
 Effect = StorePlan | AlterThrottle | Submit
-Step = Claim | Look | Effect | Write | Release | Retry | Wait | Done
+Step = Claim | Read | Effect | Write | Release | Retry | Wait | Done
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class ReassignmentView:
     topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
     moves: Moves = field(default_factory=dict)
     rivals: Mapping[Partition, Key] = field(default_factory=dict)
-    wanted: Checked | Trouble | None = None
+    wanted: Checked | PlanProblem | None = None
     """The plan as the spec asks for it now, checked; None as long as nobody asked for it to be made."""
-    recorded: Recorded | Trouble | None = None
+    recorded: Recorded | PlanProblem | None = None
     """Plan and base as the status says."""
     stored: Mapping[str, Stored] = field(default_factory=dict)
     """What was put into ConfigMaps in this try, by digest."""
@@ -67,16 +67,16 @@ class ReassignmentView:
     altered: bool = False
     unaltered: Mapping[object, Failure] = field(default_factory=dict)
     """Brokers and topics that refused a change of their throttle."""
-    other_throttles: OtherThrottles = ALONE
+    other_throttles: OtherThrottles = NO_OTHERS
     """What other Reassignments have recorded on the same cluster."""
     measured: Measured | None = None
     """A look at sizes, where one was due."""
 
 
-def look_again_s(partitions: int) -> float:
+def poll_interval_s(partitions: int) -> float:
     """Return seconds until the next poll of a plan of this size.
 
     >>> [look_again_s(10), look_again_s(100_000)]
     [1.0, 4.0]
     """
-    return max(LOOK_EVERY_S, partitions / PARTITIONS_LOOKED_AT_EACH_S)
+    return max(POLL_INTERVAL_S, partitions / PARTITIONS_POLLED_PER_S)

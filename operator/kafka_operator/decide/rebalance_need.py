@@ -15,7 +15,7 @@ from typing import Any
 
 from kafka_operator.decide.goals import plan_for_goal
 from kafka_operator.decide.layout import Layout, Sizes, size_of
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.resources.auto_rebalance import AutoRebalance, RebalanceRecord
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.metadata import read_time
@@ -89,7 +89,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAtHolders:
+class ReadHolders:
     """See which brokers hold replicas."""
 
 
@@ -100,13 +100,13 @@ class Measure:
 
 def find_need(
     cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, present: Present
-) -> Need | LookAtHolders | None:
+) -> Need | ReadHolders | None:
     """Return what brokers that came or went make necessary."""
     leaving = pods_that_leave(cluster)
     removed: list[int] = []
     unsure = set(record.brokers) - present.alive - _declared(cluster)
     if present.holders is None and (unsure or (spec.on_brokers_removed and leaving)):
-        return LookAtHolders()
+        return ReadHolders()
     if spec.on_brokers_removed and present.holders is not None:
         suspects = leaving | gone_for_good(cluster, present)
         removed = sorted((suspects & present.holders) - set(record.declined))
@@ -211,7 +211,7 @@ def spread_of(spec: AutoRebalance, layout: Layout, sizes: Sizes | None) -> Sprea
     limit = None if spec.max_bytes_moved is None else read_bytes(spec.max_bytes_moved)
     goal = Goal(rebalance=True, excluded_topics=spec.excluded_topics, max_bytes_moved=limit)
     found = plan_for_goal(goal, layout, sizes)
-    return Spread(percent, not isinstance(found, Trouble) and found.copied > 0)
+    return Spread(percent, not isinstance(found, PlanProblem) and found.copied > 0)
 
 
 def farthest_percent(held: list[int]) -> int:

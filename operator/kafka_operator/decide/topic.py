@@ -16,10 +16,10 @@ from datetime import datetime
 
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of
 from kafka_operator.decide.config import config_changes
+from kafka_operator.decide.deletion_timeouts import release_or_retry
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of, passes_by_itself, reason_of
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.ownership import conflict_message
-from kafka_operator.decide.patience import let_go_or_retry
 from kafka_operator.decide.steps import (
     RETRY_LATER_S,
     AlterConfig,
@@ -38,7 +38,7 @@ from kafka_operator.decide.steps import (
     WriteStatus,
 )
 from kafka_operator.decide.tenancy import Refusal
-from kafka_operator.decide.topic_drift import find_drift, told
+from kafka_operator.decide.topic_drift import drift_text, find_drift
 from kafka_operator.decide.topic_origin import (
     adoption_message,
     adoption_of,
@@ -48,8 +48,8 @@ from kafka_operator.decide.topic_origin import (
     is_ours,
     may_adopt,
 )
-from kafka_operator.decide.topic_replication import LOOK_EVERY_S, decide_replication, is_repeated
-from kafka_operator.decide.topic_status import Verdict, judged, with_ready_alone
+from kafka_operator.decide.topic_replication import POLL_INTERVAL_S, decide_replication, is_repeated
+from kafka_operator.decide.topic_status import Verdict, judged, with_ready_only
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic, TopicStatus
@@ -57,7 +57,7 @@ from kafka_operator.resources.topic import Topic, TopicStatus
 PATIENCE_S = 5.0
 """How long a passing trouble is kept to ourselves: a hundred times the usual delay of metadata, and less than a person waits."""
 
-FAILOVER_PATIENCE_S = 25.0
+FAILOVER_TIMEOUT_S = 25.0
 """The same for a controller that does not answer: Kafka's default ZooKeeper session of 18 s must end before another takes over."""
 
 FAILOVER_RETRY_CAP_S = 1.0
@@ -130,10 +130,10 @@ def wanted_actions(topic: Topic, seen: KafkaTopic | None) -> tuple[TopicAction, 
 def decide_topic_away(topic: Topic, away: Away, now: datetime, waited_s: float) -> Step:
     """Return the next step for a Topic whose cluster could not be read: report it, keep the rest of the status, and retry."""
     assert topic.metadata.deleted is None, topic.key
-    if not away.definite and waited_s < FAILOVER_PATIENCE_S:
+    if not away.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
-    written = with_ready_alone(topic, UNKNOWN, away.reason, away.message, now)
-    return written or let_go_or_retry(away, waited_s, held=topic.metadata.held)
+    written = with_ready_only(topic, UNKNOWN, away.reason, away.message, now)
+    return written or release_or_retry(away, waited_s, held=topic.metadata.held)
 
 
 def _observe(topic: Topic, view: TopicView) -> Step:
@@ -147,7 +147,9 @@ def _observe(topic: Topic, view: TopicView) -> Step:
         return dark
     verdict = AS_DECLARED
     if drift:
-        message = f"The Kafka topic differs: {told(drift)}. Not changed (policy Observe).{_would_be_refused(view)}"
+        message = (
+            f"The Kafka topic differs: {drift_text(drift)}. Not changed (policy Observe).{_would_be_refused(view)}"
+        )
         verdict = Verdict(FALSE, "Drifted", message, drift)
     written = judged(topic, verdict, view.now, shown=view.seen)
     return written or (Release() if topic.metadata.held else Done())
@@ -214,7 +216,7 @@ def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     if isinstance(change, CreateReassignment):
         return Retry() if is_repeated(change, topic) and view.waited_s < PATIENCE_S else change
     if change is not None:
-        return judged(topic, change, view.now, shown=seen) or Wait(LOOK_EVERY_S)
+        return judged(topic, change, view.now, shown=seen) or Wait(POLL_INTERVAL_S)
     dark = _without_leader(topic, view, seen)
     if dark is not None:
         return dark
@@ -249,7 +251,7 @@ def _not_visible(topic: Topic, view: TopicView) -> Step:
     if view.waited_s < PATIENCE_S:
         return Retry()
     message = "Kafka has accepted the change, but it is not visible yet."
-    return with_ready_alone(topic, FALSE, "Progressing", message, view.now) or Retry()
+    return with_ready_only(topic, FALSE, "Progressing", message, view.now) or Retry()
 
 
 def _is_first_sight(topic: Topic, view: TopicView) -> bool:
@@ -267,7 +269,7 @@ def _was_as_declared(topic: Topic) -> bool:
 
 
 def _mended(topic: Topic, seen: KafkaTopic) -> str:
-    return told([item for item in find_drift(topic, seen) if item.field != "replicationFactor"])
+    return drift_text([item for item in find_drift(topic, seen) if item.field != "replicationFactor"])
 
 
 def _adopted(topic: Topic, seen: KafkaTopic) -> Announcement | None:

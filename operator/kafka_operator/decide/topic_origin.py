@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafka_operator.decide.observed import KafkaTopic
-from kafka_operator.decide.topic_drift import digest_of, find_drift, told
+from kafka_operator.decide.topic_drift import digest_of, drift_text, find_drift
 from kafka_operator.names import ADOPT, ORIGIN
 from kafka_operator.resources.topic import Drift, Topic
 
@@ -80,7 +80,7 @@ def adoption_message(topic: Topic, seen: KafkaTopic, drift: Sequence[Drift]) -> 
     digest, consent = digest_of(drift, seen), topic.metadata.annotation(ADOPT)
     stale = "" if consent is None else f"The annotation {ADOPT} is {consent}, which is for other differences. "
     return (
-        f"The Kafka topic {topic.name} exists and differs: {told(drift)}. It is not changed. {stale}"
+        f"The Kafka topic {topic.name} exists and differs: {drift_text(drift)}. It is not changed. {stale}"
         f"To apply the spec to it, annotate this Topic with {ADOPT}={digest} "
         f"(or {ADOPT}={ANY_DIFFERENCE} to accept any difference); or change the spec."
     )

@@ -24,7 +24,7 @@ from kafka_operator.resources.reassignment import Reassignment, State
 from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import ReplicationChange, Topic
 
-LOOK_EVERY_S = 2.0
+POLL_INTERVAL_S = 2.0
 """How often a change that is under way is mirrored: people watch it, and its Reassignment tells more, each second."""
 
 PERCENT_STEP = 5

@@ -17,23 +17,23 @@ from kafka_operator.decide.admission import (
     TAKEN,
     Answer,
     Review,
+    judge_problem,
     judge_topic,
-    judge_trouble,
     read_review,
     unchecked,
 )
 from kafka_operator.decide.conditions import UNKNOWN, ready_of
-from kafka_operator.decide.goals import trouble_with_goal
+from kafka_operator.decide.goals import problem_with_goal
 from kafka_operator.decide.observed import Failure, KafkaTopic
-from kafka_operator.decide.plan import Trouble, check_plan, exact_plan
+from kafka_operator.decide.plan import PlanProblem, check_plan, exact_plan
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.decide.tenancy import refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.topic import wanted_actions
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.links import AwayError, Connect, Links
-from kafka_operator.engine.reassignment_look import topics_of
-from kafka_operator.engine.topic_look import look_at_topics
+from kafka_operator.engine.reassignment_reads import topics_of
+from kafka_operator.engine.topic_reads import query_topics
 from kafka_operator.kube.port import Kube, KubeError, NotFoundError
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import ClusterRef, Kind
@@ -145,10 +145,10 @@ class Admission:
             return TAKEN
 
         async def ask(admin: Admin) -> Answer:
-            look = await look_at_topics(admin, [topic])
-            if topic.name in look.failures:
-                return unchecked(look.failures[topic.name].message)
-            seen = look.topics.get(topic.name)
+            snapshot = await query_topics(admin, [topic])
+            if topic.name in snapshot.failures:
+                return unchecked(snapshot.failures[topic.name].message)
+            seen = snapshot.topics.get(topic.name)
             return judge_topic(topic, seen, await _refusals(admin, topic, seen))
 
         return await self._links.use(cluster.ref, ask)
@@ -166,7 +166,7 @@ class Admission:
             return TAKEN
 
         async def ask(admin: Admin) -> Answer:
-            return judge_trouble(await _trouble(admin, item))
+            return judge_problem(await _problem(admin, item))
 
         return await self._links.use(cluster.ref, ask)
 
@@ -184,11 +184,11 @@ async def _refusals(admin: Admin, topic: Topic, seen: KafkaTopic | None) -> dict
     return refused
 
 
-async def _trouble(admin: Admin, item: Reassignment) -> Trouble | None:
+async def _problem(admin: Admin, item: Reassignment) -> PlanProblem | None:
     layout = await admin.describe_layout(topics_of(item, None))
     if item.goal is not None:
-        return trouble_with_goal(item.goal, layout)
+        return problem_with_goal(item.goal, layout)
     plan = exact_plan(item, layout.topics)
-    if isinstance(plan, Trouble):
+    if isinstance(plan, PlanProblem):
         return plan
     return check_plan(plan, topics=layout.topics, broker_ids=layout.racks, moves={}, rivals={})

@@ -11,7 +11,7 @@ from functools import partial
 from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.auto_rebalances import AutoRebalances
 from kafka_operator.engine.cache import Cache, ref_of
-from kafka_operator.engine.cluster_looks import ClusterLooks
+from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.engine.clusters import ClusterReconciler
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.elections import ElectionReconciler
@@ -21,8 +21,8 @@ from kafka_operator.engine.front import Front
 from kafka_operator.engine.links import Connect, Links
 from kafka_operator.engine.loop import LINGER_S, Lane, Loop, Reconciler
 from kafka_operator.engine.meters import Meters
+from kafka_operator.engine.namespace_teardown import NamespaceTeardown
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
-from kafka_operator.engine.parting import Parting
 from kafka_operator.engine.plan_store import PlanStore
 from kafka_operator.engine.queue import CAPACITY
 from kafka_operator.engine.reassignments import ReassignmentReconciler
@@ -48,7 +48,7 @@ class Core:
     front: Front
     links: Links
     loop: Loop
-    parting: Parting
+    teardown: NamespaceTeardown
     resync: Resync
     watch_lag: WatchLag
     spark: SparkReconciler | None = None
@@ -94,7 +94,7 @@ def build_core(
     owned = OwnedReassignments(kube)
     rebalances = AutoRebalances(cache, links, writer, owned, now, clock, lambda: resync.loaded)
     clusters = ClusterReconciler(
-        cache, links, writer, retries, now, wake, fleets, ClusterLooks(links, clock), rebalances
+        cache, links, writer, retries, now, wake, fleets, ClusterReader(links, clock), rebalances
     )
     reconcilers: dict[Kind, Reconciler] = {
         Kind.CLUSTER: clusters,
@@ -122,7 +122,7 @@ def build_core(
         front=Front(cache, retries, watch_lag, loop.submit),
         links=links,
         loop=loop,
-        parting=Parting(kube, writer),
+        teardown=NamespaceTeardown(kube, writer),
         resync=resync,
         watch_lag=watch_lag,
         spark=spark_applications,

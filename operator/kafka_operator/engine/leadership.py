@@ -17,7 +17,7 @@ from kafka_operator.decide.lease import (
     RETRY_SOON_S,
     Lost,
     Sighting,
-    StandBy,
+    Standby,
     decide_candidate,
     decide_holder,
     holds,
@@ -81,7 +81,7 @@ class Leadership:
 
     async def gain(self) -> int:
         """Wait until a Lease is acquired, then renew it in the background; return its index."""
-        told: str | None = None
+        reported: str | None = None
         while True:
             delay_s = RETRY_PERIOD_S
             for index, name in enumerate(self._names):
@@ -89,8 +89,8 @@ class Leadership:
                 if wait_s is None:
                     return self._begin(index)
                 delay_s = min(delay_s, wait_s)
-            if told != (told := self.stands_by):
-                log.info("Waiting for Lease", extra={"leases": told})
+            if reported != (reported := self.stands_by):
+                log.info("Waiting for Lease", extra={"leases": reported})
             await asyncio.sleep(delay_s)
 
     async def lost(self) -> None:
@@ -111,7 +111,7 @@ class Leadership:
             log.info("Released Lease", extra={"lease": self._lease.name})
         except (KubeError, TimeoutError) as error:
             log.warning("Failed to release Lease", extra={"lease": self._lease.name, "error": str(error)})
-        self._let_go()
+        self._remove_all()
 
     async def _give_back(self, lease: Lease) -> None:
         try:
@@ -126,8 +126,8 @@ class Leadership:
         began_s = self._clock()
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
-                step = decide_candidate(name, await self._look(name), self._identity, self._clock())
-                if isinstance(step, StandBy):
+                step = decide_candidate(name, await self._read(name), self._identity, self._clock())
+                if isinstance(step, Standby):
                     return step.seconds
                 self._lease = await self._write(step.lease)
         except ConflictError:  # another was faster
@@ -138,7 +138,7 @@ class Leadership:
         self._renewed_s = began_s
         return None
 
-    async def _look(self, name: str) -> Sighting | None:
+    async def _read(self, name: str) -> Sighting | None:
         try:
             lease = await self._leases.get(name)
         except NotFoundError:
@@ -200,10 +200,10 @@ class Leadership:
         return replace(lease, renewed=micro_time(self._now()))
 
     def _lost(self, words: str) -> LeaseLostError:
-        self._let_go()
+        self._remove_all()
         return LeaseLostError(words)
 
-    def _let_go(self) -> None:
+    def _remove_all(self) -> None:
         if self._lease is not None:
             self._metrics.lease_held.labels(self._lease.name).set(0)
         self._lease = None

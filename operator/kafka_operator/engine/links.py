@@ -18,8 +18,8 @@ from kafka_operator.admin.port import (
     BadCredentialsError,
     CallRefusedError,
     ClusterUnreachableError,
+    ConnectionRejectedError,
     ControllerUnavailableError,
-    NotLetInError,
 )
 from kafka_operator.decide.kafka_errors import message_of, reason_of
 from kafka_operator.decide.observed import Away
@@ -87,7 +87,7 @@ class Link:
             raise AwayError(self._away)
         try:
             answer = await call(self._admin)
-        except (ClusterUnreachableError, NotLetInError) as error:
+        except (ClusterUnreachableError, ConnectionRejectedError) as error:
             self._shut(error, rng)
             raise AwayError(self._away) from error
         except AdminError as error:
@@ -102,11 +102,11 @@ class Link:
         """Close the connection."""
         await self._admin.close()
 
-    def _shut(self, error: ClusterUnreachableError | NotLetInError, rng: random.Random) -> None:
+    def _shut(self, error: ClusterUnreachableError | ConnectionRejectedError, rng: random.Random) -> None:
         """Reject calls for some time. The message of the first failure of a kind is kept, to avoid status changes."""
         delay_s = min(SHUT_CAP_S, SHUT_FIRST_S * 2.0 ** min(self._failures, 10))
         self._shut_until_s = self._clock() + delay_s * rng.uniform(1 - JITTER, 1 + JITTER)
-        away = Away(error.reason, error.message) if isinstance(error, NotLetInError) else self._unreachable()
+        away = Away(error.reason, error.message) if isinstance(error, ConnectionRejectedError) else self._unreachable()
         if self._failures == 0 or away.reason != self._away.reason:
             log.warning("Cluster unreachable", extra={"cluster": str(self.ref), "error": str(error)})
             self._away = away
@@ -148,7 +148,7 @@ class Links:
         try:
             return await link.use(call, self._rng)
         except AwayError as error:
-            if isinstance(error.__cause__, NotLetInError):
+            if isinstance(error.__cause__, ConnectionRejectedError):
                 self._credentials.doubt(ref)
             if cluster.metadata.deleted is None or error.away.reason not in GONE_FOR_GOOD:
                 raise

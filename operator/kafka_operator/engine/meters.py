@@ -15,7 +15,7 @@ from kafka_operator.decide.places import Places, find_places, find_places_back
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment import ways
 from kafka_operator.decide.reassignment_view import ReassignmentView
-from kafka_operator.engine.reassignment_look import look_at_sizes
+from kafka_operator.engine.reassignment_reads import query_sizes
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from kafka_operator.resources.reassignment_terms import Action
@@ -51,7 +51,7 @@ class Meters:
         before = self._memory(item)
         wanted = _asked_for(item, places, way, whole=before is None)
         brokers = _brokers(way) & set(view.broker_ids)
-        sizes = await look_at_sizes(admin, brokers, wanted) if wanted else {}
+        sizes = await query_sizes(admin, brokers, wanted) if wanted else {}
         measured, memory = measure(places, sizes, before, self.clock(), view.broker_ids)
         self._memories[item.key] = (item.status.rollback, memory)
         return measured

@@ -34,12 +34,12 @@ class OldestFirst(ABC, Generic[ItemT, BatchT]):
         for key in outcomes.keys() - {item.key for item in found}:
             self._forget(key)
         try:
-            batch = await self._begin(ref, [item for item in found if not self._rests(item)])
+            batch = await self._begin(ref, [item for item in found if not self._is_finished(item)])
         except KubeError:  # what is written down for them could not be read
             return {key: Retry(RETRY_SOON_S) for key in keys}
         for item in sorted(found, key=lambda item: (item.metadata.created, item.metadata.uid)):
             try:
-                outcomes[item.key] = await self._bring_on(batch, item.key)
+                outcomes[item.key] = await self._process(batch, item.key)
             except KubeError:
                 outcomes[item.key] = Retry(RETRY_SOON_S)
             except Exception:  # a malformed status of one resource must not stop the others of its cluster
@@ -52,7 +52,7 @@ class OldestFirst(ABC, Generic[ItemT, BatchT]):
         """Return a resource as it is known."""
 
     @abstractmethod
-    def _rests(self, item: ItemT) -> bool:
+    def _is_finished(self, item: ItemT) -> bool:
         """Return whether the resource is finished and needs no read of the cluster."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class OldestFirst(ABC, Generic[ItemT, BatchT]):
         """Read the cluster for the resources that are not finished, if any; raises KubeError if that fails."""
 
     @abstractmethod
-    async def _bring_on(self, batch: BatchT, key: Key) -> Outcome:
+    async def _process(self, batch: BatchT, key: Key) -> Outcome:
         """Bring one on; KubeError where what it needs could not be read or kept."""
 
     def _forget(self, key: Key) -> None:

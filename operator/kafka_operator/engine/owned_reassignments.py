@@ -15,7 +15,7 @@ from kafka_operator.decide.steps import (
     Retry,
     Wait,
 )
-from kafka_operator.decide.topic_replication import LOOK_EVERY_S
+from kafka_operator.decide.topic_replication import POLL_INTERVAL_S
 from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.cluster import Cluster
@@ -48,7 +48,7 @@ class OwnedReassignments:
         except RefusedError as error:
             log.warning("API server rejected Reassignment", extra={"resource": str(key), "error": str(error)})
             return Retry(RETRY_LATER_S)
-        return Wait(LOOK_EVERY_S)
+        return Wait(POLL_INTERVAL_S)
 
 
 def _owned_by(owner: Topic | Cluster, spec: RawObject) -> RawObject:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_document import Document, DocumentError, read_config_maps
 from kafka_operator.decide.plan_packing import Recorded, packed, unpack
 from kafka_operator.decide.reassignment_steps import StorePlan
@@ -36,7 +36,7 @@ class PlanStore:
         self._kube = kube
         self._kept: dict[str, Recorded] = {}
 
-    async def read(self, namespace: str, plan_from: PlanFrom) -> Document | Trouble:
+    async def read(self, namespace: str, plan_from: PlanFrom) -> Document | PlanProblem:
         """Return the plan that a user's ConfigMaps hold."""
         raws: list[RawObject] = []
         for name in plan_from.config_maps:
@@ -44,9 +44,9 @@ class PlanStore:
                 raws.append(await self._kube.get_config_map(namespace, name))
             except NotFoundError:
                 message = f"Namespace {namespace} has no ConfigMap {name}, which spec.planFrom refers to. Create it."
-                return Trouble("ConfigMapNotFound", message, may_pass=True)
+                return PlanProblem("ConfigMapNotFound", message, may_pass=True)
             except RefusedError as error:
-                return Trouble(
+                return PlanProblem(
                     "ConfigMapNotReadable",
                     f"The operator is not allowed to read ConfigMap {name}: {error}.",
                     may_pass=True,
@@ -54,7 +54,7 @@ class PlanStore:
         try:
             return read_config_maps(raws)
         except DocumentError as error:
-            return Trouble("InvalidPlan", f"{error} Correct the plan, and set its digest in spec.planFrom.digest.")
+            return PlanProblem("InvalidPlan", f"{error} Correct the plan, and set its digest in spec.planFrom.digest.")
 
     async def keep(self, item: Reassignment, step: StorePlan) -> Stored:
         """Put plan and base into ConfigMaps; those that are there already were put there by a process that died."""
@@ -69,7 +69,7 @@ class PlanStore:
         self._remember(step.digest, step.recorded)
         return Stored(tuple(names), len(step.recorded.plan))
 
-    async def load(self, item: Reassignment) -> Recorded | Trouble:
+    async def load(self, item: Reassignment) -> Recorded | PlanProblem:
         """Return plan and base as the status has them."""
         status = item.status
         if status.stored is None:
@@ -88,7 +88,7 @@ class PlanStore:
                 return _lost(f"ConfigMap {name}, which contains plan and base, was deleted.")
         return self._loaded(digest, raws)
 
-    def _loaded(self, digest: str, raws: Sequence[RawObject]) -> Recorded | Trouble:
+    def _loaded(self, digest: str, raws: Sequence[RawObject]) -> Recorded | PlanProblem:
         try:
             recorded = unpack(raws)
         except DocumentError as error:
@@ -123,9 +123,9 @@ def _config_map(item: Reassignment, name: str, data: dict[str, str]) -> RawObjec
     }
 
 
-def _lost(what: str) -> Trouble:
+def _lost(what: str) -> PlanProblem:
     message = (
         f"{what} The Reassignment can neither continue nor be rolled back. Restore the data, or delete this Reassignment; "
         "kafka-reassign-partitions.sh --list shows moves in progress."
     )
-    return Trouble("PlanLost", message)
+    return PlanProblem("PlanLost", message)

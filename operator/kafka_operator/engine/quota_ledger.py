@@ -79,11 +79,11 @@ class QuotaLedger:
         if not names:
             return None
 
-        async def look(admin: Admin) -> Mapping[str, KafkaTopic | Failure]:
+        async def read(admin: Admin) -> Mapping[str, KafkaTopic | Failure]:
             return await admin.describe_topics(names)
 
         try:
-            present = await self._links.use(ref, look)
+            present = await self._links.use(ref, read)
         except AwayError:
             return ABSENT_FOR_S
         absent = [name for name in names if name not in present]

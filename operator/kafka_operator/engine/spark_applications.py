@@ -11,21 +11,21 @@ from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.spark_application import decide_spark
 from kafka_operator.decide.spark_kubeflow import GROUP as KUBEFLOW
 from kafka_operator.decide.spark_kubeflow import PLURAL, decide_kubeflow
+from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.spark_refusals import refused_namespace
 from kafka_operator.decide.spark_steps import (
     CreateDriver,
     CreateMirror,
     DeleteApplication,
     DeletePods,
-    LookAtMirror,
-    LookAtPods,
     NoMirror,
     ReadLog,
+    ReadMirror,
+    ReadPods,
     SparkView,
     Step,
     SuspendMirror,
 )
-from kafka_operator.decide.spark_troubles import Trouble
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.spark_drivers import Drivers, PodDrivers
@@ -100,7 +100,7 @@ class SparkReconciler:
         for _ in range(MAX_ROUNDS):
             item = self._cache.spark_application(key)
             if item is None:
-                await self._tidy()
+                await self._end_orphans()
                 return Done()
             view = view or SparkView(self._now(), self._refusal(item))
             step = self._decide(item, view)
@@ -110,7 +110,7 @@ class SparkReconciler:
                 outcome = await self._writer.carry_out(item, step)
                 if outcome is not None:
                     return outcome
-                self._tell_of(item)
+                self._count_transition(item)
                 continue
             try:
                 view = await self._do(item, view, step)
@@ -118,7 +118,7 @@ class SparkReconciler:
                 return not_carried_out(key, error)
         return Wait(AGAIN_S)
 
-    def _refusal(self, item: SparkApplication) -> Trouble | None:
+    def _refusal(self, item: SparkApplication) -> SparkProblem | None:
         return refused_namespace(item.key.namespace, self._namespaces) or self._refusals.get(item.spec.engine)
 
     def _decide(self, item: SparkApplication, view: SparkView) -> Step:
@@ -131,7 +131,7 @@ class SparkReconciler:
     async def _do(self, item: SparkApplication, view: SparkView, step: Step) -> SparkView:
         """Carry out a step and return what is known then: after a write nothing is, of pods."""
         drivers = self._drivers(item)
-        if isinstance(step, LookAtPods):
+        if isinstance(step, ReadPods):
             return replace(view, pods=await drivers.pods(item))
         if isinstance(step, CreateDriver):
             log.info("Creating driver", extra={"resource": str(item.key), "attempt": step.attempt})
@@ -167,19 +167,19 @@ class SparkReconciler:
                 )
             except (RefusedError, NotFoundError) as error:
                 words = f"Kubeflow's operator is not installed, or rejects the application: {error}."
-                return replace(view, mirror=Trouble("NotHandedOver", words))
+                return replace(view, mirror=SparkProblem("NotHandedOver", words))
         elif isinstance(step, SuspendMirror):
             assert isinstance(view.mirror, Mapping), item.key
             version = view.mirror["metadata"]["resourceVersion"]
             await self._kube.suspend_kubeflow(namespace, name, version, suspend=step.suspend)
         else:
-            assert isinstance(step, LookAtMirror), step
+            assert isinstance(step, ReadMirror), step
         try:
             return replace(view, mirror=await self._kube.get_kubeflow(namespace, name))
         except NotFoundError:
             return replace(view, mirror=NoMirror())
 
-    async def _tidy(self) -> None:
+    async def _end_orphans(self) -> None:
         """End the processes of applications that are gone; their pods are Kubernetes' own to collect."""
         if self._local is not None:
             keys = self._cache.keys(Kind.SPARK_APPLICATION)
@@ -192,7 +192,7 @@ class SparkReconciler:
             return self._local
         return self._pods
 
-    def _tell_of(self, before: SparkApplication) -> None:
+    def _count_transition(self, before: SparkApplication) -> None:
         """Count a state transition, and enqueue the schedule of the run."""
         item = self._cache.spark_application(before.key)
         if item is None or item.status.state is None or item.status.state is before.status.state:
@@ -205,15 +205,15 @@ class SparkReconciler:
             self._metrics.spark_submission.observe(max(0.0, age_s))
 
 
-def _refusals(ports: SparkPorts) -> dict[Engine, Trouble]:
+def _refusals(ports: SparkPorts) -> dict[Engine, SparkProblem]:
     """Return why engines are not for use."""
-    found: dict[Engine, Trouble] = {}
+    found: dict[Engine, SparkProblem] = {}
     if ports.local is None:
         words = "Engine Local runs programs with the rights of the operator: start the operator with --spark-local to allow it."
-        found[Engine.LOCAL] = Trouble("EngineSwitchedOff", words)
+        found[Engine.LOCAL] = SparkProblem("EngineSwitchedOff", words)
     if not ports.kubeflow:
         words = (
             f"Engine SparkOperator creates {PLURAL}.{KUBEFLOW}: start the operator with --spark-operator to allow it."
         )
-        found[Engine.SPARK_OPERATOR] = Trouble("EngineSwitchedOff", words)
+        found[Engine.SPARK_OPERATOR] = SparkProblem("EngineSwitchedOff", words)
     return found

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from kafka_operator.decide.spark_command import driver_name
 from kafka_operator.decide.spark_driver import driver_pod
-from kafka_operator.decide.spark_troubles import Trouble, refused_trouble
+from kafka_operator.decide.spark_problems import SparkProblem, refused_problem
 from kafka_operator.kube.port import ConflictError, NotFoundError, RefusedError
 from kafka_operator.kube.spark_port import SparkKube
 from kafka_operator.resources.metadata import RawObject
@@ -38,7 +38,7 @@ class Drivers(Protocol):
         """Return all pods of an application."""
         ...
 
-    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | Trouble:
+    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | SparkProblem:
         """Create the driver of an attempt, or return the existing one; a Trouble if it cannot be created."""
         ...
 
@@ -74,20 +74,20 @@ class PodDrivers:
                     self._looks[namespace] = (self._clock(), found)
         return found.get(application.metadata.uid, ())
 
-    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | Trouble:
+    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | SparkProblem:
         """Create the driver of an attempt, or return the one that is there."""
         namespace, name = application.key.namespace, driver_name(application, attempt)
         try:
             manifest = driver_pod(application, attempt)
         except ValueError as error:
-            return Trouble("InvalidMemory", f"{error} (spec.driver).")
+            return SparkProblem("InvalidMemory", f"{error} (spec.driver).")
         try:
             async with self._parallel:
                 raw = await self._kube.create_pod(manifest)
         except ConflictError:
             return _adopted(await self._kube.get_pod(namespace, name), name)
         except (RefusedError, NotFoundError) as error:
-            return refused_trouble(str(error))
+            return refused_problem(str(error))
         finally:
             self._written(namespace)
         return read_spark_pod(raw)
@@ -112,13 +112,13 @@ class PodDrivers:
         self._writes[namespace] = self._writes.get(namespace, 0) + 1
 
 
-def _adopted(raw: RawObject, name: str) -> SparkPod | Trouble:
+def _adopted(raw: RawObject, name: str) -> SparkPod | SparkProblem:
     """Return the existing pod with a driver's name; the decision checks its owner."""
     try:
         return read_spark_pod(raw)
     except (KeyError, ValueError):
         words = f"A pod {name} already exists and does not belong to this application. Delete it."
-        return Trouble("DriverNameTaken", words)
+        return SparkProblem("DriverNameTaken", words)
 
 
 def _by_application(listed: list[RawObject]) -> Pods:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_operator.decide.spark_command import driver_name, local_arguments
-from kafka_operator.decide.spark_troubles import Trouble
+from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.resources.spark_application import SparkApplication
 from kafka_operator.resources.spark_pods import Phase, Role, SparkPod
 
@@ -58,16 +58,16 @@ class LocalDrivers:
         uid = application.metadata.uid
         return tuple(_shown(name, item) for name, item in self._running.items() if item.application_uid == uid)
 
-    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | Trouble:
+    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | SparkProblem:
         """Start the driver of an attempt, unless it was started."""
         name = driver_name(application, attempt)
         if name not in self._running:
             program = self._program or _spark_submit()
             if program is None:
                 words = "spark-submit is not in PATH: install pyspark, or set SPARK_HOME, and restart the operator."
-                return Trouble("SparkSubmitMissing", words)
+                return SparkProblem("SparkSubmitMissing", words)
             if sum(item.process.returncode is None for item in self._running.values()) >= MAX_PROCESSES:
-                return Trouble("TooManyDrivers", f"{MAX_PROCESSES} drivers already run on this machine.")
+                return SparkProblem("TooManyDrivers", f"{MAX_PROCESSES} drivers already run on this machine.")
             self._running[name] = await self._start(program, application, attempt)
         return _shown(name, self._running[name])
 

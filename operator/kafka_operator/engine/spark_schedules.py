@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from kafka_operator.decide.pause import decide_pause
+from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.spark_refusals import refused_namespace
 from kafka_operator.decide.spark_schedule import CreateRun, ScheduleView, Step, decide_schedule
 from kafka_operator.decide.spark_times import read_times
-from kafka_operator.decide.spark_troubles import Trouble
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.spark_effects import delete_run, not_carried_out
@@ -95,7 +95,7 @@ class ScheduleReconciler:
     def _decide(self, item: ScheduledSparkApplication, view: ScheduleView) -> Step:
         return decide_pause(item.metadata, item.status, view.now) or decide_schedule(item, view)
 
-    async def _create(self, item: ScheduledSparkApplication, step: CreateRun) -> str | Trouble:
+    async def _create(self, item: ScheduledSparkApplication, step: CreateRun) -> str | SparkProblem:
         """Create a run, or find the one that a process before this one created; it is known at once."""
         key = Key(Kind.SPARK_APPLICATION, item.key.namespace, step.name)
         try:
@@ -108,10 +108,10 @@ class ScheduleReconciler:
                 words = (
                     f"A SparkApplication {step.name} already exists and does not belong to this schedule. Delete it."
                 )
-                return Trouble("RunNameTaken", words)
+                return SparkProblem("RunNameTaken", words)
             return step.name
         except (RefusedError, NotFoundError) as error:
-            return Trouble("RunRefused", f"The API server rejected the run: {error}. Check spec.template.")
+            return SparkProblem("RunRefused", f"The API server rejected the run: {error}. Check spec.template.")
         self._cache.learn(read_spark_application(raw))
         self._wake(key)
         return step.name

@@ -102,7 +102,7 @@ class Tenants:
             return False
         return other.metadata.paused or not (other.status.handing_over or other.status.rollback)
 
-    def throttles_beside(self, item: Reassignment) -> OtherThrottles:
+    def other_throttles(self, item: Reassignment) -> OtherThrottles:
         """Return what other Reassignments have recorded, by what it counts for this one."""
         here = item.cluster
         peers: list[ThrottleRecord] = []

@@ -77,7 +77,7 @@ class Writer:
                 return Retry(RETRY_SOON_S)
         return Done() if isinstance(step, Release) else None
 
-    async def tell(self, resource: Resource, announcement: Announcement) -> None:
+    async def announce(self, resource: Resource, announcement: Announcement) -> None:
         """Create an event without a write."""
         await self._announcer.announce(resource, announcement)
 

@@ -47,8 +47,8 @@ def event_body(notice: Notice) -> dict[str, Any]:
 
 def _digest(notice: Notice) -> str:
     """Return what is the same for the same news of the same version of an object, whichever process tells it, and how often."""
-    told = (notice.uid, notice.resource_version, str(notice.warning), notice.reason, notice.message)
-    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
+    identity = (notice.uid, notice.resource_version, str(notice.warning), notice.reason, notice.message)
+    return hashlib.sha256("\0".join(identity).encode()).hexdigest()[:16]
 
 
 def _shortened(message: str) -> str:

@@ -169,7 +169,7 @@ class Reassignment:
         return self.metadata.key
 
     @property
-    def rests(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether nothing is left to do for it: it ended, its throttle is gone, and no way back is asked for."""
         state = self.status.state
         if state is None or not state.ended or self.status.throttle is not None:

@@ -84,15 +84,15 @@ def read_spark_pod(raw: RawObject) -> SparkPod:
     )
 
 
-def _phase(told: str, state: RawObject) -> Phase:
+def _phase(phase: str, state: RawObject) -> Phase:
     """Return the phase by the container that counts: a sidecar that runs on must not keep an application from ending."""
-    if told in {Phase.SUCCEEDED, Phase.FAILED}:
-        return Phase(told)
+    if phase in {Phase.SUCCEEDED, Phase.FAILED}:
+        return Phase(phase)
     if "terminated" in state:
         return Phase.FAILED if state["terminated"]["exitCode"] else Phase.SUCCEEDED
     if "running" in state:
         return Phase.RUNNING
-    return Phase.RUNNING if told == Phase.RUNNING and not state else Phase.PENDING
+    return Phase.RUNNING if phase == Phase.RUNNING and not state else Phase.PENDING
 
 
 def _news(status: RawObject, state: RawObject, phase: Phase) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka_operator.decide.cluster import VERSIONS_EVERY_S, ClusterLook, shortest_vitals_pause_s, vitals_pause_s
+from kafka_operator.decide.cluster import VERSIONS_EVERY_S, ClusterSnapshot, shortest_vitals_pause_s, vitals_pause_s
 from kafka_operator.decide.observed import Away, ClusterSeen
 from kafka_operator.decide.vitals import Vitals
 from kafka_operator.engine.links import AwayError, Links
@@ -30,7 +30,7 @@ class _Due:
     asked: tuple[int, ...] = ()
 
 
-class ClusterLooks:
+class ClusterReader:
     """Reads the state of clusters."""
 
     def __init__(self, links: Links, clock: Callable[[], float]) -> None:
@@ -38,7 +38,7 @@ class ClusterLooks:
         self._clock = clock
         self._due: dict[ClusterRef, _Due] = {}
 
-    async def look(self, ref: ClusterRef) -> ClusterLook | Away:
+    async def read(self, ref: ClusterRef) -> ClusterSnapshot | Away:
         """Read the state of a cluster."""
         try:
             seen = await self._links.use(ref, lambda admin: admin.describe_cluster())
@@ -53,8 +53,8 @@ class ClusterLooks:
             versions = await self._versions(ref, due, seen)
         except AwayError as error:
             log.info("Failed to read cluster health or versions", extra={"cluster": str(ref), "error": str(error)})
-            return ClusterLook(seen)
-        return ClusterLook(seen, vitals, versions)
+            return ClusterSnapshot(seen)
+        return ClusterSnapshot(seen, vitals, versions)
 
     def forget(self, ref: ClusterRef) -> None:
         """Remove the state of a deleted Cluster."""

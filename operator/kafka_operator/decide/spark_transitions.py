@@ -18,8 +18,8 @@ from kafka_operator.decide.conditions import (
     with_condition,
     with_ready,
 )
+from kafka_operator.decide.spark_problems import SparkProblem, executor_problem
 from kafka_operator.decide.spark_states import may_follow
-from kafka_operator.decide.spark_troubles import Trouble, executor_trouble
 from kafka_operator.decide.steps import Announcement, WriteStatus
 from kafka_operator.resources.metadata import read_time, write_time
 from kafka_operator.resources.spark_application import SparkApplication
@@ -80,14 +80,14 @@ def with_executors(
 ) -> WriteStatus[SparkStatus] | None:
     """Return the write of what is new of executors: what happened to them is told apart from how the application is."""
     status = application.status
-    trouble = executor_trouble(executors_of(application, pods))
-    if trouble is None and condition_of(status.conditions, EXECUTORS) is None:
+    problem = executor_problem(executors_of(application, pods))
+    if problem is None and condition_of(status.conditions, EXECUTORS) is None:
         return None
-    told = trouble or Trouble("AsAskedFor", "No executor has a problem.")
+    told = problem or SparkProblem("AsAskedFor", "No executor has a problem.")
     conditions = with_condition(
         status.conditions,
         EXECUTORS,
-        status=TRUE if trouble is None else FALSE,
+        status=TRUE if problem is None else FALSE,
         reason=told.reason,
         message=told.message,
         generation=application.metadata.generation,

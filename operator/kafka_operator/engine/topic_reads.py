@@ -13,14 +13,14 @@ from kafka_operator.resources.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TopicSnapshot:
     """Existing topics with the configuration managed by their Topics, and errors of topics that could not be read."""
 
     topics: Mapping[str, KafkaTopic]
     failures: Mapping[str, Failure]
 
 
-async def look_at_topics(admin: Admin, topics: Sequence[Topic]) -> Look:
+async def query_topics(admin: Admin, topics: Sequence[Topic]) -> TopicSnapshot:
     """Ask for all of them at once: Metadata, then DescribeConfigs for what is managed, then moves if any could matter."""
     answers = await admin.describe_topics(sorted({topic.name for topic in topics}))
     failures = {name: answer for name, answer in answers.items() if isinstance(answer, Failure)}
@@ -40,7 +40,7 @@ async def look_at_topics(admin: Admin, topics: Sequence[Topic]) -> Look:
     if any(_moves_matter(topic, seen.get(topic.name)) for topic in topics):
         moves = await admin.list_reassignments()
         seen = {name: _with_targets(topic, moves) for name, topic in seen.items()}
-    return Look(seen, failures)
+    return TopicSnapshot(seen, failures)
 
 
 def _moves_matter(topic: Topic, seen: KafkaTopic | None) -> bool:

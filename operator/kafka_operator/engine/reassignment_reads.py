@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_operator.admin.port import Admin
+from kafka_operator.decide.desired_plan import Material
 from kafka_operator.decide.layout import Layout, Sizes, sizes_of
 from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_document import Document
-from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle
+from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle
 from kafka_operator.decide.throttle import LISTS, RATES, ThrottleSeen, Values
-from kafka_operator.decide.wanted import Material
 from kafka_operator.resources.reassignment import Partition, Reassignment
 
 MAX_NAMED_PARTITIONS = 2_000
@@ -29,7 +29,7 @@ SIZED_PARTITIONS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterLook:
+class PartitionSnapshot:
     """Brokers, moves and topics, in this order: a move that is not listed has ended, so the topics show where."""
 
     cluster_id: str = ""
@@ -47,14 +47,14 @@ class _Kept:
     full_s: float
 
 
-class ClusterLooks:
+class PartitionReader:
     """Partition states of a cluster. In large clusters, topics that the operator does not move are only read at intervals."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._kept: _Kept | None = None
 
-    async def look(self, admin: Admin, topics: frozenset[str], changed: Collection[str] = ()) -> ClusterLook:
+    async def read(self, admin: Admin, topics: frozenset[str], changed: Collection[str] = ()) -> PartitionSnapshot:
         """See how things stand; `changed` are topics that have just been changed."""
         seen = await admin.describe_cluster()
         moves = await admin.list_reassignments()
@@ -68,9 +68,9 @@ class ClusterLooks:
         answers = await admin.describe_topics(sorted(names))
         found = {name: topic for name, topic in answers.items() if isinstance(topic, KafkaTopic)}
         self._kept = _Kept({**before, **found}, moving, full_s)
-        return ClusterLook(seen.cluster_id, seen.broker_ids, moves, self._kept.topics)
+        return PartitionSnapshot(seen.cluster_id, seen.broker_ids, moves, self._kept.topics)
 
-    def saw(self, topics: Mapping[str, KafkaTopic]) -> None:
+    def record(self, topics: Mapping[str, KafkaTopic]) -> None:
         """Take note of topics that were looked at for a plan, so that the look after its first moves need not be at all of them."""
         kept = self._kept or _Kept({}, frozenset(), self._clock())
         self._kept = replace(kept, topics={**kept.topics, **topics})
@@ -83,27 +83,27 @@ class ClusterLooks:
         )
 
 
-async def look_at_material(
-    admin: Admin, topics: Sequence[str] | None, document: Document | Trouble | None, *, sized: bool
+async def query_material(
+    admin: Admin, topics: Sequence[str] | None, document: Document | PlanProblem | None, *, sized: bool
 ) -> Material:
     """See what a plan about these topics, or (None) all, is made from; sizes are None where no broker tells them.
 
     Without `sized` they are asked for only where they are few: what nobody has to approve can begin before it is measured.
     """
-    if isinstance(document, Trouble):
+    if isinstance(document, PlanProblem):
         return Material(document=document)
     layout = await admin.describe_layout(topics)
     few = sum(len(topic.partitions) for topic in layout.topics.values()) <= SIZED_PARTITIONS
     return Material(layout, await sizes_in(admin, layout) if sized or few else None, document)
 
 
-async def look_at_sizes(admin: Admin, brokers: Collection[int], partitions: Collection[Partition]) -> Sizes:
+async def query_sizes(admin: Admin, brokers: Collection[int], partitions: Collection[Partition]) -> Sizes:
     """Query sizes of logs; brokers that do not return them are omitted."""
     named = partitions if len(partitions) <= MAX_NAMED_PARTITIONS else None
     return sizes_of(await admin.describe_log_dirs(sorted(brokers), named))
 
 
-async def look_at_throttle(admin: Admin, step: LookAtThrottle, before: ThrottleSeen) -> ThrottleSeen:
+async def query_throttle(admin: Admin, step: ReadThrottle, before: ThrottleSeen) -> ThrottleSeen:
     """Read throttles of brokers and topics, in addition to those read before."""
     brokers = dict(before.brokers)
     if step.broker_ids:
@@ -131,7 +131,7 @@ async def alter_throttle(admin: Admin, step: AlterThrottle) -> Mapping[object, F
     return refused
 
 
-def topics_of(item: Reassignment, document: Document | Trouble | None) -> Sequence[str] | None:
+def topics_of(item: Reassignment, document: Document | PlanProblem | None) -> Sequence[str] | None:
     """Return the topics that a plan is about; None for all of them."""
     if item.goal is not None:
         return sorted(item.goal.topics) or None
@@ -144,4 +144,4 @@ async def sizes_in(admin: Admin, layout: Layout) -> Sizes | None:
     partitions = [Partition(topic.name, held.index) for topic in layout.topics.values() for held in topic.partitions]
     if not partitions:
         return {}
-    return await look_at_sizes(admin, layout.racks.keys(), partitions) or None
+    return await query_sizes(admin, layout.racks.keys(), partitions) or None

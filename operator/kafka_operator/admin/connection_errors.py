@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from kafka.errors import SaslAuthenticationFailedError, UnsupportedSaslMechanismError
 
-from kafka_operator.admin.port import NotLetInError
+from kafka_operator.admin.port import ConnectionRejectedError
 
 MAX_WORDS = 300
 """Characters of a broker's own words that are repeated."""
@@ -18,10 +18,10 @@ MAX_WORDS = 300
 MAX_CAUSES = 8
 """Links of a chain of exceptions that are looked at; the client makes two or three."""
 
-LOOK = "Check spec.authentication and its Secret."
+CHECK_HINT = "Check spec.authentication and its Secret."
 
 
-def why_not_let_in(failures: Iterable[BaseException]) -> NotLetInError | None:
+def classify_connection_error(failures: Iterable[BaseException]) -> ConnectionRejectedError | None:
     """Return what the failures of one attempt come to; None when none of them says that we are not let in.
 
     The login's refusal goes before TLS: it was made over a connection that works.
@@ -29,13 +29,15 @@ def why_not_let_in(failures: Iterable[BaseException]) -> NotLetInError | None:
     chain = [cause for failure in failures for cause in _causes(failure)]
     for error in chain:
         if isinstance(error, SaslAuthenticationFailedError):
-            return NotLetInError("AuthenticationFailed", f"Kafka rejected the authentication: {_words(error)} {LOOK}")
+            return ConnectionRejectedError(
+                "AuthenticationFailed", f"Kafka rejected the authentication: {_words(error)} {CHECK_HINT}"
+            )
         if isinstance(error, UnsupportedSaslMechanismError):
             words = "The brokers' listener does not support the SASL mechanism of spec.authentication.type."
-            return NotLetInError("AuthenticationFailed", words)
-    told = [_tls_words(error) for error in chain if isinstance(error, ssl.SSLError)]
-    tls = [words for words in told if words is not None]
-    return NotLetInError("TlsFailed", min(tls)) if tls else None
+            return ConnectionRejectedError("AuthenticationFailed", words)
+    reasons = [_tls_words(error) for error in chain if isinstance(error, ssl.SSLError)]
+    tls = [words for words in reasons if words is not None]
+    return ConnectionRejectedError("TlsFailed", min(tls)) if tls else None
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -62,7 +64,7 @@ def _tls_words(error: ssl.SSLError) -> str | None:
     if reason in {"wrong version number", "record layer failure", "packet length too long", "http request"}:
         return "The port does not use TLS. Use the port of another listener, or remove spec.tls."
     if "alert" in reason or "certificate required" in reason:
-        return f"The brokers reject the client certificate, or require one: {reason}. {LOOK}"
+        return f"The brokers reject the client certificate, or require one: {reason}. {CHECK_HINT}"
     return f"The TLS handshake failed: {reason}."
 
 
