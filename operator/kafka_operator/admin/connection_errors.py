@@ -1,6 +1,6 @@
-"""Why a cluster that is there does not let us in: what the client's exceptions say, as a reason and words that stay the same.
+"""Classification of connection errors: TLS and authentication failures of the client, as a reason and a stable message.
 
-Left out are refusals of single calls (ACLs), which the brokers answer like any other call.
+Leaves out rejections of single calls (ACLs), which are ordinary responses.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from kafka.errors import SaslAuthenticationFailedError, UnsupportedSaslMechanism
 from kafka_operator.admin.port import ConnectionRejectedError
 
 MAX_WORDS = 300
-"""Characters of a broker's own words that are repeated."""
+"""Characters of a broker's message that are quoted."""
 
 MAX_CAUSES = 8
-"""Links of a chain of exceptions that are looked at; the client makes two or three."""
+"""Maximum length of an exception chain that is examined; the client makes two or three."""
 
 CHECK_HINT = "Check spec.authentication and its Secret."
 
 
 def classify_connection_error(failures: Iterable[BaseException]) -> ConnectionRejectedError | None:
-    """Return what the failures of one attempt come to; None when none of them says that we are not let in.
+    """Return the error for the failures of one attempt; None when none of them is a TLS or authentication failure.
 
-    The login's refusal goes before TLS: it was made over a connection that works.
+    An authentication failure takes precedence over TLS: its connection was established.
     """
     chain = [cause for failure in failures for cause in _causes(failure)]
     for error in chain:
@@ -41,7 +41,7 @@ def classify_connection_error(failures: Iterable[BaseException]) -> ConnectionRe
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Return an exception with those that it came of, also where the client wrapped one as an argument."""
+    """Yield an exception and its causes, including those that the client wrapped as an argument."""
     found: BaseException | None = error
     for _ in range(MAX_CAUSES):
         if found is None:
@@ -52,7 +52,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _tls_words(error: ssl.SSLError) -> str | None:
-    """Return words for a failure of TLS; None for one that is a closed connection and nothing more."""
+    """Return the message for a TLS failure; None for a closed connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return (
             f"The brokers' certificate is not trusted: {error.verify_message or error.reason}. Check spec.tls.caSecretRef, and "
@@ -69,6 +69,6 @@ def _tls_words(error: ssl.SSLError) -> str | None:
 
 
 def _words(error: BaseException) -> str:
-    """Return an error's own words, ended by a full stop."""
+    """Return an error's message, ended by a full stop."""
     words = " ".join(str(error).split())[:MAX_WORDS].rstrip(".")
     return f"{words}."

@@ -1,4 +1,4 @@
-"""Where all copies of all partitions are, and how many each topic wants in sync: the questions before a broker is taken away.
+"""Queries before a broker is taken offline: locations of all replicas, and min.insync.replicas of each topic.
 
 Leaves out what follows from it.
 """
@@ -25,7 +25,7 @@ MAX_TOPICS = 500
 
 
 def query_health(connection: Connection, known: dict[int, bool]) -> Health:
-    """Ask the controller for everything; `known` is `only_brokers`' own."""
+    """Query all partitions from the controller; `known` is `only_brokers`' own."""
     response = metadata_of(connection, None)
     return Health(response.controller_id, only_brokers(connection, response, known), tuple(copies_of(response)))
 
@@ -39,7 +39,7 @@ def copies_of(response: Any) -> Iterator[Copies]:
 
 
 def query_min_isr(connection: Connection, topics: Collection[str]) -> Mapping[str, int]:
-    """Ask for min.insync.replicas as it applies to each topic; one that does not tell is left out."""
+    """Query the effective min.insync.replicas of each topic; topics without a response are omitted."""
     found: dict[str, int] = {}
     names = iter(sorted(topics))
     while batch := list(islice(names, MAX_TOPICS)):

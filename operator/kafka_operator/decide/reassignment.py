@@ -4,11 +4,12 @@
       │          │          │          ├─cancel─► Cancelled ─┤ rollback
       └──────────┴──────────┴──────────┴────────► Failed ────┴─────────► RollingBack ─► RolledBack
 
-The plan and the base are written down before the controller hears of either; from then on what the controller itself shows decides,
-so a process that is killed at any moment goes on where things stand. A partition is handed over once (O9), and what somebody else
-moves later is told, not undone; but a rollback takes every partition back to its base, wherever it is.
+Plan and base are recorded before the controller receives either. Afterwards the state shown by the controller decides, so a process that
+is killed at any moment continues from the present state. A partition is submitted once (O9). Moves that another client makes later are
+reported, not reverted; but a rollback returns every partition to its base, wherever it is.
 
-The parts: `beginning` until plan and base are written and approved, `execution` there and back, `ending` with the throttle.
+Parts: `plan_preparation` until plan and base are recorded and approved, `plan_execution` in both directions, `plan_completion` with
+removal of the throttle.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def decide_reassignment_away(reassignment: Reassignment, away: Away, now: dateti
         return Done()
     if not away.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
-    if state is not None and state.ended:  # the end stays told; what is left to do waits
+    if state is not None and state.ended:  # the final status is kept; the remaining work waits
         return release_or_retry(away, waited_s, held=reassignment.metadata.held)
     status = judged(reassignment, UNKNOWN, away.reason, away.message, now)
     step = written(reassignment, replace(status, state=state or State.PENDING))
@@ -67,7 +68,7 @@ def decide_reassignment_away(reassignment: Reassignment, away: Away, now: dateti
 
 
 def ways(status: ReassignmentStatus, recorded: Recorded) -> Recorded:
-    """Return the way that a Reassignment is on."""
+    """Return the direction in which a Reassignment runs."""
     return Recorded(recorded.base, recorded.plan) if status.rollback else recorded
 
 
@@ -142,7 +143,7 @@ def _complete(reassignment: Reassignment, view: ReassignmentView, places: Places
 
 
 def _lost(reassignment: Reassignment, view: ReassignmentView) -> Step:
-    """Tell that plan and base are gone from where they were kept: nothing can be gone on with, or taken back."""
+    """Report that the stored plan and base are lost: the Reassignment can neither continue nor be rolled back."""
     assert isinstance(view.recorded, PlanProblem), reassignment.key
     updated = judged(reassignment, UNKNOWN, view.recorded.reason, view.recorded.message, view.now)
     return written(reassignment, updated) or Retry(RETRY_LATER_S)

@@ -33,13 +33,13 @@ from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.reassignment import Reassignment
 
 MAX_ROUNDS = 10
-"""Steps in one try: an end noted, a look, a note, a condition, a measure, one made; and room for conflicts."""
+"""Steps in one reconciliation: record an end, read, record, condition, measure, create; and some spare for conflicts."""
 
 LOADING_POLL_S = 1.0
-"""How often it is looked at the start whether everything has been listed."""
+"""Interval of checks, after the start, whether everything has been listed."""
 
 MEASURE_EVERY_S = 300.0
-"""How often bytes are counted for imbalance: every broker tells the sizes of all of its logs."""
+"""Interval of imbalance measurements: every broker returns the sizes of all of its logs."""
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class _Seen:
     since_s: float
     away_since_s: dict[int, float] = field(default_factory=dict)
     layout_s: float = 0.0
-    """When all partitions may be looked at again."""
+    """When all partitions may be read again."""
     measure_s: float = 0.0
     holders: frozenset[int] | None = None
 
@@ -110,7 +110,7 @@ class AutoRebalances:
                     return Wait(POLL_INTERVAL_S)
                 continue
             outcome = await self._carry_out(cluster, step)
-            seen.holders = None  # what is decided next is decided on a look that follows this
+            seen.holders = None  # the next decision needs a newer read
             if outcome is not None:
                 return outcome
         return Wait(POLL_INTERVAL_S)
@@ -157,7 +157,7 @@ class AutoRebalances:
         return RebalanceView(self._now(), present, own, others)
 
     def _is_in_the_way(self, cluster: Cluster, item: Reassignment) -> bool:
-        """Return whether a rebalance waits for a Reassignment: one of the Cluster's namespace, or of another one that moves and may."""
+        """Return whether a rebalance waits for a Reassignment: of the Cluster's namespace, or an active one with the right of another namespace."""
         if item.key.namespace == cluster.key.namespace:
             return True
         moves = item.status.begun and not self._tenants.yields(item, cluster.ref)

@@ -23,7 +23,7 @@ class _Due:
     cluster_id: str
     vitals_s: float = 0.0
     earliest_vitals_s: float = 0.0
-    """When partitions may be counted again at the earliest, where the brokers have changed since the last count."""
+    """Earliest time of the next count of partitions after a change of brokers."""
     counted: tuple[int, ...] | None = None
     """Brokers at the last count."""
     versions_s: float = 0.0
@@ -43,7 +43,7 @@ class ClusterReader:
         try:
             seen = await self._links.use(ref, lambda admin: admin.describe_cluster())
         except AwayError as error:
-            self._due.pop(ref, None)  # when it is back, everything is looked at
+            self._due.pop(ref, None)  # everything is read again when it is back
             return error.away
         due = self._due.get(ref)
         if due is None or due.cluster_id != seen.cluster_id:
@@ -61,7 +61,7 @@ class ClusterReader:
         self._due.pop(ref, None)
 
     async def _vitals(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> Vitals | None:
-        """Count all partitions where that is due, and at once where brokers have joined or left."""
+        """Count all partitions when due, and at once when brokers have joined or left."""
         began_s = self._clock()
         changed = due.counted is not None and due.counted != seen.broker_ids
         if began_s < (due.earliest_vitals_s if changed else due.vitals_s):

@@ -18,23 +18,23 @@ from kafka_operator.names import KAFKA_KINDS, Kind
 from kafka_operator.resources.metadata import RawObject
 
 MAX_ROUNDS = 3
-"""Lists that are made: one, and two more for what was changed by others between list and write."""
+"""Number of lists: one, and two more for conflicts between list and write."""
 
 TEARDOWN_TIMEOUT_S = 12.0
-"""How long it may take: with all else at the end, within the 20 s after which the process is ended by force."""
+"""Time limit: with everything else at shutdown, within the 20 s after which the process is killed."""
 
 log = logging.getLogger(__name__)
 
 
 class NamespaceTeardown:
-    """Lets go of a namespace."""
+    """Removes finalizers in a namespace that is being deleted."""
 
     def __init__(self, kube: Kube, writer: Writer) -> None:
         self._kube = kube
         self._writer = writer
 
     async def remove_finalizers(self, namespace: str) -> None:
-        """Let go of everything in a namespace if it is being deleted; call it when nothing else works any more."""
+        """Remove all finalizers in a namespace if it is being deleted; call it after everything else has stopped."""
         try:
             async with asyncio.timeout(TEARDOWN_TIMEOUT_S):
                 if await self._kube.namespace_ends(namespace):
@@ -56,7 +56,7 @@ class NamespaceTeardown:
                 return
 
     async def _remove_from_kind(self, kind: Kind, namespace: str) -> int:
-        """Return how many were held."""
+        """Return how many resources had the finalizer."""
         held = [item for raw in await self._listed(kind, namespace) if (item := read_resource(kind, raw)).metadata.held]
         await asyncio.gather(*(self._writer.carry_out(item, Release()) for item in held))
         return len(held)

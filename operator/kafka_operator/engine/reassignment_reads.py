@@ -16,21 +16,21 @@ from kafka_operator.decide.throttle import LISTS, RATES, ThrottleSeen, Values
 from kafka_operator.resources.reassignment import Partition, Reassignment
 
 MAX_NAMED_PARTITIONS = 2_000
-"""Partitions that DescribeLogDirs is asked for by name; beyond, all are asked for, which costs less than their names."""
+"""Partitions that DescribeLogDirs requests by name; beyond this number all are requested, which costs less than their names."""
 
 FEW_TOPICS = 200
-"""Topics that are looked at each time: Metadata of so many is read in a tenth of a second."""
+"""Number of topics that every poll reads: their Metadata is parsed in a tenth of a second."""
 
 FULL_EVERY_S = 30.0
-"""How often all topics of a large plan are looked at: so late may it be seen that somebody else moved a partition of it."""
+"""Interval between full reads of a large plan's topics: moves made by other clients are seen within this time."""
 
 SIZED_PARTITIONS = 5_000
-"""Partitions whose sizes are asked for before a plan begins, in any case: brokers tell so many in a fraction of a second."""
+"""Number of partitions whose sizes are always queried before a plan starts: brokers answer in a fraction of a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSnapshot:
-    """Brokers, moves and topics, in this order: a move that is not listed has ended, so the topics show where."""
+    """Brokers, moves and topics, read in this order: a move that is not listed has ended, and the topics show its result."""
 
     cluster_id: str = ""
     broker_ids: tuple[int, ...] = ()
@@ -55,7 +55,7 @@ class PartitionReader:
         self._kept: _Kept | None = None
 
     async def read(self, admin: Admin, topics: frozenset[str], changed: Collection[str] = ()) -> PartitionSnapshot:
-        """See how things stand; `changed` are topics that have just been changed."""
+        """Read the state; `changed` are topics that have just been changed."""
         seen = await admin.describe_cluster()
         moves = await admin.list_reassignments()
         moving = frozenset(partition.topic for partition in moves)
@@ -71,13 +71,13 @@ class PartitionReader:
         return PartitionSnapshot(seen.cluster_id, seen.broker_ids, moves, self._kept.topics)
 
     def record(self, topics: Mapping[str, KafkaTopic]) -> None:
-        """Take note of topics that were looked at for a plan, so that the look after its first moves need not be at all of them."""
+        """Store topics that were read for a plan, so that the poll after its first moves need not read all of them."""
         kept = self._kept or _Kept({}, frozenset(), self._clock())
         self._kept = replace(kept, topics={**kept.topics, **topics})
 
     @staticmethod
     def _full(kept: _Kept, topics: frozenset[str], moving: frozenset[str], now_s: float) -> bool:
-        """Return whether all have to be looked at: they are few, none of them moves, or it is long ago."""
+        """Return whether a full read is due: few topics, no moves, or the last one is long ago."""
         return (
             len(topics) <= FEW_TOPICS or topics.isdisjoint(moving | kept.moving) or now_s - kept.full_s >= FULL_EVERY_S
         )
@@ -86,9 +86,9 @@ class PartitionReader:
 async def query_material(
     admin: Admin, topics: Sequence[str] | None, document: Document | PlanProblem | None, *, sized: bool
 ) -> Material:
-    """See what a plan about these topics, or (None) all, is made from; sizes are None where no broker tells them.
+    """Read the planner's input for these topics, or (None) all; sizes are None if no broker returns them.
 
-    Without `sized` they are asked for only where they are few: what nobody has to approve can begin before it is measured.
+    Without `sized`, sizes are queried only for few partitions: a plan without approval can start before it is measured.
     """
     if isinstance(document, PlanProblem):
         return Material(document=document)
@@ -122,7 +122,7 @@ async def query_throttle(admin: Admin, step: ReadThrottle, before: ThrottleSeen)
 
 
 async def alter_throttle(admin: Admin, step: AlterThrottle) -> Mapping[object, Failure]:
-    """Change throttles, those of brokers first when they are set; return the brokers and topics that refused."""
+    """Change throttles, those of brokers first when they are set; return the brokers and topics that rejected it."""
     refused: dict[object, Failure] = {}
     if step.brokers:
         refused.update((await admin.alter_broker_configs(step.brokers)).items())
@@ -132,7 +132,7 @@ async def alter_throttle(admin: Admin, step: AlterThrottle) -> Mapping[object, F
 
 
 def topics_of(item: Reassignment, document: Document | PlanProblem | None) -> Sequence[str] | None:
-    """Return the topics that a plan is about; None for all of them."""
+    """Return the topics of a plan; None for all of them."""
     if item.goal is not None:
         return sorted(item.goal.topics) or None
     plan = document.plan if isinstance(document, Document) else item.plan

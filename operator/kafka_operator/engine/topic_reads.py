@@ -21,7 +21,7 @@ class TopicSnapshot:
 
 
 async def query_topics(admin: Admin, topics: Sequence[Topic]) -> TopicSnapshot:
-    """Ask for all of them at once: Metadata, then DescribeConfigs for what is managed, then moves if any could matter."""
+    """Read all of them at once: Metadata, then DescribeConfigs for managed settings, then moves if they matter."""
     answers = await admin.describe_topics(sorted({topic.name for topic in topics}))
     failures = {name: answer for name, answer in answers.items() if isinstance(answer, Failure)}
     seen = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaTopic)}
@@ -34,7 +34,7 @@ async def query_topics(admin: Admin, topics: Sequence[Topic]) -> TopicSnapshot:
         if not isinstance(config, Failure):
             seen[name] = replace(seen[name], config=config)
         elif config.code == UNKNOWN_TOPIC_OR_PARTITION:
-            del seen[name]  # it went between the two calls
+            del seen[name]  # it was deleted between the two calls
         else:
             failures[name] = config
     if any(_moves_matter(topic, seen.get(topic.name)) for topic in topics):
@@ -53,7 +53,7 @@ def _moves_matter(topic: Topic, seen: KafkaTopic | None) -> bool:
 
 
 def _with_targets(topic: KafkaTopic, moves: Moves) -> KafkaTopic:
-    """Show what moves, with the replicas that it will have; while it moves it has those of before as well."""
+    """Return the topic with the target replicas of its moves; during a move Metadata also lists the previous ones."""
 
     def settled(partition: KafkaPartition) -> KafkaPartition:
         move = moves.get(Partition(topic.name, partition.index))

@@ -44,33 +44,33 @@ from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic, TopicStatus
 
 MAX_ROUNDS = 8
-"""Steps of one Topic in one try: the longest way (claim, alter, status, claim, done) needs five; a conflict or two add to it."""
+"""Steps of one Topic in one reconciliation: the longest sequence (claim, alter, status, claim, done) needs five, and some spare for conflicts."""
 
 
 @dataclass
 class Try:
-    """What is known of one batch while it is worked on."""
+    """State of one batch during reconciliation."""
 
     ref: ClusterRef
     reassignments: Mapping[str, Mapping[str, Reassignment]]
     """By namespace and name."""
     refusals: Mapping[Key, Refusal] = field(default_factory=dict)
     seen: Mapping[str, KafkaTopic] | None = None
-    """None: look before the next decision."""
+    """None: read before the next decision."""
     away: Away | None = None
     pruned: bool = False
-    """Whether Kafka was asked for counted topics that no Topic manages."""
+    """Whether Kafka was queried for counted topics that no Topic manages."""
     room_after_s: float | None = None
-    """When there may be room for Topics that found none."""
+    """When the quota may have room for Topics that exceeded it."""
     applied: set[Key] = field(default_factory=set)
     failures: dict[str, Failure] = field(default_factory=dict)
-    """By the Kafka topic's name: of looking at it, or of changing it."""
+    """By the Kafka topic's name: failures of reading it, or of changing it."""
     asked: dict[Key, Failure] = field(default_factory=dict)
-    """Of asking only, for Topics that observe."""
+    """Failures of validation, for Topics that observe."""
 
 
 class TopicReconciler:
-    """Brings Topics to what they declare."""
+    """Reconciler of Topics."""
 
     def __init__(
         self,
@@ -88,12 +88,12 @@ class TopicReconciler:
         self._writer = writer
         self._owned = owned
         self._announced: dict[Key, Announcement] = {}
-        """What was told of effects that may have to be repeated until they are seen."""
+        """Announced events of effects that may have to be repeated until Kafka shows them."""
         self._retries = retries
         self._now = now
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
-        """Try once for each Topic of a batch; all of them refer to one Cluster."""
+        """Reconcile each Topic of a batch once; all of them refer to one Cluster."""
         attempt = Try(ref, self._reassignments())
         outcomes: dict[Key, Outcome] = {}
         pending = list(keys)
@@ -121,7 +121,7 @@ class TopicReconciler:
         return ended
 
     def _refusals(self, attempt: Try, topics: Sequence[Topic]) -> Mapping[Key, Refusal]:
-        """Return why Topics of other namespaces may not be on the Cluster, as they and its rules are at this moment."""
+        """Return why Topics of other namespaces are not allowed on the Cluster, by the present rules."""
         ref, cluster = attempt.ref, self._cache.cluster(attempt.ref)
         if cluster is None or all(topic.key.namespace == ref.namespace for topic in topics):
             return {}
@@ -180,7 +180,7 @@ class TopicReconciler:
         return decide_topic_deletion(topic, view) if deleted else decide_topic(topic, view)
 
     def _other_owner(self, topic: Topic) -> Key | None:
-        """Return the other Topic that owns the Kafka topic, None when it is this one, or this one only observes."""
+        """Return the other Topic that owns the Kafka topic; None when it is this one, or when this one only observes."""
         if topic.observes:
             return None
         claims = [
@@ -209,7 +209,7 @@ class TopicReconciler:
         return outcomes
 
     async def _noted(self, attempt: Try, steps: Sequence[tuple[Topic, Step]]) -> Sequence[tuple[Topic, Step]]:
-        """Note what counts for quotas; return the steps that may be carried out: others wait until their topics are noted."""
+        """Record what counts for quotas; return the steps that may be carried out: others wait until their topics are recorded."""
         if attempt.seen is None or not self._ledger.is_kept(attempt.ref):
             return steps
         owned = [
