@@ -54,7 +54,7 @@ class Core:
     spark: SparkReconciler | None = None
 
     async def close(self) -> None:
-        """Stop working, close the connections to Kafka and end what runs below this process."""
+        """Stop working, close the connections to Kafka and end child processes."""
         await self.loop.close()
         await self.links.close()
         if self.spark is not None:
@@ -78,7 +78,7 @@ def build_core(
     serves: Callable[[ClusterRef], bool] = lambda _: True,
     spark: SparkPorts | None = None,
 ) -> Core:
-    """Join the parts. Broker pods are reconciled only with `pods`, node drains only with `drain`, SparkApplications only with `spark`.
+    """Compose the engine. Broker pods are reconciled only with `pods`, node drains only with `drain`, SparkApplications only with `spark`.
 
     All resources are cached; only those of Clusters for which `serves` is true are reconciled.
     """
@@ -130,8 +130,8 @@ def build_core(
 
 
 def _lane_of(cache: Cache, serves: Callable[[ClusterRef], bool], key: Key) -> Lane | None:
-    """Return the queue of a resource; None where the resource is unknown, or this process does not serve its Cluster."""
-    if key.kind in {Kind.CLUSTER, *SPARK_KINDS}:  # queues of their own, also for deleted resources
+    """Return the lane of a resource; None if the resource is unknown, or this process does not serve its Cluster."""
+    if key.kind in {Kind.CLUSTER, *SPARK_KINDS}:  # own lanes, also for deleted resources
         ref = ClusterRef(key.namespace, key.name)
     else:
         resource = cache.get(key)

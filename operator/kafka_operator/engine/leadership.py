@@ -37,7 +37,7 @@ class LeaseLostError(Exception):
 
 
 class Leadership:
-    """One process's hold on one of the Leases `names`, each the Lease of the shard of its index."""
+    """Leader election of one process for one of the Leases `names`, each the Lease of the shard of its index."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Leadership:
         self._seen: dict[str, Sighting] = {}
         self._keeping: asyncio.Task[None] | None = None
         self.shard: int | None = None
-        """The index of the Lease that is held; None while standing by."""
+        """The index of the held Lease; None as a standby."""
         for name in self._names:
             metrics.lease_held.labels(name).set(0)
 
@@ -94,12 +94,12 @@ class Leadership:
             await asyncio.sleep(delay_s)
 
     async def lost(self) -> None:
-        """Return never; LeaseLostError when the Lease that was gained is lost."""
+        """Wait forever; LeaseLostError when the acquired Lease is lost."""
         assert self._keeping is not None
         await asyncio.shield(self._keeping)
 
     async def release(self) -> None:
-        """Give the Lease back, if one is held, so that another need not wait; call it when nothing works any more."""
+        """Release the Lease, if one is held, so that another process need not wait; call it after all work has stopped."""
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
@@ -116,7 +116,7 @@ class Leadership:
     async def _give_back(self, lease: Lease) -> None:
         try:
             await self._leases.replace(self._stamped(released(lease)))
-        except ConflictError:  # a renewal that was cancelled a moment ago may have been carried out
+        except ConflictError:  # a renewal that was just cancelled may have been carried out
             found = await self._leases.get(lease.name)
             if found.holder == self._identity:
                 await self._leases.replace(self._stamped(released(found)))
@@ -130,7 +130,7 @@ class Leadership:
                 if isinstance(step, Standby):
                     return step.seconds
                 self._lease = await self._write(step.lease)
-        except ConflictError:  # another was faster
+        except ConflictError:  # another process was faster
             return RETRY_PERIOD_S
         except (KubeError, TimeoutError) as error:
             log.warning("Failed to read Lease", extra={"lease": name, "error": str(error) or "no response"})
@@ -183,7 +183,7 @@ class Leadership:
             return await self._write(lease)
         except NotFoundError:
             found = None
-        except ConflictError:  # changed by hand, or by a renewal of ours whose answer was lost
+        except ConflictError:  # changed by hand, or by a renewal of this process whose response was lost
             found = await self._leases.get(lease.name)
         step = decide_holder(lease.name, found, self._identity)
         if isinstance(step, Lost):

@@ -32,10 +32,10 @@ from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.security import Security
 
 SHUT_FIRST_S = 0.5
-"""How long a link stays shut after the first failure."""
+"""How long a link rejects calls after the first failure."""
 
 SHUT_CAP_S = 5.0
-"""How long at most: so old may the news be that a cluster is back."""
+"""Maximum of that time: a cluster that is back is noticed within it."""
 
 UNREACHABLE = "ClusterUnreachable"
 
@@ -44,7 +44,7 @@ GONE_FOR_GOOD = {UNREACHABLE, "AuthenticationFailed", "TlsFailed"}
 
 T = TypeVar("T")
 Connect = Callable[[Sequence[str], Security], Admin]
-"""Makes a connection, which is opened at its first call; BadCredentialsError when a part of the Security cannot be used."""
+"""Creates a connection, which is opened at its first call; BadCredentialsError when a part of the Security is invalid."""
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class AwayError(Exception):
 
 
 class Link:
-    """One connection, and whether it is worth trying."""
+    """One connection, and the time until which it rejects calls."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class Links:
         except BadCredentialsError as error:
             raise AwayError(bad_part(cluster, error.part, str(error))) from error
         link = self._links[ref] = Link(ref, servers, security, admin, self._clock)
-        if old is not None:  # after the new one is in its place: another lane may come by meanwhile
+        if old is not None:  # after the new one is in its place: another batch may use it in the meantime
             log.info("Replaced connection after configuration change", extra={"cluster": str(ref)})
             await old.close()
         return link

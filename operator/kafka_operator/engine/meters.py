@@ -33,9 +33,7 @@ class Meters:
         status = item.status
         if status.state not in {State.PENDING, State.RUNNING, State.ROLLING_BACK} or item.action is Action.CANCEL:
             return False
-        if (
-            item.action is Action.ROLLBACK and not status.rollback
-        ):  # what is measured there says nothing of the way back
+        if item.action is Action.ROLLBACK and not status.rollback:  # such measurements do not apply to the rollback
             return False
         if not status.handed_over and item.throttle is None:
             return False
@@ -57,11 +55,11 @@ class Meters:
         return measured
 
     def forget(self, key: Key) -> None:
-        """Drop what is remembered."""
+        """Remove the samples."""
         self._memories.pop(key, None)
 
     def _memory(self, item: Reassignment) -> Memory | None:
-        """Return the memory of the way that it is on: the way back begins anew."""
+        """Return the samples of the present direction: a rollback starts without samples."""
         back, memory = self._memories.get(item.key, (False, None))
         return memory if back == item.status.rollback else None
 

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class OwnedReassignments:
-    """Carries out what owners want of their Reassignments."""
+    """Creates and cancels Reassignments for their owners."""
 
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
@@ -42,7 +42,7 @@ class OwnedReassignments:
                 version = {"resourceVersion": step.resource_version}
                 await self._kube.patch_object(key, {"metadata": version, "spec": {"action": Action.CANCEL.value}})
         except (ConflictError, NotFoundError, UnavailableError) as error:
-            # One of this name is there, or it has changed or gone: the watch has it, or will.
+            # An object of this name exists, or it has changed or is deleted: the watch delivers that.
             log.info("Failed to write Reassignment; retrying", extra={"resource": str(key), "error": str(error)})
             return Retry(RETRY_SOON_S)
         except RefusedError as error:

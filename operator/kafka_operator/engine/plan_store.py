@@ -21,23 +21,23 @@ from kafka_operator.resources.reassignment_records import Stored
 from kafka_operator.resources.reassignment_terms import PlanFrom
 
 MAX_KEPT_PARTITIONS = 500_000
-"""Partitions of plans in memory: some 300 MB at the very most. A plan that is larger by itself is kept alone."""
+"""Partitions of plans in memory: at most some 300 MB. A larger plan is cached only by itself."""
 
 MAX_NAME_LENGTH = 200
-"""Of the Reassignment's name in a ConfigMap's: with digest and number it stays below the 253 characters of an object's name."""
+"""Characters of the Reassignment's name in a ConfigMap's: with digest and number it stays below the 253 characters of an object's name."""
 
 DIGEST_CHARACTERS = 16
 
 
 class PlanStore:
-    """Reads and keeps plans; calls may raise KubeError where the API server does not answer."""
+    """Reads and stores plans; calls may raise KubeError when the API server does not answer."""
 
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
         self._kept: dict[str, Recorded] = {}
 
     async def read(self, namespace: str, plan_from: PlanFrom) -> Document | PlanProblem:
-        """Return the plan that a user's ConfigMaps hold."""
+        """Return the plan of a user's ConfigMaps."""
         raws: list[RawObject] = []
         for name in plan_from.config_maps:
             try:
@@ -57,20 +57,18 @@ class PlanStore:
             return PlanProblem("InvalidPlan", f"{error} Correct the plan, and set its digest in spec.planFrom.digest.")
 
     async def keep(self, item: Reassignment, step: StorePlan) -> Stored:
-        """Put plan and base into ConfigMaps; those that are there already were put there by a process that died."""
+        """Store plan and base in ConfigMaps; existing ones were stored by an earlier process."""
         names = []
         for number, data in enumerate(packed(step.recorded)):
             name = _name(item, step.digest, number)
-            with contextlib.suppress(
-                ConflictError
-            ):  # its name has the digest, which it is compared with when it is read
+            with contextlib.suppress(ConflictError):  # its name has the digest, which is verified when it is read
                 await self._kube.create_config_map(item.key.namespace, _config_map(item, name, data))
             names.append(name)
         self._remember(step.digest, step.recorded)
         return Stored(tuple(names), len(step.recorded.plan))
 
     async def load(self, item: Reassignment) -> Recorded | PlanProblem:
-        """Return plan and base as the status has them."""
+        """Return plan and base of the status."""
         status = item.status
         if status.stored is None:
             assert status.plan is not None, item.key
@@ -99,7 +97,7 @@ class PlanStore:
         return recorded
 
     def _remember(self, digest: str, recorded: Recorded) -> None:
-        self._kept[digest] = recorded  # at the end: the order is that of last use
+        self._kept[digest] = recorded  # moved to the end: ordered by last use
         while len(self._kept) > 1 and sum(len(item.plan) for item in self._kept.values()) > MAX_KEPT_PARTITIONS:
             del self._kept[next(iter(self._kept))]
 

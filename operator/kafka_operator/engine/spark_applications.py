@@ -40,28 +40,28 @@ from kafka_operator.resources.spark_application import Engine, SparkApplication
 from kafka_operator.resources.spark_status import SparkState
 
 MAX_ROUNDS = 12
-"""Steps in one try: the longest way (look, log, failure, deletion, look) needs seven; conflicts add to it."""
+"""Steps in one reconciliation: the longest sequence (read, log, failure, deletion, read) needs seven, and some spare for conflicts."""
 
 AGAIN_S = 0.5
-"""Pause after a try that had more steps than it may have."""
+"""Delay after a reconciliation that exceeded the number of steps."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class SparkPorts:
-    """What SparkApplications are carried out by; None for engines that are switched off."""
+    """Ports for SparkApplications; None for engines that are switched off."""
 
     kube: SparkKube
     local: LocalDrivers | None = None
     kubeflow: bool = False
-    """Whether resources of Kubeflow's operator may be made."""
+    """Whether resources of Kubeflow's operator may be created."""
     namespaces: frozenset[str] = frozenset()
-    """The only namespaces in which SparkApplications run; empty for all that are served."""
+    """Namespaces in which SparkApplications run; empty for all served namespaces."""
 
 
 class SparkReconciler:
-    """Carries out SparkApplications."""
+    """Reconciler of SparkApplications."""
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class SparkReconciler:
         self._namespaces = ports.namespaces
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
-        """Try once for each of a batch; a SparkApplication is a lane of its own."""
+        """Reconcile each resource of a batch once; each SparkApplication has its own lane."""
         assert all((key.namespace, key.name) == (ref.namespace, ref.name) for key in keys), ref
         return {key: await self._reconcile(key) for key in keys}
 
     async def close(self) -> None:
-        """End what runs below this process."""
+        """End child processes."""
         if self._local is not None:
             await self._local.close()
 
@@ -180,7 +180,7 @@ class SparkReconciler:
             return replace(view, mirror=NoMirror())
 
     async def _end_orphans(self) -> None:
-        """End the processes of applications that are gone; their pods are Kubernetes' own to collect."""
+        """End the processes of deleted applications; Kubernetes itself deletes their pods."""
         if self._local is not None:
             keys = self._cache.keys(Kind.SPARK_APPLICATION)
             found = [self._cache.spark_application(key) for key in keys]
@@ -188,7 +188,7 @@ class SparkReconciler:
 
     def _drivers(self, item: SparkApplication) -> Drivers:
         if item.spec.engine is Engine.LOCAL:
-            assert self._local is not None, item.key  # its refusal comes before any step
+            assert self._local is not None, item.key  # its rejection comes before any step
             return self._local
         return self._pods
 
@@ -206,7 +206,7 @@ class SparkReconciler:
 
 
 def _refusals(ports: SparkPorts) -> dict[Engine, SparkProblem]:
-    """Return why engines are not for use."""
+    """Return why engines are not available."""
     found: dict[Engine, SparkProblem] = {}
     if ports.local is None:
         words = "Engine Local runs programs with the rights of the operator: start the operator with --spark-local to allow it."

@@ -20,10 +20,10 @@ from kafka_operator.resources.spark_application import SparkApplication
 from kafka_operator.resources.spark_pods import DRIVER_CONTAINER, SparkPod, read_spark_pod
 
 FRESH_S = 1.0
-"""For how long a look serves those who ask: half of the pause between two looks of one application."""
+"""How long a list may be reused: half of the poll interval of one application."""
 
 MAX_PARALLEL = 16
-"""Creations and deletions under way at once: a thousand applications may be due in the same minute, and the API server is not ours alone."""
+"""Concurrent creations and deletions: a thousand applications may be due in the same minute, and the API server has other clients."""
 
 log = logging.getLogger(__name__)
 
@@ -32,14 +32,14 @@ Pods = Mapping[str, tuple[SparkPod, ...]]
 
 
 class Drivers(Protocol):
-    """Makes, shows and ends drivers; what waits on Kubernetes may raise KubeError."""
+    """Creates, reads and ends drivers; calls to Kubernetes may raise KubeError."""
 
     async def pods(self, application: SparkApplication) -> tuple[SparkPod, ...]:
         """Return all pods of an application."""
         ...
 
     async def create(self, application: SparkApplication, attempt: int) -> SparkPod | SparkProblem:
-        """Create the driver of an attempt, or return the existing one; a Trouble if it cannot be created."""
+        """Create the driver of an attempt, or return the existing one; a SparkProblem if it cannot be created."""
         ...
 
     async def delete(self, application: SparkApplication, pod: SparkPod) -> None:
@@ -52,7 +52,7 @@ class Drivers(Protocol):
 
 
 class PodDrivers:
-    """Drivers in pods of their own."""
+    """Drivers in separate pods."""
 
     def __init__(self, kube: SparkKube, clock: Callable[[], float]) -> None:
         self._kube = kube
@@ -75,7 +75,7 @@ class PodDrivers:
         return found.get(application.metadata.uid, ())
 
     async def create(self, application: SparkApplication, attempt: int) -> SparkPod | SparkProblem:
-        """Create the driver of an attempt, or return the one that is there."""
+        """Create the driver of an attempt, or return the existing one."""
         namespace, name = application.key.namespace, driver_name(application, attempt)
         try:
             manifest = driver_pod(application, attempt)
@@ -126,7 +126,7 @@ def _by_application(listed: list[RawObject]) -> Pods:
     for raw in listed:
         try:
             pod = read_spark_pod(raw)
-        except (KeyError, ValueError) as error:  # somebody put our label on a pod of their own
+        except (KeyError, ValueError) as error:  # a pod of another owner has Steward's label
             log.warning("Ignoring invalid pod", extra={"pod": raw["metadata"]["name"], "error": repr(error)})
             continue
         found[pod.application_uid] = (*found.get(pod.application_uid, ()), pod)

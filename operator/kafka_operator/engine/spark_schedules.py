@@ -25,16 +25,16 @@ from kafka_operator.resources.spark_application import read_spark_application
 from kafka_operator.resources.spark_schedule import ScheduledSparkApplication
 
 MAX_ROUNDS = 10
-"""Steps in one try: history, replacement, run, status; conflicts add to it."""
+"""Steps in one reconciliation: history, replacement, run, status, and some spare for conflicts."""
 
 AGAIN_S = 0.5
-"""Pause after a try that had more steps than it may have."""
+"""Delay after a reconciliation that exceeded the number of steps."""
 
 log = logging.getLogger(__name__)
 
 
 class ScheduleReconciler:
-    """Carries out ScheduledSparkApplications."""
+    """Reconciler of ScheduledSparkApplications."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ScheduleReconciler:
         self._wake = wake
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
-        """Try once for each of a batch; a schedule is a lane of its own."""
+        """Reconcile each resource of a batch once; each schedule has its own lane."""
         assert all((key.namespace, key.name) == (ref.namespace, ref.name) for key in keys), ref
         return {key: await self._reconcile(key) for key in keys}
 
@@ -96,13 +96,13 @@ class ScheduleReconciler:
         return decide_pause(item.metadata, item.status, view.now) or decide_schedule(item, view)
 
     async def _create(self, item: ScheduledSparkApplication, step: CreateRun) -> str | SparkProblem:
-        """Create a run, or find the one that a process before this one created; it is known at once."""
+        """Create a run, or find the one that an earlier process created; it is cached at once."""
         key = Key(Kind.SPARK_APPLICATION, item.key.namespace, step.name)
         try:
             raw = await self._kube.create_run(key, step.content)
         except ConflictError:
             found = self._cache.spark_application(key)
-            if found is None:  # the watch will bring it, or that it is gone
+            if found is None:  # the watch delivers it, or its deletion
                 raise
             if found.metadata.owner != item.key:
                 words = (
