@@ -97,7 +97,7 @@ class Connection:
 
 
 class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # the client publishes no types
-    """Records why connections failed: the client does not report it while it looks for a first broker.
+    """Records why connections failed: the client does not report it while it searches for a first broker.
 
     It also processes a response that arrives together with the end of the stream, which the client itself drops: a rejected
     login may arrive that way.

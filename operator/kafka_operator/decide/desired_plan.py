@@ -26,7 +26,7 @@ CREATE_ANOTHER = "Create another Reassignment with the digest of the intended pl
 
 @dataclass(frozen=True, slots=True)
 class DesiredPlan:
-    """A plan, the cluster it was made for if it says so, what it does; bytes are None where brokers do not tell sizes."""
+    """A plan, the cluster it was made for if it names one, and its effects; bytes are None if sizes are unknown."""
 
     plan: Plan
     cluster_id: str | None = None
@@ -78,7 +78,7 @@ def desired_plan_of(reassignment: Reassignment, material: Material) -> DesiredPl
 
 
 def checked(wanted: DesiredPlan, topics: Topics) -> Checked:
-    """Return a plan with its base, after `check_plan` has found no trouble with it."""
+    """Return a plan with its base, after `check_plan` has found no problem."""
     base = tuple(Assignment(item.partition, _replicas(item.partition, topics)) for item in wanted.plan)
     plan_digest, digest = digests_of(wanted.plan, base, wanted.cluster_id)
     recorded = Recorded(wanted.plan, base, wanted.cluster_id)

@@ -1,13 +1,13 @@
 """Reconciliation of an Election.
 
-    (new) ─select─► Running, those that need one recorded ─ask─► look again ─► Completed, PartlyFailed or Failed
+    (new) ─select─► Running, those that need one recorded ─elect─► read again ─► Completed, PartlyFailed or Failed
       │                                                    ▲         │
       └─► Pending (cluster away, topic not there yet)      └─────────┘ while what failed may pass
 
 A job that runs once. To ask twice is harmless, and so a process that is killed at any moment asks again: the controller elects where it
 is needed and nowhere else (a partition that its preferred leader leads, or, unclean, that has a leader, is left alone), and an elected
 leader is not unseated by a second election of the same kind. Who needed one is written down before the first question, so that the
-result is the same whoever gets the answer. Nothing has to be undone, so there is no finalizer.
+result does not depend on the process that gets the response. Nothing has to be reverted, so there is no finalizer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kafka_operator.resources.metadata import write_time
 from kafka_operator.resources.reassignment import Partition
 
 TRY_FOR_S = 30.0
-"""How long an Election is tried where its trouble may pass: a topic applied with it, a preferred leader that is just catching up."""
+"""How long an Election is retried when its problem may pass: a topic applied with it, a preferred leader that is catching up."""
 
 ASK_FIRST_S, ASK_CAP_S = 1.0, 5.0
 """Delays between two questions: a replica needs seconds to catch up, and each question may be about thousands of partitions."""

@@ -3,8 +3,8 @@
 Two conditions: `Scaled` (as many brokers as are declared) and `Settled` (every pod Ready, of the declared revision, on a node that
 stays). Controllers come after all brokers, and only where their StatefulSet leaves it to us (OnDelete).
 
-A pod is named in the status before it is deleted, in a write that fails when anybody has changed the Cluster since, and whoever reads
-a choice keeps to it: two operators that both run for a moment delete one pod.
+A pod is recorded in the status before it is deleted, in a write that fails if the Cluster has changed since, and every operator
+keeps to a recorded choice: two operators that both run for a moment delete one pod.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from kafka_operator.resources.pods import Pod, PodSet
 SETTLED, SCALED = "Settled", "Scaled"
 
 BUSY_POLL_S = 1.0
-"""How often pods are looked at while one is replaced: little beside the seconds that a broker takes to start."""
+"""Poll interval during a replacement: short compared with the seconds that a broker takes to start."""
 
 IDLE_POLL_S = 5.0
-"""How often otherwise: as often as `kubectl drain` asks again, so that a drain waits for nothing else."""
+"""Poll interval otherwise: as often as `kubectl drain` retries, so that a drain waits for nothing else."""
 
 REPORTED_REASONS = frozenset(
     {"PodStuck", "WouldFallUnderMinIsr", "ScaleInRefused", "NotAllowed", "NotLabelled", "SwitchedOff", "NoStatefulSet"}
 )
-"""Reasons that are worth an event: somebody has to do something. The others pass by themselves."""
+"""Reasons reported by an event because a user has to act. The others pass without intervention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ def _scale(cluster: Cluster, group: PodGroup, view: FleetView) -> Scale | AskHol
     if group.replicas is None or isinstance(view.brokers, Away):
         return None
     emptied = cluster.auto_rebalance is not None and cluster.auto_rebalance.on_brokers_removed
-    standing = cluster.status.broker_replicas
-    return decide_scale(group.replicas, standing, view.brokers, view.health, view.now, emptied=emptied)
+    maintained = cluster.status.broker_replicas
+    return decide_scale(group.replicas, maintained, view.brokers, view.health, view.now, emptied=emptied)
 
 
 def _roll(cluster: Cluster, view: FleetView) -> Verdict | Away:

@@ -4,8 +4,8 @@
     addBrokers, rebalance                      bytes and preferred leaders of all brokers are levelled
 
 They may be joined. Where only some topics are chosen, or some are excluded, the others count for nothing. Sizes are the bytes of logs;
-where brokers do not tell them every replica counts one, and a limit of bytes cannot be kept. A broker that holds replicas and is away
-is waited for, unless it is to be removed: what it holds is not to be copied elsewhere because it restarts.
+if sizes are unknown every replica counts one, and a limit of bytes cannot be applied. An offline broker that holds replicas
+is waited for, unless it is to be removed: its replicas are not copied elsewhere because of a restart.
 """
 
 from __future__ import annotations

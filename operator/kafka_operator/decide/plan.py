@@ -1,6 +1,6 @@
 """Validation of a Reassignment's plan against the cluster: all of it is valid, or none of it is executed.
 
-Each trouble has a reason of its own. Those that may pass while a user's other resources take effect (a topic that is being
+Each problem has its own reason. Those that may pass while a user's other resources take effect (a topic that is being
 created, a broker that starts) are waited for; the others are final, since a plan that starts by itself much later surprises.
 """
 

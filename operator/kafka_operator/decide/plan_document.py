@@ -2,7 +2,7 @@
 
     {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2, 3, 4]}, ...], "clusterId": "..."}
 
-`clusterId` is ours and may be left out; a plan that names another cluster than it is applied to is refused. `log_dirs` may be there
+`clusterId` is Steward's and optional; a plan that names another cluster than it is applied to is refused. `log_dirs` may be there
 as Kafka's tool writes them, all "any".
 
 The digest is SHA-256 over the canonical form: the document above with its partitions in order of topic and number, of each partition

@@ -1,6 +1,6 @@
 """Deletion of a Reassignment: its moves are cancelled and its throttle is removed before its finalizer is released.
 
-All of it in bounded time: a namespace is never wedged, and an event tells what was left behind.
+All of it takes bounded time, so that no namespace is blocked; an event reports what was left behind.
 """
 
 from __future__ import annotations

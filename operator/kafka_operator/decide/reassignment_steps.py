@@ -32,7 +32,7 @@ class MakePlan:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleInForce:
-    """Remember that Kafka was seen with the throttle that this stands for, so that it need not be looked at again."""
+    """Remember that Kafka was seen with the identified throttle, so that it need not be read again."""
 
     seen_as: Hashable
 

@@ -19,13 +19,13 @@ from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import Stored
 
 POLL_INTERVAL_S = 1.0
-"""How often a move is looked at, and at most how often its progress is written: people watch it, etcd stores it."""
+"""Minimum poll interval of moves, and of writes of their progress, which users watch and etcd stores."""
 
 PARTITIONS_POLLED_PER_S = 25_000
-"""A larger plan is looked at less often: to find where 100,000 partitions are takes a tenth of a second of the processor."""
+"""A larger plan is polled less often: to locate 100,000 partitions takes a tenth of a second of CPU."""
 
 PROPOSAL_POLL_S = 30.0
-"""How often a proposal's base is looked at while it waits for a person; approval itself is seen at once."""
+"""Poll interval of a proposal's base while it waits for approval; approval itself is noticed at once."""
 
 CHECK_TIMEOUT_S = 30.0
 """How long a plan waits for a topic or broker that is not there: as long as one takes that was applied or started with it."""
@@ -54,7 +54,7 @@ class ReassignmentView:
     moves: Moves = field(default_factory=dict)
     rivals: Mapping[Partition, Key] = field(default_factory=dict)
     wanted: Checked | PlanProblem | None = None
-    """The plan as the spec asks for it now, checked; None as long as nobody asked for it to be made."""
+    """The plan of the present spec, checked; None until it is computed."""
     recorded: Recorded | PlanProblem | None = None
     """Plan and base as the status says."""
     stored: Mapping[str, Stored] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class ReassignmentView:
     other_throttles: OtherThrottles = NO_OTHERS
     """What other Reassignments have recorded on the same cluster."""
     measured: Measured | None = None
-    """A look at sizes, where one was due."""
+    """A sample of sizes, if one was due."""
 
 
 def poll_interval_s(partitions: int) -> float:

@@ -1,6 +1,6 @@
 """Automatic rebalances of a Cluster: one Reassignment at a time, in state Proposed until it is approved.
 
-    needed ─► created ─► noted as open ─► ended: noted, and looked at again
+    needed ─► created ─► recorded as open ─► ended: recorded, and evaluated again
                               │  no longer what is needed, and nothing has moved: withdrawn (cancelled)
                               └► another one is made when it has ended
 
@@ -39,7 +39,7 @@ from kafka_operator.resources.reassignment_terms import Action
 REBALANCED = "Rebalanced"
 
 POLL_INTERVAL_S = 10.0
-"""How often it is looked whether something is needed: as often as the brokers themselves are looked at."""
+"""Interval of checks whether a rebalance is needed: the poll interval of brokers."""
 
 MAX_NAME_LENGTH = 200
 """Of the Cluster's name within the Reassignment's: with the rest it stays below the 253 characters of an object's name."""
@@ -47,7 +47,7 @@ MAX_NAME_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class RebalanceView:
-    """What a decision looks at: the cluster, the Reassignments of the Cluster's namespace by name, and others on the same Kafka."""
+    """Input of a decision: the cluster, the Reassignments of the Cluster's namespace by name, and others on the same Kafka."""
 
     now: datetime
     present: Present
@@ -110,7 +110,7 @@ def _switched_off(cluster: Cluster) -> Step:
 
 
 def _first_record(cluster: Cluster, view: RebalanceView) -> Step:
-    """Note who has a part when it is switched on: those that hold replicas, or all where nobody does yet."""
+    """Record the known brokers when rebalancing is switched on: those that hold replicas, or all if none does."""
     if view.present.holders is None:
         return ReadHolders()
     made = 0
@@ -130,7 +130,7 @@ def _follow(cluster: Cluster, record: RebalanceRecord, view: RebalanceView) -> S
     if found is None:
         return None
     made = replace(record, made=record.made + 1)
-    if found.metadata.owner != cluster.key or found.goal is None:  # somebody else's: the next number is free
+    if found.metadata.owner != cluster.key or found.goal is None:  # owned by another client: the next number is free
         return _note(cluster, made)
     need = Need(found.goal.add_brokers, found.goal.remove_brokers)
     news = Announcement(warning=False, reason="RebalanceMade", message=f"Reassignment {name} {need}.")
@@ -222,7 +222,7 @@ def _report(cluster: Cluster, view: RebalanceView, status: str, reason: str, mes
 
 
 def _is_goal(item: Reassignment) -> bool:
-    """Return whether one that has not ended may yet move what a goal of ours would move."""
+    """Return whether an active Reassignment may move what one of this Cluster's goals would move."""
     return item.goal is not None and not _ended(item)
 
 

@@ -1,7 +1,7 @@
 """Need for an automatic rebalance: new brokers, brokers to remove, or unbalanced disk usage.
 
 A broker is new as long as it is alive and not noted as one that has its part. One is to go when its pod would leave (scaling), or
-when it has been away for long and no pod is declared for it. Where no pods are declared, nobody can tell a broker that is gone from
+when it has been away for long and no pod is declared for it. Where no pods are declared, a broker that is gone cannot be distinguished from
 one that restarts, so none is taken to be gone.
 """
 
@@ -158,10 +158,10 @@ def noted(cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, presen
 
 def pods_that_leave(cluster: Cluster) -> AbstractSet[int]:
     """Return the brokers whose pods are not declared any more and are kept as long as they hold replicas."""
-    group, standing = cluster.brokers, cluster.status.broker_replicas
-    if group is None or group.replicas is None or standing is None:
+    group, maintained = cluster.brokers, cluster.status.broker_replicas
+    if group is None or group.replicas is None or maintained is None:
         return frozenset()
-    return frozenset(range(group.first_id + group.replicas, group.first_id + standing))
+    return frozenset(range(group.first_id + group.replicas, group.first_id + maintained))
 
 
 def gone_for_good(cluster: Cluster, present: Present) -> AbstractSet[int]:

@@ -1,7 +1,7 @@
 """Arguments of spark-submit for one attempt: configuration, dependencies, main file and its arguments.
 
 What a user sets in sparkConf wins over what follows from other fields; what the runner needs to find its driver and executors again wins
-over both. A driver in client mode must be told its pod's address twice: with a bind address of 0.0.0.0 it tells executors to call that.
+over both. A driver in client mode needs its pod's address twice: with a bind address of 0.0.0.0 executors would connect to that.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _settings(application: SparkApplication) -> dict[str, str]:
         "spark.executor.cores": str(spec.executor.cores),
         "spark.executor.memory": spec.executor.memory,
         "spark.kubernetes.executor.request.cores": spec.executor.core_request or str(spec.executor.cores),
-        # An executor that died tells why as long as its pod is there; the operator deletes it at the end of the attempt.
+        # The pod of a failed executor shows the cause; the operator deletes it at the end of the attempt.
         "spark.kubernetes.executor.deleteOnTermination": "false",
         # In client mode Spark itself takes every application for one of the JVM.
         OVERHEAD_FACTOR: spec.memory_overhead_factor or overhead_share(spec.type),

@@ -118,7 +118,7 @@ def _labels(application: SparkApplication, role: Role, attempt: int) -> dict[str
 
 
 def _common(application: SparkApplication, pod: PodSpec) -> Raw:
-    """Return the fields of the pod that both have; a pod that ended is never started anew by its node."""
+    """Return the fields of the pod that both have; a pod that ended is never restarted by its node."""
     found: Raw = {
         "restartPolicy": "Never",
         "enableServiceLinks": False,

@@ -1,6 +1,6 @@
 """Diagnosis of failed drivers and executors from their pods, with advice.
 
-what Kubernetes says                               reason of ours
+Kubernetes' reason                                 Steward's reason
 ErrImagePull, ImagePullBackOff, InvalidImageName   ImageNotPulled
 Unschedulable                                      Unschedulable
 CreateContainerConfigError                         ContainerConfigError

@@ -83,13 +83,13 @@ def with_executors(
     problem = executor_problem(executors_of(application, pods))
     if problem is None and condition_of(status.conditions, EXECUTORS) is None:
         return None
-    told = problem or SparkProblem("AsAskedFor", "No executor has a problem.")
+    shown = problem or SparkProblem("AsAskedFor", "No executor has a problem.")
     conditions = with_condition(
         status.conditions,
         EXECUTORS,
         status=TRUE if problem is None else FALSE,
-        reason=told.reason,
-        message=told.message,
+        reason=shown.reason,
+        message=shown.message,
         generation=application.metadata.generation,
         now=now,
     )

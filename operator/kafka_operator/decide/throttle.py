@@ -224,8 +224,8 @@ def _topic_before(name: str, seen: ThrottleSeen, others: OtherThrottles) -> Topi
         return TopicThrottle(name)
     theirs = [item for other in others.every for item in other.topics if item.topic == name]
     lists = []
-    for key, ours in ((LEADER_REPLICAS, "leader"), (FOLLOWER_REPLICAS, "follower")):
-        foreign = frozenset().union(*(getattr(item, ours) for item in theirs)) if theirs else frozenset()
+    for key, attribute in ((LEADER_REPLICAS, "leader"), (FOLLOWER_REPLICAS, "follower")):
+        foreign = frozenset().union(*(getattr(item, attribute) for item in theirs)) if theirs else frozenset()
         present = values.get(key)
         kept = [entry for entry in entries_of(present) if entry not in foreign]
         lists.append(None if present is None or (foreign and not kept) else ",".join(kept) if foreign else present)
@@ -285,13 +285,13 @@ def _topic_values(
     }
 
 
-def _list(present: str | None, ours: frozenset[str], wanted: frozenset[str], before: str | None) -> str | None:
+def _list(present: str | None, own: frozenset[str], wanted: frozenset[str], before: str | None) -> str | None:
     """Return a list with the desired entries and those of other clients, without outdated entries of this Reassignment."""
     entries = entries_of(present)
     if EVERYTHING in entries:
         return present
     theirs = frozenset(entries_of(before))
-    kept = [entry for entry in entries if entry in theirs or entry not in ours or entry in wanted]
+    kept = [entry for entry in entries if entry in theirs or entry not in own or entry in wanted]
     added = sorted(wanted - set(kept), key=lambda entry: [int(part) for part in entry.split(":")])
     result = [*kept, *added]
     if not added and len(kept) == len(entries):

@@ -1,7 +1,7 @@
 """Deletion of a Topic.
 
 The Kafka topic goes only if this Topic holds it, owns it and it is the one that was seen before (O4), and not before everybody else
-who holds the resource has let go: a foreign finalizer is somebody's wish to do something first. Beyond that the resource goes in
+has released the resource: a foreign finalizer means that another client has to act first. Beyond that the resource goes in
 bounded time whatever Kafka does, so that a namespace is never wedged: then the Kafka topic is kept, and an event says so.
 
 A controller lets a topic's moves end before it deletes it, and cancels none of a topic that waits for its deletion. So the moves are

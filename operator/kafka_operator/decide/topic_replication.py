@@ -1,9 +1,9 @@
 """Changes of the replication factor: one Reassignment at a time, with its progress in the Topic's status.
 
-    factor differs ─► create the Reassignment ─► it runs: mirrored ─► it completed: the factor is looked at again
-                                                 it ended otherwise: told, and tried again when the Topic is edited or it is deleted
-    edited again meanwhile ─► the Reassignment is cancelled ─► the factor is looked at again
-    raised by somebody else ─► told; copies that nobody asked this Topic to take away stay
+    factor differs ─► create the Reassignment ─► it runs: mirrored ─► it completed: the factor is read again
+                                                 it failed or was cancelled: reported, and retried when the Topic is edited or it is deleted
+    edited again ─► the Reassignment is cancelled ─► the factor is read again
+    raised by another client ─► reported; additional replicas stay
 
 The Reassignment's name follows from the Topic's generation, so that a process killed after it was created finds it by that name. What
 it moves where, how fast and in which order is its own affair.
@@ -25,7 +25,7 @@ from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import ReplicationChange, Topic
 
 POLL_INTERVAL_S = 2.0
-"""How often a change that is under way is mirrored: people watch it, and its Reassignment tells more, each second."""
+"""Interval of mirroring a change in progress: users watch it, and its Reassignment reports more, each second."""
 
 PERCENT_STEP = 5
 """Progress is mirrored in steps, so that a change costs the Topic at most some twenty writes, however long it takes."""

@@ -37,7 +37,7 @@ def judged(
 ) -> WriteStatus[TopicStatus] | None:
     """Return the write of a status for this generation; None if it is already written.
 
-    `shown` is the Kafka topic where it is this Topic's own, or observed. `news` is told instead of the change of Ready.
+    `shown` is the Kafka topic where it is this Topic's own, or observed. `news` is the event instead of the change of Ready.
     """
     conditions = with_ready(
         topic.status.conditions,

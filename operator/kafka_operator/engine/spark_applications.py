@@ -129,7 +129,7 @@ class SparkReconciler:
         return decide(item, view)
 
     async def _do(self, item: SparkApplication, view: SparkView, step: Step) -> SparkView:
-        """Carry out a step and return what is known then: after a write nothing is, of pods."""
+        """Carry out a step; return the view after it, without pods after a write."""
         drivers = self._drivers(item)
         if isinstance(step, ReadPods):
             return replace(view, pods=await drivers.pods(item))

@@ -1,7 +1,7 @@
 """Topic manifests of topics as they are: applied, each is Ready at once, since nothing differs.
 
 Only settings that are set on a topic itself are written; the throttles of a move are not the topic's own. A Topic that is deleted leaves
-its Kafka topic alone unless that is asked for: whoever tries an import out must lose nothing.
+its Kafka topic unchanged unless deletion is requested: a trial import must not lose data.
 """
 
 from __future__ import annotations

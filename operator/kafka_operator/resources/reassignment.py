@@ -56,7 +56,7 @@ class Partition(NamedTuple):
     """A partition's name; a tuple, since plans of a hundred thousand look millions of them up."""
 
     topic: str
-    index: int  # type: ignore[assignment]  # hides tuple's own method of that name, which nobody needs
+    index: int  # type: ignore[assignment]  # hides tuple's own method of that name, which is not used
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.index}"
@@ -80,7 +80,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class TopicMove:
-    """A topic and the brokers that shall hold all of its replicas."""
+    """A topic and the brokers that will hold all of its replicas."""
 
     topic: str
     brokers: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What a Reassignment's status records beside plan and base: how far it is, what is proposed, where a large plan is kept.
+"""Records in a Reassignment's status: progress, proposal, location of a large plan.
 
 Leaves out the throttle (`throttle.py`).
 """

@@ -24,7 +24,7 @@ DEFAULT_START_TIMEOUT_S = 600
 
 
 class Engine(StrEnum):
-    """Who makes the driver: we, Kubeflow's operator, or nobody but this process."""
+    """Engine that creates the driver: the operator, Kubeflow's operator, or a local process."""
 
     STEWARD = "Steward"
     SPARK_OPERATOR = "SparkOperator"
@@ -61,7 +61,7 @@ class RestartPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What is handed to spark-submit beside the main file."""
+    """Dependencies passed to spark-submit in addition to the main file."""
 
     py_files: tuple[str, ...] = ()
     jars: tuple[str, ...] = ()

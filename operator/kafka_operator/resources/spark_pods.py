@@ -26,7 +26,7 @@ class Role(StrEnum):
 
 
 class Phase(StrEnum):
-    """How far a pod is; what runs in it decides where its containers tell."""
+    """Phase of a pod, derived from the states of its containers."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -41,7 +41,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SparkPod:
-    """One pod; `reason` and `message` tell what holds it up, or what ended it, in Kubernetes' own words."""
+    """One pod; `reason` and `message` are Kubernetes' cause of a delay or an end."""
 
     name: str
     uid: str

@@ -1,7 +1,7 @@
 """The status of a SparkApplication: how far it is, which attempt, and who carries it out.
 
 state               what it means
-(none)              not looked at yet
+(none)              not reconciled yet
 Submitted           the driver of the present attempt is created
 Running             it runs
 Completed, Failed   the end

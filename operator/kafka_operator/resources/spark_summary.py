@@ -41,7 +41,7 @@ class SummaryError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SoonestFull:
-    """The broker whose disk is full first, in days, with a 90 percent interval; None is later than anybody looked."""
+    """The broker whose disk is full first, in days, with a 90 percent interval; None is beyond the forecast."""
 
     broker: int
     days: float

@@ -50,7 +50,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class ReplicationChange:
-    """How far a changed replication factor is, as the Reassignment that carries it out tells."""
+    """Progress of a changed replication factor, from its Reassignment."""
 
     target_replication_factor: int
     state: str
