@@ -43,7 +43,7 @@ SPARK_ATTEMPT_LABEL = f"{GROUP}/spark-attempt"
 """Label of a SparkApplication's pods: the attempt that they belong to, from 1."""
 
 COMPONENT = "steward-operator"
-"""Who reports the events, and who manages the fields that it writes."""
+"""Reporting component of events, and field manager of writes."""
 
 
 class Kind(StrEnum):

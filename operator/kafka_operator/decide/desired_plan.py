@@ -1,6 +1,6 @@
 """Desired plan of a Reassignment, from any of its forms, with its effects on brokers.
 
-    plan        as written              planFrom    as the ConfigMaps say, if their digest is the one that was named
+    plan        as written              planFrom    content of the ConfigMaps, if their digest matches
     topics      spread over brokers     goal        what the planner finds
 
 Leaves out whether the cluster can carry it out (`plan.check_plan`) and whether anybody approves.

@@ -53,7 +53,7 @@ class DocumentError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A plan in the order in which it was written, and the cluster that it was made for, if it says so."""
+    """A plan in its original order, and the cluster that it was made for, if it names one."""
 
     plan: tuple[Assignment, ...]
     cluster_id: str | None = None
@@ -113,7 +113,7 @@ def digest_of(
 
 
 def digests_of(plan: Iterable[Assignment], base: Iterable[Assignment], cluster_id: str | None) -> tuple[str, str]:
-    """Return the digest of a plan alone and that of plan and base together; the plan is written out once for both."""
+    """Return the digest of a plan, and that of plan and base together; the plan is serialised once for both."""
     entries = _entries(plan)
     return _digest(entries, None, cluster_id), _digest(entries, _entries(base), cluster_id)
 
@@ -205,7 +205,7 @@ def _parsed(name: str, data: bytes) -> dict[str, Any]:
 
 
 class _Entries:
-    """Makes each entry of a document an Assignment as soon as it is parsed, and leaves alone what is none.
+    """Converts each entry of a document to an Assignment as soon as it is parsed; other objects are not changed.
 
     So no second copy of a large plan is held, and names and replicas that many share are held once.
     """

@@ -121,7 +121,7 @@ def _without_room(
 
 
 def _may_ask(cluster: Cluster, topic: Topic) -> bool:
-    """Return whether a Topic wants room that it could have: one that goes, observes, or whose name is refused keeps nobody else from it."""
+    """Return whether a Topic competes for quota: one that is deleted, only observes, or has a forbidden name does not."""
     if topic.observes or topic.metadata.deleted is not None:
         return False
     return refusal_of_topic(cluster, topic.key.namespace, topic.name) is None

@@ -28,10 +28,10 @@ PROPOSAL_POLL_S = 30.0
 """Poll interval of a proposal's base while it waits for approval; approval itself is noticed at once."""
 
 CHECK_TIMEOUT_S = 30.0
-"""How long a plan waits for a topic or broker that is not there: as long as one takes that was applied or started with it."""
+"""How long a plan waits for a missing topic or broker: long enough for one that is created or started at the same time."""
 
 STRAY_TIMEOUT_S = 10.0
-"""How long a partition may be neither on its way nor at its end before that is believed: brokers' metadata lag behind."""
+"""How long a partition may be neither moving nor completed before that is trusted: brokers' metadata lag behind."""
 
 Write = WriteStatus[ReassignmentStatus]
 Read = MakePlan | ReadThrottle | ThrottleInForce
@@ -56,7 +56,7 @@ class ReassignmentView:
     wanted: Checked | PlanProblem | None = None
     """The plan of the present spec, checked; None until it is computed."""
     recorded: Recorded | PlanProblem | None = None
-    """Plan and base as the status says."""
+    """Plan and base of the status."""
     stored: Mapping[str, Stored] = field(default_factory=dict)
     """What was put into ConfigMaps in this try, by digest."""
     submitted: bool = False

@@ -24,10 +24,10 @@ from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.reassignment_terms import Goal
 
 SETTLE_S = 30.0
-"""How long the same brokers must be alive before new ones count: several start one after another, and one Reassignment is for all."""
+"""How long the set of live brokers must be stable before new ones count: several start one after another, for one Reassignment."""
 
 GONE_AFTER_S = 1800.0
-"""How long a broker without a declared pod must be away before it counts as gone: as long as Cruise Control waits before it mends."""
+"""How long a broker without a declared pod must be away before it counts as gone: Cruise Control's default delay before self-healing."""
 
 MAX_BROKERS = 100
 """Brokers that one goal may name, as the CRD has it; the others come next."""

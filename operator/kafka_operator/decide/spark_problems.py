@@ -77,7 +77,7 @@ def driver_problem(driver: SparkPod | None) -> SparkProblem:
 
 
 def executor_problem(executors: Iterable[SparkPod]) -> SparkProblem | None:
-    """Return what is wrong with executors; the worst of it alone, lost memory before lost nodes before waiting."""
+    """Return the worst problem of executors: lost memory before lost nodes before waiting."""
     found = list(executors)
     killed = [pod for pod in found if not pod.alive and pod.reason == OUT_OF_MEMORY]
     if killed:

@@ -30,7 +30,7 @@ FOLLOWERS: Mapping[S | None, frozenset[S]] = {
     S.COMPLETED: frozenset(),
     S.FAILED: frozenset(),
 }
-"""Which states may follow; a state may always follow itself."""
+"""Allowed successors of each state; a state may always follow itself."""
 
 
 def may_follow(before: S | None, after: S | None) -> bool:

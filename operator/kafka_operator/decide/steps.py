@@ -17,7 +17,7 @@ RETRY_LATER_S = 2.0
 """First retry delay when a user has to act: a setting that the broker rejects, too few brokers."""
 
 RETRY_CAP_S = 60.0
-"""Longest delay between two tries; what needs a person rarely gets one sooner."""
+"""Longest retry delay; a user rarely acts sooner."""
 
 DELETION_RETRY_CAP_S = 5.0
 """Longest retry delay of a deletion: a user waits for it, and its timeout is short."""
@@ -36,7 +36,7 @@ class Announcement:
 class Claim:
     """Put the operator's finalizer on the resource and note the settings that it may set, before either has an effect on Kafka.
 
-    `origin` says where its Kafka topic comes from (topic_origin); None leaves that note as it is.
+    `origin` is the origin of its Kafka topic (topic_origin); None leaves that annotation as it is.
     """
 
     managed_config: frozenset[str] = frozenset()

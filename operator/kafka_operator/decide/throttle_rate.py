@@ -22,7 +22,7 @@ from kafka_operator.resources.reassignment_terms import Concurrency
 from kafka_operator.resources.throttle import ThrottleRecord, ThrottleSpec
 
 HEADROOM = 1.25
-"""How far above the traffic a throttle has to be: with less than a fifth of it left for the move, its end is out of sight."""
+"""Minimum ratio of the throttle to the traffic: with less than a fifth of it left for the move, the move takes too long."""
 
 RAISE, LOWER = 1.5, 0.5
 """Raised by half at each sample, so that it grows tenfold in half a minute; halved at once, since traffic suffers in the meantime."""

@@ -2,7 +2,7 @@
 
 The Kafka topic goes only if this Topic holds it, owns it and it is the one that was seen before (O4), and not before everybody else
 has released the resource: a foreign finalizer means that another client has to act first. Beyond that the resource goes in
-bounded time whatever Kafka does, so that a namespace is never wedged: then the Kafka topic is kept, and an event says so.
+bounded time whatever Kafka does, so that a namespace is never blocked: then the Kafka topic is kept, and an event reports it.
 
 A controller lets a topic's moves end before it deletes it, and cancels none of a topic that waits for its deletion. So the moves are
 cancelled first: the copies are made for nothing, and the Reassignment that wants them may be deleted in the same breath.

@@ -20,13 +20,13 @@ MAX_VALUE_LENGTH = 200
 """Characters of a value that are shown: enough for any number or list of policies, and 128 settings stay small."""
 
 DIGEST_LENGTH = 12
-"""Hexadecimal digits: 48 bits tell two states of one topic apart, and a person can copy them."""
+"""Hexadecimal digits: 48 bits distinguish two states of one topic, and a user can copy them."""
 
 MISSING = Drift("topic", "present", None)
 
 
 def find_drift(topic: Topic, seen: KafkaTopic | None) -> tuple[Drift, ...]:
-    """Return every difference, in a fixed order; settings that are left alone or not declared are none."""
+    """Return every difference, in a fixed order; ignored or undeclared settings are excluded."""
     if seen is None:
         return (MISSING,)
     found: list[Drift] = []

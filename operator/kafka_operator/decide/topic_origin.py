@@ -27,12 +27,12 @@ ANY_DIFFERENCE = "true"
 
 
 def creation_of(topic: Topic) -> str:
-    """Return the annotation that says that this Topic is about to create its Kafka topic."""
+    """Return the annotation of a Topic that is about to create its Kafka topic."""
     return f"{CREATED}/{topic.metadata.generation}/{topic.status.topic_id or NO_ID}"
 
 
 def adoption_of(seen: KafkaTopic) -> str:
-    """Return the annotation that says that this Topic takes over the Kafka topic that is there."""
+    """Return the annotation of a Topic that adopts the existing Kafka topic."""
     return f"{ADOPTED}/{seen.topic_id or NO_ID}"
 
 

@@ -42,7 +42,7 @@ RAISED = "ReplicationFactorRaised"
 def decide_replication(
     topic: Topic, seen: KafkaTopic, reassignments: Mapping[str, Reassignment]
 ) -> Verdict | CreateReassignment | CancelReassignment | None:
-    """Return what to say, or what to create or cancel, about the replication factor; None when it is as declared and nothing goes on.
+    """Return the status to report, or the Reassignment to create or cancel; None when the factor is as declared and no change is in progress.
 
     `reassignments` are those of the Topic's namespace by name.
     """
@@ -77,7 +77,7 @@ def decide_replication(
 
 
 def _was_raised_elsewhere(topic: Topic, seen: KafkaTopic) -> bool:
-    """Return whether this very spec had taken effect, and the topic has got more replicas since than it says."""
+    """Return whether this generation had taken effect, and the topic has more replicas since than it declares."""
     settled = topic.status.settled_generation == topic.metadata.generation
     return settled and _most_replicas(seen) > topic.replication_factor
 
@@ -147,7 +147,7 @@ def _target(topic: Topic, item: Reassignment) -> int:
 
 
 def _words(item: Reassignment) -> str:
-    """Return what the Reassignment says; while it runs only that, since its own words change with each partition."""
+    """Return the Reassignment's state; its message only after its end, since that changes with each partition."""
     ready = ready_of(item.status.conditions)
     if not _ended(item) or ready is None:
         return "It is in progress."

@@ -1,6 +1,6 @@
 """Concurrency of moves: the next moves start as soon as others have completed.
 
-Moves begin in the plan's order, and one that has to wait holds up those behind it, so that one number says how far it is. A limit
+Moves begin in the plan's order, and one that has to wait holds up those behind it, so that one number is the progress. A limit
 counts every move that goes on in the cluster, including those of other clients. A move that copies nothing (another order, fewer replicas) keeps no
 broker busy and is counted nowhere; a call hands over a bounded number of those too.
 """

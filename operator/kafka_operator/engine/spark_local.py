@@ -48,7 +48,7 @@ class LocalDrivers:
     """Drivers as processes on this machine."""
 
     def __init__(self, program: str | None = None) -> None:
-        """`program` is spark-submit; None looks for it in PATH and SPARK_HOME at each start."""
+        """`program` is spark-submit; None searches PATH and SPARK_HOME at each start."""
         self._program = program
         self._running: dict[str, _Running] = {}
         self._folder: Path | None = None

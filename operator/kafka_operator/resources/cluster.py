@@ -167,7 +167,7 @@ class Cluster:
 
     @property
     def secret_names(self) -> tuple[str, ...]:
-        """Return the Secrets of its namespace that say how to reach it, ascending."""
+        """Return the names of the Secrets of its connection, ascending."""
         places: list[object] = [] if self.tls is None else [self.tls.ca]
         if self.authentication is not None:
             given = self.authentication

@@ -96,7 +96,7 @@ def _phase(phase: str, state: RawObject) -> Phase:
 
 
 def _news(status: RawObject, state: RawObject, phase: Phase) -> tuple[str, str]:
-    """Return the reason and message that say most of a pod: of itself (Evicted), of its container, of the scheduler."""
+    """Return the most specific reason and message of a pod: of itself (Evicted), of its container, of the scheduler."""
     if status.get("reason"):
         return status["reason"], status.get("message", "")
     for name in ("terminated", "waiting"):
