@@ -76,7 +76,7 @@ class ReassignmentView:
 def poll_interval_s(partitions: int) -> float:
     """Return seconds until the next poll of a plan of this size.
 
-    >>> [look_again_s(10), look_again_s(100_000)]
+    >>> [poll_interval_s(10), poll_interval_s(100_000)]
     [1.0, 4.0]
     """
     return max(POLL_INTERVAL_S, partitions / PARTITIONS_POLLED_PER_S)
