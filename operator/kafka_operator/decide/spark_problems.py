@@ -100,7 +100,7 @@ def executor_problem(executors: Iterable[SparkPod]) -> SparkProblem | None:
 def refused_problem(words: str) -> SparkProblem:
     """Return why no driver could be created, from the message of the API server.
 
-    >>> refused_trouble('pods "x" is forbidden: error looking up service account a/spark: serviceaccount "spark" not found').reason
+    >>> refused_problem('pods "x" is forbidden: error looking up service account a/spark: serviceaccount "spark" not found').reason
     'ServiceAccountMissing'
     """
     text = words[:MAX_WORDS]
