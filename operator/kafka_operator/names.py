@@ -1,6 +1,6 @@
-"""The operator's own names in Kubernetes: group, kinds, finalizers, annotations.
+"""Names of the operator in Kubernetes: group, kinds, finalizers, annotations.
 
-Everything that it leaves on a user's object carries the group's prefix, so that it is plain whose it is.
+All names on a user's object have the group's prefix, which shows their owner.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
 FINALIZER = f"{GROUP}/operator"
-"""Held on a resource from before the first effect on Kafka until the last one is undone or kept on purpose."""
+"""Finalizer: on a resource from before the first effect on Kafka until the last one is reverted or kept on purpose."""
 
 FRAMEWORK_FINALIZER = f"{GROUP}/framework"
-"""Named to kopf, and never set: kopf takes the finalizer that it is told is its own off objects for which it has no handler."""
+"""Configured in kopf, and never set: kopf removes its configured finalizer from objects for which it has no handler."""
 
 MANAGED_CONFIG = f"{GROUP}/managed-config"
 """Annotation of a Topic: the settings' names that this Topic may have set, comma-separated, written before they are set."""
@@ -43,7 +43,7 @@ SPARK_ATTEMPT_LABEL = f"{GROUP}/spark-attempt"
 """Label of a SparkApplication's pods: the attempt that they belong to, from 1."""
 
 COMPONENT = "steward-operator"
-"""Who reports the events, and who manages the fields that it writes."""
+"""Reporting component of events, and field manager of writes."""
 
 
 class Kind(StrEnum):
@@ -71,7 +71,7 @@ SPARK_KINDS = (Kind.SPARK_APPLICATION, Kind.SCHEDULED_SPARK_APPLICATION)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """The name of one resource: all that an event hands on."""
+    """The name of one resource: the only content of an event that is passed on."""
 
     kind: Kind
     namespace: str

@@ -1,7 +1,7 @@
-"""/healthz and /readyz, answered from a thread of their own: a loop that hangs cannot say that it is well.
+"""HTTP server of /healthz and /readyz, in a separate thread so that it answers while the event loop hangs.
 
-Healthy is an operator that makes progress: its loop turns, no batch takes for ever, and the watch brings what lists have shown.
-Ready is one that has seen everything once, or one that stands by for a Lease, which its answer then says.
+/healthz: the event loop runs, no batch takes too long, and the watch delivers what lists have returned.
+/readyz: everything was listed once, or the process waits for a Lease as a standby; the response says which.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 BEAT_MAX_S = 15.0
-"""The loop shows each second that it lives; a big list may hold it up for some."""
+"""Maximum age of the event loop's heartbeat, which comes each second; a large list may delay it by some seconds."""
 
 BATCH_MAX_S = 300.0
-"""The longest batch that is no accident: some Admin calls, each with its last-resort limit of 60 s."""
+"""Maximum duration of a batch: some Admin calls, each with its hard limit of 60 s."""
 
 Check = Callable[[], str | None]
-"""Returns what is wrong, None when all is well."""
+"""Returns the problem, or None."""
 
 
 class Probes:
@@ -35,7 +35,7 @@ class Probes:
         ready: Mapping[str, Check],
         notes: Mapping[str, Check] | None = None,
     ) -> None:
-        """`ready` is asked for what `health` does not cover already; `notes` are told where all is well."""
+        """`ready` are checks in addition to `health`; `notes` are returned when all checks pass."""
         checks = {"/healthz": dict(health), "/readyz": {**health, **ready}}
         self._server = ThreadingHTTPServer((address, port), _handler(checks, notes or {}))
         self._server.daemon_threads = True
@@ -59,31 +59,31 @@ def _handler(checks: Mapping[str, Mapping[str, Check]], notes: Mapping[str, Chec
         """Answers the two paths."""
 
         def do_GET(self) -> None:
-            """Answer 200, or 503 with what is wrong."""
+            """Answer 200, or 503 with the problems."""
             asked = checks.get(self.path)
             if asked is None:
                 self._answer(HTTPStatus.NOT_FOUND, {"paths": sorted(checks)})
                 return
-            troubles = _told(asked)
-            if troubles:
-                self._answer(HTTPStatus.SERVICE_UNAVAILABLE, troubles)
+            problems = _results(asked)
+            if problems:
+                self._answer(HTTPStatus.SERVICE_UNAVAILABLE, problems)
             else:
-                self._answer(HTTPStatus.OK, _told(notes))
+                self._answer(HTTPStatus.OK, _results(notes))
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (the base class names it so)
-            """Say nothing: probes come every few seconds."""
+            """Log nothing: probes come every few seconds."""
 
         def _answer(self, status: HTTPStatus, body: object) -> None:
             data = json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
-            with contextlib.suppress(ConnectionError):  # who asked has waited long enough and left
+            with contextlib.suppress(ConnectionError):  # the client has timed out
                 self.end_headers()
                 self.wfile.write(data)
 
     return Handler
 
 
-def _told(checks: Mapping[str, Check]) -> dict[str, str]:
+def _results(checks: Mapping[str, Check]) -> dict[str, str]:
     return {name: words for name, check in checks.items() if (words := check()) is not None}

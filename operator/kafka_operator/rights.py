@@ -1,10 +1,10 @@
-"""What the operator must be allowed to do, as far as it is switched on, and the question whether it is.
+"""Required RBAC rights of the operator, and their check at the start.
 
     rule of RBAC       (verb, resource of an API group) in a namespace, or in all of them
-    asked by           SelfSubjectAccessReview, which every authenticated user may create
+    checked by         SelfSubjectAccessReview, which every authenticated user may create
 
-An operator that finds out by a refused request in the middle of a roll is worse than one that does not start. Left out is the right to
-get Secrets: which ones, only Clusters say; one that may not be got is told in the condition of the Cluster that names it.
+An operator that does not start is better than one that is denied a request in the middle of a roll. Leaves out the right to
+get Secrets: Clusters name them, and a denied Secret is reported in the condition of its Cluster.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kafka_operator.names import GROUP, Kind
 from kafka_operator.settings import OperatorSettings
 
 MAX_PARALLEL = 8
-"""Reviews under way at once: some 20 for each namespace, a millisecond each."""
+"""Concurrent reviews: some 20 for each namespace, a millisecond each."""
 
 RETRY_S = 2.0
-"""Delay before a review that was not answered is asked for again; those that were are not."""
+"""Retry delay of reviews without a response."""
 
 LEASES = "coordination.k8s.io"
 KUBEFLOW = "sparkoperator.k8s.io"
@@ -94,10 +94,10 @@ def _in_namespace(namespace: str | None, settings: OperatorSettings) -> list[Rig
 
 
 def _for_spark(namespace: str | None, settings: OperatorSettings) -> list[Right]:
-    """Return what running SparkApplications takes: where they do not run, no pod may be created."""
+    """Return the rights for running SparkApplications: in other namespaces no pod may be created."""
     rights = [Right(verb, "", "pods", namespace=namespace) for verb in ("create", "delete", "get", "list")]
     rights.append(Right("get", "", "pods", "log", namespace))
-    # Runs of schedules, and applications whose time to live is over.
+    # Runs of schedules, and applications whose time to live has expired.
     rights += [Right(verb, GROUP, Kind.SPARK_APPLICATION.plural, namespace=namespace) for verb in ("create", "delete")]
     if settings.spark_operator:
         kubeflow = ("get", "create", "patch")
@@ -106,9 +106,9 @@ def _for_spark(namespace: str | None, settings: OperatorSettings) -> list[Right]
 
 
 async def require_rights(client: KubeClient, rights: Sequence[Right]) -> None:
-    """Ask for each of them, until it is answered; MissingRightsError names those that are not there.
+    """Check each right until it is answered; MissingRightsError names the missing ones.
 
-    RefusedError when that may not even be asked.
+    RefusedError when the check itself is denied.
     """
     parallel = asyncio.Semaphore(MAX_PARALLEL)
 
@@ -120,7 +120,7 @@ async def require_rights(client: KubeClient, rights: Sequence[Right]) -> None:
                     return bool(answer["status"]["allowed"])
                 except RefusedError:
                     raise
-                except KubeError as error:  # whatever else it is may pass
+                except KubeError as error:  # other errors may pass
                     log.warning(
                         "Failed to check permission; retrying", extra={"right": str(right), "error": str(error)}
                     )

@@ -1,6 +1,6 @@
-"""The operator's process: everything is made and joined here, started, watched over and ended.
+"""Operator process: composition, start, supervision and shutdown.
 
-With a Lease it works only while it holds that; it looks, lists and watches nothing before. One that loses its Lease begins anew.
+With a Lease it works only while it holds the Lease; before, it reads, lists and watches nothing. A process that loses its Lease re-executes itself.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ from kafka_operator.watching import make_registry, watch
 from kafka_operator.webhook import CertificateError, Webhook
 
 WATCH_LAG_RESYNCS = 3
-"""A change that this many lists have shown and the watch has not brought will not come."""
+"""A change that this many lists have returned and the watch has not delivered counts as lost."""
 
-LOUD_LIBRARIES = ("aiohttp", "asyncio", "kopf", "kubernetes")
-"""They log a line for each request and each event; their warnings stay."""
+NOISY_LOGGERS = ("aiohttp", "asyncio", "kopf", "kubernetes")
+"""Libraries that log a line for each request and each event; their warnings are kept."""
 
 EXIT_OK, EXIT_FAILED = 0, 1
 
@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 
 def run(settings: OperatorSettings) -> int:
     """Run the operator until SIGTERM or SIGINT; return the process's exit code. Logs are set up by the caller."""
-    for name in LOUD_LIBRARIES:
+    for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
         asyncio.run(_operate(settings))
@@ -70,21 +70,21 @@ def run(settings: OperatorSettings) -> int:
         return EXIT_FAILED
     except LeaseLostError as error:
         log.error("Lost Lease; restarting", extra={"error": str(error)})
-        _begin_anew()
+        _reexec()
     except asyncio.CancelledError:
         return EXIT_OK
-    except Exception:  # whatever it was, the pod is started anew and goes on where things stand
+    except Exception:  # whatever the cause, the container is restarted and continues from the present state
         log.exception("Operator failed")
         return EXIT_FAILED
     log.info("Operator stopped")
     return EXIT_OK
 
 
-def _begin_anew() -> NoReturn:
-    """Become the process that was started, by its own command line: nothing remembered, no call under way, and it stands by.
+def _reexec() -> NoReturn:
+    """Replace this process by a new one with the same command line: no state, no calls in progress, standby.
 
-    One that only ended would do as well, were it not for the kubelet, which waits up to five minutes before it starts a container
-    that ends each time the API server is away.
+    Exiting would also work, but the kubelet waits up to five minutes before it restarts a container that
+    exits each time the API server is unavailable.
     """
     logging.shutdown()
     sys.stdout.flush()
@@ -112,14 +112,14 @@ async def _operate(settings: OperatorSettings) -> None:
         await require_rights(kube, needed_rights(settings))
         if leadership is not None:
             metrics.shard.labels(str(settings.shards)).set(await leadership.gain())
-        await _until_one_ends(core, leadership, heartbeat, found, settings)
+        await _run_until_first_exit(core, leadership, heartbeat, found, settings)
         if settings.own_namespace is not None:
-            await core.loop.close()  # nothing is claimed any more
-            await core.parting.part_from(settings.own_namespace)
+            await core.loop.close()  # no finalizer is added any more
+            await core.teardown.remove_finalizers(settings.own_namespace)
 
 
 def _end_on_signals() -> None:
-    """Have SIGTERM and SIGINT end the start already; once kopf watches, its own handlers take over."""
+    """Cancel the start on SIGTERM and SIGINT; once kopf watches, its own handlers take over."""
     task = asyncio.current_task()
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -127,10 +127,10 @@ def _end_on_signals() -> None:
 
 
 def _make_leadership(settings: OperatorSettings, kube: KubeClient, metrics: Metrics) -> Leadership | None:
-    """Return what gains one of the Leases, None where none is asked for."""
+    """Return the leader election, None if the settings have no Lease."""
     if settings.lease is None:
         return None
-    assert settings.own_namespace is not None, settings  # the settings say so themselves
+    assert settings.own_namespace is not None, settings  # checked by the settings
     return Leadership(
         LeaseClient(kube, settings.own_namespace),
         lease_names(settings.lease, settings.shards),
@@ -142,7 +142,7 @@ def _make_leadership(settings: OperatorSettings, kube: KubeClient, metrics: Metr
 
 
 def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics, leadership: Leadership | None) -> Core:
-    """Join the engine; with Leases nothing passes its ports but while one is held, and other shards' Clusters are left alone."""
+    """Build the engine; with Leases no call passes its ports unless one is held, and other shards' Clusters are ignored."""
 
     def holds() -> bool:
         return leadership is None or leadership.holds
@@ -172,7 +172,7 @@ def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics, l
 
 
 def _spark_ports(settings: OperatorSettings, kube: KubeClient) -> SparkPorts | None:
-    """Return what SparkApplications are carried out by; None where they are not served."""
+    """Return the ports for SparkApplications; None if they are not served."""
     if not settings.spark:
         return None
     local = LocalDrivers() if settings.spark_local else None
@@ -203,10 +203,10 @@ def _listen(
 async def _answer_reviews(
     settings: OperatorSettings, kube: KubeClient, metrics: Metrics, stack: contextlib.AsyncExitStack
 ) -> None:
-    """Open the port of the webhook; it needs no Lease, since it changes nothing."""
+    """Start the webhook; it needs no Lease, since it changes nothing."""
     if settings.webhook_port is None:
         return
-    assert settings.webhook_certificate is not None, settings  # the settings say so themselves
+    assert settings.webhook_certificate is not None, settings  # checked by the settings
     assert settings.webhook_private_key is not None, settings
 
     def connect(bootstrap_servers: Sequence[str], security: Security) -> Admin:
@@ -241,20 +241,20 @@ def _checks(
 
     def loaded() -> str | None:
         if leadership is not None and leadership.stands_by is not None:
-            return None  # nothing is to be listed; a standby that were not ready would hold up every upgrade
+            return None  # a standby lists nothing; if it were not ready, it would block every upgrade
         return None if core.resync.loaded else "the initial list of resources is not complete"
 
     return {"loop": loop, "batch": batch, "watch": watching}, {"loaded": loaded}
 
 
-async def _until_one_ends(
+async def _run_until_first_exit(
     core: Core,
     leadership: Leadership | None,
     heartbeat: asyncio.Task[None],
     found: Configuration,
     settings: OperatorSettings,
 ) -> None:
-    """Run the watch and the resync beside the heartbeat and the Lease; when one ends, end the others, and raise what it raised."""
+    """Run the watch, the resync, the heartbeat and the Lease; when one ends, cancel the others, and raise its exception."""
 
     async def login() -> kopf.ConnectionInfo:
         return await connection_info(found)

@@ -1,4 +1,4 @@
-"""What the operator is told at its start."""
+"""Settings of the operator process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafka_operator.decide.shards import MAX_SHARDS
 from kafka_operator.names import KAFKA_KINDS, SPARK_KINDS, Kind
 
 RESYNC_INTERVAL_S = 120.0
-"""Every so often everything is listed and compared anew: so long may drift, or an event that a watch lost, go unseen."""
+"""Interval of full lists and comparisons: the longest time that drift, or an event lost by a watch, stays unnoticed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,42 +19,42 @@ class OperatorSettings:
     namespaces: tuple[str, ...] = ()
     """Namespaces to watch; empty for all of them, which needs a ClusterRole."""
     kubeconfig: Path | None = None
-    """None: the pod's service account, else what KUBECONFIG and the home folder say."""
+    """Path of the kubeconfig; None: the pod's service account, else KUBECONFIG or the default file."""
     context: str | None = None
     """Context of the kubeconfig; None for its current one."""
     metrics_port: int | None = 8080
-    """Prometheus metrics at /metrics; None for none."""
+    """Port of Prometheus metrics at /metrics; None for no metrics."""
     health_port: int | None = 8081
-    """Probes at /healthz and /readyz; None for none."""
+    """Port of /healthz and /readyz; None for no probes."""
     listen_address: str = "127.0.0.1"
-    """Address that both ports listen on; in a pod 0.0.0.0, since the kubelet and Prometheus come from outside."""
+    """Listen address of both ports; in a pod 0.0.0.0, since the kubelet and Prometheus connect from outside."""
     pods: bool = False
-    """Whether pods of brokers are replaced and scaled, for Clusters that have `spec.brokers`."""
+    """Whether broker pods are replaced and scaled, for Clusters that have `spec.brokers`."""
     drain: bool = False
-    """Whether nodes are looked at as well, so that pods leave one that is drained; this takes a ClusterRole."""
+    """Whether nodes are read too, so that pods leave a node that is drained; requires a ClusterRole."""
     spark: bool = False
     """Whether SparkApplications and their schedules are served."""
     spark_namespaces: tuple[str, ...] = ()
-    """The only namespaces in which SparkApplications and schedules run; elsewhere they are refused. Empty for all that are served."""
+    """Namespaces in which SparkApplications and schedules run; elsewhere they are rejected. Empty for all served namespaces."""
     spark_operator: bool = False
-    """Whether resources of Kubeflow's Spark operator may be made for them (engine SparkOperator)."""
+    """Whether resources of Kubeflow's Spark operator may be created (engine SparkOperator)."""
     spark_local: bool = False
-    """Whether they may run as processes of the operator itself (engine Local): never in a cluster."""
+    """Whether drivers may run as child processes of the operator (engine Local): never in a cluster."""
     webhook_port: int | None = None
-    """HTTPS port of the admission webhook; None for none."""
+    """HTTPS port of the admission webhook; None for no webhook."""
     webhook_certificate: Path | None = None
-    """Its certificate with the chain, PEM, and its key; read again when they change."""
+    """The webhook's certificate with its chain, and its key, both PEM; read again when they change."""
     webhook_private_key: Path | None = None
     own_namespace: str | None = None
-    """The namespace that the operator itself runs in; None where it runs in none that could be deleted with it."""
+    """The namespace that the operator itself runs in; None outside a cluster."""
     lease: str | None = None
-    """Name of the Lease in `own_namespace` that is held while it works; None where nobody else could work beside it."""
+    """Name of the Lease in `own_namespace`; None if no other process can run at the same time."""
     identity: str | None = None
-    """What it is called in the Lease, the pod's name in a pod; None for a name that no other process has."""
+    """Holder identity in the Lease: in a pod the pod's name; None for a unique generated name."""
     shards: int = 1
-    """Among so many processes the Clusters are divided, each with a Lease of its own; more than one take a Lease."""
+    """Number of processes among which the Clusters are divided, each with its own Lease; more than one require a Lease."""
     resync_interval_s: float = RESYNC_INTERVAL_S
-    """Seconds between two comparisons of everything."""
+    """Seconds between two resyncs."""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -62,7 +62,7 @@ class OperatorSettings:
         return (*KAFKA_KINDS, *SPARK_KINDS) if self.spark else KAFKA_KINDS
 
     def __post_init__(self) -> None:
-        """Raise ValueError, with the options' names, for what cannot work together."""
+        """Raise ValueError, with the options' names, for incompatible settings."""
         if (self.spark_operator or self.spark_local or self.spark_namespaces) and not self.spark:
             raise ValueError("--spark-operator, --spark-local and --spark-namespace need --spark")
         unserved = sorted(set(self.spark_namespaces) - set(self.namespaces)) if self.namespaces else []

@@ -1,7 +1,7 @@
-"""kopf as the watch front: raw events of our kinds, nothing else of it.
+"""Watches by kopf: raw events of Steward's kinds, no other function of kopf.
 
 kopf lists, watches, reconnects and backs off; it keeps no state on the resources, posts no events and sets no finalizer. Its storages
-are named with our own prefix all the same, so that none of its default names can ever appear on a user's resource.
+still have Steward's prefix, so that none of its default names can appear on a user's resource.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from kafka_operator.engine.front import Front
 from kafka_operator.names import COMPONENT, FRAMEWORK_FINALIZER, GROUP, KAFKA_KINDS, VERSION, Kind
 
 WATCH_SERVER_TIMEOUT_S = 300
-"""Whole seconds, as the API takes them. Length of one watch request, after which it is made anew: a stream that died unseen lives no longer."""
+"""Whole seconds, as the API requires. Length of one watch request before it is renewed: the longest lifetime of an undetected dead stream."""
 
 WATCH_CLIENT_TIMEOUT_S = 330.0
-"""The same from our side, for a server that does not end it."""
+"""Client-side limit of the same, for a server that does not end the request."""
 
 CONNECT_TIMEOUT_S = 10.0
-"""How long a connection to the API server may take."""
+"""Connection timeout to the API server."""
 
 LISTED_AT_ONCE = 500
-"""Resources of one answer to a list, as kubectl asks for them: a list of ten thousand in one is 100 MB for a moment, which stay with the process."""
+"""Page size of lists, as in kubectl: a list of ten thousand resources in one response takes 100 MB, which the process keeps."""
 
 IDLE_TIMEOUT_S = 0.5
-"""How long kopf keeps a task for an object of which there is nothing new. Its own 5 s are those of all objects at once after a list of them."""
+"""How long kopf keeps a task for an object without events. Its default of 5 s would end the tasks of all objects at once after a list."""
 
 EXIT_TIMEOUT_S = 20.0
-"""How long a stop may take before the process is killed: less than the 30 s that Kubernetes grants a pod."""
+"""Time limit of a stop: less than the 30 s that Kubernetes grants a pod."""
 
 Login = Callable[[], Awaitable[kopf.ConnectionInfo]]
 
@@ -39,7 +39,7 @@ Login = Callable[[], Awaitable[kopf.ConnectionInfo]]
 def make_registry(
     front: Front, login: Login, cleanup: Callable[[], Awaitable[None]], kinds: Sequence[Kind] = KAFKA_KINDS
 ) -> kopf.OperatorRegistry:
-    """Return the handlers: one for each kind, the login, and what must end before kopf does."""
+    """Return the handlers: one for each kind, the login, and the shutdown before kopf's own."""
     registry = kopf.OperatorRegistry()
 
     async def log_in(**_: Any) -> kopf.ConnectionInfo:
@@ -72,7 +72,7 @@ def make_settings() -> kopf.OperatorSettings:
     settings.queueing.idle_timeout = IDLE_TIMEOUT_S
     settings.posting.enabled = False
     settings.peering.standalone = True
-    # Kinds and namespaces are fixed at the start, and a missing kind ends the process with words; no rights on CRDs are needed.
+    # Kinds and namespaces are fixed at the start, and a missing kind ends the process with a message; no rights on CRDs are needed.
     settings.scanning.disabled = True
     settings.watching.chunk_size = LISTED_AT_ONCE
     settings.watching.server_timeout = WATCH_SERVER_TIMEOUT_S
@@ -88,7 +88,7 @@ async def watch(registry: kopf.OperatorRegistry, namespaces: Sequence[str]) -> N
         registry=registry,
         settings=make_settings(),
         standalone=True,
-        # Left to itself, kopf asks for the user's name, which a container's user need not have.
+        # By default kopf reads the user's name, which a container's user may lack.
         identity=Identity(COMPONENT),
         clusterwide=not namespaces,
         namespaces=list(namespaces),

@@ -1,6 +1,6 @@
-"""The HTTPS server that the API server asks (ValidatingWebhookConfiguration): limits, TLS and its rotation, and nothing else.
+"""HTTPS server of the admission webhook (ValidatingWebhookConfiguration): limits, TLS and certificate rotation.
 
-The certificate's files are looked at every few seconds, and one that was renewed serves the next connection.
+The certificate's files are checked every few seconds, and a renewed certificate serves the next connection.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from aiohttp import web
 PATH = "/validate"
 
 MAX_REVIEW_BYTES = 8 * 1024 * 1024
-"""A review holds the resource before and after, and the API server takes requests of 3 MiB."""
+"""A review contains the old and the new resource, and the API server accepts requests of 3 MiB."""
 
-RENEWAL_LOOK_S = 10.0
-"""How often the certificate's files are looked at: a Secret takes a minute to get into the pod."""
+RENEWAL_POLL_S = 10.0
+"""Interval of checks of the certificate's files: a Secret takes a minute to get into the pod."""
 
 Handle = Callable[[Any], Awaitable[dict[str, Any]]]
-"""Returns the answer to a review; KeyError, TypeError or ValueError where it is none."""
+"""Returns the response to a review; KeyError, TypeError or ValueError if the review is invalid."""
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Webhook:
         log.info("Webhook listening", extra={"address": address, "port": port})
 
     async def close(self) -> None:
-        """Answer what was asked, and stop."""
+        """Finish the requests in progress, and stop."""
         if self._renewal is not None:
             self._renewal.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -79,17 +79,17 @@ class Webhook:
 
     async def _renew(self) -> None:
         while True:
-            await asyncio.sleep(RENEWAL_LOOK_S)
+            await asyncio.sleep(RENEWAL_POLL_S)
             self.renew()
 
     def renew(self) -> None:
-        """Use the files anew if they have changed; what cannot be used leaves the old certificate in its place."""
+        """Reload the files if they have changed; invalid files leave the previous certificate in use."""
         try:
             state = self._state()
             if state == self._loaded:
                 return
             self._load()
-        except CertificateError as error:  # half of it may be written yet: it is tried again
+        except CertificateError as error:  # the files may be half written: retried at the next check
             log.warning("Failed to reload webhook certificate; keeping the previous one", extra={"error": str(error)})
             return
         self._loaded = state

@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 )
 
 from kafka_operator.admin.client import KafkaAdmin
-from kafka_operator.admin.port import NotLetInError
+from kafka_operator.admin.port import ConnectionRejectedError
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.steps import CreateTopic
@@ -220,7 +220,7 @@ async def test_the_operator_connects_and_elects_leaders(secured: Secured) -> Non
 
     guess = Security(tls=True, ca=ca, login=Login(MECHANISM, "controller", "guessed-secret"))
     stranger = KafkaAdmin([secured.address], Metrics(), guess)
-    with pytest.raises(NotLetInError, match="AuthenticationFailed"):
+    with pytest.raises(ConnectionRejectedError, match="AuthenticationFailed"):
         await stranger.describe_cluster()
     await stranger.close()
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kafka_operator.admin.port import ClusterUnreachableError, ControllerUnavailableError, NotLetInError
+from kafka_operator.admin.port import ClusterUnreachableError, ConnectionRejectedError, ControllerUnavailableError
 from kafka_operator.decide.copies import Copies, Health
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.observed import (
@@ -389,7 +389,9 @@ class GuardedKafka:
 
         async def guarded(*arguments: Any, **named: Any) -> Any:
             if name != "close" and self._kafka.security not in {None, self._security}:
-                raise NotLetInError("AuthenticationFailed", "Kafka rejected the authentication: invalid credentials.")
+                raise ConnectionRejectedError(
+                    "AuthenticationFailed", "Kafka rejected the authentication: invalid credentials."
+                )
             return await call(*arguments, **named)
 
         return guarded

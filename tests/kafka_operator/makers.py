@@ -7,17 +7,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_operator.decide.beginning import plan_for
+from kafka_operator.decide.desired_plan import Material
 from kafka_operator.decide.layout import Layout, Sizes
 from kafka_operator.decide.observed import ConfigValue, KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.plan_preparation import plan_for
 from kafka_operator.decide.reassignment import decide_reassignment
 from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion
 from kafka_operator.decide.reassignment_steps import MakePlan
 from kafka_operator.decide.reassignment_view import ReassignmentView
 from kafka_operator.decide.reassignment_view import Step as MoveStep
 from kafka_operator.decide.topic import TopicView
-from kafka_operator.decide.wanted import Material
 from kafka_operator.names import API_VERSION, FINALIZER, MANAGED_CONFIG, ORIGIN, Kind
 from kafka_operator.resources.cluster import Cluster, read_cluster
 from kafka_operator.resources.metadata import Condition

@@ -68,7 +68,7 @@ def test_sizes_are_read_from_all_disks_and_each_broker_speaks_for_itself() -> No
         b1=logs(directory(p0=5), directory(p1=7), directory(future=True, p1=3)), b2=logs(directory(p0=4))
     )
 
-    found = brokers.look_at_logs(asked, [1, 2, 3], [P0, P1])
+    found = brokers.query_logs(asked, [1, 2, 3], [P0, P1])
 
     assert found[1] == {P0: 5, P1: 7}
     assert isinstance(found[3], Failure)
@@ -94,7 +94,7 @@ def test_only_what_is_set_on_the_broker_itself_is_read() -> None:
     ]
     response = answer(results=[answer(error_code=0, error_message=None, configs=entries)])
 
-    found = brokers.look_at_broker_configs(connection(b1=response), [1, 2], ["a", "b", "c"])
+    found = brokers.query_broker_configs(connection(b1=response), [1, 2], ["a", "b", "c"])
 
     assert found[1] == {"a": "1"}
     assert isinstance(found[2], Failure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace as Answer
 from typing import Any
 
-from kafka_operator.admin.health import MAX_TOPICS, copies_of, look_at_health, look_at_min_isr
+from kafka_operator.admin.health import MAX_TOPICS, copies_of, query_health, query_min_isr
 from tests.kafka_operator.fleets import copies
 
 
@@ -58,7 +58,7 @@ def test_the_controller_is_asked_for_everything_and_counts_as_no_broker() -> Non
     """topics=None; no topic is made by asking."""
     controller = Controller()
 
-    found = look_at_health(controller, {1000: True})  # type: ignore[arg-type]
+    found = query_health(controller, {1000: True})  # type: ignore[arg-type]
 
     assert (found.controller_id, found.broker_ids, len(found.copies), found.min_isr) == (1000, (0, 1), 2, None)
     assert (controller.asked[0].topics, controller.asked[0].allow_auto_topic_creation) == (None, False)
@@ -69,7 +69,7 @@ def test_min_isr_is_asked_for_in_batches_and_a_topic_that_does_not_tell_is_left_
     controller = Controller()
     topics = {*map(str, range(1, MAX_TOPICS + 1)), "gone"}
 
-    found = look_at_min_isr(controller, topics)  # type: ignore[arg-type]
+    found = query_min_isr(controller, topics)  # type: ignore[arg-type]
 
     assert {str(number): number for number in range(1, MAX_TOPICS + 1)} == found
     assert [len(request.resources) for request in controller.asked] == [MAX_TOPICS, 1]

@@ -11,9 +11,9 @@ import pytest
 
 from kafka_operator.admin import requests
 from kafka_operator.admin.connection import Connection
-from kafka_operator.admin.health import look_at_health
+from kafka_operator.admin.health import query_health
 from kafka_operator.admin.port import ControllerUnavailableError
-from kafka_operator.admin.vitals import look_at_vitals
+from kafka_operator.admin.vitals import query_vitals
 from kafka_operator.decide.observed import ConfigValue, Failure, KafkaTopic, Move
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.reassignment import Partition
@@ -114,8 +114,8 @@ def test_a_topic_of_which_only_the_lack_of_a_leader_is_said_is_not_one_without_p
 @pytest.mark.parametrize(
     "look",
     [
-        look_at_vitals,
-        lambda connection: look_at_health(connection, {}),
+        query_vitals,
+        lambda connection: query_health(connection, {}),
         lambda connection: requests.metadata_of(connection, ["a"]),
     ],
     ids=["numbers", "copies before a broker is taken away", "topics"],

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from kafka_operator.decide import beginning
+from kafka_operator.decide import plan_preparation
 from kafka_operator.decide.plan_document import digest_of
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Partition
@@ -156,7 +156,7 @@ STORIES: tuple[Story, ...] = (
 def test_killed_at_any_call_the_end_is_the_same(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     """O1, O3, O9: no throttle is left that is ours, either."""
     if story is from_config_maps:
-        monkeypatch.setattr(beginning, "INLINE_PARTITIONS", 1)
+        monkeypatch.setattr(plan_preparation, "INLINE_PARTITIONS", 1)
     _, kafka = ends_alike(story)
 
     assert kafka["brokers"] == {1: {"leader.replication.throttled.rate": "777"}}

@@ -6,21 +6,21 @@ from dataclasses import replace
 
 from kafka_operator.decide.cluster import (
     AWAY_FIRST_S,
-    LOOK_EVERY_S,
     NAMESPACE_GRACE_S,
+    POLL_INTERVAL_S,
     RELEASE_AFTER_S,
-    ClusterLook,
+    ClusterSnapshot,
     Dependents,
     decide_cluster,
     decide_cluster_deletion,
 )
 from kafka_operator.decide.observed import Away, ClusterSeen
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Wait, WriteStatus
-from kafka_operator.decide.topic import FAILOVER_PATIENCE_S, FAILOVER_RETRY_CAP_S
+from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.resources.cluster import ClusterStatus
 from tests.kafka_operator.makers import NOW, cluster, ready
 
-SEEN = ClusterLook(ClusterSeen("abc", 2, (1, 2, 3)))
+SEEN = ClusterSnapshot(ClusterSeen("abc", 2, (1, 2, 3)))
 AWAY = Away("ClusterUnreachable", "No broker answers.")
 FAILING_OVER = Away("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)
 
@@ -34,7 +34,7 @@ def test_a_cluster_is_held_then_shown_then_looked_at_now_and_then() -> None:
     assert isinstance(status, ClusterStatus)
     assert ready(status.conditions) == ("True", "Reachable")
     assert (status.cluster_id, status.controller_id, status.broker_ids) == ("abc", 2, (1, 2, 3))
-    assert decide_cluster(replace(cluster(), status=status), SEEN, NOW, 0.0) == Wait(LOOK_EVERY_S)
+    assert decide_cluster(replace(cluster(), status=status), SEEN, NOW, 0.0) == Wait(POLL_INTERVAL_S)
 
 
 def test_a_cluster_that_is_away_is_unknown_and_keeps_what_was_seen() -> None:
@@ -58,8 +58,8 @@ def test_a_failover_of_the_controller_changes_no_status_while_it_may_still_end()
     assert isinstance(first, WriteStatus)
     known = replace(cluster(), status=first.status)
 
-    during = decide_cluster(known, FAILING_OVER, NOW, FAILOVER_PATIENCE_S - 1)
-    after = decide_cluster(known, FAILING_OVER, NOW, FAILOVER_PATIENCE_S)
+    during = decide_cluster(known, FAILING_OVER, NOW, FAILOVER_TIMEOUT_S - 1)
+    after = decide_cluster(known, FAILING_OVER, NOW, FAILOVER_TIMEOUT_S)
 
     assert during == Retry(AWAY_FIRST_S, FAILOVER_RETRY_CAP_S)
     assert isinstance(after, WriteStatus)

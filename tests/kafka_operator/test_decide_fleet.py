@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_operator.decide.fleet import (
-    BUSY_LOOK_S,
-    QUIET_LOOK_S,
+    BUSY_POLL_S,
+    IDLE_POLL_S,
     DeletePod,
     FleetView,
     ScaleTo,
@@ -48,7 +48,7 @@ def test_a_settled_fleet_says_so_once_and_rests() -> None:
     """No event for what is as it should be, no look at Kafka."""
     cluster, step, events = settle(fleet(), THREE)
 
-    assert (Wait(QUIET_LOOK_S), []) == (step, events)
+    assert (Wait(IDLE_POLL_S), []) == (step, events)
     assert shown(cluster) == {"Scaled": ("True", "AsDeclared"), "Settled": ("True", "AsDeclared")}
     assert cluster.status.broker_replicas == 3
 
@@ -71,7 +71,7 @@ def test_each_pod_that_is_replaced_is_an_event_and_so_is_the_end() -> None:
     """Waiting in between is none."""
     cluster, _, events = settle(fleet(2), pod_set(pod(0, OLD), pod(1, OLD)), health=WELL)
     cluster, step, more = settle(cluster, pod_set(pod(0, ready=False), pod(1, OLD)))
-    assert (Wait(BUSY_LOOK_S), []) == (step, more)
+    assert (Wait(BUSY_POLL_S), []) == (step, more)
     assert cluster.status.replacing is None
     cluster, _, last = settle(cluster, pod_set(pod(0), pod(1, OLD)), health=WELL)
     cluster, _, end = settle(cluster, pod_set(pod(0), pod(1)))
@@ -87,7 +87,7 @@ def test_a_stuck_pod_is_a_warning() -> None:
 
     assert shown(cluster)["Settled"] == ("False", "PodStuck")
     assert [(event.warning, event.reason) for event in events] == [(True, "PodStuck")]
-    assert step == Wait(BUSY_LOOK_S)
+    assert step == Wait(BUSY_POLL_S)
 
 
 def test_a_refused_scale_in_is_a_warning_and_the_pods_stay() -> None:
@@ -139,7 +139,7 @@ def test_pods_that_cannot_be_read_are_unknown() -> None:
     """A missing right, a StatefulSet that is not there: said in the condition and an event."""
     cluster, step, events = settle(fleet(), Away("NotAllowed", "pods is forbidden"))
 
-    assert (Wait(QUIET_LOOK_S), ("Unknown", "NotAllowed")) == (step, shown(cluster)["Settled"])
+    assert (Wait(IDLE_POLL_S), ("Unknown", "NotAllowed")) == (step, shown(cluster)["Settled"])
     assert [event.reason for event in events] == ["NotAllowed"]
 
 

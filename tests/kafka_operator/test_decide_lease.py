@@ -17,7 +17,7 @@ from kafka_operator.decide.lease import (
     RETRY_SOON_S,
     Lost,
     Sighting,
-    StandBy,
+    Standby,
     Take,
     decide_candidate,
     decide_holder,
@@ -50,8 +50,8 @@ def test_one_of_somebody_else_is_taken_when_it_stood_still_for_its_duration() ->
     """By our own clock, from when it was seen; the next look is no later than that."""
     sighting = Sighting(OTHERS, 100)
 
-    assert decide_candidate("operator", sighting, "us", 100) == StandBy("other", RETRY_PERIOD_S)
-    assert decide_candidate("operator", sighting, "us", 109.5) == StandBy("other", 0.5)
+    assert decide_candidate("operator", sighting, "us", 100) == Standby("other", RETRY_PERIOD_S)
+    assert decide_candidate("operator", sighting, "us", 109.5) == Standby("other", 0.5)
     assert isinstance(decide_candidate("operator", sighting, "us", 110), Take)
 
 
@@ -69,7 +69,7 @@ def test_a_duration_that_no_operator_writes_is_not_believed() -> None:
     for_nothing = Sighting(replace(OTHERS, duration_s=0), 0)
 
     assert isinstance(decide_candidate("operator", for_ever, "us", MAX_DURATION_S), Take)
-    assert isinstance(decide_candidate("operator", for_nothing, "us", 0.5), StandBy)
+    assert isinstance(decide_candidate("operator", for_nothing, "us", 0.5), Standby)
 
 
 def test_a_holder_that_meets_another_has_lost() -> None:

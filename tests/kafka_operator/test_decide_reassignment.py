@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_operator.decide.deletion_timeouts import CLUSTER_LEAVING_TIMEOUT_S
 from kafka_operator.decide.observed import Away, Failure
-from kafka_operator.decide.patience import LEAVING_PATIENCE_S
 from kafka_operator.decide.reassignment import decide_reassignment_away
-from kafka_operator.decide.reassignment_view import CHECK_PATIENCE_S, LOOK_EVERY_S, STRAY_PATIENCE_S
+from kafka_operator.decide.reassignment_view import CHECK_TIMEOUT_S, POLL_INTERVAL_S, STRAY_TIMEOUT_S
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Submit, Wait, WriteStatus
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
@@ -102,7 +102,7 @@ def test_progress_is_written_when_it_changes_and_looked_at_each_second() -> None
     assert status.progress is not None
     assert (status.progress.done, status.progress.total, status.progress.percent) == (1, 2, 50)
     assert ready(status.conditions) == ("False", "Running")
-    assert decide(replace(at(State.RUNNING), status=status), seen) == Wait(LOOK_EVERY_S)
+    assert decide(replace(at(State.RUNNING), status=status), seen) == Wait(POLL_INTERVAL_S)
 
 
 def test_it_is_ready_when_every_partition_has_exactly_the_target() -> None:
@@ -122,7 +122,10 @@ def test_a_running_one_that_was_let_go_of_is_held_again() -> None:
     told = written(decide_reassignment_away(at(State.RUNNING), gone, NOW, 0))
 
     assert isinstance(decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, 0), Retry)
-    assert decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, LEAVING_PATIENCE_S) == Release()
+    assert (
+        decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, CLUSTER_LEAVING_TIMEOUT_S)
+        == Release()
+    )
     assert decide(at(State.RUNNING, held=False), view(ALL_ARRIVED)) == Claim()
 
 
@@ -159,7 +162,7 @@ def test_a_trouble_that_may_pass_is_told_and_waited_for_and_then_final() -> None
     assert (status.state, ready(status.conditions)) == (State.PENDING, ("False", "UnknownTopic"))
     waiting = replace(fresh(), status=status)
     assert isinstance(decide(waiting, missing), Retry)
-    final = written(decide(waiting, replace(missing, waited_s=CHECK_PATIENCE_S)))
+    final = written(decide(waiting, replace(missing, waited_s=CHECK_TIMEOUT_S)))
     assert (final.state, ready(final.conditions)) == (State.FAILED, ("False", "UnknownTopic"))
     assert "No replica was moved." in final.conditions[0].message
 
@@ -212,7 +215,7 @@ def test_what_somebody_else_did_is_told_and_not_undone(seen: object) -> None:
     assert isinstance(seen, type(view()))
 
     assert isinstance(decide(at(State.RUNNING), seen), Retry)
-    status = written(decide(at(State.RUNNING), replace(seen, waited_s=STRAY_PATIENCE_S)))
+    status = written(decide(at(State.RUNNING), replace(seen, waited_s=STRAY_TIMEOUT_S)))
 
     assert (status.state, ready(status.conditions)) == (State.FAILED, ("False", "Interrupted"))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
 from kafka_operator.decide.observed import Away
-from kafka_operator.decide.patience import DELETION_PATIENCE_S
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion_away
 from kafka_operator.decide.steps import Done, Release, Retry, Submit
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
@@ -62,7 +62,7 @@ def test_what_cannot_be_known_is_told() -> None:
     running = deleted(State.RUNNING)
     kept = replace(running, status=replace(running.status, plan=None, base=None, stored=Stored(("gone",), 1)))
 
-    gone = decide(kept, view(SEEN, moves=MOVES, recorded=Trouble("PlanLost", "ConfigMap gone is gone.")))
+    gone = decide(kept, view(SEEN, moves=MOVES, recorded=PlanProblem("PlanLost", "ConfigMap gone is gone.")))
 
     assert isinstance(gone, Release)
     assert gone.announcement is not None
@@ -74,8 +74,8 @@ def test_deletion_never_wedges_a_namespace() -> None:
     """Bounded wait, then the event says that the moves go on."""
     running = deleted(State.RUNNING)
 
-    assert isinstance(decide_reassignment_deletion_away(running, AWAY, DELETION_PATIENCE_S - 1), Retry)
-    late = decide_reassignment_deletion_away(running, AWAY, DELETION_PATIENCE_S)
+    assert isinstance(decide_reassignment_deletion_away(running, AWAY, DELETION_TIMEOUT_S - 1), Retry)
+    late = decide_reassignment_deletion_away(running, AWAY, DELETION_TIMEOUT_S)
     assert isinstance(late, Release)
     assert late.announcement is not None
     assert late.announcement.reason == "MovesGoOn"

@@ -18,7 +18,7 @@ from kafka_operator.decide.steps import (
     WriteStatus,
 )
 from kafka_operator.decide.topic import (
-    FAILOVER_PATIENCE_S,
+    FAILOVER_TIMEOUT_S,
     PATIENCE_S,
     decide_topic,
     decide_topic_away,
@@ -233,8 +233,8 @@ def test_a_controllers_failover_is_waited_for_in_silence() -> None:
     """Kill -9 of the controller: the operator's users notice nothing."""
     away = Away("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)
 
-    assert isinstance(decide_topic_away(topic(), away, NOW, FAILOVER_PATIENCE_S - 1), Retry)
-    late = decide_topic_away(topic(), away, NOW, FAILOVER_PATIENCE_S)
+    assert isinstance(decide_topic_away(topic(), away, NOW, FAILOVER_TIMEOUT_S - 1), Retry)
+    late = decide_topic_away(topic(), away, NOW, FAILOVER_TIMEOUT_S)
     assert ready(written(late).conditions) == ("Unknown", "ControllerUnavailable")
 
 

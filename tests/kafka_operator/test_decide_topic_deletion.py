@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
 from kafka_operator.decide.observed import Away, Failure
-from kafka_operator.decide.patience import DELETION_PATIENCE_S
 from kafka_operator.decide.steps import Apply, Done, DropTopic, Release, Retry, StopMoves
 from kafka_operator.decide.topic_deletion import (
     decide_topic_deletion,
@@ -89,16 +89,16 @@ def test_deletion_never_wedges_a_namespace() -> None:
     disabled = Failure(73, "TOPIC_DELETION_DISABLED", "Topic deletion is disabled.")
     steps = {
         "No broker answers.": (
-            decide_topic_deletion_away(deleted, AWAY, DELETION_PATIENCE_S - 1),
-            decide_topic_deletion_away(deleted, AWAY, DELETION_PATIENCE_S),
+            decide_topic_deletion_away(deleted, AWAY, DELETION_TIMEOUT_S - 1),
+            decide_topic_deletion_away(deleted, AWAY, DELETION_TIMEOUT_S),
         ),
         "Topic deletion is disabled.": (
             decide_topic_deletion(deleted, topic_view(kafka_topic(), failure=disabled)),
-            decide_topic_deletion(deleted, topic_view(kafka_topic(), failure=disabled, waited_s=DELETION_PATIENCE_S)),
+            decide_topic_deletion(deleted, topic_view(kafka_topic(), failure=disabled, waited_s=DELETION_TIMEOUT_S)),
         ),
         "does not complete it": (
             decide_topic_deletion(deleted, topic_view(kafka_topic(), applied=True)),
-            decide_topic_deletion(deleted, topic_view(kafka_topic(), applied=True, waited_s=DELETION_PATIENCE_S)),
+            decide_topic_deletion(deleted, topic_view(kafka_topic(), applied=True, waited_s=DELETION_TIMEOUT_S)),
         ),
     }
     for words, (before, after) in steps.items():

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from kafka_operator.decide.cluster import LOOK_EVERY_S
+from kafka_operator.decide.cluster import POLL_INTERVAL_S
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.security import Login, Security
 from tests.kafka_operator.makers import raw_cluster, raw_topic
@@ -45,7 +45,7 @@ async def test_a_rotated_secret_is_used_at_the_next_look_with_no_restart() -> No
         world.kafka.security = None  # old and new are let in while it is rotated, as Kafka does with open connections
         world.kube.secrets["shop", "user"] = secret(NEW)
 
-        await world.until(lambda: world.connected[-1] == login(NEW), LOOK_EVERY_S + 1)
+        await world.until(lambda: world.connected[-1] == login(NEW), POLL_INTERVAL_S + 1)
         world.kube.writes.clear()
         await world.run(60)
         assert len(world.connected) == 2

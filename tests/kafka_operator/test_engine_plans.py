@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.decide import beginning
+from kafka_operator.decide import plan_preparation
 from kafka_operator.decide.plan_document import digest_of
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Assignment, Partition
@@ -91,7 +91,7 @@ async def test_a_config_map_that_comes_in_the_same_breath_is_waited_for() -> Non
 async def test_a_large_plan_is_kept_in_config_maps_that_go_with_it() -> None:
     """Objects stay small; what is kept cannot be changed, and is owned."""
     async with running() as world:
-        count = beginning.INLINE_PARTITIONS + 1
+        count = plan_preparation.INLINE_PARTITIONS + 1
         world.kafka.move_s = 0.01
         await orders(world, partitions=count)
         plan = tuple(Assignment(Partition("orders", index), (2, 3, 4)) for index in range(count))
@@ -120,7 +120,7 @@ async def test_a_large_plan_is_kept_in_config_maps_that_go_with_it() -> None:
 
 def test_plan_and_base_that_are_gone_or_changed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without them nothing is moved, and nothing is guessed."""
-    monkeypatch.setattr(beginning, "INLINE_PARTITIONS", 1)
+    monkeypatch.setattr(plan_preparation, "INLINE_PARTITIONS", 1)
 
     async def story() -> None:
         async with running() as world:

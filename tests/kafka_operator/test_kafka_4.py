@@ -22,7 +22,7 @@ from tests.kafka_operator.stock import Stock
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 PATIENCE_S = 60.0
-LOOK_EVERY_S = 0.2
+POLL_INTERVAL_S = 0.2
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +54,9 @@ async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
                 if await holds():
                     return
             except AdminError:
-                await asyncio.sleep(LOOK_EVERY_S)
+                await asyncio.sleep(POLL_INTERVAL_S)
                 continue
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
 
 async def leaders(admin: KafkaAdmin, topic: str) -> list[int]:

@@ -12,8 +12,8 @@ from kafka_operator.admin.port import (
     AdminError,
     CallRefusedError,
     ClusterUnreachableError,
+    ConnectionRejectedError,
     ControllerUnavailableError,
-    NotLetInError,
 )
 from kafka_operator.admin.tls import make_context
 from kafka_operator.decide.observed import ClusterSeen, Failure
@@ -297,9 +297,13 @@ async def test_a_refused_login_is_tried_seldom_and_with_the_secret_of_now() -> N
     place.secrets[USER] = {"username": b"u", "password": b"wrong"}
     place.secrets[USER] = {"username": b"u", "password": b"wrong"}
     await place.look()
-    place.admins[0].failure = NotLetInError("AuthenticationFailed", "Kafka rejected the authentication: by broker 1.")
+    place.admins[0].failure = ConnectionRejectedError(
+        "AuthenticationFailed", "Kafka rejected the authentication: by broker 1."
+    )
     assert await place.reason() == ("AuthenticationFailed", True)
-    place.admins[0].failure = NotLetInError("AuthenticationFailed", "Kafka rejected the authentication: by broker 2.")
+    place.admins[0].failure = ConnectionRejectedError(
+        "AuthenticationFailed", "Kafka rejected the authentication: by broker 2."
+    )
     for _ in range(10):
         assert await place.reason() == ("AuthenticationFailed", True)
     place.now_s += 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.decide.plan import Trouble, check_plan, exact_plan
+from kafka_operator.decide.plan import PlanProblem, check_plan, exact_plan
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Assignment, Partition
 from tests.kafka_operator.makers import assignments, kafka_topic, moving, raw_plan, reassignment
@@ -15,7 +15,7 @@ TOPICS = {"orders": kafka_topic(partitions=3)}
 OTHER = Key(Kind.REASSIGNMENT, "shop", "other")
 
 
-def check(plan: tuple[Assignment, ...], **others: Any) -> Trouble | None:
+def check(plan: tuple[Assignment, ...], **others: Any) -> PlanProblem | None:
     """Check a plan on brokers 1 to 4, where nothing moves unless told."""
     given: dict[str, Any] = {"topics": TOPICS, "broker_ids": (1, 2, 3, 4), "moves": {}, "rivals": {}} | others
     return check_plan(plan, **given)
@@ -75,7 +75,7 @@ def test_topics_and_brokers_become_a_plan() -> None:
 
     plan = exact_plan(compact, TOPICS)
 
-    assert not isinstance(plan, Trouble)
+    assert not isinstance(plan, PlanProblem)
     assert {Partition("orders", index) for index in range(3)} == {item.partition for item in plan}
     assert all({2, 3, 4} == set(item.replicas) for item in plan)
 
@@ -85,7 +85,7 @@ def test_the_compact_form_has_reasons_too() -> None:
     unknown = exact_plan(reassignment(topics=[{"name": "nope", "brokers": [1]}]), TOPICS)
     few = exact_plan(reassignment(topics=[{"name": "orders", "brokers": [1, 2]}]), TOPICS)
 
-    assert isinstance(unknown, Trouble)
+    assert isinstance(unknown, PlanProblem)
     assert unknown.reason == "UnknownTopic"
-    assert isinstance(few, Trouble)
+    assert isinstance(few, PlanProblem)
     assert few.reason == "NotEnoughBrokers"

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_operator.decide.ending import taken_back
 from kafka_operator.decide.move_meter import Measured
 from kafka_operator.decide.observed import KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.places import Places, busy_brokers, find_places
+from kafka_operator.decide.plan_completion import cancel_moves
 from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle, ThrottleStands
+from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle, ThrottleInForce
 from kafka_operator.decide.reassignment_view import ReassignmentView
 from kafka_operator.decide.steps import AlterConfig, Claim, Done, Release, Retry, Submit, Wait, WriteStatus
 from kafka_operator.decide.throttle import (
@@ -148,7 +148,7 @@ class Process:
     submitted: bool = False
 
 
-def look(step: LookAtThrottle, cluster: Cluster, before: ThrottleSeen) -> ThrottleSeen:
+def look(step: ReadThrottle, cluster: Cluster, before: ThrottleSeen) -> ThrottleSeen:
     """See throttles."""
     brokers = {broker: dict(cluster.brokers.get(broker, {})) for broker in step.broker_ids}
     return ThrottleSeen(
@@ -196,13 +196,13 @@ def carry_out(step: object, item: Reassignment, cluster: Cluster, process: Proce
         case WriteStatus():
             assert isinstance(step.status, ReassignmentStatus)
             return replace(item, status=step.status)
-        case LookAtThrottle():
+        case ReadThrottle():
             process.seen = look(step, cluster, process.seen)
         case AlterThrottle():
             assert item.status.throttle is not None
             cluster.alter(step)
             process.seen, process.altered = ThrottleSeen(), True
-        case ThrottleStands():
+        case ThrottleInForce():
             process.in_force = step.seen_as
         case Submit():
             cluster.submit(step)
@@ -287,4 +287,4 @@ def test_a_move_that_copies_nothing_waits_for_nobody() -> None:
         hand_over_up_to(places, copied, 0, foreign, Concurrency(9, 1)),
     ) == (1, 0)
     assert busy_brokers((1, 3), topic.partitions[0]) == frozenset({1, 3})
-    assert taken_back(plan[:1]) == Submit({plan[0].partition: None})
+    assert cancel_moves(plan[:1]) == Submit({plan[0].partition: None})

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_operator.decide.rebalance import RebalanceView, decide_rebalance
-from kafka_operator.decide.rebalance_need import GONE_AFTER_S, LookAtHolders, Measure, Present, Spread
+from kafka_operator.decide.rebalance_need import GONE_AFTER_S, Measure, Present, ReadHolders, Spread
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Wait, WriteStatus
 from kafka_operator.resources.auto_rebalance import AutoRebalance, OnImbalance
 from kafka_operator.resources.cluster import Cluster, PodGroup
@@ -67,7 +67,7 @@ class Model:
         step = decide_rebalance(self.cluster, RebalanceView(now, self.present(), self.known, others))
         if isinstance(step, Wait | Done):
             return False
-        if isinstance(step, LookAtHolders):
+        if isinstance(step, ReadHolders):
             self.looked = True
         elif isinstance(step, Measure):
             self.measured = Spread(0, movable=False)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_operator.decide.copies import Copies, Health
-from kafka_operator.decide.fleet import BUSY_LOOK_S, DeletePod, FleetView, ScaleTo, decide_fleet
+from kafka_operator.decide.fleet import BUSY_POLL_S, DeletePod, FleetView, ScaleTo, decide_fleet
 from kafka_operator.decide.rolling import READY_WITHIN_S, AskKafka
 from kafka_operator.decide.steps import WriteStatus
 from kafka_operator.resources.cluster import Cluster
@@ -92,7 +92,7 @@ class Site:
 
     def pass_time(self, *, calm: bool) -> None:
         """Let a moment pass; pods and replicas get on, and unless it is calm something may go wrong."""
-        self.now_s += BUSY_LOOK_S if not calm else READY_WITHIN_S / 20
+        self.now_s += BUSY_POLL_S if not calm else READY_WITHIN_S / 20
         for node_id, present in list(self.pods.items()):
             if present.deleting and (calm or self.rng.random() < 0.5):
                 self.made += 1

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.decide.spark_troubles import Trouble
+from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.engine.spark_local import LocalDrivers
 from kafka_operator.kube.port import RefusedError
 from kafka_operator.resources.spark_application import SparkApplication
@@ -171,7 +171,7 @@ async def test_without_spark_submit_that_is_told(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("SPARK_HOME", raising=False)
 
     found = await LocalDrivers().create(runs("true"), 1)
-    assert isinstance(found, Trouble)
+    assert isinstance(found, SparkProblem)
     assert "install pyspark" in found.message
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.spark_schedule import CreateRun, DeleteRuns, ScheduleView, decide_schedule, run_name
-from kafka_operator.decide.spark_troubles import Trouble
 from kafka_operator.decide.steps import Done, Wait, WriteStatus
 from kafka_operator.kube.port import RefusedError
 from kafka_operator.names import Key, Kind
@@ -185,7 +185,7 @@ def test_a_run_that_is_not_written_down_is_not_deleted_as_old() -> None:
 
 def test_why_no_run_is_taken_is_told() -> None:
     """A template that the schema of applications refuses."""
-    trouble = Trouble("RunRefused", str(RefusedError("spec.driver.memory")))
+    trouble = SparkProblem("RunRefused", str(RefusedError("spec.driver.memory")))
     status, news = ended(decide_schedule(schedule(), ScheduleView(NOW, created=trouble)))
     assert ready(status.conditions) == ("False", "RunRefused")
     assert news.warning

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.reassignment_steps import AlterBroker, LookAtThrottle
+from kafka_operator.decide.reassignment_steps import AlterBroker, ReadThrottle
 from kafka_operator.decide.steps import AlterConfig
 from kafka_operator.decide.throttle import (
-    ALONE,
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
+    NO_OTHERS,
     NOTHING,
+    DesiredThrottle,
     OtherThrottles,
     ThrottleSeen,
-    Wish,
     changes,
     recorded,
     settled,
@@ -29,7 +29,7 @@ from kafka_operator.resources.throttle import (
     read_throttle_record,
 )
 
-WISH = Wish(500, frozenset({1, 2}), {"t": (frozenset({"0:1"}), frozenset({"0:2"}))})
+WISH = DesiredThrottle(500, frozenset({1, 2}), {"t": (frozenset({"0:1"}), frozenset({"0:2"}))})
 EMPTY = ThrottleSeen({1: {}, 2: {}}, {"t": {}})
 GONE = Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "gone")
 AWAY = Failure(8, "BROKER_NOT_AVAILABLE", "away")
@@ -37,17 +37,17 @@ AWAY = Failure(8, "BROKER_NOT_AVAILABLE", "away")
 
 def test_nothing_is_recorded_before_it_was_looked_at() -> None:
     """What was there before must be known."""
-    assert unseen(None, WISH, ThrottleSeen()) == LookAtThrottle((1, 2), ("t",))
+    assert unseen(None, WISH, ThrottleSeen()) == ReadThrottle((1, 2), ("t",))
     assert unseen(None, WISH, EMPTY) is None
 
 
 @pytest.mark.shows("E4")
 def test_a_record_grows_before_it_is_set_and_shrinks_after_it_was_seen() -> None:
     """Between the two, both the old and the new may be in Kafka."""
-    first = recorded(None, WISH, EMPTY, ALONE)
-    next_wish = Wish(900, frozenset({1}), {"t": (frozenset({"1:1"}), frozenset({"1:2"}))})
+    first = recorded(None, WISH, EMPTY, NO_OTHERS)
+    next_wish = DesiredThrottle(900, frozenset({1}), {"t": (frozenset({"1:1"}), frozenset({"1:2"}))})
 
-    second = recorded(first, next_wish, EMPTY, ALONE)
+    second = recorded(first, next_wish, EMPTY, NO_OTHERS)
 
     assert second.rates == (500, 900)
     assert second.topics[0].leader == frozenset({"0:1", "1:1"})
@@ -75,10 +75,10 @@ def test_a_record_reads_back_as_it_was_written() -> None:
 
 def test_a_rate_that_somebody_set_meanwhile_stays() -> None:
     """It is none of ours, so it is none of ours to take away."""
-    record = recorded(None, WISH, EMPTY, ALONE)
+    record = recorded(None, WISH, EMPTY, NO_OTHERS)
     seen = ThrottleSeen({1: {LEADER_RATE: "77", FOLLOWER_RATE: "500"}, 2: {}}, {"t": {LEADER_REPLICAS: "0:1,8:8"}})
 
-    change, left = changes(record, NOTHING, seen, ALONE)
+    change, left = changes(record, NOTHING, seen, NO_OTHERS)
 
     assert left == frozenset()
     assert change is not None
@@ -89,12 +89,12 @@ def test_a_rate_that_somebody_set_meanwhile_stays() -> None:
 def test_the_lower_of_two_rates_is_in_force_and_the_last_one_puts_back_what_was_there() -> None:
     """Neither takes the other's for what was there before, nor away while the other needs it."""
     before = ThrottleSeen({1: {LEADER_RATE: "9", FOLLOWER_RATE: "9"}, 2: {}}, {"t": {LEADER_REPLICAS: "5:5"}})
-    first = recorded(None, WISH, before, ALONE)
+    first = recorded(None, WISH, before, NO_OTHERS)
     set_by_first = ThrottleSeen(
         {1: {LEADER_RATE: "500", FOLLOWER_RATE: "500"}, 2: {LEADER_RATE: "500", FOLLOWER_RATE: "500"}},
         {"t": {LEADER_REPLICAS: "5:5,0:1", FOLLOWER_REPLICAS: "0:2"}},
     )
-    other = Wish(300, frozenset({1}), {"t": (frozenset({"1:1"}), frozenset({"1:2"}))})
+    other = DesiredThrottle(300, frozenset({1}), {"t": (frozenset({"1:1"}), frozenset({"1:2"}))})
 
     second = recorded(None, other, set_by_first, OtherThrottles((first,)))
 
@@ -108,7 +108,7 @@ def test_the_lower_of_two_rates_is_in_force_and_the_last_one_puts_back_what_was_
     rates = {item.broker_id: dict(item.changes)[LEADER_RATE] for item in handed_over.brokers}
     assert rates == {1: "300", 2: None}
     last, _ = changes(
-        second, NOTHING, ThrottleSeen({1: dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), "300")}, {"t": {}}), ALONE
+        second, NOTHING, ThrottleSeen({1: dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), "300")}, {"t": {}}), NO_OTHERS
     )
     assert last is not None
     assert last.brokers == (AlterBroker(1, ((FOLLOWER_RATE, "9"), (LEADER_RATE, "9"))),)
@@ -116,9 +116,9 @@ def test_the_lower_of_two_rates_is_in_force_and_the_last_one_puts_back_what_was_
 
 def test_a_topic_that_is_gone_took_its_throttle_along_and_a_broker_that_is_away_keeps_it() -> None:
     """The first is done with, the second stays recorded."""
-    record = recorded(None, WISH, EMPTY, ALONE)
+    record = recorded(None, WISH, EMPTY, NO_OTHERS)
 
-    change, left = changes(record, NOTHING, ThrottleSeen({1: AWAY, 2: {}}, {"t": GONE}), ALONE)
+    change, left = changes(record, NOTHING, ThrottleSeen({1: AWAY, 2: {}}, {"t": GONE}), NO_OTHERS)
 
     assert (change, left) == (None, frozenset({1}))
     kept = settled(record, NOTHING, left)

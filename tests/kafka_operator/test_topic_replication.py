@@ -11,7 +11,7 @@ from kafka_operator.decide.conditions import with_ready
 from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Retry, Wait, WriteStatus
 from kafka_operator.decide.topic import PATIENCE_S, decide_topic
-from kafka_operator.decide.topic_replication import LOOK_EVERY_S
+from kafka_operator.decide.topic_replication import POLL_INTERVAL_S
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Progress, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_terms import Action
@@ -95,7 +95,7 @@ def test_a_change_is_mirrored_in_steps_while_it_runs() -> None:
     assert not step.announcement.warning
     mirrored = replace(declared, status=status)
     later = found(child(FIRST, State.RUNNING, done=44, message="44 of 100 partitions have completed."))
-    assert decide_topic(mirrored, topic_view(kafka_topic(), reassignments=later)) == Wait(LOOK_EVERY_S)
+    assert decide_topic(mirrored, topic_view(kafka_topic(), reassignments=later)) == Wait(POLL_INTERVAL_S)
 
 
 def test_a_change_whose_moves_have_all_begun_is_not_over() -> None:
@@ -182,7 +182,7 @@ def test_a_factor_that_somebody_raised_is_told_and_no_copy_is_taken_away() -> No
 
     assert ready(told.conditions) == ("False", "ReplicationFactorRaised")
     assert [item.field for item in told.drift] == ["replicationFactor"]
-    assert decide_topic(replace(settled, status=told), raised) == Wait(LOOK_EVERY_S)
+    assert decide_topic(replace(settled, status=told), raised) == Wait(POLL_INTERVAL_S)
     edited = replace(topic(replicationFactor=2, generation=2), status=told)
     assert isinstance(decide_topic(edited, raised), CreateReassignment)
 
@@ -214,7 +214,7 @@ def test_other_moves_of_the_topic_are_waited_for() -> None:
 
     assert ready(status_of(step).conditions) == ("False", "ReassignmentInProgress")
     waiting = replace(topic(replicationFactor=2), status=status_of(step))
-    assert decide_topic(waiting, topic_view(seen)) == Wait(LOOK_EVERY_S)
+    assert decide_topic(waiting, topic_view(seen)) == Wait(POLL_INTERVAL_S)
 
 
 def test_settings_and_partitions_come_before_the_replication_factor() -> None:

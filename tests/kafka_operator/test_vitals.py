@@ -11,19 +11,19 @@ import pytest
 from kafka.errors import KafkaConnectionError
 from kafka.protocol.metadata import MetadataResponse
 
-from kafka_operator.admin.vitals import count, look_at_versions, look_at_vitals
+from kafka_operator.admin.vitals import count, query_versions, query_vitals
 from kafka_operator.decide.cluster import (
-    LOOK_EVERY_S,
+    POLL_INTERVAL_S,
     VITALS_EVERY_S,
     VITALS_SHARE,
-    ClusterLook,
+    ClusterSnapshot,
     decide_cluster,
     vitals_pause_s,
 )
 from kafka_operator.decide.observed import NO_LEADER, Away, ClusterSeen
 from kafka_operator.decide.steps import WriteStatus
 from kafka_operator.decide.vitals import METADATA_VERSIONS, Vitals, read_versions
-from kafka_operator.engine.cluster_looks import ClusterLooks
+from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import ClusterStatus, Imbalance, Versions, read_cluster
 from kafka_operator.resources.reassignment import Partition
@@ -87,7 +87,7 @@ def test_versions_are_those_of_the_feature_or_of_the_protocol() -> None:
 
 def test_a_status_is_read_back_as_it_was_written() -> None:
     """Else every look would write it again (O1)."""
-    look = ClusterLook(
+    look = ClusterSnapshot(
         SEEN,
         Vitals(10, 1, 0, Imbalance(1, 10, 2, 50), (), (Partition("orders", 1),)),
         Versions(("3.9", "4.0"), "4.0-IV3", None, (("kraft.version", 1),)),
@@ -116,7 +116,7 @@ def test_a_status_is_read_back_as_it_was_written() -> None:
 )
 def test_health_is_a_condition_beside_ready(vitals: Vitals, status: str, reason: str, words: str) -> None:
     """Ready says that the cluster answers; Healthy, that nothing is missing. Partitions without a leader are worth an event."""
-    step = decide_cluster(cluster(), ClusterLook(SEEN, vitals), NOW, 0.0)
+    step = decide_cluster(cluster(), ClusterSnapshot(SEEN, vitals), NOW, 0.0)
     assert isinstance(step, WriteStatus)
     ready, healthy = step.status.conditions
     assert (ready.type, ready.status) == ("Ready", "True")
@@ -199,19 +199,19 @@ def test_moves_are_asked_for_only_where_something_lacks() -> None:
     """One request for a cluster that is well."""
     well, unwell = FakeConnection(2), FakeConnection(1)
 
-    assert look_at_vitals(well).under_replicated == 0  # type: ignore[arg-type]
-    assert look_at_vitals(unwell).under_replicated == 100  # type: ignore[arg-type]
+    assert query_vitals(well).under_replicated == 0  # type: ignore[arg-type]
+    assert query_vitals(unwell).under_replicated == 100  # type: ignore[arg-type]
     assert (len(well.asked), len(unwell.asked)) == (1, 2)
 
 
 def test_brokers_tell_their_software_by_their_apis() -> None:
     """One that does not answer is left out."""
-    found = look_at_versions(FakeConnection(2), (1, 2, 3))  # type: ignore[arg-type]
+    found = query_versions(FakeConnection(2), (1, 2, 3))  # type: ignore[arg-type]
 
     assert found == Versions(("3.9",), None, "3.9-IV0")
 
 
-def counting(clock: list[float], took_s: float) -> tuple[ClusterLooks, list[tuple[int, ...]], list[float]]:
+def counting(clock: list[float], took_s: float) -> tuple[ClusterReader, list[tuple[int, ...]], list[float]]:
     """Polls of a cluster whose brokers are the last list, with the times at which partitions were counted."""
     brokers: list[tuple[int, ...]] = [(1, 2, 3)]
     counted: list[float] = []
@@ -232,7 +232,7 @@ def counting(clock: list[float], took_s: float) -> tuple[ClusterLooks, list[tupl
         async def use(self, _: object, call: Any) -> Any:
             return await call(Admin())
 
-    return ClusterLooks(OneCluster(), lambda: clock[0]), brokers, counted  # type: ignore[arg-type]
+    return ClusterReader(OneCluster(), lambda: clock[0]), brokers, counted  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("took_s", "expected"), [(0.0, [0, 30, 50, 60, 90]), (1.0, [0, 31, 52, 73])])
@@ -245,7 +245,7 @@ async def test_partitions_are_counted_at_once_and_once_more_where_brokers_change
     while clock[0] < 100:
         if clock[0] >= 45:
             brokers.append((1, 2))
-        await looks.look(ClusterRef("kafka", "main"))
+        await looks.read(ClusterRef("kafka", "main"))
         clock[0] += 10
     assert counted == expected
 
@@ -263,9 +263,9 @@ async def test_a_broker_that_goes_is_seen_in_the_clusters_status_and_again_when_
 
         await world.until(lambda: status().get("underReplicated") == 0)
         world.kafka.broker_ids = (1, 2, 3)
-        await world.until(lambda: (status()["underReplicated"], status()["offline"]) == (1, 1), LOOK_EVERY_S + 5)
+        await world.until(lambda: (status()["underReplicated"], status()["offline"]) == (1, 1), POLL_INTERVAL_S + 5)
         world.kafka.broker_ids = (1, 2, 3, 4)
-        await world.until(lambda: (status()["underReplicated"], status()["offline"]) == (0, 0), LOOK_EVERY_S + 5)
+        await world.until(lambda: (status()["underReplicated"], status()["offline"]) == (0, 0), POLL_INTERVAL_S + 5)
         assert [event.reason for event in world.kube.events] == ["OfflinePartitions", "AllInSync"]
         assert status()["versions"]["software"] == "3.9"
 

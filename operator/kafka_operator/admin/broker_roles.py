@@ -1,8 +1,8 @@
-"""Which of the nodes that a cluster lists as brokers hold data.
+"""Filter for brokers: excludes controllers that a cluster lists as brokers.
 
-A controller of ours stands in the list of brokers so that clients can reach it, and is none: it must not be counted, nor named in
-a plan. It says so in Kafka's own words: its setting `process.roles` is "controller" alone. A stock broker's is empty (ZooKeeper
-mode) or contains "broker"; a cluster that does not tell counts as made of brokers.
+A Steward controller is in the list of brokers so that clients can reach it, but holds no data: it must not be counted, nor named in
+a plan. Its setting `process.roles` is only "controller". A stock broker's is empty (ZooKeeper
+mode) or contains "broker"; a node that does not report the setting counts as a broker.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from kafka_operator.admin.connection import Connection
 
 PROCESS_ROLES = "process.roles"
-CONTROLLER_ALONE = {"controller"}
+CONTROLLER_ONLY = {"controller"}
 
 
 def only_brokers(connection: Connection, metadata: Any, known: dict[int, bool]) -> tuple[int, ...]:
     """Return the ids of the brokers in a Metadata answer, ascending.
 
-    `known` keeps what each controller said of itself (id -> whether it is a controller alone), since it cannot be asked while it
-    is away; one that was never reached counts as a broker.
+    `known` caches the role of each node (id -> whether it is only a controller), since an offline node cannot be queried;
+    a node that was never reached counts as a broker.
     """
     listed = sorted(int(broker.node_id) for broker in metadata.brokers)
     controller_id = int(metadata.controller_id)
@@ -35,7 +35,7 @@ def only_brokers(connection: Connection, metadata: Any, known: dict[int, bool]) 
 
 
 def _ask(connection: Connection, node_id: int) -> bool | None:
-    """Return whether a node is a controller alone, None when it cannot be asked."""
+    """Return whether a node is only a controller, None when it cannot be queried."""
     resources = [(int(ConfigResourceType.BROKER), str(node_id), [PROCESS_ROLES])]
     request = DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
     try:
@@ -43,4 +43,4 @@ def _ask(connection: Connection, node_id: int) -> bool | None:
     except KafkaError:
         return None
     values = [entry.value for result in response.results for entry in result.configs if entry.name == PROCESS_ROLES]
-    return any({role.strip() for role in (value or "").split(",")} == CONTROLLER_ALONE for value in values)
+    return any({role.strip() for role in (value or "").split(",")} == CONTROLLER_ONLY for value in values)

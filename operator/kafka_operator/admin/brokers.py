@@ -1,6 +1,6 @@
-"""What only a broker itself answers: how large its logs are, and the settings that are set on it alone.
+"""Requests to individual brokers: sizes of logs, and settings of single brokers.
 
-Each broker is asked on its own connection; one that does not answer is told by name and holds up none of the others.
+Each broker has its own connection; a broker that does not answer is a Failure in the result and does not delay the others.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ DYNAMIC_BROKER_CONFIG = 2
 """ConfigSource (KIP-226): set on this broker by an Admin client."""
 
 BROKER_NOT_AVAILABLE = 8
-"""Stands for every way in which a broker may fail to answer."""
+"""Error code for every way in which a broker may fail to answer."""
 
 
-def look_at_logs(
+def query_logs(
     connection: Connection, broker_ids: Collection[int], partitions: Collection[Partition] | None
 ) -> BrokerSizes:
-    """Ask brokers for the bytes of their logs of these partitions, or (None) of all."""
+    """Query the bytes of brokers' logs of these partitions, or (None) of all."""
     request = log_dirs_request(partitions)
     found: dict[int, Mapping[Partition, int] | Failure] = {}
     for broker_id in broker_ids:
@@ -40,7 +40,7 @@ def look_at_logs(
 
 
 def log_dirs_request(partitions: Collection[Partition] | None) -> Any:
-    """Ask for logs; a null list stands for all of them."""
+    """Build a DescribeLogDirs request; a null list means all partitions."""
     if partitions is None:
         return DescribeLogDirsRequest(topics=None)
     by_topic: dict[str, list[int]] = defaultdict(list)
@@ -67,10 +67,10 @@ def logs_of(response: Any) -> Mapping[Partition, int] | Failure:
     return failure if failure is not None and not logs else logs
 
 
-def look_at_broker_configs(
+def query_broker_configs(
     connection: Connection, broker_ids: Collection[int], names: Sequence[str]
 ) -> Mapping[int, Mapping[str, str] | Failure]:
-    """Ask brokers which of these settings are set on them alone."""
+    """Query which of these settings are set on the brokers themselves."""
     found: dict[int, Mapping[str, str] | Failure] = {}
     for broker_id in broker_ids:
         resources = [(int(ConfigResourceType.BROKER), str(broker_id), list(names))]
@@ -81,7 +81,7 @@ def look_at_broker_configs(
 
 
 def broker_config_of(response: Any) -> Mapping[str, str] | Failure:
-    """Read a DescribeConfigs answer about one broker: what is set on it, without what it inherits."""
+    """Read a DescribeConfigs response about one broker: its own settings, without inherited ones."""
     (result,) = response.results
     return failure_of(result.error_code, result.error_message) or {
         entry.name: entry.value
@@ -91,7 +91,7 @@ def broker_config_of(response: Any) -> Mapping[str, str] | Failure:
 
 
 def change_broker_configs(connection: Connection, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
-    """Have brokers change settings of their own; return those that did not."""
+    """Change settings of single brokers; return the failures."""
     refused: dict[int, Failure] = {}
     for change in changes:
         answer = _ask(connection, broker_configs_request(change), change.broker_id)

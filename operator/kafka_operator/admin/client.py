@@ -1,7 +1,7 @@
 """The Admin port on kafka-python: each call in a worker thread, on a connection that is renewed when it fails.
 
-A call is tried twice: once on the connection that is there, which may be stale, and once on a new one. Every call may be repeated:
-what has happened already is seen at the engine's next look, or answered with "already exists".
+A call is tried twice: once on the present connection, which may be stale, and once on a new one. Every call may be repeated:
+the engine's next read shows effects of an earlier call, or the response is "already exists".
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from kafka.errors import KafkaError
 
 from kafka_operator.admin import requests
 from kafka_operator.admin.broker_roles import only_brokers
-from kafka_operator.admin.brokers import change_broker_configs, look_at_broker_configs, look_at_logs
+from kafka_operator.admin.brokers import change_broker_configs, query_broker_configs, query_logs
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
-from kafka_operator.admin.health import look_at_health, look_at_min_isr
-from kafka_operator.admin.let_in import why_not_let_in
+from kafka_operator.admin.connection_errors import classify_connection_error
+from kafka_operator.admin.health import query_health, query_min_isr
 from kafka_operator.admin.port import (
     AdminError,
     CallRefusedError,
     ClusterUnreachableError,
+    ConnectionRejectedError,
     ControllerUnavailableError,
-    NotLetInError,
     Refusals,
 )
 from kafka_operator.admin.quorum import controller_of
 from kafka_operator.admin.tls import make_context
-from kafka_operator.admin.vitals import look_at_versions, look_at_vitals
+from kafka_operator.admin.vitals import query_versions, query_vitals
 from kafka_operator.decide.copies import Health
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
@@ -45,13 +45,13 @@ from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import PLAINTEXT, Security
 
 ATTEMPTS = 2
-"""One on the connection at hand, one on a new one; more is the engine's business, which backs off."""
+"""One attempt on the present connection, one on a new one; further retries are up to the engine, which backs off."""
 
 THREADS = 4
-"""Calls of one cluster at a time: a batch of Topics, one of Reassignments, a look at the cluster, and one to spare."""
+"""Concurrent calls of one cluster: a batch of Topics, one of Reassignments, a read of the cluster, and one spare."""
 
 CALL_TIMEOUT_S = 60.0
-"""The last resort: longer than both attempts with all their own limits, so that a hung thread cannot hold the engine."""
+"""Hard limit: longer than both attempts with all their own limits, so that a hung thread cannot block the engine."""
 
 T = TypeVar("T")
 
@@ -68,16 +68,16 @@ class KafkaAdmin:
         self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="kafka-admin")
         self._lock = threading.Lock()
         self._connection: Connection | None = None
-        self._controllers_alone: dict[int, bool] = {}
+        self._controllers_only: dict[int, bool] = {}
         self._failed_attempts = 0
         self._closed = False
 
     async def describe_cluster(self) -> ClusterSeen:
-        """Return the cluster's id, controller and brokers; a controller that is no broker is not counted as one."""
+        """Return the cluster's id, controller and brokers; a dedicated controller is not counted as a broker."""
 
         def work(connection: Connection) -> ClusterSeen:
             response = connection.to_any(requests.metadata_request([]))
-            broker_ids = only_brokers(connection, response, self._controllers_alone)
+            broker_ids = only_brokers(connection, response, self._controllers_only)
             return ClusterSeen(response.cluster_id or "", controller_of(connection, response), broker_ids)
 
         return await self._call("describe_cluster", work)
@@ -108,7 +108,7 @@ class KafkaAdmin:
         )
 
     async def create_topics(self, topics: Sequence[CreateTopic], *, validate_only: bool = False) -> Refusals:
-        """Create topics, or only ask whether they could be."""
+        """Create topics, or only validate the request."""
         request = requests.create_topics_request(topics, OPERATION_TIMEOUT_MS, validate_only=validate_only)
         response = await self._controller_call(
             _named("create_topics", validate_only), request, lambda r: _codes(r.topics)
@@ -116,7 +116,7 @@ class KafkaAdmin:
         return requests.refused_topics(response.topics)
 
     async def grow_topics(self, topics: Sequence[GrowTopic], *, validate_only: bool = False) -> Refusals:
-        """Add partitions, or only ask."""
+        """Add partitions, or only validate the request."""
         request = requests.create_partitions_request(topics, OPERATION_TIMEOUT_MS, validate_only=validate_only)
         response = await self._controller_call(
             _named("create_partitions", validate_only), request, lambda r: _codes(r.results)
@@ -124,7 +124,7 @@ class KafkaAdmin:
         return requests.refused_topics(response.results)
 
     async def alter_configs(self, topics: Sequence[AlterConfig], *, validate_only: bool = False) -> Refusals:
-        """Set and reset settings of topics, or only ask."""
+        """Set and reset settings of topics, or only validate the request."""
         request = requests.alter_configs_request(topics, validate_only=validate_only)
         response = await self._controller_call(
             _named("alter_configs", validate_only), request, lambda r: _codes(r.responses)
@@ -147,7 +147,7 @@ class KafkaAdmin:
     async def alter_reassignments(
         self, targets: Mapping[Partition, tuple[int, ...] | None]
     ) -> Mapping[Partition, Failure]:
-        """Begin moves and cancel moves; one that is over already counts as cancelled."""
+        """Start and cancel moves; a move that has ended counts as cancelled."""
         request = requests.alter_reassignments_request(targets, OPERATION_TIMEOUT_MS)
         response = await self._controller_call("alter_reassignments", request, lambda r: (r.error_code,))
         _raise_refusal(response.error_code, response.error_message)
@@ -158,21 +158,19 @@ class KafkaAdmin:
         }
 
     async def describe_health(self) -> Health:
-        """Return where all copies of all partitions are, as the controller sees them, without min_isr."""
-        return await self._call(
-            "describe_health", lambda connection: look_at_health(connection, self._controllers_alone)
-        )
+        """Return the locations of all replicas of all partitions, as the controller sees them, without min_isr."""
+        return await self._call("describe_health", lambda connection: query_health(connection, self._controllers_only))
 
     async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
-        """Return min.insync.replicas as it applies to each topic; one that does not tell is missing."""
-        return await self._call("describe_min_isr", lambda connection: look_at_min_isr(connection, topics))
+        """Return the effective min.insync.replicas of each topic; topics without a response are missing."""
+        return await self._call("describe_min_isr", lambda connection: query_min_isr(connection, topics))
 
     async def describe_layout(self, names: Sequence[str] | None) -> Layout:
-        """Return topics and racks as the controller sees them; a controller that is no broker is left out."""
+        """Return topics and racks as the controller sees them, without dedicated controllers."""
 
         def work(connection: Connection) -> Layout:
             response = requests.metadata_of(connection, names)
-            brokers = only_brokers(connection, response, self._controllers_alone)
+            brokers = only_brokers(connection, response, self._controllers_only)
             return requests.layout_of(response, brokers)
 
         return await self._call("describe_layout", work)
@@ -180,25 +178,23 @@ class KafkaAdmin:
     async def describe_log_dirs(
         self, broker_ids: Collection[int], partitions: Collection[Partition] | None
     ) -> BrokerSizes:
-        """Return the bytes of logs, each broker asked by itself."""
-        return await self._call(
-            "describe_log_dirs", lambda connection: look_at_logs(connection, broker_ids, partitions)
-        )
+        """Return the bytes of logs, queried from each broker."""
+        return await self._call("describe_log_dirs", lambda connection: query_logs(connection, broker_ids, partitions))
 
     async def describe_broker_configs(
         self, broker_ids: Collection[int], names: Sequence[str]
     ) -> Mapping[int, Mapping[str, str] | Failure]:
-        """Return what is set on brokers alone, each broker asked by itself."""
+        """Return the settings of single brokers, queried from each of them."""
         return await self._call(
-            "describe_broker_configs", lambda connection: look_at_broker_configs(connection, broker_ids, names)
+            "describe_broker_configs", lambda connection: query_broker_configs(connection, broker_ids, names)
         )
 
     async def alter_broker_configs(self, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
-        """Change settings of brokers, each by itself."""
+        """Change settings of single brokers."""
         return await self._call("alter_broker_configs", lambda connection: change_broker_configs(connection, changes))
 
     async def elect_leaders(self, wanted: Elect) -> Mapping[Partition, Failure]:
-        """Elect leaders where it is needed; where it is not, all is well."""
+        """Elect leaders where needed; no need for an election is no failure."""
         request = requests.elect_leaders_request(wanted, OPERATION_TIMEOUT_MS)
         response = await self._controller_call("elect_leaders", request, requests.election_codes)
         _raise_refusal(getattr(response, "error_code", 0), None)
@@ -206,14 +202,14 @@ class KafkaAdmin:
 
     async def describe_vitals(self) -> Vitals:
         """Return the numbers of all partitions, as the controller sees them."""
-        return await self._call("describe_vitals", look_at_vitals)
+        return await self._call("describe_vitals", query_vitals)
 
     async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
-        """Return what these brokers say of their software."""
-        return await self._call("describe_versions", lambda connection: look_at_versions(connection, broker_ids))
+        """Return the software versions of these brokers."""
+        return await self._call("describe_versions", lambda connection: query_versions(connection, broker_ids))
 
     async def close(self) -> None:
-        """Close the connection; calls that are under way fail."""
+        """Close the connection; calls in progress fail."""
         self._closed = True
         await asyncio.to_thread(self._drop_any)
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -233,22 +229,22 @@ class KafkaAdmin:
                 raise ControllerUnavailableError(f"{name} gave no response in {CALL_TIMEOUT_S:.0f} s") from None
 
     def _attempts(self, work: Callable[[Connection], T]) -> T:
-        trouble: Exception | None = None
+        problem: Exception | None = None
         for _ in range(ATTEMPTS):
             connection = self._connected()
             try:
                 return work(connection)
             except ControllerUnavailableError as error:
-                trouble = error
+                problem = error
             except AdminError:
                 raise
             except (KafkaError, OSError, RuntimeError) as error:
                 self._drop(connection)
-                refusal = why_not_let_in([error])
+                refusal = classify_connection_error([error])
                 if refusal is not None:
                     raise refusal from None
-                trouble = error
-        raise ControllerUnavailableError(f"{type(trouble).__name__}: {trouble}") from trouble
+                problem = error
+        raise ControllerUnavailableError(f"{type(problem).__name__}: {problem}") from problem
 
     def _connected(self) -> Connection:
         attempts_before = self._failed_attempts
@@ -256,11 +252,11 @@ class KafkaAdmin:
             if self._closed:
                 raise ClusterUnreachableError("the connection was closed")
             if self._connection is None:
-                if self._failed_attempts != attempts_before:  # while this thread waited for its turn
+                if self._failed_attempts != attempts_before:  # while this thread waited for the lock
                     raise ClusterUnreachableError("another request has just failed to connect")
                 try:
                     self._connection = Connection(self._bootstrap_servers, self._security, self._context)
-                except NotLetInError:
+                except ConnectionRejectedError:
                     self._failed_attempts += 1
                     raise
                 except (KafkaError, OSError) as error:
@@ -269,7 +265,7 @@ class KafkaAdmin:
             return self._connection
 
     def _drop_any(self) -> None:
-        """Close the connection there is, and the one that is just being opened."""
+        """Close the present connection, and the one that is being opened."""
         with self._lock:
             connection, self._connection = self._connection, None
         if connection is not None:
@@ -285,7 +281,7 @@ class KafkaAdmin:
 
 
 def _named(call: str, validate_only: bool) -> str:
-    """Return what the metrics call a call that may be a question only."""
+    """Return the metrics' name of a call that may be a validation only."""
     return f"validate_{call}" if validate_only else call
 
 

@@ -18,32 +18,32 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.metadata import MetadataRequest
 
-from kafka_operator.admin.let_in import why_not_let_in
+from kafka_operator.admin.connection_errors import classify_connection_error
 from kafka_operator.admin.port import ControllerUnavailableError
 from kafka_operator.decide.kafka_errors import NOT_CONTROLLER
 from kafka_operator.names import COMPONENT
 from kafka_operator.resources.security import PLAINTEXT, Security
 
 BOOTSTRAP_TIMEOUT_MS = 5_000
-"""How long some broker may take to answer at first: a broker that is alive does so in milliseconds."""
+"""Timeout of the first response of any broker: a live broker answers within milliseconds."""
 
 REQUEST_TIMEOUT_MS = 15_000
-"""How long an answer may take; longer than the broker's own limit below, so that the broker's words come first."""
+"""Timeout of a response; longer than the broker's own limit below, so that the broker's error arrives first."""
 
 OPERATION_TIMEOUT_MS = 8_000
-"""How long the controller itself may take for an operation before it answers REQUEST_TIMED_OUT."""
+"""Time limit of an operation on the controller before it answers REQUEST_TIMED_OUT."""
 
 RECONNECT_BACKOFF_MAX_MS = 1_000
 """The engine backs off on its own; the client's own back-off only keeps it from spinning."""
 
 METADATA_MAX_AGE_MS = 60_000
-"""New brokers are learnt at the latest after this; a controller that is not known yet makes a new connection at once."""
+"""New brokers are discovered at the latest after this time; an unknown controller opens a new connection at once."""
 
 MAX_FAILURES = 32
-"""Failures to connect that are remembered: each of some brokers, a few times, while a first one is looked for."""
+"""Number of connection failures that are kept: some for each of several bootstrap brokers."""
 
-LAST_WORDS_S = 0.05
-"""How long after a broker's last words its connection is closed: what they were is handled in well under a millisecond."""
+LAST_RESPONSE_S = 0.05
+"""Delay before a connection that the broker has closed is closed: its last response is processed in well under a millisecond."""
 
 NO_CONTROLLER = -1
 
@@ -57,13 +57,13 @@ class Connection:
     def __init__(
         self, bootstrap_servers: Sequence[str], security: Security = PLAINTEXT, context: ssl.SSLContext | None = None
     ) -> None:
-        """Open it; kafka.errors.KafkaError when no broker answers in time, NotLetInError when none of them lets us in."""
+        """Open it; kafka.errors.KafkaError when no broker answers in time, ConnectionRejectedError when all of them reject the connection."""
         self._client = _open(bootstrap_servers, security, context)
         self._controller_id: int | None = None
 
     @property
     def controller_id(self) -> int | None:
-        """Return the controller that requests go to, None before the first one."""
+        """Return the controller that receives requests, None before the first one."""
         return self._controller_id
 
     def to_any(self, request: Any) -> Any:
@@ -76,7 +76,7 @@ class Connection:
         return manager.run(manager.send, request, node_id)
 
     def to_controller(self, request: Any, codes_of: Callable[[Any], Iterable[int]]) -> Any:
-        """Send a request to the controller and return the answer; ControllerUnavailableError when it is none any more."""
+        """Send a request to the controller and return the response; ControllerUnavailableError when it is no longer the controller."""
         if self._controller_id is None:
             self._controller_id = self._find_controller()
         response = self.to_node(request, self._controller_id)
@@ -86,7 +86,7 @@ class Connection:
         return response
 
     def close(self) -> None:
-        """Close it; requests that are under way fail."""
+        """Close it; requests in progress fail."""
         self._client.close()
 
     def _find_controller(self) -> int:
@@ -97,10 +97,10 @@ class Connection:
 
 
 class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # the client publishes no types
-    """Remembers why connections failed: while it looks for a first broker, the client tells nobody.
+    """Records why connections failed: the client does not report it while it searches for a first broker.
 
-    It also hears a broker out that answers and closes: the client itself drops an answer that comes with the end of the stream, which
-    is how a refused login may arrive.
+    It also processes a response that arrives together with the end of the stream, which the client itself drops: a rejected
+    login may arrive that way.
     """
 
     def __init__(self, net: Any, **configs: Any) -> None:
@@ -118,7 +118,7 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # the client publ
         def receive_data_first() -> tuple[bytes, Exception | None]:
             data, error = receive()
             if data and error is not None:
-                self._net.call_later(LAST_WORDS_S, lambda: transport.abort(error))
+                self._net.call_later(LAST_RESPONSE_S, lambda: transport.abort(error))
                 return data, None
             return data, error
 
@@ -127,7 +127,7 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # the client publ
 
 
 def _open(bootstrap_servers: Sequence[str], security: Security, context: ssl.SSLContext | None) -> Any:
-    """Return a client that has found the cluster; when it finds none, end the thread that its constructor left running."""
+    """Return a connected client; if no broker answers, end the thread that its constructor has started."""
     opened: list[tuple[Any, _Manager]] = []
 
     def remember(**configs: Any) -> Any:
@@ -153,7 +153,7 @@ def _open(bootstrap_servers: Sequence[str], security: Security, context: ssl.SSL
         failures = [failure for _, manager in opened for failure in manager.failures]
         for client, _ in opened:
             client.close()
-        refusal = why_not_let_in([error, *failures]) if isinstance(error, KafkaError) else None
+        refusal = classify_connection_error([error, *failures]) if isinstance(error, KafkaError) else None
         if refusal is not None:
             raise refusal from None
         raise
@@ -164,7 +164,7 @@ def _login(security: Security) -> dict[str, str]:
     if login is None:
         return {}
     username = login.username
-    if login.mechanism.startswith("SCRAM"):  # RFC 5802's saslname, which the client leaves to us
+    if login.mechanism.startswith("SCRAM"):  # RFC 5802's saslname, which the client does not escape
         username = username.replace("=", "=3D").replace(",", "=2C")
     return {
         "sasl_mechanism": login.mechanism,

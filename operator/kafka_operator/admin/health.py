@@ -1,4 +1,4 @@
-"""Where all copies of all partitions are, and how many each topic wants in sync: the questions before a broker is taken away.
+"""Queries before a broker is taken offline: locations of all replicas, and min.insync.replicas of each topic.
 
 Leaves out what follows from it.
 """
@@ -24,8 +24,8 @@ MAX_TOPICS = 500
 """Topics in one DescribeConfigs: an answer of some 50 kB, with one setting each."""
 
 
-def look_at_health(connection: Connection, known: dict[int, bool]) -> Health:
-    """Ask the controller for everything; `known` is `only_brokers`' own."""
+def query_health(connection: Connection, known: dict[int, bool]) -> Health:
+    """Query all partitions from the controller; `known` is `only_brokers`' own."""
     response = metadata_of(connection, None)
     return Health(response.controller_id, only_brokers(connection, response, known), tuple(copies_of(response)))
 
@@ -38,8 +38,8 @@ def copies_of(response: Any) -> Iterator[Copies]:
             yield Copies(name, tuple(item.replica_nodes), tuple(item.isr_nodes))
 
 
-def look_at_min_isr(connection: Connection, topics: Collection[str]) -> Mapping[str, int]:
-    """Ask for min.insync.replicas as it applies to each topic; one that does not tell is left out."""
+def query_min_isr(connection: Connection, topics: Collection[str]) -> Mapping[str, int]:
+    """Query the effective min.insync.replicas of each topic; topics without a response are omitted."""
     found: dict[str, int] = {}
     names = iter(sorted(topics))
     while batch := list(islice(names, MAX_TOPICS)):

@@ -1,6 +1,6 @@
 """The Admin calls that the operator makes, as one small interface.
 
-Each call takes many items and answers for each of them; one bad item never spoils the call. What fails as a whole is raised.
+Each call takes many items and returns a result for each of them; one invalid item does not fail the call. Failures of the whole call are raised.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.reassignment import Partition
 
 Refusals = Mapping[str, Failure]
-"""Topic -> why its part of the call failed; a topic that is not in it succeeded."""
+"""Topic -> failure of its part of the call; a topic that is missing succeeded."""
 
 
 class AdminError(Exception):
@@ -31,19 +31,19 @@ class ClusterUnreachableError(AdminError):
 
 
 class ControllerUnavailableError(AdminError):
-    """Brokers answer, the controller does not: it is being replaced, or cut off."""
+    """Brokers answer, the controller does not: it is being replaced, or unreachable."""
 
 
 class CallRefusedError(AdminError):
-    """The cluster answers and refuses the whole call."""
+    """The cluster answers and rejects the whole call."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(f"{failure.name}: {failure.message}")
         self.failure = failure
 
 
-class NotLetInError(AdminError):
-    """The cluster is there and a connection cannot be made: TLS fails, or the login is refused. Trying again soon helps nothing."""
+class ConnectionRejectedError(AdminError):
+    """The cluster is reachable and rejects the connection: TLS or authentication fails. An early retry does not help."""
 
     def __init__(self, reason: str, message: str) -> None:
         """`reason` and `message` are those of the Ready condition."""
@@ -78,15 +78,15 @@ class Admin(Protocol):
         ...
 
     async def create_topics(self, topics: Sequence[CreateTopic], *, validate_only: bool = False) -> Refusals:
-        """Create topics, or only ask whether they could be."""
+        """Create topics, or only validate the request."""
         ...
 
     async def grow_topics(self, topics: Sequence[GrowTopic], *, validate_only: bool = False) -> Refusals:
-        """Add partitions, or only ask."""
+        """Add partitions, or only validate the request."""
         ...
 
     async def alter_configs(self, topics: Sequence[AlterConfig], *, validate_only: bool = False) -> Refusals:
-        """Set and reset settings of topics, or only ask."""
+        """Set and reset settings of topics, or only validate the request."""
         ...
 
     async def delete_topics(self, names: Sequence[str]) -> Refusals:
@@ -100,15 +100,15 @@ class Admin(Protocol):
     async def alter_reassignments(
         self, targets: Mapping[Partition, tuple[int, ...] | None]
     ) -> Mapping[Partition, Failure]:
-        """Begin moves, and cancel those whose target is None; return the partitions that were refused."""
+        """Start moves, and cancel those whose target is None; return the rejected partitions."""
         ...
 
     async def describe_health(self) -> Health:
-        """Return where all copies of all partitions are, without min_isr."""
+        """Return the locations of all replicas of all partitions, without min_isr."""
         ...
 
     async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
-        """Return min.insync.replicas as it applies to each topic; one that does not tell is missing."""
+        """Return the effective min.insync.replicas of each topic; topics without a response are missing."""
         ...
 
     async def describe_layout(self, names: Sequence[str] | None) -> Layout:
@@ -124,15 +124,15 @@ class Admin(Protocol):
     async def describe_broker_configs(
         self, broker_ids: Collection[int], names: Sequence[str]
     ) -> Mapping[int, Mapping[str, str] | Failure]:
-        """Return, for each broker, those of the settings that are set on it alone."""
+        """Return, for each broker, those of the settings that are set on the broker itself."""
         ...
 
     async def alter_broker_configs(self, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
-        """Set and reset settings of brokers; return the brokers that refused or did not answer."""
+        """Set and reset settings of brokers; return the brokers that rejected it or did not answer."""
         ...
 
     async def elect_leaders(self, wanted: Elect) -> Mapping[Partition, Failure]:
-        """Elect leaders where it is needed; return the partitions that have none, or another than was wanted."""
+        """Elect leaders where needed; return the partitions without a leader, or with another than requested."""
         ...
 
     async def describe_vitals(self) -> Vitals:
@@ -140,9 +140,9 @@ class Admin(Protocol):
         ...
 
     async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
-        """Return what these brokers say of their software; who does not answer is left out."""
+        """Return the software versions of these brokers; brokers that do not answer are omitted."""
         ...
 
     async def close(self) -> None:
-        """Close every connection; calls that are under way fail."""
+        """Close every connection; calls in progress fail."""
         ...

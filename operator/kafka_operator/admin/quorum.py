@@ -1,7 +1,7 @@
-"""Who the controller of a cluster is, as it is shown.
+"""Lookup of a cluster's controller, for display.
 
-In ZooKeeper mode brokers name it in Metadata. With a quorum of its own (KRaft) they name any broker there, each time another one, since
-each of them passes requests on to it; the quorum's leader is asked for instead (DescribeQuorum, KIP-595). Leaves out where requests go.
+In ZooKeeper mode brokers name it in Metadata. With a KRaft quorum they name any broker there, a different one each time, since
+each of them forwards requests to it; so the quorum's leader is queried instead (DescribeQuorum, KIP-595).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ METADATA_LOG = "__cluster_metadata"
 
 
 def controller_of(connection: Connection, metadata: Any) -> int:
-    """Return the controller's id; -1 where there is none at the moment, or where it is not told to us."""
+    """Return the controller's id; -1 if there is none at the moment, or if it is not visible."""
     topic = DescribeQuorumRequest.TopicData
     partition = topic.PartitionData(partition_index=0)
     request = DescribeQuorumRequest(topics=[topic(topic_name=METADATA_LOG, partitions=[partition])])

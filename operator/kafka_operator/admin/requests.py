@@ -1,6 +1,6 @@
-"""Admin requests and their answers in kafka-python's protocol classes, and back to our values.
+"""Admin requests and responses in kafka-python's protocol classes, and their conversion.
 
-The high-level methods of kafka-python drop the broker's words for some calls, so requests are built here and sent as they are.
+The high-level methods of kafka-python drop the broker's messages for some calls, so requests are built here.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def failure_of(code: int, message: str | None = None) -> Failure | None:
 
 
 def metadata_request(names: Sequence[str] | None) -> Any:
-    """Ask for topics by name, or (None) for all; none of them is created by asking."""
+    """Build a Metadata request for topics by name, or (None) for all; it creates no topic."""
     topic = MetadataRequest.MetadataRequestTopic
     return MetadataRequest(
         topics=None if names is None else [topic(name=name) for name in names],
@@ -78,9 +78,9 @@ def metadata_request(names: Sequence[str] | None) -> Any:
 
 
 def metadata_of(connection: Connection, names: Sequence[str] | None) -> Any:
-    """Ask the controller for topics by name, or (None) for all, and return its answer.
+    """Query topics by name, or (None) all, from the controller, and return its response.
 
-    ControllerUnavailableError for one without nodes, as of a controller that has not begun: a cluster with nothing in it is no such thing.
+    ControllerUnavailableError for a response without nodes, as of a controller that has not started.
     """
     return connection.to_controller(metadata_request(names), codes_of_metadata)
 
@@ -88,7 +88,7 @@ def metadata_of(connection: Connection, names: Sequence[str] | None) -> Any:
 def topics_of(response: Any) -> dict[str, KafkaTopic | Failure]:
     """Read a Metadata answer; topics that do not exist are left out.
 
-    One without a leader is shown with the partitions that it has; without any, whoever answered knows nothing of it yet.
+    A topic without leaders is returned with the partitions it has; a topic without partitions is not known to the broker yet.
     """
     found: dict[str, KafkaTopic | Failure] = {}
     for topic in response.topics:
@@ -108,7 +108,7 @@ def topics_of(response: Any) -> dict[str, KafkaTopic | Failure]:
 
 
 def codes_of_metadata(response: Any) -> tuple[int, ...]:
-    """Return NOT_CONTROLLER for an answer without nodes, which is what a controller gives that has not begun or is none any more."""
+    """Return NOT_CONTROLLER for a response without nodes, as of a controller that has not started or has lost its role."""
     return () if response.brokers else (NOT_CONTROLLER,)
 
 
@@ -169,13 +169,13 @@ def alter_configs_request(topics: Sequence[AlterConfig], *, validate_only: bool 
 
 
 def describe_configs_request(wanted: Mapping[str, frozenset[str]]) -> Any:
-    """Ask for some settings of topics."""
+    """Build a request for some settings of topics."""
     resources = [(int(ConfigResourceType.TOPIC), name, sorted(keys)) for name, keys in wanted.items()]
     return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
 
 
 def describe_all_configs_request(names: Sequence[str]) -> Any:
-    """Ask for all settings of topics."""
+    """Build a request for all settings of topics."""
     resources = [(int(ConfigResourceType.TOPIC), name, None) for name in names]
     return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
 
@@ -193,7 +193,7 @@ def configs_of(response: Any) -> dict[str, Mapping[str, ConfigValue] | Failure]:
 
 
 def list_reassignments_request(timeout_ms: int) -> Any:
-    """Ask for all moves."""
+    """Build a request for all moves."""
     return ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=None)
 
 
@@ -209,7 +209,7 @@ def moves_of(response: Any) -> dict[Partition, Move]:
 
 
 def alter_reassignments_request(targets: Mapping[Partition, tuple[int, ...] | None], timeout_ms: int) -> Any:
-    """Begin and cancel moves."""
+    """Build a request that starts and cancels moves."""
     item = AlterPartitionReassignmentsRequest.ReassignableTopic
     by_topic: dict[str, list[Any]] = defaultdict(list)
     for partition, replicas in targets.items():
@@ -247,13 +247,13 @@ def elect_leaders_request(wanted: Elect, timeout_ms: int) -> Any:
 
 
 def election_codes(response: Any) -> list[int]:
-    """Return all codes of an ElectLeaders answer: one that is no controller any more says so for each partition."""
+    """Return all codes of an ElectLeaders response: a node that is no longer the controller returns its error for each partition."""
     codes = [getattr(response, "error_code", 0)]
     return codes + [item.error_code for topic in response.replica_election_results for item in topic.partition_result]
 
 
 def failed_elections(response: Any) -> dict[Partition, Failure]:
-    """Read the failures of an ElectLeaders answer; that no election was needed is none."""
+    """Read the failures of an ElectLeaders response; an election that was not needed is none."""
     failed: dict[Partition, Failure] = {}
     for topic in response.replica_election_results:
         for item in topic.partition_result:
@@ -264,7 +264,7 @@ def failed_elections(response: Any) -> dict[Partition, Failure]:
 
 
 def refused_topics(results: Iterable[Any], name_field: str = "name") -> dict[str, Failure]:
-    """Read the refused parts of an answer that has a result for each topic."""
+    """Read the rejected parts of a response that has a result for each topic."""
     refused: dict[str, Failure] = {}
     for result in results:
         failure = failure_of(result.error_code, getattr(result, "error_message", None))

@@ -1,7 +1,7 @@
-"""TLS contexts out of PEM in memory: whoever is asked is verified, the name by which it was reached included.
+"""TLS contexts from PEM in memory: the server's certificate and host name are verified.
 
-OpenSSL takes authorities from memory and a client's certificate from files alone, so these are written where only we can read them,
-and removed before anything is sent. Its words quote no key; what it says of PEM is said in ours all the same.
+OpenSSL reads a client's certificate only from files, so these are written where only this process can read them,
+and removed before anything is sent. Its messages quote no key; messages about PEM are nevertheless replaced.
 """
 
 from __future__ import annotations
@@ -67,5 +67,5 @@ def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
 
 
 def _no_passphrase() -> str:
-    """Stand where OpenSSL would ask the terminal."""
+    """Replace OpenSSL's passphrase prompt on the terminal."""
     return ""

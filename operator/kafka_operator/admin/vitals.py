@@ -1,6 +1,6 @@
-"""How a cluster is: all partitions in one Metadata answer, counted where it is read, and what each broker says of its software.
+"""Health of a cluster: all partitions counted from one Metadata response, and the brokers' software versions.
 
-200,000 partitions are an answer of 8.5 MB, read in some two seconds by a thread of its own; only their numbers leave it.
+200,000 partitions are a response of 8.5 MB, parsed in some two seconds by a separate thread; only the numbers leave it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from kafka_operator.resources.cluster import Versions
 INTER_BROKER_PROTOCOL = "inter.broker.protocol.version"
 
 MAX_ASKED = 200
-"""Brokers that are asked for their software: each is a connection; the largest clusters have some hundreds."""
+"""Brokers whose software versions are queried: each needs a connection; the largest clusters have some hundreds."""
 
 
-def look_at_vitals(connection: Connection) -> Vitals:
-    """Ask the controller for everything, and for moves where that matters."""
+def query_vitals(connection: Connection) -> Vitals:
+    """Query all partitions from the controller, and moves where they matter."""
     tally = count(metadata_of(connection, None))
     if tally.is_complete:
         return tally.sum_up({})
@@ -45,8 +45,8 @@ def count(response: Any) -> Tally:
     return tally
 
 
-def look_at_versions(connection: Connection, broker_ids: Collection[int]) -> Versions:
-    """Ask each broker for its APIs, and one of them for the protocol between brokers; who does not answer is left out."""
+def query_versions(connection: Connection, broker_ids: Collection[int]) -> Versions:
+    """Query each broker's APIs, and the inter-broker protocol from one of them; brokers that do not answer are omitted."""
     software: list[tuple[int, ...]] = []
     finalized: dict[str, int] = {}
     protocol: str | None = None
@@ -64,7 +64,7 @@ def look_at_versions(connection: Connection, broker_ids: Collection[int]) -> Ver
 
 
 def _inter_broker_protocol(connection: Connection, broker_id: int) -> str | None:
-    """Return the setting as it applies to a broker; None where it may not be seen."""
+    """Return the effective setting of a broker; None if it is not visible."""
     resources = [(int(ConfigResourceType.BROKER), str(broker_id), [INTER_BROKER_PROTOCOL])]
     request = DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
     response = connection.to_node(request, broker_id)

@@ -1,8 +1,8 @@
 """Verdicts of admission reviews: accept, accept with a warning, or reject with a reason.
 
-Refused is what is wrong in itself: what the brokers refuse of a Topic, a plan for partitions or brokers that there are not, a goal that
-cannot be reached. What time may mend (a broker that starts, a topic that is applied in the same breath) is taken with a warning, and
-so is everything where nobody can be asked: the reconcilers find out later and say so in the status.
+Invalid resources are rejected: a Topic that the brokers reject, a plan for unknown partitions or brokers, a goal that
+cannot be reached. Problems that may pass (a broker that starts, a topic that is applied at the same time) are accepted with a warning, and
+so is everything when the cluster is unreachable: the reconcilers report problems later in the status.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any
 
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.observed import Failure, KafkaTopic
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.names import API_VERSION, Kind
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.topic import Topic
 
 REFUSED_CODES = frozenset({17, 37, 38, 39, 40, 42, 44})
-"""Errors of Kafka's that are about the request itself: topic name, partitions, replication factor, assignment, settings, policy."""
+"""Kafka's errors about the request itself: topic name, partitions, replication factor, assignment, settings, policy."""
 
-WRONG_IN_ITSELF = frozenset({"UnknownBroker", "UnknownPartition"})
-"""Troubles that a reconciler waits for, for a while, and that are most likely a slip of the pen where somebody is there to be told."""
+PERMANENT_REASONS = frozenset({"UnknownBroker", "UnknownPartition"})
+"""Problems that a reconciler waits out for a while, but that are most likely typing errors at admission."""
 
 FORBIDDEN = 403
 MAX_WARNING_LENGTH = 200
-"""Characters of a warning: the API server drops those that are much longer, and all of them beyond four thousand."""
+"""Characters of a warning: the API server drops much longer ones, and all of them beyond four thousand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A question of the API server's."""
+    """A request of the API server."""
 
     uid: str
     kind: Kind
@@ -39,14 +39,14 @@ class Review:
     created: bool
     """Whether the resource is new."""
     edited: bool
-    """Whether its spec is not what it was."""
+    """Whether its spec has changed."""
     raw: RawObject
-    """The resource, with what a reader needs of its metadata."""
+    """The resource, with the metadata that its reader needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Taken where there is no `reason`."""
+    """Accepted if there is no `reason`."""
 
     reason: str = ""
     message: str = ""
@@ -54,7 +54,7 @@ class Answer:
 
     @property
     def verdict(self) -> str:
-        """Return it in a word, for metrics."""
+        """Return the label for metrics."""
         if self.reason:
             return "refused"
         return "warned" if self.warnings else "taken"
@@ -99,18 +99,18 @@ def read_review(raw: Any) -> Review:
 
 
 def unchecked(why: str) -> Answer:
-    """Take a resource that could not be checked."""
+    """Accept a resource that could not be checked."""
     return Answer(warnings=(f"Accepted without validation by the brokers: {why}",))
 
 
 def judge_topic(topic: Topic, seen: KafkaTopic | None, refused: Mapping[str, Failure]) -> Answer:
-    """Judge a Topic by what the brokers refuse of making it as declared; one that only observes is warned alone."""
+    """Return the verdict on a Topic from the brokers' rejections; one that only observes only gets warnings."""
     failure = refused.get(topic.name)
     if failure is not None and not passes_by_itself(failure):
-        told = f"validation by the brokers failed: {message_of(failure)}"
+        words = f"validation by the brokers failed: {message_of(failure)}"
         if failure.code in REFUSED_CODES and not topic.observes:
-            return Answer(reason_of(failure), f"Topic {topic.key.name} is rejected: {told}")
-        return Answer(warnings=(f"{reason_of(failure)}: {told}",))
+            return Answer(reason_of(failure), f"Topic {topic.key.name} is rejected: {words}")
+        return Answer(warnings=(f"{reason_of(failure)}: {words}",))
     if failure is not None:
         return unchecked(message_of(failure))
     if seen is not None and len(seen.partitions) > topic.partitions:
@@ -121,10 +121,10 @@ def judge_topic(topic: Topic, seen: KafkaTopic | None, refused: Mapping[str, Fai
     return TAKEN
 
 
-def judge_trouble(trouble: Trouble | None) -> Answer:
-    """Judge a Reassignment by what is in its way."""
-    if trouble is None:
+def judge_problem(problem: PlanProblem | None) -> Answer:
+    """Return the verdict on a Reassignment from the problem of its plan."""
+    if problem is None:
         return TAKEN
-    if trouble.may_pass and trouble.reason not in WRONG_IN_ITSELF:
-        return Answer(warnings=(f"{trouble.reason}: {trouble.message}",))
-    return Answer(trouble.reason, trouble.message)
+    if problem.may_pass and problem.reason not in PERMANENT_REASONS:
+        return Answer(warnings=(f"{problem.reason}: {problem.message}",))
+    return Answer(problem.reason, problem.message)

@@ -10,40 +10,40 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, announce, condition_of, with_condition, with_ready
+from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
 from kafka_operator.decide.observed import Away, ClusterSeen
-from kafka_operator.decide.patience import DELETION_PATIENCE_S
 from kafka_operator.decide.steps import Announcement, Claim, Done, Release, Retry, Wait, WriteStatus
-from kafka_operator.decide.topic import FAILOVER_PATIENCE_S, FAILOVER_RETRY_CAP_S
+from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.decide.vitals import Vitals
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
 from kafka_operator.resources.reassignment import Partition
 
-LOOK_EVERY_S = 10.0
-"""How often a cluster is looked at when nothing changes: one small request; news of brokers may be this old."""
+POLL_INTERVAL_S = 10.0
+"""Poll interval of a cluster without changes: one small request; changes of brokers are noticed within this time."""
 
 AWAY_FIRST_S = 0.5
-"""First delay before a cluster that does not answer is looked at again."""
+"""First retry delay for a cluster that does not answer."""
 
 NAMESPACE_GRACE_S = 3.0
-"""How long a deleted Cluster with dependents waits for them to be deleted too: a namespace's deletion goes kind by kind."""
+"""How long a deleted Cluster waits for its dependents to be deleted too: Kubernetes deletes a namespace kind by kind."""
 
-RELEASE_AFTER_S = DELETION_PATIENCE_S + 5.0
-"""A little longer than the Topics' own patience, so that each of them can end before."""
+RELEASE_AFTER_S = DELETION_TIMEOUT_S + 5.0
+"""Slightly longer than the deletion timeout of Topics, so that each of them can end first."""
 
 DEPENDENT_POLL_S = 0.5
-"""How often a deleted Cluster looks whether its dependents are gone."""
+"""Interval at which a deleted Cluster checks whether its dependents are gone."""
 
 Step = Claim | Release | WriteStatus[ClusterStatus] | Retry | Wait | Done
 
 
 VITALS_EVERY_S = 30.0
-"""How often all partitions are counted: an answer of 8.5 MB and two seconds of one processor with 200,000 of them."""
+"""Interval between counts of all partitions: with 200,000 of them a response of 8.5 MB and two seconds of CPU."""
 
 VITALS_SHARE = 20
-"""However long a count takes, so many times as long passes before the next one: it is never more than a twentieth of the time."""
+"""The pause after a count is this many times its duration, so counting takes at most a twentieth of the time."""
 
 VERSIONS_EVERY_S = 300.0
-"""How often brokers are asked for their software; also when there are other brokers than before."""
+"""Interval between reads of the brokers' software versions; a change of brokers also triggers a read."""
 
 HEALTHY = "Healthy"
 OFFLINE = "OfflinePartitions"
@@ -51,7 +51,7 @@ OFFLINE = "OfflinePartitions"
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterLook:
+class ClusterSnapshot:
     """Result of one read of a cluster; None for parts that were not read this time."""
 
     seen: ClusterSeen
@@ -67,7 +67,7 @@ class Dependents:
     leaving: int = 0
 
 
-def decide_cluster(cluster: Cluster, look: ClusterLook | Away, now: datetime, waited_s: float) -> Step:
+def decide_cluster(cluster: Cluster, snapshot: ClusterSnapshot | Away, now: datetime, waited_s: float) -> Step:
     """Return the next step for a Cluster that is not being deleted; `waited_s` is the time since its first failed poll.
 
     A poll that meets a failover of Kafka's controller is repeated and changes no status while the failover may still end by itself.
@@ -75,14 +75,16 @@ def decide_cluster(cluster: Cluster, look: ClusterLook | Away, now: datetime, wa
     assert cluster.metadata.deleted is None, cluster.key
     if not cluster.metadata.held:
         return Claim()
-    if isinstance(look, Away) and not look.definite and waited_s < FAILOVER_PATIENCE_S:
+    if isinstance(snapshot, Away) and not snapshot.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(AWAY_FIRST_S, FAILOVER_RETRY_CAP_S)
-    status = _away_status(cluster, look, now) if isinstance(look, Away) else _seen_status(cluster, look, now)
+    status = (
+        _away_status(cluster, snapshot, now) if isinstance(snapshot, Away) else _seen_status(cluster, snapshot, now)
+    )
     if status != cluster.status:
         return WriteStatus(
             status, announce(cluster.status.conditions, status.conditions) or _health_news(cluster, status)
         )
-    return Retry(AWAY_FIRST_S, LOOK_EVERY_S) if isinstance(look, Away) else Wait(LOOK_EVERY_S)
+    return Retry(AWAY_FIRST_S, POLL_INTERVAL_S) if isinstance(snapshot, Away) else Wait(POLL_INTERVAL_S)
 
 
 def vitals_pause_s(took_s: float) -> float:
@@ -106,9 +108,9 @@ def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: 
     return Retry(DEPENDENT_POLL_S, DEPENDENT_POLL_S) if waited_s < patience_s else Release()
 
 
-def _seen_status(cluster: Cluster, look: ClusterLook, now: datetime) -> ClusterStatus:
+def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> ClusterStatus:
     generation = cluster.metadata.generation
-    seen, vitals = look.seen, look.vitals
+    seen, vitals = snapshot.seen, snapshot.vitals
     conditions = with_ready(
         cluster.status.conditions,
         status=TRUE,
@@ -123,7 +125,7 @@ def _seen_status(cluster: Cluster, look: ClusterLook, now: datetime) -> ClusterS
         cluster_id=seen.cluster_id,
         controller_id=seen.controller_id,
         broker_ids=seen.broker_ids,
-        versions=look.versions or cluster.status.versions,
+        versions=snapshot.versions or cluster.status.versions,
         conditions=conditions,
     )
     if vitals is None:

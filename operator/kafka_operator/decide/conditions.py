@@ -10,7 +10,7 @@ from kafka_operator.resources.metadata import READY, Condition, write_time
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
 UNDER_WAY = frozenset({"ReplicationChanging", "Deleting"})
-"""Reasons of a Ready that is False for no trouble: what was asked for takes its time."""
+"""Reasons of a False Ready that is no problem: work in progress."""
 
 
 def ready_of(conditions: tuple[Condition, ...]) -> Condition | None:

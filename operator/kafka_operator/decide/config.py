@@ -2,7 +2,7 @@
 
 Only the settings that the spec names are managed. One that was taken out of the spec is reset if this Topic may have set it: the
 names are noted on the resource before they are set (annotation), so that neither a crash nor a spec that changes in the meantime
-leaves one behind. What others set beside them, such as the throttle of a reassignment, is left alone.
+leaves one behind. Settings of other clients, such as the throttle of a reassignment, are not changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def config_changes(
 def same_value(wanted: str, present: ConfigValue) -> bool:
     """Return whether a value as the user writes it is the one that Kafka has, which parses it and writes it back its own way.
 
-    A value that Kafka hides (a password) counts as the same: it cannot be compared, and setting it again at each look would never end.
+    A value that Kafka hides (a password) counts as the same: it cannot be compared, and it would be set again in every reconciliation.
     """
     if present.value is None:
         return True

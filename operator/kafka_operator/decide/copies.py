@@ -15,7 +15,7 @@ MAX_NAMED = 5
 """Partitions that a message names; it gives the number of all of them as well."""
 
 UNKNOWN_MIN_ISR = 32767
-"""Stands for the min.insync.replicas of a topic that did not tell: more than any partition has (the most replicas in Kafka's records)."""
+"""Represents an unknown min.insync.replicas: more than any partition has (the most replicas in Kafka's records)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """Reconciliation of an Election.
 
-    (new) ─select─► Running, those that need one recorded ─ask─► look again ─► Completed, PartlyFailed or Failed
+    (new) ─select─► Running, those that need one recorded ─elect─► read again ─► Completed, PartlyFailed or Failed
       │                                                    ▲         │
       └─► Pending (cluster away, topic not there yet)      └─────────┘ while what failed may pass
 
 A job that runs once. To ask twice is harmless, and so a process that is killed at any moment asks again: the controller elects where it
 is needed and nowhere else (a partition that its preferred leader leads, or, unclean, that has a leader, is left alone), and an elected
 leader is not unseated by a second election of the same kind. Who needed one is written down before the first question, so that the
-result is the same whoever gets the answer. Nothing has to be undone, so there is no finalizer.
+result does not depend on the process that gets the response. Nothing has to be reverted, so there is no finalizer.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kafka_operator.decide.kafka_errors import may_pass_for_an_election
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.steps import Announcement, Done, Retry, WriteStatus
 from kafka_operator.decide.tenancy import Refusal
-from kafka_operator.decide.topic import FAILOVER_PATIENCE_S, FAILOVER_RETRY_CAP_S, PATIENCE_S
+from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S, PATIENCE_S
 from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionStatus, ElectionType
 from kafka_operator.resources.metadata import write_time
 from kafka_operator.resources.reassignment import Partition
 
 TRY_FOR_S = 30.0
-"""How long an Election is tried where its trouble may pass: a topic applied with it, a preferred leader that is just catching up."""
+"""How long an Election is retried when its problem may pass: a topic applied with it, a preferred leader that is catching up."""
 
 ASK_FIRST_S, ASK_CAP_S = 1.0, 5.0
 """Delays between two questions: a replica needs seconds to catch up, and each question may be about thousands of partitions."""
@@ -100,7 +100,7 @@ def decide_election_away(election: Election, away: Away, now: datetime, waited_s
     status = election.status
     if election.metadata.deleted is not None or (status.state is not None and status.state.ended):
         return Done()
-    if not away.definite and waited_s < FAILOVER_PATIENCE_S:
+    if not away.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
     wanted = _judged(election, now, UNKNOWN, away.reason, away.message)
     return _written(election, replace(wanted, state=status.state or ElectionState.PENDING)) or Retry()

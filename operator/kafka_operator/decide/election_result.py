@@ -20,7 +20,7 @@ from kafka_operator.resources.election import WHOLE_TOPIC, Counts, Election, Ele
 from kafka_operator.resources.reassignment import Partition
 
 MAX_RESULTS = 500
-"""Partitions in status.results: some 60 kB, as people can still read; the counts tell of all of them. Those that failed come first."""
+"""Maximum partitions in status.results: some 60 kB, still readable; the counts cover all of them. Failed ones come first."""
 
 MAX_NAME, MAX_MESSAGE = 64, 1_024
 """Characters of an error's name and words, as the schema has them: a broker's long answer must not cost the whole status."""

@@ -3,8 +3,8 @@
 Two conditions: `Scaled` (as many brokers as are declared) and `Settled` (every pod Ready, of the declared revision, on a node that
 stays). Controllers come after all brokers, and only where their StatefulSet leaves it to us (OnDelete).
 
-A pod is named in the status before it is deleted, in a write that fails when anybody has changed the Cluster since, and whoever reads
-a choice keeps to it: two operators that both run for a moment delete one pod.
+A pod is recorded in the status before it is deleted, in a write that fails if the Cluster has changed since, and every operator
+keeps to a recorded choice: two operators that both run for a moment delete one pod.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from kafka_operator.resources.pods import Pod, PodSet
 
 SETTLED, SCALED = "Settled", "Scaled"
 
-BUSY_LOOK_S = 1.0
-"""How often pods are looked at while one is replaced: little beside the seconds that a broker takes to start."""
+BUSY_POLL_S = 1.0
+"""Poll interval during a replacement: short compared with the seconds that a broker takes to start."""
 
-QUIET_LOOK_S = 5.0
-"""How often otherwise: as often as `kubectl drain` asks again, so that a drain waits for nothing else."""
+IDLE_POLL_S = 5.0
+"""Poll interval otherwise: as often as `kubectl drain` retries, so that a drain waits for nothing else."""
 
-TOLD = frozenset(
+REPORTED_REASONS = frozenset(
     {"PodStuck", "WouldFallUnderMinIsr", "ScaleInRefused", "NotAllowed", "NotLabelled", "SwitchedOff", "NoStatefulSet"}
 )
-"""Reasons that are worth an event: somebody has to do something. The others pass by themselves."""
+"""Reasons reported by an event because a user has to act. The others pass without intervention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def decide_fleet(cluster: Cluster, view: FleetView) -> Step:
         return ScaleTo(view.brokers, scale.replicas)
     if isinstance(verdict, Replace):
         return DeletePod(verdict.pod)
-    return Wait(QUIET_LOOK_S if isinstance(verdict, Settled | Away) else BUSY_LOOK_S)
+    return Wait(IDLE_POLL_S if isinstance(verdict, Settled | Away) else BUSY_POLL_S)
 
 
 def without_fleet(cluster: Cluster) -> ClusterStatus:
@@ -99,8 +99,8 @@ def _scale(cluster: Cluster, group: PodGroup, view: FleetView) -> Scale | AskHol
     if group.replicas is None or isinstance(view.brokers, Away):
         return None
     emptied = cluster.auto_rebalance is not None and cluster.auto_rebalance.on_brokers_removed
-    standing = cluster.status.broker_replicas
-    return decide_scale(group.replicas, standing, view.brokers, view.health, view.now, emptied=emptied)
+    maintained = cluster.status.broker_replicas
+    return decide_scale(group.replicas, maintained, view.brokers, view.health, view.now, emptied=emptied)
 
 
 def _roll(cluster: Cluster, view: FleetView) -> Verdict | Away:
@@ -165,7 +165,7 @@ def _news(before: ClusterStatus, after: ClusterStatus, condition_type: str) -> A
         return Announcement(warning=False, reason=new.reason, message=new.message)
     if old is not None and old.reason == new.reason:
         return None
-    if new.reason in TOLD:
+    if new.reason in REPORTED_REASONS:
         return Announcement(warning=True, reason=new.reason, message=new.message)
     if new.status == TRUE and old is not None:
         return Announcement(warning=False, reason=condition_type, message=new.message)

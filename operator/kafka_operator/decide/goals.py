@@ -4,8 +4,8 @@
     addBrokers, rebalance                      bytes and preferred leaders of all brokers are levelled
 
 They may be joined. Where only some topics are chosen, or some are excluded, the others count for nothing. Sizes are the bytes of logs;
-where brokers do not tell them every replica counts one, and a limit of bytes cannot be kept. A broker that holds replicas and is away
-is waited for, unless it is to be removed: what it holds is not to be copied elsewhere because it restarts.
+if sizes are unknown every replica counts one, and a limit of bytes cannot be applied. An offline broker that holds replicas
+is waited for, unless it is to be removed: its replicas are not copied elsewhere because of a restart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from controller_core.model.columns import pad, unpad
 from kafka_operator.decide.layout import Layout, Sizes, size_of
 from kafka_operator.decide.observed import KafkaPartition
-from kafka_operator.decide.plan import MAX_LISTED, Plan, Trouble, listed
+from kafka_operator.decide.plan import MAX_LISTED, Plan, PlanProblem, listed
 from kafka_operator.resources.reassignment import Assignment, Partition
 from kafka_operator.resources.reassignment_records import LeftOut, written_bytes
 from kafka_operator.resources.reassignment_terms import Goal
@@ -42,14 +42,14 @@ class Found:
     """Bytes that it copies, or replicas where sizes are not known."""
 
 
-def plan_for_goal(goal: Goal, layout: Layout, sizes: Sizes | None) -> Found | Trouble:
+def plan_for_goal(goal: Goal, layout: Layout, sizes: Sizes | None) -> Found | PlanProblem:
     """Return the plan for a goal, or why there can be none."""
     rows = _rows(goal, layout)
-    trouble = _trouble(goal, layout, rows)
-    if trouble is None and goal.max_bytes_moved is not None and rows and sizes is None:
-        trouble = Trouble("SizesUnknown", SIZES_UNKNOWN, may_pass=True)
-    if trouble is not None:
-        return trouble
+    problem = _problem(goal, layout, rows)
+    if problem is None and goal.max_bytes_moved is not None and rows and sizes is None:
+        problem = PlanProblem("SizesUnknown", SIZES_UNKNOWN, may_pass=True)
+    if problem is not None:
+        return problem
     level = goal.rebalance or bool(goal.add_brokers)
     request = PlanRequest(
         replicas=pad([item.replicas for _, item in rows]),
@@ -65,11 +65,11 @@ def plan_for_goal(goal: Goal, layout: Layout, sizes: Sizes | None) -> Found | Tr
     try:
         answer = plan_moves(request)
     except ValueError as error:
-        return Trouble("GoalRefused", f"No plan can be computed: {error}.")
+        return PlanProblem("GoalRefused", f"No plan can be computed: {error}.")
     return _found(goal, answer, [name for name, _ in rows], sized=sizes is not None)
 
 
-def _found(goal: Goal, answer: MovePlan, names: Sequence[Partition], *, sized: bool) -> Found | Trouble:
+def _found(goal: Goal, answer: MovePlan, names: Sequence[Partition], *, sized: bool) -> Found | PlanProblem:
     plan = tuple(
         Assignment(names[int(row)], unpad(replicas)) for row, replicas in zip(answer.rows, answer.replicas, strict=True)
     )
@@ -77,11 +77,14 @@ def _found(goal: Goal, answer: MovePlan, names: Sequence[Partition], *, sized: b
     if left_out is not None and not plan:
         least, limit = written_bytes(answer.lower_bound_bytes), written_bytes(goal.max_bytes_moved or 0)
         message = f"goal.maxBytesMoved of {limit} is less than the first partition needs; the complete goal needs {least}. Raise it."
-        return Trouble("NoRoomInLimit", message)
-    told = [item.why for item in answer.unreached]
+        return PlanProblem("NoRoomInLimit", message)
+    reasons = [item.why for item in answer.unreached]
     if not sized:
-        told.insert(0, "the sizes of logs are unknown (DescribeLogDirs is denied), so all replicas count the same")
-    unreached = (*told[:MAX_LISTED], *([f"and {len(told) - MAX_LISTED} more"] if len(told) > MAX_LISTED else []))
+        reasons.insert(0, "the sizes of logs are unknown (DescribeLogDirs is denied), so all replicas count the same")
+    unreached = (
+        *reasons[:MAX_LISTED],
+        *([f"and {len(reasons) - MAX_LISTED} more"] if len(reasons) > MAX_LISTED else []),
+    )
     bound = min(answer.lower_bound_bytes, answer.copied_bytes + answer.cut_bytes)
     return Found(plan, bound if sized else 0, unreached, left_out, answer.copied_bytes)
 
@@ -96,34 +99,34 @@ def _rows(goal: Goal, layout: Layout) -> list[tuple[Partition, KafkaPartition]]:
     ]
 
 
-def trouble_with_goal(goal: Goal, layout: Layout) -> Trouble | None:
+def problem_with_goal(goal: Goal, layout: Layout) -> PlanProblem | None:
     """Return why no plan can be made for a goal, as far as that is known without sizes and without making one."""
-    return _trouble(goal, layout, _rows(goal, layout))
+    return _problem(goal, layout, _rows(goal, layout))
 
 
-def _trouble(goal: Goal, layout: Layout, rows: Sequence[tuple[Partition, KafkaPartition]]) -> Trouble | None:
+def _problem(goal: Goal, layout: Layout, rows: Sequence[tuple[Partition, KafkaPartition]]) -> PlanProblem | None:
     missing = sorted(set(goal.topics) - layout.topics.keys())
     if missing:
-        return Trouble("UnknownTopic", f"Topics do not exist: {listed(missing)}.", may_pass=True)
+        return PlanProblem("UnknownTopic", f"Topics do not exist: {listed(missing)}.", may_pass=True)
     alive = layout.racks.keys()
     new = sorted(set(goal.add_brokers) - alive)
     if new:
         message = (
             f"goal.addBrokers contains brokers that are not live: {listed(new)}. Live brokers: {listed(sorted(alive))}."
         )
-        return Trouble("UnknownBroker", message, may_pass=True)
+        return PlanProblem("UnknownBroker", message, may_pass=True)
     holding = {broker for _, item in rows for broker in item.replicas}
     unknown = sorted(set(goal.remove_brokers) - alive - holding)
     if unknown:
         message = f"goal.removeBrokers contains brokers that are not live and hold no replicas: {listed(unknown)}."
-        return Trouble("UnknownBroker", message)
+        return PlanProblem("UnknownBroker", message)
     away = sorted(holding - alive - set(goal.remove_brokers))
     if away:
         words = f"Brokers with replicas are offline: {listed(away)}. Start them, or add them to goal.removeBrokers."
-        return Trouble("BrokerAway", words, may_pass=True)
+        return PlanProblem("BrokerAway", words, may_pass=True)
     staying = alive - set(goal.remove_brokers)
     copies = max(goal.replication_factor or 0, 1)
     if len(staying) < copies:
         message = f"{copies} replicas need the same number of brokers, and only {len(staying)} of {len(alive)} remain. Add brokers."
-        return Trouble("NotEnoughBrokers", message)
+        return PlanProblem("NotEnoughBrokers", message)
     return None

@@ -39,7 +39,7 @@ REASONS = {
 PASSING = {
     5,  # LEADER_NOT_AVAILABLE: the topic is being created
     6,  # NOT_LEADER_OR_FOLLOWER
-    7,  # REQUEST_TIMED_OUT: done or not done, the next look tells
+    7,  # REQUEST_TIMED_OUT: done or not done, the next read shows it
     8,  # BROKER_NOT_AVAILABLE
     13,  # NETWORK_EXCEPTION
     14,  # COORDINATOR_LOAD_IN_PROGRESS

@@ -12,7 +12,7 @@ Sizes = Mapping[Partition, Mapping[int, int]]
 """Partition -> broker -> bytes of its log there."""
 
 BrokerSizes = Mapping[int, Mapping[Partition, int] | Failure]
-"""Broker -> partition -> bytes, or why the broker did not tell (DescribeLogDirs)."""
+"""Broker -> partition -> bytes, or the broker's failure (DescribeLogDirs)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Layout:
 
 
 def sizes_of(found: BrokerSizes) -> Sizes:
-    """Turn brokers' answers about; those that did not tell are left out."""
+    """Return sizes by partition; brokers that failed are omitted."""
     sizes: dict[Partition, dict[int, int]] = {}
     for broker_id, logs in found.items():
         if not isinstance(logs, Failure):

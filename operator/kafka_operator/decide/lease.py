@@ -1,14 +1,14 @@
 """Lease protocol: decisions of standbys and of the holder.
 
-    seen                                        one that stands by
+    observed                                    standby
     no Lease                                    creates it, held by itself
-    held by nobody, or by itself                takes it
-    unchanged for the duration that it names    takes it
-    anything else                               waits, at most until it could have run out
+    without holder, or held by itself           takes it
+    unchanged for its own duration              takes it
+    anything else                               waits, at most until it could have expired
 
-The habits are client-go's: only the process's own monotonic clock counts, from when it saw the Lease change, so that clocks need not
-agree; every write is bound to the version that was seen, so that of two one wins. A Lease does not fence: a holder that was frozen acts
-once more before it looks at its clock. What it does then is refused by versions, or done twice with the same end (docs/operations.md).
+The protocol is client-go's: only the process's own monotonic clock counts, from when it saw the Lease change, so clocks need not
+agree; every write is bound to the version that was read, so one of two writers wins. A Lease does not fence: a holder that was frozen
+acts once more before it checks its clock. Resource versions reject such an action, or it is idempotent (docs/operations.md).
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from dataclasses import dataclass, replace
 from kafka_operator.resources.lease import NOBODY, Lease
 
 LEASE_DURATION_S = 10
-"""How long others wait for a holder that renews no more. With the look in which its last renewal is seen late, and the first list, a
-killed holder is followed within 15 s; shorter ones would be lost to an API server that is busy for some seconds."""
+"""How long others wait for a holder that no longer renews. With the poll that sees its last renewal late, and the first list, a
+killed holder is replaced within 15 s; shorter durations would be lost to an API server that is busy for some seconds."""
 
 RENEW_DEADLINE_S = 7.0
-"""A holder that could not renew for so long stops: 3 s before anybody else may begin, for what it has under way."""
+"""A holder that could not renew for this time stops, 3 s before another process may start, to finish calls in progress."""
 
 RETRY_PERIOD_S = 2.0
-"""How often a holder renews and others look, as in client-go: one small write and one small read."""
+"""Interval of renewals and of polls of standbys, as in client-go: one small write and one small read."""
 
 RETRY_SOON_S = 0.5
-"""Delay after a renewal that failed: what is left of the deadline is short."""
+"""Retry delay after a failed renewal: the rest of the deadline is short."""
 
 CALL_TIMEOUT_S = 2.5
-"""How long one call may take: two of them fit between a renewal that was due and the deadline."""
+"""Timeout of one call: two of them fit between a due renewal and the deadline."""
 
 MAX_DURATION_S = 60
-"""The longest duration that is believed: a Lease that names a year, by hand or by mistake, must not end the service for a year."""
+"""Maximum duration that is accepted: a wrong Lease that names a year must not stop the service for a year."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A Lease, and since when (monotonic clock) it has been seen so."""
+    """A Lease, and the monotonic time since which it has not changed."""
 
     lease: Lease
     since_s: float
@@ -47,13 +47,13 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Write this Lease, which is held by us: create it (`lease.resource_version` is empty), or replace that version."""
+    """Write this Lease, held by this process: create it (`lease.resource_version` is empty), or replace that version."""
 
     lease: Lease
 
 
 @dataclass(frozen=True, slots=True)
-class StandBy:
+class Standby:
     """Another process holds the Lease: read it again after this time."""
 
     holder: str
@@ -68,20 +68,20 @@ class Lost:
 
 
 def sight(before: Sighting | None, lease: Lease, now_s: float) -> Sighting:
-    """Return what is known of a Lease that is seen now; a change of labels alone renews nothing."""
+    """Return the updated sighting of a Lease; a change of labels is no renewal."""
     if before is not None and _record(before.lease) == _record(lease):
         return Sighting(lease, before.since_s)
     return Sighting(lease, now_s)
 
 
-def decide_candidate(name: str, sighting: Sighting | None, identity: str, now_s: float) -> Take | StandBy:
-    """Decide what a process does that holds nothing; `sighting` is None when there is no Lease."""
+def decide_candidate(name: str, sighting: Sighting | None, identity: str, now_s: float) -> Take | Standby:
+    """Decide the action of a process that holds no Lease; `sighting` is None when there is no Lease."""
     if sighting is None:
         return Take(Lease(name=name, resource_version="", holder=identity, duration_s=LEASE_DURATION_S))
     lease = sighting.lease
     ends_s = sighting.since_s + min(max(lease.duration_s, 1), MAX_DURATION_S)
     if lease.holder not in {identity, NOBODY} and now_s < ends_s:
-        return StandBy(lease.holder, min(RETRY_PERIOD_S, ends_s - now_s))
+        return Standby(lease.holder, min(RETRY_PERIOD_S, ends_s - now_s))
     passed_on = lease.holder != identity
     return Take(
         replace(
@@ -95,7 +95,7 @@ def decide_candidate(name: str, sighting: Sighting | None, identity: str, now_s:
 
 
 def decide_holder(name: str, lease: Lease | None, identity: str) -> Take | Lost:
-    """Decide what the holder does when its renewal met another version of the Lease, or (None) none at all."""
+    """Decide the action of the holder when its renewal met another version of the Lease, or (None) no Lease."""
     if lease is None:
         return Take(Lease(name=name, resource_version="", holder=identity, duration_s=LEASE_DURATION_S))
     if lease.holder != identity:
@@ -104,7 +104,7 @@ def decide_holder(name: str, lease: Lease | None, identity: str) -> Take | Lost:
 
 
 def released(lease: Lease) -> Lease:
-    """Return the Lease as its holder leaves it: others need not wait."""
+    """Return the released Lease: others need not wait."""
     return replace(lease, holder=NOBODY, duration_s=1)
 
 

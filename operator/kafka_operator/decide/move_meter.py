@@ -14,19 +14,19 @@ from kafka_operator.decide.places import Places
 from kafka_operator.resources.reassignment import Assignment, Partition
 
 MEASURE_EVERY_S = 5.0
-"""Between two looks at sizes: each asks every broker concerned, and a shorter time measures its own noise."""
+"""Interval between two samples of sizes: each asks every broker concerned, and shorter intervals measure noise."""
 
 STUCK_AFTER_S = 120.0
-"""How long a move may copy nothing before it is named: a broker that restarts is back sooner, and a follower that has fallen behind
+"""How long a move may copy nothing before it is reported: a broker that restarts is back sooner, and a follower that is out of sync
 retries every second."""
 
 SPEED_KEPT = 0.7
-"""Weight of the speed of before in the next: the speed of one look jumps with each segment and each wave."""
+"""Weight of the previous speed in the next one: the speed of one sample jumps with each segment and each wave."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
-    """Since when a partition's copies have had these bytes."""
+class CopyState:
+    """Copied bytes of a partition, and the time since which they have not changed."""
 
     copied: int
     since_s: float
@@ -42,24 +42,24 @@ class Memory:
     remaining: int = 0
     speed: float | None = None
     lag: int = 0
-    stands: Mapping[Partition, Stand] = field(default_factory=dict)
+    copy_states: Mapping[Partition, CopyState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a look tells: bytes copied so far, bytes per second (None at the first look), partitions that stand still.
+    """Result of a sample: bytes copied so far, bytes per second (None in the first sample), stuck partitions.
 
-    `speed` is by how much what remains shrinks, so that it is below what is copied while partitions are written.
-    `growth` is by how many bytes per second partitions' logs grow, empty at the first look; `lag` by how many bytes replicas that
-    do not move are behind their leaders, and `lag_before` the same at the look before; `fallen` are partitions out of sync.
+    `speed` is the rate at which the remaining bytes shrink, so it is below the copy rate while partitions are written to.
+    `growth` is the growth of partitions' logs in bytes per second, empty in the first sample; `lag` is by how many bytes replicas
+    that are not moving are behind their leaders, and `lag_before` the same in the previous sample; `fallen` are partitions out of sync.
     """
 
     copied: int
     total: int = 0
-    """Bytes of all replicas that are to be added, as far as sizes are known."""
+    """Bytes of all replicas to add, as far as sizes are known."""
     remaining: int = 0
     used: float | None = None
-    """Bytes copied per second between the last two looks."""
+    """Bytes copied per second between the last two samples."""
     speed: float | None = None
     stuck: tuple[Partition, ...] = ()
     growth: Mapping[Partition, float] | None = None
@@ -71,14 +71,14 @@ class Measured:
 def measure(
     places: Places, sizes: Sizes, before: Memory | None, now_s: float, alive: Collection[int]
 ) -> tuple[Measured, Memory]:
-    """Return what a look tells beside the one before, and what to keep of both; dead brokers fall behind for reasons of their own."""
+    """Return the result of a sample compared with the previous one, and the state to keep; lag of dead brokers is ignored."""
     known = sizes if before is None else {**before.sizes, **sizes}
     arrived = _to_add(places.arrived, places, known)
     waiting = sum(_to_add(group, places, known) for group in (places.moving, places.due, places.later))
     by_partition = {item.partition: copied_of(item, places, known) for item in places.moving}
     copied = arrived + sum(by_partition.values())
-    stands = _stands(by_partition, before, now_s)
-    stuck = tuple(sorted(name for name, stand in stands.items() if now_s - stand.since_s >= STUCK_AFTER_S))
+    copy_states = _copy_states(by_partition, before, now_s)
+    stuck = tuple(sorted(name for name, state in copy_states.items() if now_s - state.since_s >= STUCK_AFTER_S))
     lag = sum(_lag(item, places, sizes) for item in places.moving)
     remaining = waiting - sum(by_partition.values())
     speed = (
@@ -96,11 +96,11 @@ def measure(
         lag_before=lag if before is None else before.lag,
         fallen=sum(_fallen(item, alive) for item in places.present.values()),
     )
-    return measured, Memory(now_s, known, copied, remaining, speed, lag, stands)
+    return measured, Memory(now_s, known, copied, remaining, speed, lag, copy_states)
 
 
 def _to_add(items: Iterable[Assignment], places: Places, sizes: Sizes) -> int:
-    """Return the bytes of all replicas that these add, or have added."""
+    """Return the bytes of all replicas that these moves add or have added."""
     return sum(size_of(item.partition, sizes) * copies_added(item, places) for item in items)
 
 
@@ -116,7 +116,7 @@ def copies_added(item: Assignment, places: Places) -> int:
 
 
 def growth(before: Memory, sizes: Sizes, now_s: float) -> Mapping[Partition, float]:
-    """Return by how many bytes per second each partition's log has grown; one that shrank (retention) has not grown."""
+    """Return the growth of each partition's log in bytes per second; one that shrank (retention) has not grown."""
     passed_s = max(now_s - before.taken_s, 1e-3)
     return {
         partition: max(0, size_of(partition, sizes) - size_of(partition, before.sizes)) / passed_s
@@ -137,10 +137,10 @@ def _added(item: Assignment, places: Places) -> Collection[int]:
     return [broker for broker in item.replicas if broker not in base]
 
 
-def _stands(copied: Mapping[Partition, int], before: Memory | None, now_s: float) -> Mapping[Partition, Stand]:
-    old: Mapping[Partition, Stand] = {} if before is None else before.stands
+def _copy_states(copied: Mapping[Partition, int], before: Memory | None, now_s: float) -> Mapping[Partition, CopyState]:
+    old: Mapping[Partition, CopyState] = {} if before is None else before.copy_states
     return {
-        name: old[name] if name in old and old[name].copied == count else Stand(count, now_s)
+        name: old[name] if name in old and old[name].copied == count else CopyState(count, now_s)
         for name, count in copied.items()
     }
 
@@ -154,7 +154,7 @@ def _smoothed(before: float | None, present: float) -> float:
 
 
 def _lag(item: Assignment, places: Places, sizes: Sizes) -> int:
-    """Return by how many bytes the replicas that stay are behind the leader, together."""
+    """Return by how many bytes the remaining replicas are behind the leader, in total."""
     known, held = places.present.get(item.partition), sizes.get(item.partition, {})
     if known is None or known.leader == NO_LEADER or known.leader not in held:
         return 0
@@ -163,5 +163,5 @@ def _lag(item: Assignment, places: Places, sizes: Sizes) -> int:
 
 
 def _fallen(partition: KafkaPartition, alive: Collection[int]) -> bool:
-    """Return whether a replica on a broker that is alive, and is not being added, is out of sync."""
+    """Return whether a replica that is on a live broker and is not being added is out of sync."""
     return bool(partition.isr) and any(broker not in partition.isr for broker in partition.replicas if broker in alive)

@@ -1,7 +1,7 @@
 """Paused resources (annotation steward.dev/pause-reconciliation): no reconciliation, and an unchanged Ready condition.
 
-One rule for every kind. Ready keeps the value that it had, so that who waits for it is not misled; a condition of its own tells of the
-pause. A resource that is deleted meanwhile goes, without an effect on Kafka: the kinds' own decisions on deletion see to it.
+One rule for every kind. Ready keeps its value, so that clients that wait for it are not misled; a separate condition reports the
+pause. A paused resource can be deleted, without an effect on Kafka: the kinds' own deletion decisions do that.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def decide_pause(metadata: Metadata, status: StatusT, now: datetime) -> WriteSta
     if metadata.deleted is not None:
         return None
     conditions = status.conditions
-    told = any(condition.type == PAUSED for condition in conditions)
+    reported = any(condition.type == PAUSED for condition in conditions)
     if metadata.paused:
-        if told:
+        if reported:
             return Done()
         conditions = with_condition(
             conditions,
@@ -50,7 +50,7 @@ def decide_pause(metadata: Metadata, status: StatusT, now: datetime) -> WriteSta
         )
         news = Announcement(False, PAUSED, MESSAGE)
         return WriteStatus(replace(status, conditions=conditions), news)
-    if told:
+    if reported:
         news = Announcement(
             False, "ReconciliationResumed", f"The annotation {PAUSE} was removed: reconciliation resumes."
         )

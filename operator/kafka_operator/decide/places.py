@@ -2,7 +2,7 @@
 
 A plan has a way there (base to plan) and a way back (plan to base). `handed_over` and `handing_over` count along its order: what is
 before the first was seen on its way, what is before the second may have been given to the controller, the rest was not. So after any
-crash it is plain what is still to be handed over, and what somebody else took back.
+crash it is known what remains to be submitted, and what another client has cancelled.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Places:
     later: tuple[Assignment, ...] = ()
     """After `handing_over`."""
     lost: tuple[Assignment, ...] = ()
-    """Seen on their way before, and taken back by somebody else."""
+    """Seen on their way before, and cancelled by another client."""
     stray: tuple[Assignment, ...] = ()
     """At neither end, or on the way to somewhere else."""
     gone: tuple[Assignment, ...] = ()

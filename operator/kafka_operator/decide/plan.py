@@ -1,6 +1,6 @@
 """Validation of a Reassignment's plan against the cluster: all of it is valid, or none of it is executed.
 
-Each trouble has a reason of its own. Those that may pass while a user's other resources take effect (a topic that is being
+Each problem has its own reason. Those that may pass while a user's other resources take effect (a topic that is being
 created, a broker that starts) are waited for; the others are final, since a plan that starts by itself much later surprises.
 """
 
@@ -23,7 +23,7 @@ Plan = tuple[Assignment, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class PlanProblem:
     """Why a plan cannot be carried out; `may_pass` where the cluster may yet become what the plan needs."""
 
     reason: str
@@ -31,7 +31,7 @@ class Trouble:
     may_pass: bool = False
 
 
-def exact_plan(reassignment: Reassignment, topics: Topics) -> Plan | Trouble:
+def exact_plan(reassignment: Reassignment, topics: Topics) -> Plan | PlanProblem:
     """Return the plan as written, or the one that follows from topics and brokers."""
     if reassignment.plan:
         return reassignment.plan
@@ -43,7 +43,7 @@ def exact_plan(reassignment: Reassignment, topics: Topics) -> Plan | Trouble:
         assignments = spread(topics[move.topic], move.brokers)
         if assignments is None:
             most = max(len(partition.replicas) for partition in topics[move.topic].partitions)
-            return Trouble(
+            return PlanProblem(
                 "NotEnoughBrokers",
                 f"Topic {move.topic} has {most} replicas of a partition, but only {len(move.brokers)} brokers are given.",
             )
@@ -60,7 +60,7 @@ def check_plan(
     rivals: Mapping[Partition, Key],
     made_for: str | None = None,
     cluster_id: str = "",
-) -> Trouble | None:
+) -> PlanProblem | None:
     """Return the first problem of a plan, or None if all of it can be submitted to the controller.
 
     `moves` are those that go on in the cluster, `rivals` the partitions of other Reassignments that have begun; `made_for` is the
@@ -76,27 +76,27 @@ def check_plan(
     )
 
 
-def _another_cluster(made_for: str | None, cluster_id: str) -> Trouble | None:
+def _another_cluster(made_for: str | None, cluster_id: str) -> PlanProblem | None:
     if made_for is None or made_for == cluster_id:
         return None
     message = f'The plan was computed for cluster {made_for} ("clusterId"), but the cluster ID of this Cluster is {cluster_id}.'
-    return Trouble("AnotherCluster", f"{message} Refer to the other Cluster, or compute a plan for this one.")
+    return PlanProblem("AnotherCluster", f"{message} Refer to the other Cluster, or compute a plan for this one.")
 
 
-def _repeated_partition(plan: Plan) -> Trouble | None:
+def _repeated_partition(plan: Plan) -> PlanProblem | None:
     if len({item.partition for item in plan}) == len(plan):
         return None
     counts = Counter(item.partition for item in plan)
     repeated = [str(partition) for partition, count in counts.items() if count > 1]
-    return Trouble("DuplicatePartition", f"The plan contains a partition twice: {listed(repeated)}.")
+    return PlanProblem("DuplicatePartition", f"The plan contains a partition twice: {listed(repeated)}.")
 
 
-def _repeated_replica(plan: Plan) -> Trouble | None:
+def _repeated_replica(plan: Plan) -> PlanProblem | None:
     wrong = {replicas for replicas in _sets(plan) if len(set(replicas)) < len(replicas)}
     if not wrong:
         return None
     repeated = [f"{item.partition} {list(item.replicas)}" for item in plan if item.replicas in wrong]
-    return Trouble("DuplicateReplica", f"The plan contains a broker twice for one partition: {listed(repeated)}.")
+    return PlanProblem("DuplicateReplica", f"The plan contains a broker twice for one partition: {listed(repeated)}.")
 
 
 def _sets(plan: Plan) -> frozenset[tuple[int, ...]]:
@@ -104,38 +104,38 @@ def _sets(plan: Plan) -> frozenset[tuple[int, ...]]:
     return frozenset(item.replicas for item in plan)
 
 
-def _unknown_names(plan: Plan, topics: Topics) -> Trouble | None:
+def _unknown_names(plan: Plan, topics: Topics) -> PlanProblem | None:
     missing = sorted({item.partition.topic for item in plan} - topics.keys())
     if missing:
         return _unknown_topics(missing)
     unknown = [str(item.partition) for item in plan if partition_in(topics, item.partition) is None]
     if unknown:
-        return Trouble("UnknownPartition", f"Partitions do not exist: {listed(unknown)}.", may_pass=True)
+        return PlanProblem("UnknownPartition", f"Partitions do not exist: {listed(unknown)}.", may_pass=True)
     return None
 
 
-def _unknown_topics(names: Sequence[str]) -> Trouble:
-    return Trouble("UnknownTopic", f"Topics do not exist: {listed(names)}.", may_pass=True)
+def _unknown_topics(names: Sequence[str]) -> PlanProblem:
+    return PlanProblem("UnknownTopic", f"Topics do not exist: {listed(names)}.", may_pass=True)
 
 
-def _unknown_brokers(plan: Plan, broker_ids: frozenset[int]) -> Trouble | None:
+def _unknown_brokers(plan: Plan, broker_ids: frozenset[int]) -> PlanProblem | None:
     unknown = sorted({broker for replicas in _sets(plan) for broker in replicas} - broker_ids)
     if unknown:
         alive = ", ".join(map(str, sorted(broker_ids)))
         message = f"Brokers are not live: {listed([str(broker) for broker in unknown])}. Live brokers: {alive}."
-        return Trouble("UnknownBroker", message, may_pass=True)
+        return PlanProblem("UnknownBroker", message, may_pass=True)
     return None
 
 
-def _overlap(plan: Plan, moves: Moves, rivals: Mapping[Partition, Key]) -> Trouble | None:
+def _overlap(plan: Plan, moves: Moves, rivals: Mapping[Partition, Key]) -> PlanProblem | None:
     claimed = [item.partition for item in plan if item.partition in rivals]
     if claimed:
         other = rivals[claimed[0]]
         message = f"Reassignment {other.name} moves the same partitions: {listed([str(name) for name in claimed])}."
-        return Trouble("Overlap", message)
+        return PlanProblem("Overlap", message)
     moving = [str(item.partition) for item in plan if item.partition in moves]
     if moving:
-        return Trouble("Overlap", f"Another reassignment is already moving these partitions: {listed(moving)}.")
+        return PlanProblem("Overlap", f"Another reassignment is already moving these partitions: {listed(moving)}.")
     return None
 
 

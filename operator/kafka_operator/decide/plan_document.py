@@ -2,7 +2,7 @@
 
     {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2, 3, 4]}, ...], "clusterId": "..."}
 
-`clusterId` is ours and may be left out; a plan that names another cluster than it is applied to is refused. `log_dirs` may be there
+`clusterId` is Steward's and optional; a plan that names another cluster than it is applied to is refused. `log_dirs` may be there
 as Kafka's tool writes them, all "any".
 
 The digest is SHA-256 over the canonical form: the document above with its partitions in order of topic and number, of each partition
@@ -53,7 +53,7 @@ class DocumentError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A plan in the order in which it was written, and the cluster that it was made for, if it says so."""
+    """A plan in its original order, and the cluster that it was made for, if it names one."""
 
     plan: tuple[Assignment, ...]
     cluster_id: str | None = None
@@ -113,7 +113,7 @@ def digest_of(
 
 
 def digests_of(plan: Iterable[Assignment], base: Iterable[Assignment], cluster_id: str | None) -> tuple[str, str]:
-    """Return the digest of a plan alone and that of plan and base together; the plan is written out once for both."""
+    """Return the digest of a plan, and that of plan and base together; the plan is serialised once for both."""
     entries = _entries(plan)
     return _digest(entries, None, cluster_id), _digest(entries, _entries(base), cluster_id)
 
@@ -205,7 +205,7 @@ def _parsed(name: str, data: bytes) -> dict[str, Any]:
 
 
 class _Entries:
-    """Makes each entry of a document an Assignment as soon as it is parsed, and leaves alone what is none.
+    """Converts each entry of a document to an Assignment as soon as it is parsed; other objects are not changed.
 
     So no second copy of a large plan is held, and names and replicas that many share are held once.
     """
@@ -215,7 +215,7 @@ class _Entries:
         self._replicas: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def __call__(self, entry: dict[str, Any]) -> Assignment | dict[str, Any]:
-        if _trouble(entry) is not None:
+        if _problem(entry) is not None:
             return entry
         topic, replicas = entry["topic"], tuple(entry["replicas"])
         topic, replicas = self._topics.setdefault(topic, topic), self._replicas.setdefault(replicas, replicas)
@@ -225,11 +225,11 @@ class _Entries:
 def _assignments(name: str, document: dict[str, Any]) -> Iterator[Assignment]:
     for place, entry in enumerate(document["partitions"]):
         if not isinstance(entry, Assignment):
-            raise DocumentError(f'"partitions"[{place}] in {name} {_trouble(entry)}.')
+            raise DocumentError(f'"partitions"[{place}] in {name} {_problem(entry)}.')
         yield entry
 
 
-def _trouble(entry: Any) -> str | None:
+def _problem(entry: Any) -> str | None:
     """Return what is wrong with an entry."""
     if not isinstance(entry, dict):
         return "is not an object"

@@ -58,7 +58,7 @@ def packed(recorded: Recorded) -> Iterator[dict[str, str]]:
 
 
 def packed_document(document: Document) -> Iterator[dict[str, str]]:
-    """Yield the `binaryData` of each part of a plan alone, as `spec.planFrom` takes it."""
+    """Yield the `binaryData` of each part of a plan without base, as in `spec.planFrom`."""
     yield from _parts({PLAN_KEY: document.plan}, document.cluster_id)
 
 

@@ -79,9 +79,9 @@ def _present(cluster: Cluster, namespace: str, topics: Iterable[Topic]) -> dict[
     elsewhere = {item.name for item in cluster.status.counted_topics if item.namespace != namespace}
     present = {item.name: item.partitions for item in cluster.status.counted_topics if item.namespace == namespace}
     for topic in topics:
-        ours = topic.metadata.held or topic.metadata.annotation(ORIGIN) is not None
+        managed = topic.metadata.held or topic.metadata.annotation(ORIGIN) is not None
         shown = topic.status.partitions or 0
-        if ours and shown and topic.name not in elsewhere:
+        if managed and shown and topic.name not in elsewhere:
             present[topic.name] = max(shown, present.get(topic.name, 0))
     return present
 
@@ -121,7 +121,7 @@ def _without_room(
 
 
 def _may_ask(cluster: Cluster, topic: Topic) -> bool:
-    """Return whether a Topic wants room that it could have: one that goes, observes, or whose name is refused keeps nobody else from it."""
+    """Return whether a Topic competes for quota: one that is deleted, only observes, or has a forbidden name does not."""
     if topic.observes or topic.metadata.deleted is not None:
         return False
     return refusal_of_topic(cluster, topic.key.namespace, topic.name) is None

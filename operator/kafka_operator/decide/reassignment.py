@@ -4,11 +4,12 @@
       │          │          │          ├─cancel─► Cancelled ─┤ rollback
       └──────────┴──────────┴──────────┴────────► Failed ────┴─────────► RollingBack ─► RolledBack
 
-The plan and the base are written down before the controller hears of either; from then on what the controller itself shows decides,
-so a process that is killed at any moment goes on where things stand. A partition is handed over once (O9), and what somebody else
-moves later is told, not undone; but a rollback takes every partition back to its base, wherever it is.
+Plan and base are recorded before the controller receives either. Afterwards the state shown by the controller decides, so a process that
+is killed at any moment continues from the present state. A partition is submitted once (O9). Moves that another client makes later are
+reported, not reverted; but a rollback returns every partition to its base, wherever it is.
 
-The parts: `beginning` until plan and base are written and approved, `execution` there and back, `ending` with the throttle.
+Parts: `plan_preparation` until plan and base are recorded and approved, `plan_execution` in both directions, `plan_completion` with
+removal of the throttle.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.beginning import decide_beginning, decide_proposed, has_drifted, propose_again
 from kafka_operator.decide.conditions import FALSE, UNKNOWN
-from kafka_operator.decide.ending import clean_up, finish, stop, taken_back
-from kafka_operator.decide.execution import decide_way, progress_of
+from kafka_operator.decide.deletion_timeouts import release_or_retry
 from kafka_operator.decide.observed import Away
-from kafka_operator.decide.patience import let_go_or_retry
 from kafka_operator.decide.places import Places, find_places, find_places_back
-from kafka_operator.decide.plan import Trouble, listed
+from kafka_operator.decide.plan import PlanProblem, listed
+from kafka_operator.decide.plan_completion import cancel_moves, clean_up, finish, stop
+from kafka_operator.decide.plan_execution import decide_way, progress_of
 from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.plan_preparation import decide_preparation, decide_proposed, has_drifted, propose_again
 from kafka_operator.decide.reassignment_status import judged, running, written
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
 from kafka_operator.decide.steps import RETRY_LATER_S, Claim, Done, Release, Retry
-from kafka_operator.decide.topic import FAILOVER_PATIENCE_S, FAILOVER_RETRY_CAP_S
+from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_terms import Action, Approval
 
@@ -36,11 +37,11 @@ from kafka_operator.resources.reassignment_terms import Action, Approval
 def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> Step:
     """Return the next step for a Reassignment that is not being deleted, on a cluster that answers."""
     status = reassignment.status
-    if reassignment.rests:
+    if reassignment.is_finished:
         observed = replace(status, observed_generation=reassignment.metadata.generation)
         return written(reassignment, observed) or (Release() if reassignment.metadata.held else Done())
     if not status.recorded:
-        return decide_beginning(reassignment, view)
+        return decide_preparation(reassignment, view)
     if not reassignment.metadata.held:
         return Claim()
     if status.state is not None and status.state.ended and (status.rollback or not _back(reassignment)):
@@ -55,19 +56,19 @@ def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> S
 def decide_reassignment_away(reassignment: Reassignment, away: Away, now: datetime, waited_s: float) -> Step:
     """Return the next step for a Reassignment whose cluster could not be read: report it, keep the rest of the status, and retry."""
     state = reassignment.status.state
-    if reassignment.rests:
+    if reassignment.is_finished:
         return Done()
-    if not away.definite and waited_s < FAILOVER_PATIENCE_S:
+    if not away.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
-    if state is not None and state.ended:  # the end stays told; what is left to do waits
-        return let_go_or_retry(away, waited_s, held=reassignment.metadata.held)
+    if state is not None and state.ended:  # the final status is kept; the remaining work waits
+        return release_or_retry(away, waited_s, held=reassignment.metadata.held)
     status = judged(reassignment, UNKNOWN, away.reason, away.message, now)
     step = written(reassignment, replace(status, state=state or State.PENDING))
-    return step or let_go_or_retry(away, waited_s, held=reassignment.metadata.held)
+    return step or release_or_retry(away, waited_s, held=reassignment.metadata.held)
 
 
 def ways(status: ReassignmentStatus, recorded: Recorded) -> Recorded:
-    """Return the way that a Reassignment is on."""
+    """Return the direction in which a Reassignment runs."""
     return Recorded(recorded.base, recorded.plan) if status.rollback else recorded
 
 
@@ -103,7 +104,7 @@ def _decide_back(reassignment: Reassignment, view: ReassignmentView, recorded: R
     if claimed:
         return _wait_for_rival(reassignment, view, listed(claimed), view.rivals[claimed[0]].name)
     if places.stray:
-        return Retry() if view.submitted else taken_back(places.stray)
+        return Retry() if view.submitted else cancel_moves(places.stray)
     if len(places.arrived) + len(places.gone) == places.total:
         return _rolled_back(reassignment, view, places)
     return decide_way(reassignment, view, way, places)
@@ -111,8 +112,8 @@ def _decide_back(reassignment: Reassignment, view: ReassignmentView, recorded: R
 
 def _wait_for_rival(reassignment: Reassignment, view: ReassignmentView, names: str, rival: str) -> Step:
     message = f"Reassignment {rival} moves the same partitions: {names}. The rollback continues when it has ended; cancel it to continue now."
-    told = judged(reassignment, FALSE, "Overlap", message, view.now)
-    return written(reassignment, told) or Retry(RETRY_LATER_S)
+    updated = judged(reassignment, FALSE, "Overlap", message, view.now)
+    return written(reassignment, updated) or Retry(RETRY_LATER_S)
 
 
 def _rolled_back(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
@@ -142,7 +143,7 @@ def _complete(reassignment: Reassignment, view: ReassignmentView, places: Places
 
 
 def _lost(reassignment: Reassignment, view: ReassignmentView) -> Step:
-    """Tell that plan and base are gone from where they were kept: nothing can be gone on with, or taken back."""
-    assert isinstance(view.recorded, Trouble), reassignment.key
-    told = judged(reassignment, UNKNOWN, view.recorded.reason, view.recorded.message, view.now)
-    return written(reassignment, told) or Retry(RETRY_LATER_S)
+    """Report that the stored plan and base are lost: the Reassignment can neither continue nor be rolled back."""
+    assert isinstance(view.recorded, PlanProblem), reassignment.key
+    updated = judged(reassignment, UNKNOWN, view.recorded.reason, view.recorded.message, view.now)
+    return written(reassignment, updated) or Retry(RETRY_LATER_S)

@@ -1,15 +1,15 @@
 """Deletion of a Reassignment: its moves are cancelled and its throttle is removed before its finalizer is released.
 
-All of it in bounded time: a namespace is never wedged, and an event tells what was left behind.
+All of it takes bounded time, so that no namespace is blocked; an event reports what was left behind.
 """
 
 from __future__ import annotations
 
-from kafka_operator.decide.ending import taken_away, taken_back
+from kafka_operator.decide.deletion_timeouts import release_after_timeout
 from kafka_operator.decide.observed import Away
-from kafka_operator.decide.patience import give_up_late
 from kafka_operator.decide.places import find_places, find_places_back
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
+from kafka_operator.decide.plan_completion import cancel_moves, remove_throttle
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment import ways
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
@@ -26,14 +26,14 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
     moving = _moving(reassignment, view) if begun else ()
     if moving:
         if view.submitted:
-            return give_up_late(view.waited_s, _moves_go_on("The controller does not cancel the moves."))
-        return taken_back(moving)
-    step, left, words = taken_away(reassignment, view)
+            return release_after_timeout(view.waited_s, _moves_go_on("The controller does not cancel the moves."))
+        return cancel_moves(moving)
+    step, left, words = remove_throttle(reassignment, view)
     if step is not None:
         return step
     if left is not None:
-        return give_up_late(view.waited_s, Announcement(True, "ThrottleLeft", words))
-    if begun and isinstance(view.recorded, Trouble):
+        return release_after_timeout(view.waited_s, Announcement(True, "ThrottleLeft", words))
+    if begun and isinstance(view.recorded, PlanProblem):
         return Release(_moves_go_on(view.recorded.message))
     return Release(CANCELLED if begun else None)
 
@@ -45,7 +45,7 @@ def decide_reassignment_deletion_away(reassignment: Reassignment, away: Away, wa
         return Done()
     if not reassignment.status.begun and reassignment.status.throttle is None:
         return Release()
-    return give_up_late(waited_s, _moves_go_on(away.message), away)
+    return release_after_timeout(waited_s, _moves_go_on(away.message), away)
 
 
 CANCELLED = Announcement(False, "Cancelled", "Deleted before its end; moves in progress were cancelled.")

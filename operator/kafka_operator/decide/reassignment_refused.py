@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_operator.decide.conditions import FALSE
-from kafka_operator.decide.ending import clean_up, taken_away, with_left
+from kafka_operator.decide.deletion_timeouts import release_after_timeout
 from kafka_operator.decide.observed import Away
-from kafka_operator.decide.patience import give_up_late
+from kafka_operator.decide.plan_completion import clean_up, remove_throttle, with_left
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_status import judged, written
-from kafka_operator.decide.reassignment_view import ReassignmentView, Step, look_again_s
+from kafka_operator.decide.reassignment_view import ReassignmentView, Step, poll_interval_s
 from kafka_operator.decide.steps import RETRY_LATER_S, Announcement, Done, Release, Retry, Wait
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.resources.reassignment import Reassignment
@@ -38,8 +38,8 @@ def decide_refused(reassignment: Reassignment, view: ReassignmentView, refusal: 
         shown = replace(shown, progress=replace(status.progress, bytes_moved=None, bytes_total=None, eta_s=None))
     running = _running(reassignment, view)
     if running:
-        return written(reassignment, shown) or Wait(look_again_s(running))
-    step, left, words = taken_away(reassignment, view)
+        return written(reassignment, shown) or Wait(poll_interval_s(running))
+    step, left, words = remove_throttle(reassignment, view)
     if step is not None:
         return step
     shown = with_left(reassignment, shown, left, words, view)
@@ -53,7 +53,7 @@ def decide_refused_away(reassignment: Reassignment, away: Away, refusal: Refusal
             return Done()
         if not reassignment.status.begun and reassignment.status.throttle is None:
             return Release()
-        return give_up_late(view.waited_s, _left(refusal), away)
+        return release_after_timeout(view.waited_s, _left(refusal), away)
     shown = judged(reassignment, FALSE, refusal.reason, _words(refusal), view.now)
     return written(reassignment, shown) or Retry(RETRY_LATER_S)
 
@@ -61,11 +61,11 @@ def decide_refused_away(reassignment: Reassignment, away: Away, refusal: Refusal
 def _deleted(reassignment: Reassignment, view: ReassignmentView, refusal: Refusal) -> Step:
     if not reassignment.metadata.held:
         return Done()
-    step, left, words = taken_away(reassignment, view)
+    step, left, words = remove_throttle(reassignment, view)
     if step is not None:
         return step
     if left is not None:
-        return give_up_late(view.waited_s, Announcement(True, "ThrottleLeft", words))
+        return release_after_timeout(view.waited_s, Announcement(True, "ThrottleLeft", words))
     return Release(_left(refusal) if _running(reassignment, view) else None)
 
 

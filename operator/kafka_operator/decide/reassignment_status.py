@@ -65,22 +65,22 @@ def ended(
 
 
 def flagged(
-    status: ReassignmentStatus, name: str, trouble: tuple[str, str] | None, generation: int, now: datetime
+    status: ReassignmentStatus, name: str, problem: tuple[str, str] | None, generation: int, now: datetime
 ) -> ReassignmentStatus:
     """Return a status with one of the rarer conditions: True with a reason and a message, False once it is over."""
     present = next((item for item in status.conditions if item.type == name), None)
-    if trouble is None:
+    if problem is None:
         if present is None or present.status == FALSE:
             return status
-        trouble, value = ("Over", "The problem no longer exists."), FALSE
+        problem, value = ("Over", "The problem no longer exists."), FALSE
     else:
         value = TRUE
     conditions = with_condition(
         status.conditions,
         name,
         status=value,
-        reason=trouble[0],
-        message=trouble[1],
+        reason=problem[0],
+        message=problem[1],
         generation=generation,
         now=now,
     )

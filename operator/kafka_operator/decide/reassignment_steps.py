@@ -18,7 +18,7 @@ class StorePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAtThrottle:
+class ReadThrottle:
     """See what throttles are set on these brokers and topics."""
 
     broker_ids: tuple[int, ...]
@@ -31,8 +31,8 @@ class MakePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class ThrottleStands:
-    """Remember that Kafka was seen with the throttle that this stands for, so that it need not be looked at again."""
+class ThrottleInForce:
+    """Remember that Kafka was seen with the identified throttle, so that it need not be read again."""
 
     seen_as: Hashable
 

@@ -6,37 +6,37 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kafka_operator.decide.desired_plan import Checked
 from kafka_operator.decide.move_meter import Measured
 from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle, MakePlan, StorePlan, ThrottleStands
+from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, ReadThrottle, StorePlan, ThrottleInForce
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Submit, Wait, WriteStatus
-from kafka_operator.decide.throttle import ALONE, OtherThrottles, ThrottleSeen
-from kafka_operator.decide.wanted import Checked
+from kafka_operator.decide.throttle import NO_OTHERS, OtherThrottles, ThrottleSeen
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import Stored
 
-LOOK_EVERY_S = 1.0
-"""How often a move is looked at, and at most how often its progress is written: people watch it, etcd stores it."""
+POLL_INTERVAL_S = 1.0
+"""Minimum poll interval of moves, and of writes of their progress, which users watch and etcd stores."""
 
-PARTITIONS_LOOKED_AT_EACH_S = 25_000
-"""A larger plan is looked at less often: to find where 100,000 partitions are takes a tenth of a second of the processor."""
+PARTITIONS_POLLED_PER_S = 25_000
+"""A larger plan is polled less often: to locate 100,000 partitions takes a tenth of a second of CPU."""
 
-PROPOSAL_LOOK_EVERY_S = 30.0
-"""How often a proposal's base is looked at while it waits for a person; approval itself is seen at once."""
+PROPOSAL_POLL_S = 30.0
+"""Poll interval of a proposal's base while it waits for approval; approval itself is noticed at once."""
 
-CHECK_PATIENCE_S = 30.0
-"""How long a plan waits for a topic or broker that is not there: as long as one takes that was applied or started with it."""
+CHECK_TIMEOUT_S = 30.0
+"""How long a plan waits for a missing topic or broker: long enough for one that is created or started at the same time."""
 
-STRAY_PATIENCE_S = 10.0
-"""How long a partition may be neither on its way nor at its end before that is believed: brokers' metadata lag behind."""
+STRAY_TIMEOUT_S = 10.0
+"""How long a partition may be neither moving nor completed before that is trusted: brokers' metadata lag behind."""
 
 Write = WriteStatus[ReassignmentStatus]
-Look = MakePlan | LookAtThrottle | ThrottleStands
+Read = MakePlan | ReadThrottle | ThrottleInForce
 Effect = StorePlan | AlterThrottle | Submit
-Step = Claim | Look | Effect | Write | Release | Retry | Wait | Done
+Step = Claim | Read | Effect | Write | Release | Retry | Wait | Done
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class ReassignmentView:
     topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
     moves: Moves = field(default_factory=dict)
     rivals: Mapping[Partition, Key] = field(default_factory=dict)
-    wanted: Checked | Trouble | None = None
-    """The plan as the spec asks for it now, checked; None as long as nobody asked for it to be made."""
-    recorded: Recorded | Trouble | None = None
-    """Plan and base as the status says."""
+    wanted: Checked | PlanProblem | None = None
+    """The plan of the present spec, checked; None until it is computed."""
+    recorded: Recorded | PlanProblem | None = None
+    """Plan and base of the status."""
     stored: Mapping[str, Stored] = field(default_factory=dict)
     """What was put into ConfigMaps in this try, by digest."""
     submitted: bool = False
@@ -67,16 +67,16 @@ class ReassignmentView:
     altered: bool = False
     unaltered: Mapping[object, Failure] = field(default_factory=dict)
     """Brokers and topics that refused a change of their throttle."""
-    other_throttles: OtherThrottles = ALONE
+    other_throttles: OtherThrottles = NO_OTHERS
     """What other Reassignments have recorded on the same cluster."""
     measured: Measured | None = None
-    """A look at sizes, where one was due."""
+    """A sample of sizes, if one was due."""
 
 
-def look_again_s(partitions: int) -> float:
+def poll_interval_s(partitions: int) -> float:
     """Return seconds until the next poll of a plan of this size.
 
-    >>> [look_again_s(10), look_again_s(100_000)]
+    >>> [poll_interval_s(10), poll_interval_s(100_000)]
     [1.0, 4.0]
     """
-    return max(LOOK_EVERY_S, partitions / PARTITIONS_LOOKED_AT_EACH_S)
+    return max(POLL_INTERVAL_S, partitions / PARTITIONS_POLLED_PER_S)

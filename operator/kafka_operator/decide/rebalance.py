@@ -1,6 +1,6 @@
 """Automatic rebalances of a Cluster: one Reassignment at a time, in state Proposed until it is approved.
 
-    needed ─► created ─► noted as open ─► ended: noted, and looked at again
+    needed ─► created ─► recorded as open ─► ended: recorded, and evaluated again
                               │  no longer what is needed, and nothing has moved: withdrawn (cancelled)
                               └► another one is made when it has ended
 
@@ -20,10 +20,10 @@ from typing import Any
 
 from kafka_operator.decide.conditions import FALSE, TRUE, with_condition, without_condition
 from kafka_operator.decide.rebalance_need import (
-    LookAtHolders,
     Measure,
     Need,
     Present,
+    ReadHolders,
     find_imbalance,
     find_need,
     new_brokers,
@@ -38,8 +38,8 @@ from kafka_operator.resources.reassignment_terms import Action
 
 REBALANCED = "Rebalanced"
 
-LOOK_EVERY_S = 10.0
-"""How often it is looked whether something is needed: as often as the brokers themselves are looked at."""
+POLL_INTERVAL_S = 10.0
+"""Interval of checks whether a rebalance is needed: the poll interval of brokers."""
 
 MAX_NAME_LENGTH = 200
 """Of the Cluster's name within the Reassignment's: with the rest it stays below the 253 characters of an object's name."""
@@ -47,7 +47,7 @@ MAX_NAME_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class RebalanceView:
-    """What a decision looks at: the cluster, the Reassignments of the Cluster's namespace by name, and others on the same Kafka."""
+    """Input of a decision: the cluster, the Reassignments of the Cluster's namespace by name, and others on the same Kafka."""
 
     now: datetime
     present: Present
@@ -55,7 +55,7 @@ class RebalanceView:
     others: tuple[Reassignment, ...] = ()
 
 
-Step = CreateReassignment | CancelReassignment | WriteStatus[ClusterStatus] | LookAtHolders | Measure | Wait | Done
+Step = CreateReassignment | CancelReassignment | WriteStatus[ClusterStatus] | ReadHolders | Measure | Wait | Done
 
 
 def decide_rebalance(cluster: Cluster, view: RebalanceView) -> Step:
@@ -72,7 +72,7 @@ def decide_rebalance(cluster: Cluster, view: RebalanceView) -> Step:
     if changed != record:
         return _note(cluster, changed)
     need = find_need(cluster, spec, record, view.present)
-    if isinstance(need, LookAtHolders):
+    if isinstance(need, ReadHolders):
         return need
     if record.open is not None:
         return _open(cluster, record, record.open, need, view)
@@ -87,11 +87,11 @@ def _make(
     if isinstance(wanted, Measure):
         return wanted
     if wanted is None:
-        return _tell(cluster, view, *_at_rest(cluster, spec, record, view.present)) or Wait(LOOK_EVERY_S)
+        return _report(cluster, view, *_at_rest(cluster, spec, record, view.present)) or Wait(POLL_INTERVAL_S)
     busy = next((other for other in view.others if other.status.begun or _is_goal(other)), None)
     if busy is not None:
         words = f"A Reassignment is needed that {wanted}; it will be created when {busy.key} has ended."
-        return _tell(cluster, view, FALSE, "WaitingForReassignment", words) or Wait(LOOK_EVERY_S)
+        return _report(cluster, view, FALSE, "WaitingForReassignment", words) or Wait(POLL_INTERVAL_S)
     return CreateReassignment(name_of(cluster, record.made + 1), _spec(cluster, spec, wanted))
 
 
@@ -110,9 +110,9 @@ def _switched_off(cluster: Cluster) -> Step:
 
 
 def _first_record(cluster: Cluster, view: RebalanceView) -> Step:
-    """Note who has a part when it is switched on: those that hold replicas, or all where nobody does yet."""
+    """Record the known brokers when rebalancing is switched on: those that hold replicas, or all if none does."""
     if view.present.holders is None:
-        return LookAtHolders()
+        return ReadHolders()
     made = 0
     while name_of(cluster, made + 1) in view.reassignments:
         made += 1
@@ -130,7 +130,7 @@ def _follow(cluster: Cluster, record: RebalanceRecord, view: RebalanceView) -> S
     if found is None:
         return None
     made = replace(record, made=record.made + 1)
-    if found.metadata.owner != cluster.key or found.goal is None:  # somebody else's: the next number is free
+    if found.metadata.owner != cluster.key or found.goal is None:  # owned by another client: the next number is free
         return _note(cluster, made)
     need = Need(found.goal.add_brokers, found.goal.remove_brokers)
     news = Announcement(warning=False, reason="RebalanceMade", message=f"Reassignment {name} {need}.")
@@ -162,8 +162,8 @@ def _open(
     item = view.reassignments[made.name]
     purpose = Need(made.added, made.removed)
     levels = purpose == Need()
-    stands = need == purpose or (levels and need is None) or (need is None and not view.present.settled)
-    if not item.status.begun and item.action is Action.EXECUTE and (made.withdrawn or not stands):
+    still_needed = need == purpose or (levels and need is None) or (need is None and not view.present.settled)
+    if not item.status.begun and item.action is Action.EXECUTE and (made.withdrawn or not still_needed):
         if not made.withdrawn:
             return _note(cluster, replace(record, open=replace(made, withdrawn=True)))
         return CancelReassignment(made.name, item.metadata.resource_version)
@@ -175,7 +175,7 @@ def _open(
         message = f"Reassignment {made.name} {purpose}, and waits for approval: {words}."
     else:
         reason, message = "Rebalancing", f"Reassignment {made.name} {purpose}; it is in progress."
-    return _tell(cluster, view, FALSE, reason, message) or Wait(LOOK_EVERY_S)
+    return _report(cluster, view, FALSE, reason, message) or Wait(POLL_INTERVAL_S)
 
 
 def _at_rest(cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, present: Present) -> tuple[str, str, str]:
@@ -206,7 +206,7 @@ def _note(cluster: Cluster, record: RebalanceRecord, news: Announcement | None =
     return WriteStatus(replace(cluster.status, auto_rebalance=record), news)
 
 
-def _tell(cluster: Cluster, view: RebalanceView, status: str, reason: str, message: str) -> Step | None:
+def _report(cluster: Cluster, view: RebalanceView, status: str, reason: str, message: str) -> Step | None:
     conditions = with_condition(
         cluster.status.conditions,
         REBALANCED,
@@ -222,7 +222,7 @@ def _tell(cluster: Cluster, view: RebalanceView, status: str, reason: str, messa
 
 
 def _is_goal(item: Reassignment) -> bool:
-    """Return whether one that has not ended may yet move what a goal of ours would move."""
+    """Return whether an active Reassignment may move what one of this Cluster's goals would move."""
     return item.goal is not None and not _ended(item)
 
 

@@ -1,7 +1,7 @@
 """Need for an automatic rebalance: new brokers, brokers to remove, or unbalanced disk usage.
 
 A broker is new as long as it is alive and not noted as one that has its part. One is to go when its pod would leave (scaling), or
-when it has been away for long and no pod is declared for it. Where no pods are declared, nobody can tell a broker that is gone from
+when it has been away for long and no pod is declared for it. Where no pods are declared, a broker that is gone cannot be distinguished from
 one that restarts, so none is taken to be gone.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from kafka_operator.decide.goals import plan_for_goal
 from kafka_operator.decide.layout import Layout, Sizes, size_of
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.resources.auto_rebalance import AutoRebalance, RebalanceRecord
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.metadata import read_time
@@ -24,10 +24,10 @@ from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.reassignment_terms import Goal
 
 SETTLE_S = 30.0
-"""How long the same brokers must be alive before new ones count: several start one after another, and one Reassignment is for all."""
+"""How long the set of live brokers must be stable before new ones count: several start one after another, for one Reassignment."""
 
 GONE_AFTER_S = 1800.0
-"""How long a broker without a declared pod must be away before it counts as gone: as long as Cruise Control waits before it mends."""
+"""How long a broker without a declared pod must be away before it counts as gone: Cruise Control's default delay before self-healing."""
 
 MAX_BROKERS = 100
 """Brokers that one goal may name, as the CRD has it; the others come next."""
@@ -89,7 +89,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAtHolders:
+class ReadHolders:
     """See which brokers hold replicas."""
 
 
@@ -100,13 +100,13 @@ class Measure:
 
 def find_need(
     cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, present: Present
-) -> Need | LookAtHolders | None:
+) -> Need | ReadHolders | None:
     """Return what brokers that came or went make necessary."""
     leaving = pods_that_leave(cluster)
     removed: list[int] = []
     unsure = set(record.brokers) - present.alive - _declared(cluster)
     if present.holders is None and (unsure or (spec.on_brokers_removed and leaving)):
-        return LookAtHolders()
+        return ReadHolders()
     if spec.on_brokers_removed and present.holders is not None:
         suspects = leaving | gone_for_good(cluster, present)
         removed = sorted((suspects & present.holders) - set(record.declined))
@@ -158,10 +158,10 @@ def noted(cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, presen
 
 def pods_that_leave(cluster: Cluster) -> AbstractSet[int]:
     """Return the brokers whose pods are not declared any more and are kept as long as they hold replicas."""
-    group, standing = cluster.brokers, cluster.status.broker_replicas
-    if group is None or group.replicas is None or standing is None:
+    group, maintained = cluster.brokers, cluster.status.broker_replicas
+    if group is None or group.replicas is None or maintained is None:
         return frozenset()
-    return frozenset(range(group.first_id + group.replicas, group.first_id + standing))
+    return frozenset(range(group.first_id + group.replicas, group.first_id + maintained))
 
 
 def gone_for_good(cluster: Cluster, present: Present) -> AbstractSet[int]:
@@ -211,7 +211,7 @@ def spread_of(spec: AutoRebalance, layout: Layout, sizes: Sizes | None) -> Sprea
     limit = None if spec.max_bytes_moved is None else read_bytes(spec.max_bytes_moved)
     goal = Goal(rebalance=True, excluded_topics=spec.excluded_topics, max_bytes_moved=limit)
     found = plan_for_goal(goal, layout, sizes)
-    return Spread(percent, not isinstance(found, Trouble) and found.copied > 0)
+    return Spread(percent, not isinstance(found, PlanProblem) and found.copied > 0)
 
 
 def farthest_percent(held: list[int]) -> int:

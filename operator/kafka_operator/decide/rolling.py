@@ -4,11 +4,11 @@
     it is replaced    when no pod is away, every replica is in sync, and no partition would fall under its min.insync.replicas
     the order         a node's drain before a roll; the broker that is the controller after all others; else by id
 
-So a broker is back in every ISR before the next one goes. A pod that does not get ready in time stops all this, and is told, unless
+So a broker is back in every ISR before the next one goes. A pod that does not get ready in time blocks the roll and is reported, unless
 it is due itself: then its replacement is what may mend it (a roll of a form that cannot start is left by rolling to one that can).
 A pod that is Ready and must not go yet makes another due one take its turn, so one topic with a single copy holds up one broker.
 
-Goes on from what is seen at each look; nothing is remembered.
+Each decision depends only on the present state; nothing is remembered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafka_operator.resources.pods import Pod, PodSet
 
 READY_WITHIN_S = 300.0
 """How long a pod may take to be Ready, or to be gone, before it counts as stuck: an image to pull, a volume to move, logs to recover
-after a crash. It is told, nothing more: one that is Ready in the end goes on."""
+after a crash. It is only reported: the roll continues when the pod becomes Ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class AskKafka:
-    """A pod is due and nothing in Kubernetes speaks against its turn: look at all partitions, or (`min_isr`) at what their topics want."""
+    """A pod is due and Kubernetes' state permits it: query all partitions, or (`min_isr`) the min.insync.replicas of their topics."""
 
     min_isr: bool = False
 

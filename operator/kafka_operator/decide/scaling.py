@@ -1,7 +1,7 @@
 """Scaling of broker pods: up immediately, down only after the brokers to remove hold no replicas.
 
-The number that the operator stands for (`status.brokerReplicas`) follows the declared one upwards at once, downwards only when the
-brokers to be removed hold nothing. A StatefulSet that somebody else has scaled is set back to it, inwards with the same care.
+The maintained number (`status.brokerReplicas`) follows the declared one upwards at once, downwards only when the
+brokers to be removed hold nothing. A StatefulSet scaled by another client is set back to it, downwards under the same condition.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Scale:
 
 def decide_scale(
     declared: int,
-    standing: int | None,
+    maintained: int | None,
     pod_set: PodSet,
     health: Health | Away | None,
     now: datetime,
@@ -47,10 +47,10 @@ def decide_scale(
 ) -> Scale | AskHolders:
     """Return the desired number of pods.
 
-    `standing` is the number stood for so far, None at first; a StatefulSet may have more, when somebody has scaled it out.
+    `maintained` is the number maintained so far, None at first; a StatefulSet may have more after another client scaled it up.
     `emptied` is whether a Reassignment is made by itself for brokers that are to go (rebalance).
     """
-    before = max(pod_set.replicas, standing or 0)
+    before = max(pod_set.replicas, maintained or 0)
     if declared >= before:
         return Scale(declared, "AsDeclared", f"{declared} broker pods, as declared.")
     leaving = range(pod_set.first_id + declared, pod_set.first_id + before)

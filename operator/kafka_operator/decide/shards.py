@@ -1,7 +1,7 @@
 """Assignment of Clusters to shards: a stable hash of the name.
 
 Every process watches and knows all resources, since two Clusters of different shards may reach the same Kafka cluster, and of two
-Topics of one name one alone may have it; it works on those of its own shard. A Topic's Reassignments name the Topic's Cluster.
+Topics of one name only one may have it; it works on those of its own shard. A Topic's Reassignments name the Topic's Cluster.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Arguments of spark-submit for one attempt: configuration, dependencies, main file and its arguments.
 
 What a user sets in sparkConf wins over what follows from other fields; what the runner needs to find its driver and executors again wins
-over both. A driver in client mode must be told its pod's address twice: with a bind address of 0.0.0.0 it tells executors to call that.
+over both. A driver in client mode needs its pod's address twice: with a bind address of 0.0.0.0 executors would connect to that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ POD_IP = "SPARK_DRIVER_POD_IP"
 """Environment variable with the pod's own address, which Kubernetes puts into arguments."""
 
 TEMPLATE_PATH = "/etc/steward-executor/executor.json"
-"""Where a driver's pod holds the template of its executors: a folder of its own, since what is mounted hides what the image has there."""
+"""Mount path of the executors' template in a driver's pod: a separate folder, since a mount hides the image's files."""
 
 LOCAL_SCHEME = "local://"
 """Prefix of a file that the image holds; spark-submit's own word."""
@@ -74,7 +74,7 @@ def executor_prefix(application: SparkApplication, attempt: int) -> str:
 
 
 def _stem(application: SparkApplication) -> str:
-    """Return name and uid, shortened: the uid tells an application from an earlier one of the same name."""
+    """Return name and uid, shortened: the uid distinguishes an application from an earlier one of the same name."""
     name = application.key.name.replace(".", "-")[:PREFIX_LENGTH].strip("-")
     return f"{name}-{application.metadata.uid[:8]}"
 
@@ -90,7 +90,7 @@ def _settings(application: SparkApplication) -> dict[str, str]:
         "spark.executor.cores": str(spec.executor.cores),
         "spark.executor.memory": spec.executor.memory,
         "spark.kubernetes.executor.request.cores": spec.executor.core_request or str(spec.executor.cores),
-        # An executor that died tells why as long as its pod is there; the operator deletes it at the end of the attempt.
+        # The pod of a failed executor shows the cause; the operator deletes it at the end of the attempt.
         "spark.kubernetes.executor.deleteOnTermination": "false",
         # In client mode Spark itself takes every application for one of the JVM.
         OVERHEAD_FACTOR: spec.memory_overhead_factor or overhead_share(spec.type),
@@ -154,7 +154,7 @@ def _main_file(spec: SparkSpec) -> str:
     """Return the main file; a class of a package (deps.packages) needs none, and spark-submit a word in its place."""
     if spec.main_application_file is not None:
         return spec.main_application_file
-    assert spec.type in {ApplicationType.JAVA, ApplicationType.SCALA}, spec.type  # the schema says so
+    assert spec.type in {ApplicationType.JAVA, ApplicationType.SCALA}, spec.type  # required by the schema
     return "spark-internal"
 
 

@@ -3,7 +3,7 @@
 The driver runs in client mode, so no Service and no ConfigMap is made: executors call the pod's address, and their template is an
 annotation of the driver's pod that it sees as a file. Executors are owned by the driver's pod (spark.kubernetes.driver.pod.name), and
 that by the application: who deletes one deletes all below it. Everything fits the restricted Pod Security standard where the user's own
-security contexts do not say otherwise; what a namespace allows, its own labels say.
+security contexts do not override it; the labels of a namespace decide what it admits.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ START = 'PATH="${SPARK_HOME:-/opt/spark}/bin:$PATH"; exec spark-submit "$@"'
 """Any image that has spark-submit will do, whatever its entrypoint makes of arguments."""
 
 LOCAL_FOLDER = "/var/data/spark-local"
-"""Where shuffles and spills of the driver go: a volume, not the container's own layer."""
+"""Mount path of the driver's shuffles and spills: a volume, not the container's own layer."""
 
 LOCAL_VOLUME, TEMPLATE_VOLUME = "steward-spark-local", "steward-executor-template"
 
 POD_SECURITY: Mapping[str, Any] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
 CONTAINER_SECURITY: Mapping[str, Any] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-"""What the restricted standard asks for; what a user says of the same fields wins."""
+"""Fields required by the restricted standard; the user's values of the same fields take precedence."""
 
 Raw = dict[str, Any]
 
@@ -118,7 +118,7 @@ def _labels(application: SparkApplication, role: Role, attempt: int) -> dict[str
 
 
 def _common(application: SparkApplication, pod: PodSpec) -> Raw:
-    """Return the fields of the pod that both have; a pod that ended is never started anew by its node."""
+    """Return the fields of the pod that both have; a pod that ended is never restarted by its node."""
     found: Raw = {
         "restartPolicy": "Never",
         "enableServiceLinks": False,

@@ -1,10 +1,10 @@
 """Engine SparkOperator: translation of the application for Kubeflow's operator, and of its status back.
 
-    resource   sparkoperator.k8s.io/v1beta2 SparkApplication of the same name, owned by ours
-    spec       as it was written, without the fields that are ours alone; restarts are Kubeflow's then, the time to live stays ours
-    status     read every few seconds; state by state, as the table below has it
+    resource   sparkoperator.k8s.io/v1beta2 SparkApplication of the same name, owned by Steward's SparkApplication
+    spec       copied, without the fields that only Steward has; Kubeflow handles restarts, Steward the time to live
+    status     read every few seconds; states are mapped by the table below
 
-Neither operator can be run by our tests (features, c3): what is rendered is checked against the fields of its definition.
+The tests cannot run Kubeflow's operator: the manifest is checked against the fields of its CRD.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN
-from kafka_operator.decide.spark_application import REFUSED_LOOK_S, live_on
-from kafka_operator.decide.spark_judging import ended, moved, written
+from kafka_operator.decide.spark_application import REFUSED_RETRY_S, wait_for_expiry
+from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.spark_refusals import refused_spec
-from kafka_operator.decide.spark_steps import CreateMirror, LookAtMirror, NoMirror, SparkView, Step, SuspendMirror
-from kafka_operator.decide.spark_troubles import Trouble
+from kafka_operator.decide.spark_steps import CreateMirror, NoMirror, ReadMirror, SparkView, Step, SuspendMirror
+from kafka_operator.decide.spark_transitions import ended, moved, written
 from kafka_operator.decide.steps import Done, Retry, Wait
 from kafka_operator.names import SPARK_APPLICATION_LABEL
 from kafka_operator.resources.metadata import RawObject, controller_reference
@@ -27,11 +27,11 @@ from kafka_operator.resources.spark_status import DriverRecord, ExecutorCounts, 
 
 GROUP, VERSION, PLURAL = "sparkoperator.k8s.io", "v1beta2", "sparkapplications"
 
-OURS = frozenset({"engine", "logTailLines", "startTimeoutSeconds", "timeToLiveSeconds"})
-"""Fields of our spec that Kubeflow's has not, or that stay ours."""
+STEWARD_FIELDS = frozenset({"engine", "logTailLines", "startTimeoutSeconds", "timeToLiveSeconds"})
+"""Fields of the spec that Kubeflow's spec lacks, or that Steward handles."""
 
-LOOK_EVERY_S = 5.0
-"""How often its status is read: it is told here, not acted on."""
+POLL_INTERVAL_S = 5.0
+"""Interval between reads of Kubeflow's status, which is only reported."""
 
 STATES: Mapping[str, SparkState | None] = {
     "": None,
@@ -48,17 +48,17 @@ STATES: Mapping[str, SparkState | None] = {
     "SUSPENDED": SparkState.SUSPENDED,
     "RESUMING": SparkState.SUSPENDED,
 }
-"""status.applicationState.state (v1beta2 ApplicationStateType); one that is not here leaves ours as it is."""
+"""status.applicationState.state (v1beta2 ApplicationStateType); an unknown state leaves Steward's state unchanged."""
 
 MAX_WORDS = 1_000
-"""Characters of its error message in a condition."""
+"""Characters of Kubeflow's error message in a condition."""
 
-TROUBLED = frozenset({SparkState.FAILED, SparkState.SUBMISSION_FAILED, SparkState.PENDING_RERUN})
+PROBLEM_STATES = frozenset({SparkState.FAILED, SparkState.SUBMISSION_FAILED, SparkState.PENDING_RERUN})
 
 
 def kubeflow_application(application: SparkApplication) -> RawObject:
     """Return Kubeflow's resource for an application."""
-    spec: dict[str, Any] = {name: value for name, value in application.spec.raw.items() if name not in OURS}
+    spec: dict[str, Any] = {name: value for name, value in application.spec.raw.items() if name not in STEWARD_FIELDS}
     spec.setdefault("mode", "cluster")
     spec["driver"] = {"serviceAccount": DEFAULT_SERVICE_ACCOUNT, **spec.get("driver", {})}
     spec["executor"] = {"instances": 1, **spec.get("executor", {})}
@@ -76,48 +76,48 @@ def kubeflow_application(application: SparkApplication) -> RawObject:
 
 
 def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
-    """Return the next step for an application that Kubeflow's operator carries out."""
+    """Return the next step for an application that Kubeflow's operator runs."""
     state = application.status.state
     if application.metadata.deleted is not None:
         return Done()
     if state is not None and state.ended:
-        return live_on(application, view)
-    trouble = view.refusal or (view.mirror if isinstance(view.mirror, Trouble) else None)
-    if trouble is not None:
-        told = moved(application, view.now, state, trouble.reason, trouble.message, ready=FALSE)
-        return written(application, told) or Wait(REFUSED_LOOK_S)
+        return wait_for_expiry(application, view)
+    problem = view.refusal or (view.mirror if isinstance(view.mirror, SparkProblem) else None)
+    if problem is not None:
+        updated = moved(application, view.now, state, problem.reason, problem.message, ready=FALSE)
+        return written(application, updated) or Wait(REFUSED_RETRY_S)
     if view.mirror is None:
-        return LookAtMirror()
+        return ReadMirror()
     if isinstance(view.mirror, NoMirror):
         if state is None:
             refused = refused_spec(application.spec)
             if refused is not None:
-                told = moved(application, view.now, state, refused.reason, refused.message, ready=FALSE)
-                return written(application, told) or Wait(REFUSED_LOOK_S)
+                updated = moved(application, view.now, state, refused.reason, refused.message, ready=FALSE)
+                return written(application, updated) or Wait(REFUSED_RETRY_S)
             return CreateMirror(kubeflow_application(application))
         words = f"The {PLURAL}.{GROUP} of this name was deleted. Create another application."
         return written(application, ended(application, view.now, SparkState.FAILED, "MirrorLost", words)) or Done()
-    assert not isinstance(view.mirror, Trouble), application.key
-    if _is_anothers(application, view.mirror):
+    assert not isinstance(view.mirror, SparkProblem), application.key
+    if _has_other_owner(application, view.mirror):
         words = f"A {PLURAL}.{GROUP} of this name already exists and does not belong to this application. Delete it."
-        told = moved(application, view.now, state, "MirrorNameTaken", words, ready=FALSE)
-        return written(application, told) or Retry(LOOK_EVERY_S)
+        updated = moved(application, view.now, state, "MirrorNameTaken", words, ready=FALSE)
+        return written(application, updated) or Retry(POLL_INTERVAL_S)
     if bool(view.mirror["spec"].get("suspend", False)) != application.spec.suspend:
         return SuspendMirror(application.spec.suspend)
-    return written(application, mirrored(application, view)) or Wait(LOOK_EVERY_S)
+    return written(application, mirrored(application, view)) or Wait(POLL_INTERVAL_S)
 
 
 def mirrored(application: SparkApplication, view: SparkView) -> SparkStatus:
     """Return the status that corresponds to Kubeflow's."""
     assert isinstance(view.mirror, Mapping), application.key
     found = view.mirror.get("status") or {}
-    told = found.get("applicationState") or {}
-    word = told.get("state", "")
+    reported = found.get("applicationState") or {}
+    word = reported.get("state", "")
     state = STATES.get(word, application.status.state)
-    words = str(told.get("errorMessage") or "")[:MAX_WORDS]
+    words = str(reported.get("errorMessage") or "")[:MAX_WORDS]
     reason = "".join(part.capitalize() for part in word.split("_")) or "HandedOver"
     message = f"Kubeflow's operator reports {word or 'nothing yet'}{f': {words}' if words else ''}."
-    ready = TRUE if state is SparkState.COMPLETED else FALSE if state in TROUBLED else UNKNOWN
+    ready = TRUE if state is SparkState.COMPLETED else FALSE if state in PROBLEM_STATES else UNKNOWN
     status = moved(application, view.now, state, reason, message, ready=ready, mirrored=True)
     pod = (found.get("driverInfo") or {}).get("podName")
     began = found.get("lastSubmissionAttemptTime")
@@ -142,6 +142,6 @@ def _executors(states: Mapping[str, str]) -> ExecutorCounts:
     )
 
 
-def _is_anothers(application: SparkApplication, mirror: RawObject) -> bool:
+def _has_other_owner(application: SparkApplication, mirror: RawObject) -> bool:
     owners = mirror["metadata"].get("ownerReferences") or ()
     return all(owner["uid"] != application.metadata.uid for owner in owners)

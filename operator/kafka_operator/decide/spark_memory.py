@@ -14,7 +14,7 @@ from kafka_operator.resources.spark_application import ApplicationType, PodSpec
 
 UNITS_KIB = {"k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}
 DEFAULT_UNIT = "m"
-"""What Spark takes a bare number for (spark.driver.memory)."""
+"""Unit of a number without a suffix in Spark (spark.driver.memory)."""
 
 LEAST_OVERHEAD_MIB = 384
 JVM_SHARE, OTHER_SHARE = "0.1", "0.4"

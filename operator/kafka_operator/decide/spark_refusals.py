@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kafka_operator.decide.spark_troubles import MAX_NAMED, Trouble
+from kafka_operator.decide.spark_problems import MAX_NAMED, SparkProblem
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.spark_application import Engine, SparkSpec
 
@@ -50,41 +50,41 @@ HONOURED_DRIVER_SETTINGS = frozenset(
 ExecutorPodsAllocator, SparkKubernetesClientFactory, SparkKubernetesDiagnosticsSetter)."""
 
 
-def refused_namespace(namespace: str, allowed: frozenset[str]) -> Trouble | None:
+def refused_namespace(namespace: str, allowed: frozenset[str]) -> SparkProblem | None:
     """Return why nothing of Spark runs in a namespace; `allowed` is empty where all namespaces are."""
     if not allowed or namespace in allowed:
         return None
     words = (
         f"SparkApplications are not allowed in namespace {namespace}. Allowed namespaces: {', '.join(sorted(allowed))}."
     )
-    return Trouble("NamespaceNotAllowed", words)
+    return SparkProblem("NamespaceNotAllowed", words)
 
 
-def refused_spec(spec: SparkSpec) -> Trouble | None:
+def refused_spec(spec: SparkSpec) -> SparkProblem | None:
     """Return why no driver is created from a spec."""
     if spec.engine is Engine.LOCAL:
         return None
     return _refused_volumes(spec.volumes) or (_refused_settings(spec) if spec.engine is Engine.STEWARD else None)
 
 
-def _refused_volumes(volumes: Sequence[RawObject]) -> Trouble | None:
+def _refused_volumes(volumes: Sequence[RawObject]) -> SparkProblem | None:
     for volume in volumes:
         kinds = sorted(set(volume) - {"name"})
         if len(kinds) == 1 and kinds[0] in VOLUME_KINDS:
             continue
         given = f"has {' and '.join(kinds)}" if kinds else "has no source"
         words = f"Volume {volume['name']} of spec.volumes {given}. Set exactly one of: {', '.join(VOLUME_KINDS)}."
-        return Trouble("InvalidVolume", words)
+        return SparkProblem("InvalidVolume", words)
     return None
 
 
-def _refused_settings(spec: SparkSpec) -> Trouble | None:
+def _refused_settings(spec: SparkSpec) -> SparkProblem | None:
     ignored = ignored_settings(spec.spark_conf)
     if not ignored:
         return None
     named = ", ".join(ignored[:MAX_NAMED]) + (f" and {len(ignored) - MAX_NAMED} more" if ignored[MAX_NAMED:] else "")
     words = f"Spark ignores {named} of spec.sparkConf, because the operator creates the driver's pod. Use the fields of spec.driver."
-    return Trouble("IgnoredSettings", words)
+    return SparkProblem("IgnoredSettings", words)
 
 
 def ignored_settings(conf: Mapping[str, str]) -> list[str]:

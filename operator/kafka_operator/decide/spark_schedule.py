@@ -1,14 +1,14 @@
-"""Reconciliation of a ScheduledSparkApplication, in the manner of a CronJob.
+"""Reconciliation of a ScheduledSparkApplication, with the semantics of a CronJob.
 
-    @every                 counts from the last time that is done, else from the creation: late runs do not shift it
-    what is due            the last time of the schedule that has come since the last run; earlier ones that were missed are left out
-    more than 100 missed   told once, and the last of them runs all the same
-    startingDeadline       a time that lies further back is left out, and told
-    concurrencyPolicy      Allow: it runs beside others. Forbid: it waits for them, and takes the last time then. Replace: they go first
-    suspend                nothing starts; after it the last time that was missed does, if the deadline allows it
+    @every                 counts from the last scheduled time, else from the creation: late runs do not shift it
+    due time               the last scheduled time since the last run; earlier missed times are skipped
+    more than 100 missed   reported once; the last of them still runs
+    startingDeadline       an older scheduled time is skipped, and reported
+    concurrencyPolicy      Allow: runs in parallel. Forbid: waits for active runs, then takes the last time. Replace: deletes them first
+    suspend                nothing starts; afterwards the last missed time runs, if the deadline allows it
 
-A run is named by schedule and time, so that a process that is killed between creating it and writing so down finds it again: one run a
-time. The time is written down before old runs are deleted, so that none is taken for one that was never made.
+A run is named by schedule and time, so that a process that is killed between creating it and writing the status finds it again: one run
+per time. The time is recorded before old runs are deleted, so that a deleted run is not created again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from kafka_operator.decide.conditions import FALSE, TRUE, announce, ready_of, with_ready
+from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.spark_times import MAX_MISSED, Missed, PeriodTimes, ScheduleError, Times, read_times
-from kafka_operator.decide.spark_troubles import Trouble
 from kafka_operator.decide.steps import Announcement, Done, Retry, Wait, WriteStatus
 from kafka_operator.resources.metadata import RawObject, controller_reference, read_time, write_time
 from kafka_operator.resources.spark_application import SparkApplication
@@ -27,16 +27,16 @@ from kafka_operator.resources.spark_schedule import ConcurrencyPolicy, Scheduled
 from kafka_operator.resources.spark_status import SparkState
 
 MAX_SLEEP_S = 60.0
-"""The longest sleep until a time comes: a clock that is set is noticed after so long."""
+"""Maximum sleep until the next scheduled time: a change of the system clock is noticed after this time."""
 
-REPLACE_LOOK_S = 1.0
-"""How often it is seen whether runs that are replaced are gone."""
+REPLACE_POLL_S = 1.0
+"""Interval between checks whether replaced runs are deleted."""
 
 NAME_LENGTH = 52
-"""Characters of the schedule's name in a run's, as a CronJob has them: eleven are left for the time."""
+"""Characters of the schedule's name in a run's name, as in a CronJob: eleven are left for the time."""
 
-INVALID_LOOK_S = 3_600.0
-"""A schedule that is none is looked at again when it is edited; this is for a tz database that has come with a new image."""
+INVALID_RETRY_S = 3_600.0
+"""Retry interval of an invalid schedule: an edit triggers a retry at once; a tz database may arrive with a new image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ Step = CreateRun | DeleteRuns | WriteStatus[ScheduleStatus] | Wait | Retry | Don
 
 @dataclass(frozen=True, slots=True)
 class ScheduleView:
-    """What a decision looks at: the runs that the schedule owns, and what became of the one that was to be created in this try."""
+    """Input of a decision: the runs that the schedule owns, and the result of creating a run in this attempt."""
 
     now: datetime
     runs: Sequence[SparkApplication] = ()
-    created: str | Trouble | None = None
-    """The run's name, or why the API server takes none."""
-    refusal: Trouble | None = None
+    created: str | SparkProblem | None = None
+    """The run's name, or why the API server rejected it."""
+    refusal: SparkProblem | None = None
     """Why no run may be created in this namespace."""
 
 
@@ -74,37 +74,37 @@ def decide_schedule(item: ScheduledSparkApplication, view: ScheduleView) -> Step
     if item.metadata.deleted is not None:
         return Done()
     if view.refusal is not None:
-        told = _judged(item, view, FALSE, view.refusal.reason, view.refusal.message)
-        return _written(item, replace(told, next_schedule_time=None)) or Wait(INVALID_LOOK_S)
+        updated = _judged(item, view, FALSE, view.refusal.reason, view.refusal.message)
+        return _written(item, replace(updated, next_schedule_time=None)) or Wait(INVALID_RETRY_S)
     try:
         times = read_times(item.schedule, item.time_zone, item.since)
     except ScheduleError as error:
-        told = _judged(item, view, FALSE, "InvalidSchedule", str(error))
-        return _written(item, replace(told, next_schedule_time=None)) or Wait(INVALID_LOOK_S)
+        updated = _judged(item, view, FALSE, "InvalidSchedule", str(error))
+        return _written(item, replace(updated, next_schedule_time=None)) or Wait(INVALID_RETRY_S)
     old = _past_history(item, view)
     if old:
         return DeleteRuns(old)
     missed = None if item.suspend else times.missed(_earliest(item, view), view.now)
     if missed is None:
         return _rest(item, view, times)
-    # The run of this very time may be there: a process that created it was killed before it wrote so down.
+    # The run of this time may already exist: the process that created it was killed before it wrote the status.
     others = tuple(run for run in _active(view) if run.key.name != run_name(item, missed.last))
     if others and item.concurrency_policy is ConcurrencyPolicy.FORBID:
         words = f"{others[0].key.name} is still active, so the run of {write_time(missed.last)} is delayed (concurrencyPolicy)."
-        return _rest(item, view, times, Trouble("RunForbidden", words))
+        return _rest(item, view, times, SparkProblem("RunForbidden", words))
     if others and item.concurrency_policy is ConcurrencyPolicy.REPLACE and view.created is None:
         staying = tuple(run for run in others if run.metadata.deleted is None)
-        return DeleteRuns(staying) if staying else Wait(REPLACE_LOOK_S)
+        return DeleteRuns(staying) if staying else Wait(REPLACE_POLL_S)
     if view.created is None:
         return CreateRun(run_name(item, missed.last), run_content(item))
-    if isinstance(view.created, Trouble):
-        told = _judged(item, view, FALSE, view.created.reason, view.created.message)
-        return _written(item, told) or Retry(REPLACE_LOOK_S)
+    if isinstance(view.created, SparkProblem):
+        updated = _judged(item, view, FALSE, view.created.reason, view.created.message)
+        return _written(item, updated) or Retry(REPLACE_POLL_S)
     return _created(item, view, times, missed)
 
 
 def run_name(item: ScheduledSparkApplication, time: datetime) -> str:
-    """Return the name of the run of a time: the schedule's, and the minutes since 1970."""
+    """Return the name of the run of a scheduled time: the schedule's name, and the minutes since 1970."""
     return f"{item.key.name[:NAME_LENGTH].rstrip('-.')}-{int(time.timestamp()) // 60}"
 
 
@@ -114,16 +114,16 @@ def run_content(item: ScheduledSparkApplication) -> RawObject:
 
 
 def _earliest(item: ScheduledSparkApplication, view: ScheduleView) -> datetime:
-    """Return the moment after which times count: that of the last run, and no longer ago than the deadline."""
+    """Return the time after which scheduled times count: the last run, limited by the deadline."""
     if item.starting_deadline_s is None:
         return item.since
     return max(item.since, view.now - timedelta(seconds=item.starting_deadline_s))
 
 
 def _created(item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes, missed: Missed) -> Step:
-    """Write down that a time has its run, and what was missed before it."""
+    """Record the run of a scheduled time, and the times missed before it."""
     assert isinstance(view.created, str), item.key
-    status = _told(item, view, times, None)
+    status = _current_status(item, view, times, None)
     status = replace(status, last_schedule_time=write_time(missed.last), last_run_name=view.created)
     status = replace(status, active=tuple(sorted({*status.active, view.created})))
     name = f"{view.created} was created for {write_time(missed.last)}."
@@ -138,10 +138,10 @@ def _created(item: ScheduledSparkApplication, view: ScheduleView, times: Times |
 
 
 def _rest(
-    item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes, held: Trouble | None = None
+    item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes, held: SparkProblem | None = None
 ) -> Step:
-    """Tell how things stand, and sleep until the next time."""
-    status = _told(item, view, times, held)
+    """Update the status, and sleep until the next scheduled time."""
+    status = _current_status(item, view, times, held)
     late = None if item.suspend or held is not None else _too_late(item, view, times)
     if late is not None:
         status = replace(status, last_schedule_time=write_time(late.last))
@@ -157,14 +157,14 @@ def _rest(
 
 
 def _too_late(item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes) -> Missed | None:
-    """Return the times that have come and that the deadline leaves out: they are told once, and count as done."""
+    """Return the scheduled times that the deadline skips: they are reported once, and count as done."""
     if item.starting_deadline_s is None:
         return None
     return times.missed(item.since, view.now - timedelta(seconds=item.starting_deadline_s))
 
 
-def _told(
-    item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes, held: Trouble | None
+def _current_status(
+    item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes, held: SparkProblem | None
 ) -> ScheduleStatus:
     """Return the present status."""
     following = times.next_after(view.now)
@@ -212,12 +212,12 @@ def _written(item: ScheduledSparkApplication, status: ScheduleStatus) -> WriteSt
 
 
 def _active(view: ScheduleView) -> list[SparkApplication]:
-    """Return the runs that have not ended, those on their way out included: their pods may still be there."""
+    """Return the runs that have not ended, including those being deleted: their pods may still exist."""
     return [run for run in view.runs if run.status.state is None or not run.status.state.ended]
 
 
 def _past_history(item: ScheduledSparkApplication, view: ScheduleView) -> tuple[SparkApplication, ...]:
-    """Return ended runs beyond those that are kept, the oldest ones; one that is not written down yet would be made again."""
+    """Return the oldest ended runs beyond the history limits; a run that is not recorded yet would be created again."""
     noted = [run for run in view.runs if run.metadata.deleted is None and _is_noted(item, run)]
     old: list[SparkApplication] = []
     for state, kept in ((SparkState.COMPLETED, item.successful_history), (SparkState.FAILED, item.failed_history)):
@@ -228,7 +228,7 @@ def _past_history(item: ScheduledSparkApplication, view: ScheduleView) -> tuple[
 
 
 def _is_noted(item: ScheduledSparkApplication, run: SparkApplication) -> bool:
-    """Return whether the time of a run, which its name ends in, has been written down."""
+    """Return whether the time of a run, which its name ends with, is recorded."""
     minutes = run.key.name.rpartition("-")[2]
     last = item.status.last_schedule_time
     return last is not None and minutes.isdecimal() and int(minutes) * 60 <= read_time(last).timestamp()

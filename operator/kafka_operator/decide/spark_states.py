@@ -5,7 +5,7 @@
     Running           Completed, Failed, PendingRerun, Suspending
     SubmissionFailed  Submitted, Failed, Suspending, Suspended
     PendingRerun      Submitted, SubmissionFailed, Failed, Suspending, Suspended
-    Suspending        Suspended (also where it is resumed meanwhile: its driver is on its way out)
+    Suspending        Suspended (also if it is resumed in the meantime: its driver is being deleted)
     Suspended         Submitted, SubmissionFailed, Failed (resumed), Suspending
     Completed         nothing
     Failed            nothing
@@ -30,7 +30,7 @@ FOLLOWERS: Mapping[S | None, frozenset[S]] = {
     S.COMPLETED: frozenset(),
     S.FAILED: frozenset(),
 }
-"""Which states may follow; a state may always follow itself."""
+"""Allowed successors of each state; a state may always follow itself."""
 
 
 def may_follow(before: S | None, after: S | None) -> bool:

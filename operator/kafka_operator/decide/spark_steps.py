@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from kafka_operator.decide.spark_troubles import Trouble
+from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.spark_pods import SparkPod
@@ -13,7 +13,7 @@ from kafka_operator.resources.spark_status import SparkStatus
 
 
 @dataclass(frozen=True, slots=True)
-class LookAtPods:
+class ReadPods:
     """Read the pods of the application."""
 
 
@@ -45,7 +45,7 @@ class DeleteApplication:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAtMirror:
+class ReadMirror:
     """Read the resource delegated to the other operator."""
 
 
@@ -69,12 +69,12 @@ class NoMirror:
 
 
 Step = (
-    LookAtPods
+    ReadPods
     | ReadLog
     | CreateDriver
     | DeletePods
     | DeleteApplication
-    | LookAtMirror
+    | ReadMirror
     | CreateMirror
     | SuspendMirror
     | WriteStatus[SparkStatus]
@@ -89,10 +89,10 @@ class SparkView:
     """State read in this attempt; None if not read yet."""
 
     now: datetime
-    refusal: Trouble | None = None
+    refusal: SparkProblem | None = None
     """Why its engine is not for use."""
     pods: tuple[SparkPod, ...] | None = None
-    created: SparkPod | Trouble | None = None
+    created: SparkPod | SparkProblem | None = None
     """The driver that was created or found, or why the API server wants none."""
     log: str | None = None
-    mirror: RawObject | NoMirror | Trouble | None = None
+    mirror: RawObject | NoMirror | SparkProblem | None = None

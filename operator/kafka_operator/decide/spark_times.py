@@ -39,20 +39,20 @@ LEAD_IN = timedelta(hours=4)
 """Times are reckoned from so long before they are wanted, so that a clock that was put back (never by more) hides none."""
 
 MAX_MISSED = 100
-"""With more times missed than this they are told as too many, as a CronJob does (its controller, getMostRecentScheduleTime)."""
+"""More missed times than this are reported as too many, as a CronJob does (its controller, getMostRecentScheduleTime)."""
 
 SPANS = tuple(timedelta(hours=hours) for hours in (2, 24, 24 * 8, 24 * 64, 24 * 400, 24 * 366 * 9))
-"""How far back the last missed time is looked for, step by step: minutes are found among the last two hours, the 29th of February
+"""Steps backwards in the search for the last missed time: minutes are found among the last two hours, the 29th of February
 among the last nine years."""
 
 
 class ScheduleError(ValueError):
-    """A schedule or a time zone that is none; the message says what to write."""
+    """An invalid schedule or time zone; the message contains what to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """The last of the times that have come, and how many have: `MAX_MISSED` + 1 stands for more."""
+    """The last of the times that have come, and how many have: `MAX_MISSED` + 1 means more."""
 
     last: datetime
     count: int

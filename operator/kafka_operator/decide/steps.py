@@ -14,13 +14,13 @@ RETRY_SOON_S = 0.1
 """First delay where the cause is likely to pass by itself: metadata that is not visible yet, a controller's failover."""
 
 RETRY_LATER_S = 2.0
-"""First delay where somebody has to do something: a setting that the broker refuses, too few brokers."""
+"""First retry delay when a user has to act: a setting that the broker rejects, too few brokers."""
 
 RETRY_CAP_S = 60.0
-"""Longest delay between two tries; what needs a person rarely gets one sooner."""
+"""Longest retry delay; a user rarely acts sooner."""
 
 DELETION_RETRY_CAP_S = 5.0
-"""Longest delay between two tries of a deletion: somebody waits for it, and its patience is short."""
+"""Longest retry delay of a deletion: a user waits for it, and its timeout is short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Announcement:
 class Claim:
     """Put the operator's finalizer on the resource and note the settings that it may set, before either has an effect on Kafka.
 
-    `origin` says where its Kafka topic comes from (topic_origin); None leaves that note as it is.
+    `origin` is the origin of its Kafka topic (topic_origin); None leaves that annotation as it is.
     """
 
     managed_config: frozenset[str] = frozenset()

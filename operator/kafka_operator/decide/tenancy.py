@@ -20,7 +20,7 @@ from kafka_operator.resources.throttle import ThrottleSpec
 NOT_ALLOWED, NAME_NOT_ALLOWED = "NotAllowed", "NameNotAllowed"
 
 INTERNAL = "__"
-"""How Kafka's own topics begin (__consumer_offsets): another namespace has them only by a pattern that begins so, too."""
+"""Prefix of Kafka's internal topics (__consumer_offsets): another namespace may name them only by a pattern with this prefix."""
 
 
 @dataclass(frozen=True, slots=True)

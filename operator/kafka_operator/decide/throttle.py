@@ -3,18 +3,18 @@
     leader.replication.throttled.rate, follower.replication.throttled.rate            on each broker that sends or receives
     leader.replication.throttled.replicas, follower.replication.throttled.replicas    on each topic that moves
 
-What may be set is recorded before it is set (`recorded`), and the record shrinks only when Kafka has been seen without it. So whoever
-finds a record, after any crash, can take away exactly what is ours:
+A setting is recorded before it is made (`recorded`), and the record shrinks only when Kafka has been read without it. So after any crash
+the operator can remove exactly its own settings:
 
-    a rate       is ours if the record has it: what was there before comes back; any other is somebody else's, and stays
-    an entry     is ours if the record has it and it was not there before
+    a rate       is the operator's if the record has it: the previous value is restored. Any other rate was set by another client, and stays
+    an entry     is the operator's if the record has it and it was not there before
 
-Two Reassignments may throttle the same broker, and a broker has one rate. In one namespace the lower rate is in force, and what was
-there before the first comes back after the last: a broker's record is taken over with what the other has noted in it. Across namespaces:
+Two Reassignments may throttle the same broker, and a broker has one rate. Within a namespace the lower rate applies, and the value from
+before the first is restored after the last: the second copies the first one's record of the broker. Across namespaces:
 
-    the Cluster's own    sets its rates as if there were no others
-    another namespace    leaves a broker alone that the Cluster's own namespace throttles, or that somebody throttles by hand;
-                         of several such namespaces the highest rate is in force
+    the Cluster's own    sets its rates without regard to others
+    another namespace    does not change a broker that the Cluster's own namespace or another client throttles;
+                         of several such namespaces the highest rate applies
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.places import Places
-from kafka_operator.decide.reassignment_steps import AlterBroker, AlterThrottle, LookAtThrottle
+from kafka_operator.decide.reassignment_steps import AlterBroker, AlterThrottle, ReadThrottle
 from kafka_operator.decide.steps import AlterConfig
 from kafka_operator.resources.reassignment import Assignment
 from kafka_operator.resources.throttle import BrokerThrottle, ThrottleRecord, TopicThrottle, entries_of
@@ -35,21 +35,21 @@ LEADER_REPLICAS, FOLLOWER_REPLICAS = "leader.replication.throttled.replicas", "f
 RATES, LISTS = (LEADER_RATE, FOLLOWER_RATE), (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 
 EVERYTHING = "*"
-"""A list that throttles all replicas of a topic: somebody else's, and enough for us as well."""
+"""A list that throttles all replicas of a topic: set by another client, and sufficient for the operator."""
 
 Values = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottleSeen:
-    """What is set on brokers and topics themselves, by name, as far as it was looked at; or why one did not tell."""
+    """Throttle settings of brokers and topics, by name, as far as they were read; a Failure where the read failed."""
 
     brokers: Mapping[int, Values | Failure] = field(default_factory=dict)
     topics: Mapping[str, Values | Failure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DesiredThrottle:
     """Desired throttle: rate, brokers, and replicas of each topic (leaders, followers)."""
 
     rate: int = 0
@@ -57,12 +57,12 @@ class Wish:
     topics: Mapping[str, tuple[frozenset[str], frozenset[str]]] = field(default_factory=dict)
 
 
-NOTHING = Wish()
+NOTHING = DesiredThrottle()
 
 
 @dataclass(frozen=True, slots=True)
 class OtherThrottles:
-    """What other Reassignments of the same Kafka cluster have recorded, by what it counts for this one."""
+    """Throttle records of other Reassignments of the same Kafka cluster, by their relation to this one."""
 
     peers: tuple[ThrottleRecord, ...] = ()
     """Of the same namespace."""
@@ -71,7 +71,7 @@ class OtherThrottles:
     tenants: tuple[tuple[ThrottleRecord, ...], ...] = ()
     """Of other namespaces that the Cluster allows, grouped by namespace."""
     without_right: tuple[ThrottleRecord, ...] = ()
-    """Of namespaces that lost their right: a rate of theirs may still be set, and has no weight."""
+    """Of namespaces that lost their right: their rates may still be set, and are ignored."""
     is_tenant: bool = False
     """Whether this Reassignment is of another namespace than its Cluster."""
 
@@ -82,11 +82,13 @@ class OtherThrottles:
         return (*self.peers, *self.owners, *tenants, *self.without_right)
 
 
-ALONE = OtherThrottles()
+NO_OTHERS = OtherThrottles()
 
 
-def wish_for(items: Iterable[Assignment], places: Places, rate: int, alive: Collection[int]) -> Wish:
-    """Return what these moves want: sent by any replica of before, received by any that is added; a dead broker does neither."""
+def desired_throttle_for(
+    items: Iterable[Assignment], places: Places, rate: int, alive: Collection[int]
+) -> DesiredThrottle:
+    """Return the throttle of these moves: previous replicas send, added replicas receive; offline brokers do neither."""
     brokers: set[int] = set()
     topics: dict[str, tuple[set[str], set[str]]] = {}
     for item in items:
@@ -100,48 +102,50 @@ def wish_for(items: Iterable[Assignment], places: Places, rate: int, alive: Coll
         followers.update(f"{item.partition.index}:{broker}" for broker in adding)
         brokers.update(before, adding)
     shown = {name: (frozenset(leaders), frozenset(followers)) for name, (leaders, followers) in topics.items()}
-    return Wish(rate, frozenset(brokers) & frozenset(alive), shown)
+    return DesiredThrottle(rate, frozenset(brokers) & frozenset(alive), shown)
 
 
-def unseen(record: ThrottleRecord | None, wish: Wish, seen: ThrottleSeen) -> LookAtThrottle | None:
+def unseen(record: ThrottleRecord | None, desired: DesiredThrottle, seen: ThrottleSeen) -> ReadThrottle | None:
     """Return what must be read before a decision; None if everything has been read."""
     brokers = {item.broker_id for item in record.brokers} if record is not None else set()
     topics = {item.topic for item in record.topics} if record is not None else set()
-    missing_brokers = sorted((brokers | wish.brokers) - seen.brokers.keys())
-    missing_topics = sorted((topics | wish.topics.keys()) - seen.topics.keys())
+    missing_brokers = sorted((brokers | desired.brokers) - seen.brokers.keys())
+    missing_topics = sorted((topics | desired.topics.keys()) - seen.topics.keys())
     if not missing_brokers and not missing_topics:
         return None
-    return LookAtThrottle(tuple(missing_brokers), tuple(missing_topics))
+    return ReadThrottle(tuple(missing_brokers), tuple(missing_topics))
 
 
-def recorded(record: ThrottleRecord | None, wish: Wish, seen: ThrottleSeen, others: OtherThrottles) -> ThrottleRecord:
-    """Return the record that has to be written before the wish is granted: the present one, and what it lacks."""
-    rates = tuple(rate for rate in (record.rates if record is not None else ()) if rate != wish.rate)
+def recorded(
+    record: ThrottleRecord | None, desired: DesiredThrottle, seen: ThrottleSeen, others: OtherThrottles
+) -> ThrottleRecord:
+    """Return the record to write before the throttle is set: the present record and what it lacks."""
+    rates = tuple(rate for rate in (record.rates if record is not None else ()) if rate != desired.rate)
     brokers = {item.broker_id: item for item in record.brokers} if record is not None else {}
     topics = {item.topic: item for item in record.topics} if record is not None else {}
-    for broker_id in sorted(wish.brokers - brokers.keys()):
+    for broker_id in sorted(desired.brokers - brokers.keys()):
         brokers[broker_id] = _broker_before(broker_id, seen, others)
-    for name, (leader, follower) in sorted(wish.topics.items()):
+    for name, (leader, follower) in sorted(desired.topics.items()):
         known = topics.get(name) or _topic_before(name, seen, others)
         topics[name] = TopicThrottle(
             name, known.leader | leader, known.follower | follower, known.leader_before, known.follower_before
         )
     return ThrottleRecord(
-        (*rates, wish.rate),
+        (*rates, desired.rate),
         tuple(brokers[key] for key in sorted(brokers)),
         tuple(topics[key] for key in sorted(topics)),
     )
 
 
-def settled(record: ThrottleRecord, wish: Wish, left: Collection[object]) -> ThrottleRecord | None:
-    """Return what is left of a record when Kafka was seen as wished; `left` are brokers and topics that could not be changed."""
-    brokers = [item for item in record.brokers if item.broker_id in wish.brokers or item.broker_id in left]
+def settled(record: ThrottleRecord, desired: DesiredThrottle, left: Collection[object]) -> ThrottleRecord | None:
+    """Return what remains of a record when Kafka has the desired throttle; `left` are brokers and topics that could not be changed."""
+    brokers = [item for item in record.brokers if item.broker_id in desired.brokers or item.broker_id in left]
     topics = []
     for item in record.topics:
         if item.topic in left:
             topics.append(item)
-        elif item.topic in wish.topics:
-            leader, follower = wish.topics[item.topic]
+        elif item.topic in desired.topics:
+            leader, follower = desired.topics[item.topic]
             topics.append(TopicThrottle(item.topic, leader, follower, item.leader_before, item.follower_before))
     if not brokers and not topics:
         return None
@@ -151,14 +155,14 @@ def settled(record: ThrottleRecord, wish: Wish, left: Collection[object]) -> Thr
 
 def changes(
     record: ThrottleRecord,
-    wish: Wish,
+    desired: DesiredThrottle,
     seen: ThrottleSeen,
     others: OtherThrottles,
     refused: Collection[object] = (),
 ) -> tuple[AlterThrottle | None, frozenset[object]]:
-    """Return the changes that make Kafka as wished, None for none, and the brokers and topics that cannot be seen or changed.
+    """Return the changes towards the desired throttle, None for none, and the brokers and topics that cannot be read or changed.
 
-    `refused` are those that have just refused a change.
+    `refused` are those that have just rejected a change.
     """
     brokers: list[AlterBroker] = []
     topics: list[AlterConfig] = []
@@ -169,7 +173,7 @@ def changes(
             left.add(item.broker_id)
         if item.broker_id in left or isinstance(values, Failure):
             continue
-        wanted = _broker_values(item, record, wish, values, others)
+        wanted = _broker_values(item, record, desired, values, others)
         if any(values.get(name) != value for name, value in wanted.items()):
             brokers.append(AlterBroker(item.broker_id, tuple(sorted(wanted.items()))))
     for topic in record.topics:
@@ -178,16 +182,16 @@ def changes(
             left.add(topic.topic)
         if topic.topic in left or isinstance(values, Failure):
             continue
-        wanted = _topic_values(topic, wish, values, others)
+        wanted = _topic_values(topic, desired, values, others)
         if any(values.get(name) != value for name, value in wanted.items()):
             topics.append(_altered(topic.topic, wanted))
     return (AlterThrottle(tuple(brokers), tuple(topics)) if brokers or topics else None), frozenset(left)
 
 
 def _broker_before(broker_id: int, seen: ThrottleSeen, others: OtherThrottles) -> BrokerThrottle:
-    """Return what was set on a broker before ours; if another Reassignment of the namespace throttles it, what was before that.
+    """Return a broker's rates before the operator's; if another Reassignment of the namespace throttles it, the rates before that.
 
-    Another namespace than the Cluster's never replaces a rate that was set by hand, so it has nothing to put back.
+    Another namespace than the Cluster's never replaces a rate set by another client, so it restores nothing.
     """
     if others.is_tenant:
         return BrokerThrottle(broker_id)
@@ -214,14 +218,14 @@ def _rates_on(broker_id: int, records: Iterable[ThrottleRecord]) -> frozenset[st
 
 
 def _topic_before(name: str, seen: ThrottleSeen, others: OtherThrottles) -> TopicThrottle:
-    """Return the lists of before, without the entries of other Reassignments: those see to them."""
+    """Return the previous lists, without the entries of other Reassignments, which remove their own."""
     values = seen.topics.get(name, {})
     if isinstance(values, Failure):
         return TopicThrottle(name)
     theirs = [item for other in others.every for item in other.topics if item.topic == name]
     lists = []
-    for key, ours in ((LEADER_REPLICAS, "leader"), (FOLLOWER_REPLICAS, "follower")):
-        foreign = frozenset().union(*(getattr(item, ours) for item in theirs)) if theirs else frozenset()
+    for key, attribute in ((LEADER_REPLICAS, "leader"), (FOLLOWER_REPLICAS, "follower")):
+        foreign = frozenset().union(*(getattr(item, attribute) for item in theirs)) if theirs else frozenset()
         present = values.get(key)
         kept = [entry for entry in entries_of(present) if entry not in foreign]
         lists.append(None if present is None or (foreign and not kept) else ",".join(kept) if foreign else present)
@@ -229,35 +233,35 @@ def _topic_before(name: str, seen: ThrottleSeen, others: OtherThrottles) -> Topi
 
 
 def _broker_values(
-    item: BrokerThrottle, record: ThrottleRecord, wish: Wish, values: Values, others: OtherThrottles
+    item: BrokerThrottle, record: ThrottleRecord, desired: DesiredThrottle, values: Values, others: OtherThrottles
 ) -> dict[str, str | None]:
     """Return the desired values of both rates of a broker; None for not set."""
     present = {name: values.get(name) for name in RATES}
-    wished = item.broker_id in wish.brokers
-    rate = _agreed_rate(item.broker_id, wish.rate if wished else None, others)
-    if wished and not others.is_tenant:
+    throttled = item.broker_id in desired.brokers
+    rate = _agreed_rate(item.broker_id, desired.rate if throttled else None, others)
+    if throttled and not others.is_tenant:
         return dict.fromkeys(RATES, rate)
     replaceable = {str(rate) for rate in record.rates}
-    if wished and not _covering(item.broker_id, others.owners):
+    if throttled and not _covering(item.broker_id, others.owners):
         replaceable |= _rates_on(item.broker_id, others.every)
         return {name: rate if value is None or value in replaceable else value for name, value in present.items()}
     before: dict[str, str | None] = dict.fromkeys(RATES)
-    if not others.is_tenant:  # what a status of another namespace notes as set before is not believed
+    if not others.is_tenant:  # previous values in a status of another namespace are not trusted
         before = {LEADER_RATE: item.leader_before, FOLLOWER_RATE: item.follower_before}
     return {name: (rate or before[name]) if value in replaceable else value for name, value in present.items()}
 
 
-def _agreed_rate(broker_id: int, wished: int | None, others: OtherThrottles) -> str | None:
-    """Return the rate of all that throttle a broker.
+def _agreed_rate(broker_id: int, desired_rate: int | None, others: OtherThrottles) -> str | None:
+    """Return the rate that applies to a broker, from all Reassignments that throttle it.
 
-    The Cluster's own namespace decides; else the lowest rate within a namespace, and the highest among several.
+    The Cluster's own namespace decides; otherwise the lowest rate within a namespace, and the highest among several.
     """
     owners = [other.bytes_per_second for other in _covering(broker_id, others.owners)]
     if owners:
         return str(min(owners))
     own = [other.bytes_per_second for other in _covering(broker_id, others.peers)]
-    if wished is not None:
-        own.append(wished)
+    if desired_rate is not None:
+        own.append(desired_rate)
     groups = [own]
     if others.is_tenant:
         groups += [[record.bytes_per_second for record in _covering(broker_id, records)] for records in others.tenants]
@@ -265,9 +269,11 @@ def _agreed_rate(broker_id: int, wished: int | None, others: OtherThrottles) -> 
     return str(max(rates)) if rates else None
 
 
-def _topic_values(item: TopicThrottle, wish: Wish, values: Values, others: OtherThrottles) -> dict[str, str | None]:
+def _topic_values(
+    item: TopicThrottle, desired: DesiredThrottle, values: Values, others: OtherThrottles
+) -> dict[str, str | None]:
     """Return the desired values of both lists of a topic; None for not set."""
-    leader, follower = wish.topics.get(item.topic, (frozenset(), frozenset()))
+    leader, follower = desired.topics.get(item.topic, (frozenset(), frozenset()))
     theirs = [other for record in others.every for other in record.topics if other.topic == item.topic]
     leaders: frozenset[str] = frozenset().union(*(other.leader for other in theirs))
     followers: frozenset[str] = frozenset().union(*(other.follower for other in theirs))
@@ -279,13 +285,13 @@ def _topic_values(item: TopicThrottle, wish: Wish, values: Values, others: Other
     }
 
 
-def _list(present: str | None, ours: frozenset[str], wanted: frozenset[str], before: str | None) -> str | None:
+def _list(present: str | None, own: frozenset[str], wanted: frozenset[str], before: str | None) -> str | None:
     """Return a list with the desired entries and those of other clients, without outdated entries of this Reassignment."""
     entries = entries_of(present)
     if EVERYTHING in entries:
         return present
     theirs = frozenset(entries_of(before))
-    kept = [entry for entry in entries if entry in theirs or entry not in ours or entry in wanted]
+    kept = [entry for entry in entries if entry in theirs or entry not in own or entry in wanted]
     added = sorted(wanted - set(kept), key=lambda entry: [int(part) for part in entry.split(":")])
     result = [*kept, *added]
     if not added and len(kept) == len(entries):

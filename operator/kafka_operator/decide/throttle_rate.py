@@ -1,6 +1,6 @@
 """Throttle rates: the minimum for the write traffic, and the adaptive rate.
 
-A moving partition's new replica has to take what is written to it meanwhile, and the rest on top. So a broker's throttle has to be
+A moving partition's new replica has to receive new writes in addition to the copied data. So a broker's throttle has to be
 above what all partitions together are written that move to it, or from it, at once; else the move never ends.
 
 An adaptive one is raised while brokers keep up and the moves use what they have, or come no nearer to their end, and halved as soon as replicas that do not move fall
@@ -22,10 +22,10 @@ from kafka_operator.resources.reassignment_terms import Concurrency
 from kafka_operator.resources.throttle import ThrottleRecord, ThrottleSpec
 
 HEADROOM = 1.25
-"""How far above the traffic a throttle has to be: with less than a fifth of it left for the move, its end is out of sight."""
+"""Minimum ratio of the throttle to the traffic: with less than a fifth of it left for the move, the move takes too long."""
 
 RAISE, LOWER = 1.5, 0.5
-"""Raised by half at each look, so that it has grown tenfold in half a minute; halved at once, since traffic suffers meanwhile."""
+"""Raised by half at each sample, so that it grows tenfold in half a minute; halved at once, since traffic suffers in the meantime."""
 
 USED = 0.5
 """Share of the throttle that the moves use before it is worth raising: below it something else holds them up."""

@@ -1,11 +1,11 @@
 """Reconciliation of a Topic.
 
-    may it? ─► whose is what is there? ─► claim (finalizer, settings' names, origin) ─► create, grow, alter ─► look again ─► status
-    deletion: drop ─► look again ─► release
+    authorize ─► check ownership ─► claim (finalizer, settings' names, origin) ─► create, grow, alter ─► read again ─► status
+    deletion: drop ─► read again ─► release
 
-The status is written after the effects, from what is then seen, so `observedGeneration` never promises what has not happened (O6).
-A Topic that only observes has no effect on Kafka, and so needs no finalizer. Leaves out what a namespace may do (tenancy), whose a
-topic is (topic_origin, ownership), and how the replication factor is changed (topic_replication).
+The status is written after the effects, from the state read afterwards, so `observedGeneration` is never ahead of Kafka (O6).
+A Topic that only observes has no effect on Kafka, and needs no finalizer. Leaves out rights of namespaces (tenancy), ownership
+(topic_origin, ownership), and changes of the replication factor (topic_replication).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from datetime import datetime
 
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of
 from kafka_operator.decide.config import config_changes
+from kafka_operator.decide.deletion_timeouts import release_or_retry
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of, passes_by_itself, reason_of
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.ownership import conflict_message
-from kafka_operator.decide.patience import let_go_or_retry
 from kafka_operator.decide.steps import (
     RETRY_LATER_S,
     AlterConfig,
@@ -38,7 +38,7 @@ from kafka_operator.decide.steps import (
     WriteStatus,
 )
 from kafka_operator.decide.tenancy import Refusal
-from kafka_operator.decide.topic_drift import find_drift, told
+from kafka_operator.decide.topic_drift import drift_text, find_drift
 from kafka_operator.decide.topic_origin import (
     adoption_message,
     adoption_of,
@@ -48,20 +48,20 @@ from kafka_operator.decide.topic_origin import (
     is_ours,
     may_adopt,
 )
-from kafka_operator.decide.topic_replication import LOOK_EVERY_S, decide_replication, is_repeated
-from kafka_operator.decide.topic_status import Verdict, judged, with_ready_alone
+from kafka_operator.decide.topic_replication import POLL_INTERVAL_S, decide_replication, is_repeated
+from kafka_operator.decide.topic_status import Verdict, judged, with_ready_only
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic, TopicStatus
 
 PATIENCE_S = 5.0
-"""How long a passing trouble is kept to ourselves: a hundred times the usual delay of metadata, and less than a person waits."""
+"""How long a transient problem is not reported: a hundred times the usual delay of metadata, and less than a user waits."""
 
-FAILOVER_PATIENCE_S = 25.0
-"""The same for a controller that does not answer: Kafka's default ZooKeeper session of 18 s must end before another takes over."""
+FAILOVER_TIMEOUT_S = 25.0
+"""The same for a controller that does not answer: Kafka's default ZooKeeper session of 18 s must expire before another takes over."""
 
 FAILOVER_RETRY_CAP_S = 1.0
-"""Longest delay between two tries meanwhile: what waits should go on soon after the new controller is there."""
+"""Longest retry delay during a failover: waiting work should continue soon after the new controller is there."""
 
 AS_DECLARED = Verdict(TRUE, "AsDeclared", "The Kafka topic matches the spec.")
 
@@ -80,14 +80,14 @@ class TopicView:
     now: datetime
     waited_s: float = 0.0
     refusal: Refusal | None = None
-    """Why its namespace may not have it on this Cluster."""
+    """Why its namespace may not have it on this Cluster; None if it may."""
     owner: Key | None = None
     """The older Topic that owns the same Kafka topic, if there is one."""
     seen: KafkaTopic | None = None
     applied: bool = False
     failure: Failure | None = None
     reassignments: Mapping[str, Reassignment] = field(default_factory=dict)
-    """Those of its namespace, by name."""
+    """Reassignments of its namespace, by name."""
 
 
 def decide_topic(topic: Topic, view: TopicView) -> Step:
@@ -98,7 +98,7 @@ def decide_topic(topic: Topic, view: TopicView) -> Step:
     if view.owner is not None:
         verdict = Verdict(FALSE, "Conflict", conflict_message(topic.name, view.owner))
         return judged(topic, verdict, view.now) or Done()
-    if view.failure is not None and not (topic.observes and view.applied):  # what was only asked is no failure
+    if view.failure is not None and not (topic.observes and view.applied):  # a rejected validation is not a failure
         return _after_failure(topic, view, view.failure)
     if topic.observes:
         return _observe(topic, view)
@@ -110,12 +110,12 @@ def decide_topic(topic: Topic, view: TopicView) -> Step:
 
 
 def refused(topic: Topic, refusal: Refusal, now: datetime) -> Step:
-    """Return the next step for a Topic that its namespace may not have: report it, without an effect."""
+    """Return the next step for a Topic that is not allowed for its namespace: report it, without an effect."""
     return judged(topic, Verdict(FALSE, refusal.reason, refusal.message), now) or Done()
 
 
 def wanted_actions(topic: Topic, seen: KafkaTopic | None) -> tuple[TopicAction, ...]:
-    """Return what makes the Kafka topic as declared; never fewer partitions than it has (O8)."""
+    """Return the changes that make the Kafka topic as declared; never fewer partitions than it has (O8)."""
     if seen is None:
         return (CreateTopic(topic.name, topic.partitions, topic.replication_factor, topic.config),)
     actions: list[TopicAction] = []
@@ -130,14 +130,14 @@ def wanted_actions(topic: Topic, seen: KafkaTopic | None) -> tuple[TopicAction, 
 def decide_topic_away(topic: Topic, away: Away, now: datetime, waited_s: float) -> Step:
     """Return the next step for a Topic whose cluster could not be read: report it, keep the rest of the status, and retry."""
     assert topic.metadata.deleted is None, topic.key
-    if not away.definite and waited_s < FAILOVER_PATIENCE_S:
+    if not away.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
-    written = with_ready_alone(topic, UNKNOWN, away.reason, away.message, now)
-    return written or let_go_or_retry(away, waited_s, held=topic.metadata.held)
+    written = with_ready_only(topic, UNKNOWN, away.reason, away.message, now)
+    return written or release_or_retry(away, waited_s, held=topic.metadata.held)
 
 
 def _observe(topic: Topic, view: TopicView) -> Step:
-    """Show in what the Kafka topic differs, and what the brokers would refuse of mending it; change nothing."""
+    """Report the differences of the Kafka topic, and which corrections the brokers would reject; change nothing."""
     drift = find_drift(topic, view.seen)
     actions = wanted_actions(topic, view.seen)
     if actions and not view.applied:
@@ -147,7 +147,9 @@ def _observe(topic: Topic, view: TopicView) -> Step:
         return dark
     verdict = AS_DECLARED
     if drift:
-        message = f"The Kafka topic differs: {told(drift)}. Not changed (policy Observe).{_would_be_refused(view)}"
+        message = (
+            f"The Kafka topic differs: {drift_text(drift)}. Not changed (policy Observe).{_would_be_refused(view)}"
+        )
         verdict = Verdict(FALSE, "Drifted", message, drift)
     written = judged(topic, verdict, view.now, shown=view.seen)
     return written or (Release() if topic.metadata.held else Done())
@@ -173,11 +175,11 @@ def _create(topic: Topic, view: TopicView) -> Step:
 
 
 def _adopt(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
-    """Take over a topic that is there already; one that differs only when its user has seen in what."""
+    """Adopt an existing topic; one that differs only after its user has seen the differences."""
     drift = find_drift(topic, seen)
     if may_adopt(topic, seen, drift):
         return Claim(frozenset(dict(topic.config)) | topic.managed_config, adoption_of(seen))
-    if creates(topic) and view.waited_s < PATIENCE_S:  # our own creation may be shown piece by piece
+    if creates(topic) and view.waited_s < PATIENCE_S:  # a topic that the operator is creating may appear piece by piece
         return Retry()
     verdict = Verdict(FALSE, "AdoptionPending", adoption_message(topic, seen, drift), drift)
     return judged(topic, verdict, view.now) or Done()
@@ -204,7 +206,7 @@ def _enforce(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
 
 
 def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
-    """Judge a topic that needs no call to the brokers."""
+    """Return the status of a topic that needs no call to the brokers."""
     if len(seen.partitions) > topic.partitions:
         verdict = Verdict(FALSE, "NotSupported", _too_many(topic, seen), find_drift(topic, seen))
         return judged(topic, verdict, view.now, shown=seen) or Done()
@@ -214,7 +216,7 @@ def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     if isinstance(change, CreateReassignment):
         return Retry() if is_repeated(change, topic) and view.waited_s < PATIENCE_S else change
     if change is not None:
-        return judged(topic, change, view.now, shown=seen) or Wait(LOOK_EVERY_S)
+        return judged(topic, change, view.now, shown=seen) or Wait(POLL_INTERVAL_S)
     dark = _without_leader(topic, view, seen)
     if dark is not None:
         return dark
@@ -236,7 +238,7 @@ def _without_leader(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step | N
 
 
 def _after_failure(topic: Topic, view: TopicView, failure: Failure) -> Step:
-    passing = passes_by_itself(failure) or failure.code == UNKNOWN_TOPIC_OR_PARTITION  # it went while we looked
+    passing = passes_by_itself(failure) or failure.code == UNKNOWN_TOPIC_OR_PARTITION  # it was deleted during the read
     if passing and view.waited_s < PATIENCE_S:
         return Retry()
     verdict = Verdict(FALSE, reason_of(failure), message_of(failure))
@@ -245,29 +247,29 @@ def _after_failure(topic: Topic, view: TopicView, failure: Failure) -> Step:
 
 
 def _not_visible(topic: Topic, view: TopicView) -> Step:
-    """Kafka took the change and does not show it yet."""
+    """Kafka accepted the change and does not show it yet."""
     if view.waited_s < PATIENCE_S:
         return Retry()
     message = "Kafka has accepted the change, but it is not visible yet."
-    return with_ready_alone(topic, FALSE, "Progressing", message, view.now) or Retry()
+    return with_ready_only(topic, FALSE, "Progressing", message, view.now) or Retry()
 
 
 def _is_first_sight(topic: Topic, view: TopicView) -> bool:
-    """Return whether what was as declared is seen otherwise for the first time: a controller that has just begun may know less.
+    """Return whether a topic that was as declared is seen to differ for the first time: a new controller may have incomplete metadata.
 
-    What is seen twice is believed.
+    A difference that is seen twice is trusted.
     """
     return _was_as_declared(topic) and not view.waited_s and not view.applied
 
 
 def _was_as_declared(topic: Topic) -> bool:
-    """Return whether this very spec had taken effect, so that what differs now was changed by somebody else."""
+    """Return whether this generation had taken effect, so that another client made the present differences."""
     ready = ready_of(topic.status.conditions)
     return ready is not None and ready.status == TRUE and topic.status.observed_generation == topic.metadata.generation
 
 
 def _mended(topic: Topic, seen: KafkaTopic) -> str:
-    return told([item for item in find_drift(topic, seen) if item.field != "replicationFactor"])
+    return drift_text([item for item in find_drift(topic, seen) if item.field != "replicationFactor"])
 
 
 def _adopted(topic: Topic, seen: KafkaTopic) -> Announcement | None:

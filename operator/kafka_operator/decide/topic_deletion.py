@@ -1,8 +1,8 @@
 """Deletion of a Topic.
 
 The Kafka topic goes only if this Topic holds it, owns it and it is the one that was seen before (O4), and not before everybody else
-who holds the resource has let go: a foreign finalizer is somebody's wish to do something first. Beyond that the resource goes in
-bounded time whatever Kafka does, so that a namespace is never wedged: then the Kafka topic is kept, and an event says so.
+has released the resource: a foreign finalizer means that another client has to act first. Beyond that the resource goes in
+bounded time whatever Kafka does, so that a namespace is never blocked: then the Kafka topic is kept, and an event reports it.
 
 A controller lets a topic's moves end before it deletes it, and cancels none of a topic that waits for its deletion. So the moves are
 cancelled first: the copies are made for nothing, and the Reassignment that wants them may be deleted in the same breath.
@@ -11,9 +11,9 @@ cancelled first: the copies are made for nothing, and the Reassignment that want
 from __future__ import annotations
 
 from kafka_operator.decide.conditions import FALSE
+from kafka_operator.decide.deletion_timeouts import release_after_timeout
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of
 from kafka_operator.decide.observed import Away, KafkaTopic
-from kafka_operator.decide.patience import give_up_late
 from kafka_operator.decide.quota import QUOTA_EXCEEDED
 from kafka_operator.decide.steps import (
     Announcement,
@@ -27,7 +27,7 @@ from kafka_operator.decide.steps import (
 )
 from kafka_operator.decide.topic import TopicView
 from kafka_operator.decide.topic_origin import is_ours
-from kafka_operator.decide.topic_status import with_ready_alone
+from kafka_operator.decide.topic_status import with_ready_only
 from kafka_operator.names import FINALIZER
 from kafka_operator.resources.topic import DeletionPolicy, Topic, TopicStatus
 
@@ -56,9 +56,9 @@ def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
         message = (
             f"The Kafka topic {topic.name} will be deleted after other finalizers are removed: {', '.join(others)}."
         )
-        return with_ready_alone(topic, FALSE, "Deleting", message, view.now) or Done()
+        return with_ready_only(topic, FALSE, "Deleting", message, view.now) or Done()
     if view.failure is not None:
-        return give_up_late(view.waited_s, _kept(topic, message_of(view.failure)))
+        return release_after_timeout(view.waited_s, _kept(topic, message_of(view.failure)))
     assert view.seen is not None, topic.key
     return _drop(topic, view, view.seen)
 
@@ -70,7 +70,7 @@ def decide_topic_deletion_away(topic: Topic, away: Away, waited_s: float) -> Rel
         return Done()
     if topic.retain or topic.metadata.paused:
         return Release()
-    return give_up_late(waited_s, _kept(topic, away.message), away)
+    return release_after_timeout(waited_s, _kept(topic, away.message), away)
 
 
 def _is_gone(view: TopicView) -> bool:
@@ -84,7 +84,9 @@ def _drop(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
         why = f"It has another ID ({seen.topic_id}) than the topic managed by this Topic ({topic.status.topic_id})."
         return Release(_kept(topic, why))
     if view.applied:
-        return give_up_late(view.waited_s, _kept(topic, "Kafka has accepted the deletion, but does not complete it."))
+        return release_after_timeout(
+            view.waited_s, _kept(topic, "Kafka has accepted the deletion, but does not complete it.")
+        )
     stop = (StopMoves(topic.name, seen.moving),) if seen.moving else ()
     return Apply((*stop, DropTopic(topic.name)))
 

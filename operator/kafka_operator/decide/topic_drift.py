@@ -13,20 +13,20 @@ from kafka_operator.decide.config import config_changes
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.resources.topic import Drift, Topic
 
-MAX_TOLD = 5
+MAX_NAMED = 5
 """Differences that a message names; the status lists them all."""
 
 MAX_VALUE_LENGTH = 200
 """Characters of a value that are shown: enough for any number or list of policies, and 128 settings stay small."""
 
 DIGEST_LENGTH = 12
-"""Hexadecimal digits: 48 bits tell two states of one topic apart, and a person can copy them."""
+"""Hexadecimal digits: 48 bits distinguish two states of one topic, and a user can copy them."""
 
 MISSING = Drift("topic", "present", None)
 
 
 def find_drift(topic: Topic, seen: KafkaTopic | None) -> tuple[Drift, ...]:
-    """Return every difference, in a fixed order; settings that are left alone or not declared are none."""
+    """Return every difference, in a fixed order; ignored or undeclared settings are excluded."""
     if seen is None:
         return (MISSING,)
     found: list[Drift] = []
@@ -52,13 +52,13 @@ def digest_of(drift: Sequence[Drift], seen: KafkaTopic) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
 
 
-def told(drift: Sequence[Drift]) -> str:
+def drift_text(drift: Sequence[Drift]) -> str:
     """Return the differences in words: "partitions 4 (declared 6), retention.ms not set (declared 1)"."""
-    words = ", ".join(_told(item) for item in drift[:MAX_TOLD])
-    return words if len(drift) <= MAX_TOLD else f"{words} and {len(drift) - MAX_TOLD} more"
+    words = ", ".join(_difference_text(item) for item in drift[:MAX_NAMED])
+    return words if len(drift) <= MAX_NAMED else f"{words} and {len(drift) - MAX_NAMED} more"
 
 
-def _told(item: Drift) -> str:
+def _difference_text(item: Drift) -> str:
     if item == MISSING:
         return "the topic does not exist"
     actual = "not set" if item.actual is None else item.actual

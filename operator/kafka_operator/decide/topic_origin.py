@@ -3,7 +3,7 @@
     annotation steward.dev/origin     created/<generation>/<topic id before>     written before the topic is created
                                       adopted/<topic id>                         written before the topic is first changed
 
-Until the status has the topic's id, the annotation alone tells after a crash that what is there came by our own hand. A topic that is
+Until the status has the topic's id, only the annotation shows after a crash that the operator created the existing topic. A topic that is
 found is adopted when it is as declared; else nothing is touched until the annotation steward.dev/adopt allows it. Leaves out names
 and quotas of namespaces (tenancy).
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafka_operator.decide.observed import KafkaTopic
-from kafka_operator.decide.topic_drift import digest_of, find_drift, told
+from kafka_operator.decide.topic_drift import digest_of, drift_text, find_drift
 from kafka_operator.names import ADOPT, ORIGIN
 from kafka_operator.resources.topic import Drift, Topic
 
@@ -27,17 +27,17 @@ ANY_DIFFERENCE = "true"
 
 
 def creation_of(topic: Topic) -> str:
-    """Return the annotation that says that this Topic is about to create its Kafka topic."""
+    """Return the annotation of a Topic that is about to create its Kafka topic."""
     return f"{CREATED}/{topic.metadata.generation}/{topic.status.topic_id or NO_ID}"
 
 
 def adoption_of(seen: KafkaTopic) -> str:
-    """Return the annotation that says that this Topic takes over the Kafka topic that is there."""
+    """Return the annotation of a Topic that adopts the existing Kafka topic."""
     return f"{ADOPTED}/{seen.topic_id or NO_ID}"
 
 
 def creates(topic: Topic) -> bool:
-    """Return whether the creation of the next Kafka topic has been announced, after the last one that the status tells of.
+    """Return whether the creation of the next Kafka topic has been announced, after the last one in the status.
 
     Once the status has a verdict on the spec of which it was announced, without a topic, it has come to nothing: what is found when the
     spec has changed may be anybody's.
@@ -57,13 +57,11 @@ def is_adopted(topic: Topic, seen: KafkaTopic) -> bool:
 def is_ours(topic: Topic, seen: KafkaTopic) -> bool:
     """Return whether the Kafka topic that is there may be changed and deleted by this Topic.
 
-    One that was announced as created, and differs though the spec is still the same, was created by somebody else in that moment.
+    One that was announced as created, and differs though the spec is still the same, was created by another client at the same time.
     """
     if seen.topic_id is not None and seen.topic_id == topic.status.topic_id:
         return True
-    if (
-        seen.topic_id is None and topic.status.partitions is not None
-    ):  # only what is ours, or is observed, is shown there
+    if seen.topic_id is None and topic.status.partitions is not None:  # status shows only an owned or observed topic
         return True
     if is_adopted(topic, seen):
         return True
@@ -71,7 +69,7 @@ def is_ours(topic: Topic, seen: KafkaTopic) -> bool:
 
 
 def may_adopt(topic: Topic, seen: KafkaTopic, drift: Sequence[Drift]) -> bool:
-    """Return whether a topic that is not ours may be taken over: it is as declared, or its user has agreed to make it so."""
+    """Return whether a topic that the Topic does not own may be adopted: it is as declared, or its user has agreed to change it."""
     return not drift or topic.metadata.annotation(ADOPT) in {ANY_DIFFERENCE, digest_of(drift, seen)}
 
 
@@ -80,7 +78,7 @@ def adoption_message(topic: Topic, seen: KafkaTopic, drift: Sequence[Drift]) -> 
     digest, consent = digest_of(drift, seen), topic.metadata.annotation(ADOPT)
     stale = "" if consent is None else f"The annotation {ADOPT} is {consent}, which is for other differences. "
     return (
-        f"The Kafka topic {topic.name} exists and differs: {told(drift)}. It is not changed. {stale}"
+        f"The Kafka topic {topic.name} exists and differs: {drift_text(drift)}. It is not changed. {stale}"
         f"To apply the spec to it, annotate this Topic with {ADOPT}={digest} "
         f"(or {ADOPT}={ANY_DIFFERENCE} to accept any difference); or change the spec."
     )

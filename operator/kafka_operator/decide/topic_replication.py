@@ -1,9 +1,9 @@
 """Changes of the replication factor: one Reassignment at a time, with its progress in the Topic's status.
 
-    factor differs ─► create the Reassignment ─► it runs: mirrored ─► it completed: the factor is looked at again
-                                                 it ended otherwise: told, and tried again when the Topic is edited or it is deleted
-    edited again meanwhile ─► the Reassignment is cancelled ─► the factor is looked at again
-    raised by somebody else ─► told; copies that nobody asked this Topic to take away stay
+    factor differs ─► create the Reassignment ─► it runs: mirrored ─► it completed: the factor is read again
+                                                 it failed or was cancelled: reported, and retried when the Topic is edited or it is deleted
+    edited again ─► the Reassignment is cancelled ─► the factor is read again
+    raised by another client ─► reported; additional replicas stay
 
 The Reassignment's name follows from the Topic's generation, so that a process killed after it was created finds it by that name. What
 it moves where, how fast and in which order is its own affair.
@@ -24,8 +24,8 @@ from kafka_operator.resources.reassignment import Reassignment, State
 from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import ReplicationChange, Topic
 
-LOOK_EVERY_S = 2.0
-"""How often a change that is under way is mirrored: people watch it, and its Reassignment tells more, each second."""
+POLL_INTERVAL_S = 2.0
+"""Interval of mirroring a change in progress: users watch it, and its Reassignment reports more, each second."""
 
 PERCENT_STEP = 5
 """Progress is mirrored in steps, so that a change costs the Topic at most some twenty writes, however long it takes."""
@@ -42,7 +42,7 @@ RAISED = "ReplicationFactorRaised"
 def decide_replication(
     topic: Topic, seen: KafkaTopic, reassignments: Mapping[str, Reassignment]
 ) -> Verdict | CreateReassignment | CancelReassignment | None:
-    """Return what to say, or what to create or cancel, about the replication factor; None when it is as declared and nothing goes on.
+    """Return the status to report, or the Reassignment to create or cancel; None when the factor is as declared and no change is in progress.
 
     `reassignments` are those of the Topic's namespace by name.
     """
@@ -77,7 +77,7 @@ def decide_replication(
 
 
 def _was_raised_elsewhere(topic: Topic, seen: KafkaTopic) -> bool:
-    """Return whether this very spec had taken effect, and the topic has got more replicas since than it says."""
+    """Return whether this generation had taken effect, and the topic has more replicas since than it declares."""
     settled = topic.status.settled_generation == topic.metadata.generation
     return settled and _most_replicas(seen) > topic.replication_factor
 
@@ -147,7 +147,7 @@ def _target(topic: Topic, item: Reassignment) -> int:
 
 
 def _words(item: Reassignment) -> str:
-    """Return what the Reassignment says; while it runs only that, since its own words change with each partition."""
+    """Return the Reassignment's state; its message only after its end, since that changes with each partition."""
     ready = ready_of(item.status.conditions)
     if not _ended(item) or ready is None:
         return "It is in progress."

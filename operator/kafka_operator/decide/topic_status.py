@@ -8,7 +8,7 @@ from datetime import datetime
 from kafka_operator.decide.conditions import FALSE, TRUE, announce, with_condition, with_ready, without_condition
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.steps import Announcement, WriteStatus
-from kafka_operator.decide.topic_drift import told
+from kafka_operator.decide.topic_drift import drift_text
 from kafka_operator.resources.metadata import Condition
 from kafka_operator.resources.topic import Drift, ReplicationChange, Topic, TopicStatus
 
@@ -37,7 +37,7 @@ def judged(
 ) -> WriteStatus[TopicStatus] | None:
     """Return the write of a status for this generation; None if it is already written.
 
-    `shown` is the Kafka topic where it is this Topic's own, or observed. `news` is told instead of the change of Ready.
+    `shown` is the Kafka topic where it is this Topic's own, or observed. `news` is the event instead of the change of Ready.
     """
     conditions = with_ready(
         topic.status.conditions,
@@ -67,7 +67,7 @@ def judged(
     return written(topic, status, news)
 
 
-def with_ready_alone(
+def with_ready_only(
     topic: Topic, status: str, reason: str, message: str, now: datetime
 ) -> WriteStatus[TopicStatus] | None:
     """Return the write of another Ready; all else, the observed generation too, stays as it was."""
@@ -99,7 +99,7 @@ def _with_drift(
         DRIFTED,
         status=TRUE if drift else FALSE,
         reason="Differs" if drift else "AsDeclared",
-        message=f"The Kafka topic differs: {told(drift)}." if drift else "The Kafka topic matches the spec.",
+        message=f"The Kafka topic differs: {drift_text(drift)}." if drift else "The Kafka topic matches the spec.",
         generation=topic.metadata.generation,
         now=now,
     )

@@ -1,7 +1,7 @@
 """Concurrency of moves: the next moves start as soon as others have completed.
 
-Moves begin in the plan's order, and one that has to wait holds up those behind it, so that one number says how far it is. A limit
-counts every move that goes on in the cluster, whoever began it. A move that copies nothing (another order, fewer replicas) keeps no
+Moves begin in the plan's order, and one that has to wait holds up those behind it, so that one number is the progress. A limit
+counts every move that goes on in the cluster, including those of other clients. A move that copies nothing (another order, fewer replicas) keeps no
 broker busy and is counted nowhere; a call hands over a bounded number of those too.
 """
 
@@ -55,7 +55,7 @@ def _going_on(places: Places, moves: Moves) -> tuple[Counter[int], int]:
 
 
 def brokers_of_move(places: Places, partition: Partition, move: Move) -> Iterable[int]:
-    """Return the brokers that a move that goes on keeps busy; of a partition that is not ours the leader is not known."""
+    """Return the brokers that a move that goes on keeps busy; of other clients' partitions the leader is not known."""
     known = places.present.get(partition)
     leader = [] if known is None or known.leader in {NO_LEADER, *move.adding} else [known.leader]
     return [*move.adding, *leader]

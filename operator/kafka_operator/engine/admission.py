@@ -17,23 +17,23 @@ from kafka_operator.decide.admission import (
     TAKEN,
     Answer,
     Review,
+    judge_problem,
     judge_topic,
-    judge_trouble,
     read_review,
     unchecked,
 )
 from kafka_operator.decide.conditions import UNKNOWN, ready_of
-from kafka_operator.decide.goals import trouble_with_goal
+from kafka_operator.decide.goals import problem_with_goal
 from kafka_operator.decide.observed import Failure, KafkaTopic
-from kafka_operator.decide.plan import Trouble, check_plan, exact_plan
+from kafka_operator.decide.plan import PlanProblem, check_plan, exact_plan
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.decide.tenancy import refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.topic import wanted_actions
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.links import AwayError, Connect, Links
-from kafka_operator.engine.reassignment_look import topics_of
-from kafka_operator.engine.topic_look import look_at_topics
+from kafka_operator.engine.reassignment_reads import topics_of
+from kafka_operator.engine.topic_reads import query_topics
 from kafka_operator.kube.port import Kube, KubeError, NotFoundError
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import ClusterRef, Kind
@@ -42,10 +42,10 @@ from kafka_operator.resources.reassignment import Reassignment, read_reassignmen
 from kafka_operator.resources.topic import Topic, read_topic
 
 DEADLINE_S = 4.0
-"""How long a check may take; half of what the API server is told to wait, since it is a person's `kubectl apply` that waits."""
+"""Time limit of a check: half of the webhook's timeout, since `kubectl apply` waits for it."""
 
 MAX_CHECKS = 16
-"""Checks at once; a folder of a thousand Topics that is applied waits its turn, and those that wait too long are let through."""
+"""Concurrent checks; further reviews wait, and those that wait too long are accepted."""
 
 TOO_LATE = unchecked(f"no response within {DEADLINE_S:.0f} s.")
 
@@ -65,7 +65,7 @@ class Admission:
         clock: Callable[[], float],
         rng: random.Random,
     ) -> None:
-        """Take ports without a Lease guard. Resources outside `namespaces` (empty: all) are accepted unchecked."""
+        """`ports` have no Lease guard. Resources outside `namespaces` (empty: all) are accepted unchecked."""
         self._kube = kube
         self._metrics = metrics
         self._namespaces = frozenset(namespaces)
@@ -76,14 +76,14 @@ class Admission:
         self._under_way: set[asyncio.Task[Answer]] = set()
 
     async def close(self) -> None:
-        """End what is under way, and close the connections."""
+        """Cancel checks in progress, and close the connections."""
         for task in self._under_way:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
         await self._links.close()
 
     async def review(self, raw: Any) -> dict[str, Any]:
-        """Return the answer to an AdmissionReview; KeyError, TypeError or ValueError where it is none."""
+        """Return the response to an AdmissionReview; KeyError, TypeError or ValueError if it is invalid."""
         review = read_review(raw)
         answer = await self._answer(review)
         self._metrics.admission_reviews.labels(review.kind.value, answer.verdict).inc()
@@ -95,7 +95,7 @@ class Admission:
     async def _answer(self, review: Review) -> Answer:
         if not review.edited or (self._namespaces and review.namespace not in self._namespaces):
             return TAKEN
-        # A call to Kafka goes on when nobody waits for it any more; as long as it does, it counts among the checks at once.
+        # A call to Kafka continues after its review has timed out; until it ends, it counts as a concurrent check.
         task = asyncio.create_task(self._checked(review, self._clock() + DEADLINE_S))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
@@ -124,7 +124,7 @@ class Admission:
         return TAKEN
 
     async def _cluster(self, ref: ClusterRef) -> Cluster | Answer:
-        """Read a Cluster as it is now; one that is not there may be applied in the same breath."""
+        """Read a Cluster; a missing one may be part of the same `kubectl apply`."""
         try:
             cluster = read_cluster(await self._kube.get_object(ref.key))
         except NotFoundError:
@@ -133,7 +133,7 @@ class Admission:
             return unchecked(f"namespace {ref.namespace} has no Cluster {ref.name}.")
         self._cache.learn(cluster)
         ready = ready_of(cluster.status.conditions)
-        if ready is not None and ready.status == UNKNOWN:  # it was looked at seconds ago
+        if ready is not None and ready.status == UNKNOWN:  # it was read seconds ago
             return unchecked(ready.message)
         return cluster
 
@@ -145,10 +145,10 @@ class Admission:
             return TAKEN
 
         async def ask(admin: Admin) -> Answer:
-            look = await look_at_topics(admin, [topic])
-            if topic.name in look.failures:
-                return unchecked(look.failures[topic.name].message)
-            seen = look.topics.get(topic.name)
+            snapshot = await query_topics(admin, [topic])
+            if topic.name in snapshot.failures:
+                return unchecked(snapshot.failures[topic.name].message)
+            seen = snapshot.topics.get(topic.name)
             return judge_topic(topic, seen, await _refusals(admin, topic, seen))
 
         return await self._links.use(cluster.ref, ask)
@@ -162,17 +162,17 @@ class Admission:
         for refusal in refusals:
             if refusal is not None:
                 return Answer(refusal.reason, refusal.message)
-        if item.plan_from is not None:  # it may come after the Reassignment
+        if item.plan_from is not None:  # it may be applied after the Reassignment
             return TAKEN
 
         async def ask(admin: Admin) -> Answer:
-            return judge_trouble(await _trouble(admin, item))
+            return judge_problem(await _problem(admin, item))
 
         return await self._links.use(cluster.ref, ask)
 
 
 async def _refusals(admin: Admin, topic: Topic, seen: KafkaTopic | None) -> dict[str, Failure]:
-    """Ask the brokers (validateOnly) for all that would make the Kafka topic as declared; return what they refuse."""
+    """Validate all changes to the Kafka topic with the brokers (validateOnly); return their rejections."""
     refused: dict[str, Failure] = {}
     for action in wanted_actions(topic, seen):
         if isinstance(action, CreateTopic):
@@ -184,11 +184,11 @@ async def _refusals(admin: Admin, topic: Topic, seen: KafkaTopic | None) -> dict
     return refused
 
 
-async def _trouble(admin: Admin, item: Reassignment) -> Trouble | None:
+async def _problem(admin: Admin, item: Reassignment) -> PlanProblem | None:
     layout = await admin.describe_layout(topics_of(item, None))
     if item.goal is not None:
-        return trouble_with_goal(item.goal, layout)
+        return problem_with_goal(item.goal, layout)
     plan = exact_plan(item, layout.topics)
-    if isinstance(plan, Trouble):
+    if isinstance(plan, PlanProblem):
         return plan
     return check_plan(plan, topics=layout.topics, broker_ids=layout.racks, moves={}, rivals={})

@@ -16,13 +16,13 @@ from kafka_operator.kube.port import Kube, KubeError, Notice
 from kafka_operator.names import ClusterRef
 
 BURST = 25
-"""Events of one cluster and reason at once: what client-go's own spam filter lets pass."""
+"""Burst of events of one cluster and reason: the limit of client-go's own spam filter."""
 
 REFILL_S = 60.0
-"""Time after which one more may follow."""
+"""Interval after which one more event is allowed."""
 
 MAX_BUCKETS = 1_000
-"""Pairs of cluster and reason that are remembered; with more the oldest are forgotten, which at worst lets a burst pass again."""
+"""Number of remembered pairs of cluster and reason; beyond it the oldest are forgotten, which at worst allows another burst."""
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Announcer:
         self._buckets: dict[tuple[ClusterRef, str], _Bucket] = {}
 
     async def announce(self, resource: Resource, announcement: Announcement) -> None:
-        """Post an event about a resource, unless too many of its like were posted."""
+        """Post an event about a resource, unless the rate limit is exceeded."""
         ref = ref_of(resource)
         log.info(
             "Event", extra={"resource": str(resource.key), "reason": announcement.reason, "text": announcement.message}
@@ -73,7 +73,7 @@ class Announcer:
         admitted = bucket.tokens >= 1
         if admitted:
             bucket.tokens -= 1
-        self._buckets[ref, reason] = bucket  # at the end: the order is that of last use
+        self._buckets[ref, reason] = bucket  # moved to the end: ordered by last use
         while len(self._buckets) > MAX_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
         return admitted

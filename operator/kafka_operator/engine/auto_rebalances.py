@@ -11,12 +11,12 @@ from kafka_operator.admin.port import Admin
 from kafka_operator.decide.cluster import vitals_pause_s
 from kafka_operator.decide.conditions import TRUE, ready_of
 from kafka_operator.decide.layout import Layout
-from kafka_operator.decide.rebalance import LOOK_EVERY_S, RebalanceView, decide_rebalance
+from kafka_operator.decide.rebalance import POLL_INTERVAL_S, RebalanceView, decide_rebalance
 from kafka_operator.decide.rebalance_need import (
     SETTLE_S,
-    LookAtHolders,
     Measure,
     Present,
+    ReadHolders,
     Spread,
     holders_of,
     spread_of,
@@ -25,7 +25,7 @@ from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, 
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
-from kafka_operator.engine.reassignment_look import sizes_in
+from kafka_operator.engine.reassignment_reads import sizes_in
 from kafka_operator.engine.tenants import Tenants
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.names import ClusterRef
@@ -33,13 +33,13 @@ from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.reassignment import Reassignment
 
 MAX_ROUNDS = 10
-"""Steps in one try: an end noted, a look, a note, a condition, a measure, one made; and room for conflicts."""
+"""Steps in one reconciliation: record an end, read, record, condition, measure, create; and some spare for conflicts."""
 
-LOADING_LOOK_S = 1.0
-"""How often it is looked at the start whether everything has been listed."""
+LOADING_POLL_S = 1.0
+"""Interval of checks, after the start, whether everything has been listed."""
 
 MEASURE_EVERY_S = 300.0
-"""How often bytes are counted for imbalance: every broker tells the sizes of all of its logs."""
+"""Interval of imbalance measurements: every broker returns the sizes of all of its logs."""
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class _Seen:
     since_s: float
     away_since_s: dict[int, float] = field(default_factory=dict)
     layout_s: float = 0.0
-    """When all partitions may be looked at again."""
+    """When all partitions may be read again."""
     measure_s: float = 0.0
     holders: frozenset[int] | None = None
 
@@ -81,7 +81,7 @@ class AutoRebalances:
         self._loaded = loaded
         self._seen: dict[ClusterRef, _Seen] = {}
 
-    async def look_after(self, ref: ClusterRef) -> Outcome:
+    async def reconcile(self, ref: ClusterRef) -> Outcome:
         """Reconcile the automatic rebalance of a Cluster once."""
         spread: Spread | None = None
         for _ in range(MAX_ROUNDS):
@@ -93,27 +93,27 @@ class AutoRebalances:
             if cluster.auto_rebalance is None and cluster.status.auto_rebalance is None:
                 return Done()
             if not self._loaded():
-                return Wait(LOADING_LOOK_S)
+                return Wait(LOADING_POLL_S)
             if ready is None or ready.status != TRUE:
-                return Wait(LOOK_EVERY_S)
+                return Wait(POLL_INTERVAL_S)
             seen = self._remembered(cluster)
             step = decide_rebalance(cluster, self._view(cluster, seen, spread))
             if isinstance(step, Done | Wait):
                 return step
-            if isinstance(step, LookAtHolders | Measure):
+            if isinstance(step, ReadHolders | Measure):
                 try:
-                    spread = await self._look(cluster, seen, step) or spread
+                    spread = await self._read(cluster, seen, step) or spread
                 except AwayError as error:
                     log.info("Failed to read cluster", extra={"cluster": str(ref), "error": str(error)})
-                    return Wait(LOOK_EVERY_S)
-                if isinstance(step, LookAtHolders) and seen.holders is None:
-                    return Wait(LOOK_EVERY_S)
+                    return Wait(POLL_INTERVAL_S)
+                if isinstance(step, ReadHolders) and seen.holders is None:
+                    return Wait(POLL_INTERVAL_S)
                 continue
             outcome = await self._carry_out(cluster, step)
-            seen.holders = None  # what is decided next is decided on a look that follows this
+            seen.holders = None  # the next decision needs a newer read
             if outcome is not None:
                 return outcome
-        return Wait(LOOK_EVERY_S)
+        return Wait(POLL_INTERVAL_S)
 
     async def _carry_out(
         self,
@@ -157,30 +157,30 @@ class AutoRebalances:
         return RebalanceView(self._now(), present, own, others)
 
     def _is_in_the_way(self, cluster: Cluster, item: Reassignment) -> bool:
-        """Return whether a rebalance waits for a Reassignment: one of the Cluster's namespace, or of another one that moves and may."""
+        """Return whether a rebalance waits for a Reassignment: of the Cluster's namespace, or an active one with the right of another namespace."""
         if item.key.namespace == cluster.key.namespace:
             return True
         moves = item.status.begun and not self._tenants.yields(item, cluster.ref)
         return moves and self._tenants.refusal_of_move(item) is None
 
-    async def _look(self, cluster: Cluster, seen: _Seen, step: LookAtHolders | Measure) -> Spread | None:
+    async def _read(self, cluster: Cluster, seen: _Seen, step: ReadHolders | Measure) -> Spread | None:
         """Read the cluster if the interval since the last read has passed. Holders of replicas are cached until the next change."""
         spec, ref = cluster.auto_rebalance, cluster.ref
         assert spec is not None, ref
         began_s = self._clock()
-        if isinstance(step, LookAtHolders) and began_s < seen.layout_s:
+        if isinstance(step, ReadHolders) and began_s < seen.layout_s:
             return None
 
-        async def look(admin: Admin) -> tuple[Layout, Spread | None]:
+        async def read(admin: Admin) -> tuple[Layout, Spread | None]:
             layout = await admin.describe_layout(None)
-            if isinstance(step, LookAtHolders):
+            if isinstance(step, ReadHolders):
                 return layout, None
             return layout, spread_of(spec, layout, await sizes_in(admin, layout))
 
-        layout, spread = await self._links.use(ref, look)
+        layout, spread = await self._links.use(ref, read)
         took_s = self._clock() - began_s
         seen.holders = holders_of(layout, spec.excluded_topics)
-        seen.layout_s = self._clock() + vitals_pause_s(took_s) - LOOK_EVERY_S
+        seen.layout_s = self._clock() + vitals_pause_s(took_s) - POLL_INTERVAL_S
         if spread is not None:
             seen.measure_s = self._clock() + max(MEASURE_EVERY_S, vitals_pause_s(took_s))
         return spread

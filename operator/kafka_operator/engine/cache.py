@@ -26,7 +26,7 @@ Resource = Cluster | OfCluster | SparkApplication | ScheduledSparkApplication
 NameT = TypeVar("NameT")
 
 MAX_GONE = 20_000
-"""Uids of gone resources that are remembered, some 3 MB; an event that is late by more than so many deletions is none of any watch."""
+"""Number of remembered uids of deleted resources, some 3 MB; no watch delivers an event after so many deletions."""
 
 READERS: Mapping[Kind, Callable[[RawObject], Resource]] = {
     Kind.CLUSTER: read_cluster,
@@ -39,17 +39,17 @@ READERS: Mapping[Kind, Callable[[RawObject], Resource]] = {
 
 
 def read_resource(kind: Kind, raw: RawObject) -> Resource:
-    """Read a resource of any kind; KeyError or ValueError when it does not follow the schema."""
+    """Parse a resource of any kind; KeyError or ValueError when it does not follow the schema."""
     return READERS[kind](raw)
 
 
 def ref_of(resource: Resource) -> ClusterRef:
-    """Return what a resource is queued, sharded and counted by: its Cluster, or itself where it is of none."""
+    """Return the key for queueing, sharding and counting: the resource's Cluster, or itself if it has none."""
     return resource.cluster if isinstance(resource, Topic | Reassignment | Election) else resource.ref
 
 
 class Cache:
-    """All resources of the watched namespaces, by name, by cluster, and Topics by the Kafka topic that they name."""
+    """All resources of the watched namespaces, by name, by cluster, and Topics by their Kafka topic."""
 
     def __init__(self) -> None:
         self._gone: dict[str, None] = {}
@@ -144,9 +144,9 @@ class Cache:
         return known or f"{ref.namespace}/{ref.name}"
 
     def same_cluster(self, ref: ClusterRef) -> list[ClusterRef]:
-        """Return the Clusters that reach the same Kafka cluster, this one among them.
+        """Return the Clusters that reach the same Kafka cluster, including this one.
 
-        Those of another namespace are among them only where this Cluster allows that namespace (spec.allowedNamespaces).
+        Those of another namespace are included only if this Cluster allows that namespace (spec.allowedNamespaces).
         """
         here, identity = self._clusters.get(ref.key), self.identity(ref)
         if here is None:
@@ -158,7 +158,7 @@ class Cache:
         ]
 
     def claims(self, topic: Topic) -> list[Topic]:
-        """Return the Topics that name the same Kafka topic of the same Kafka cluster, this one among them."""
+        """Return the Topics that name the same Kafka topic of the same Kafka cluster, including this one."""
         refs = set(self.same_cluster(topic.cluster))
         named = (self._topics[key] for key in self._by_topic_name.get(topic.name, ()))
         return [claim for claim in named if claim.cluster in refs]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from kafka_operator.decide.cluster import ClusterLook, Dependents, Step, decide_cluster, decide_cluster_deletion
+from kafka_operator.decide.cluster import ClusterSnapshot, Dependents, Step, decide_cluster, decide_cluster_deletion
 from kafka_operator.decide.conditions import TRUE, ready_of
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.auto_rebalances import AutoRebalances
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.cluster_looks import ClusterLooks
+from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.engine.fleets import Fleets
 from kafka_operator.engine.links import Links
 from kafka_operator.engine.retries import Retries
@@ -21,11 +21,11 @@ from kafka_operator.names import ClusterRef, Key
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
 
 MAX_ROUNDS = 6
-"""Steps in one try: claim, status, wait, and room for conflicts."""
+"""Steps in one reconciliation: claim, status, wait, and some spare for conflicts."""
 
 
 class ClusterReconciler:
-    """Shows Clusters as they are."""
+    """Reconciler of Clusters."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class ClusterReconciler:
         now: Callable[[], datetime],
         wake: Callable[[Key], None],
         fleets: Fleets,
-        looks: ClusterLooks,
+        reader: ClusterReader,
         rebalances: AutoRebalances,
     ) -> None:
         """`wake` puts a resource into the queue."""
@@ -47,64 +47,64 @@ class ClusterReconciler:
         self._now = now
         self._wake = wake
         self._fleets = fleets
-        self._looks = looks
+        self._reader = reader
         self._rebalances = rebalances
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
-        """Try once for a Cluster; a batch is one Cluster, since each is a lane of its own."""
+        """Reconcile a Cluster once; a batch has one Cluster, since each has its own queue partition."""
         return {key: await self._reconcile(ref) for key in keys}
 
     async def _reconcile(self, ref: ClusterRef) -> Outcome:
-        outcome = await self._show(ref)
+        outcome = await self._update_status(ref)
         cluster = self._cache.cluster(ref)
         if cluster is not None and cluster.metadata.paused:
             return outcome
-        outcome = _sooner(outcome, await self._fleets.look_after(ref))
-        return _sooner(outcome, await self._rebalances.look_after(ref))
+        outcome = _sooner(outcome, await self._fleets.reconcile(ref))
+        return _sooner(outcome, await self._rebalances.reconcile(ref))
 
-    async def _show(self, ref: ClusterRef) -> Outcome:
-        look: ClusterLook | Away | None = None
+    async def _update_status(self, ref: ClusterRef) -> Outcome:
+        snapshot: ClusterSnapshot | Away | None = None
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
             if cluster is None:
-                self._looks.forget(ref)
+                self._reader.forget(ref)
                 await self._links.drop(ref)
                 return Done()
             step: Step | None = decide_pause(cluster.metadata, cluster.status, self._now())
             if step is None:
-                if look is None and cluster.metadata.deleted is None:
-                    look = await self._looks.look(ref)
-                step = self._decide(cluster, look)
+                if snapshot is None and cluster.metadata.deleted is None:
+                    snapshot = await self._reader.read(ref)
+                step = self._decide(cluster, snapshot)
             if isinstance(step, Done | Retry | Wait):
                 return step
             outcome = await self._writer.carry_out(cluster, step)
             if isinstance(outcome, Retry):
-                self._looks.forget(ref)  # what was seen is not written: the next try is to see it again
+                self._reader.forget(ref)  # the status was not written: the next attempt reads the cluster again
             if outcome is not None:
                 return outcome
             if isinstance(step, WriteStatus):
-                self._tell(cluster, step.status)
+                self._wake_dependents(cluster, step.status)
         return Retry()
 
-    def _decide(self, cluster: Cluster, look: ClusterLook | Away | None) -> Step:
+    def _decide(self, cluster: Cluster, snapshot: ClusterSnapshot | Away | None) -> Step:
         waited_s = self._retries.waited_s(cluster.key)
         if cluster.metadata.deleted is not None:
             return decide_cluster_deletion(cluster, self._dependents(cluster.ref), waited_s)
-        assert look is not None, cluster.key
-        return decide_cluster(cluster, look, self._now(), waited_s)
+        assert snapshot is not None, cluster.key
+        return decide_cluster(cluster, snapshot, self._now(), waited_s)
 
     def _dependents(self, ref: ClusterRef) -> Dependents:
         held = [resource for resource in self._cache.dependents(ref) if resource.metadata.held]
         leaving = [resource for resource in held if resource.metadata.deleted is not None]
         return Dependents(len(held), len(leaving))
 
-    def _tell(self, before: Cluster, after: ClusterStatus) -> None:
-        """Wake those that are not ready, now that the cluster has changed: it may be back, or have the brokers that they need."""
+    def _wake_dependents(self, before: Cluster, after: ClusterStatus) -> None:
+        """Enqueue dependents that are not ready after a change: the cluster may be back, or have the brokers that they need."""
         ready = ready_of(after.conditions)
         if ready is None or ready.status != TRUE:
             return
-        known_anew = before.status.cluster_id != after.cluster_id
-        refs = self._cache.same_cluster(before.ref) if known_anew else [before.ref]
+        newly_identified = before.status.cluster_id != after.cluster_id
+        refs = self._cache.same_cluster(before.ref) if newly_identified else [before.ref]
         for ref in refs:
             for resource in self._cache.dependents(ref):
                 condition = ready_of(resource.status.conditions)

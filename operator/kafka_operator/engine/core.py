@@ -11,7 +11,7 @@ from functools import partial
 from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.auto_rebalances import AutoRebalances
 from kafka_operator.engine.cache import Cache, ref_of
-from kafka_operator.engine.cluster_looks import ClusterLooks
+from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.engine.clusters import ClusterReconciler
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.elections import ElectionReconciler
@@ -21,8 +21,8 @@ from kafka_operator.engine.front import Front
 from kafka_operator.engine.links import Connect, Links
 from kafka_operator.engine.loop import LINGER_S, Lane, Loop, Reconciler
 from kafka_operator.engine.meters import Meters
+from kafka_operator.engine.namespace_teardown import NamespaceTeardown
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
-from kafka_operator.engine.parting import Parting
 from kafka_operator.engine.plan_store import PlanStore
 from kafka_operator.engine.queue import CAPACITY
 from kafka_operator.engine.reassignments import ReassignmentReconciler
@@ -48,13 +48,13 @@ class Core:
     front: Front
     links: Links
     loop: Loop
-    parting: Parting
+    teardown: NamespaceTeardown
     resync: Resync
     watch_lag: WatchLag
     spark: SparkReconciler | None = None
 
     async def close(self) -> None:
-        """Stop working, close the connections to Kafka and end what runs below this process."""
+        """Stop working, close the connections to Kafka and end child processes."""
         await self.loop.close()
         await self.links.close()
         if self.spark is not None:
@@ -78,7 +78,7 @@ def build_core(
     serves: Callable[[ClusterRef], bool] = lambda _: True,
     spark: SparkPorts | None = None,
 ) -> Core:
-    """Join the parts. Broker pods are reconciled only with `pods`, node drains only with `drain`, SparkApplications only with `spark`.
+    """Compose the engine. Broker pods are reconciled only with `pods`, node drains only with `drain`, SparkApplications only with `spark`.
 
     All resources are cached; only those of Clusters for which `serves` is true are reconciled.
     """
@@ -94,7 +94,7 @@ def build_core(
     owned = OwnedReassignments(kube)
     rebalances = AutoRebalances(cache, links, writer, owned, now, clock, lambda: resync.loaded)
     clusters = ClusterReconciler(
-        cache, links, writer, retries, now, wake, fleets, ClusterLooks(links, clock), rebalances
+        cache, links, writer, retries, now, wake, fleets, ClusterReader(links, clock), rebalances
     )
     reconcilers: dict[Kind, Reconciler] = {
         Kind.CLUSTER: clusters,
@@ -122,7 +122,7 @@ def build_core(
         front=Front(cache, retries, watch_lag, loop.submit),
         links=links,
         loop=loop,
-        parting=Parting(kube, writer),
+        teardown=NamespaceTeardown(kube, writer),
         resync=resync,
         watch_lag=watch_lag,
         spark=spark_applications,
@@ -130,8 +130,8 @@ def build_core(
 
 
 def _lane_of(cache: Cache, serves: Callable[[ClusterRef], bool], key: Key) -> Lane | None:
-    """Return the queue of a resource; None where the resource is unknown, or this process does not serve its Cluster."""
-    if key.kind in {Kind.CLUSTER, *SPARK_KINDS}:  # queues of their own, also for deleted resources
+    """Return the lane of a resource; None if the resource is unknown, or this process does not serve its Cluster."""
+    if key.kind in {Kind.CLUSTER, *SPARK_KINDS}:  # own lanes, also for deleted resources
         ref = ClusterRef(key.namespace, key.name)
     else:
         resource = cache.get(key)

@@ -19,7 +19,7 @@ from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.security import Security
 
 MAX_AGE_S = 5.0
-"""How old what was read may be when it is used: half the pause between two looks at a Cluster, so that each of them asks anew. That is
+"""Maximum age of credentials in use: half of a Cluster's poll interval, so that each poll reads them again. That is
 one small request each 10 s for each Secret."""
 
 
@@ -43,7 +43,7 @@ class Credentials:
         self._locks: dict[ClusterRef, asyncio.Lock] = {}
 
     async def of(self, cluster: Cluster) -> Security | Away:
-        """Return what a Cluster's connection needs, or why that is not there."""
+        """Return the credentials of a Cluster's connection, or why they are missing."""
         if not cluster.secret_names:
             return Security(tls=cluster.tls is not None)
         async with self._locks.setdefault(cluster.ref, asyncio.Lock()):
@@ -61,7 +61,7 @@ class Credentials:
             return found
 
     def doubt(self, ref: ClusterRef) -> None:
-        """Have a Cluster's Secrets read again at the next call: what they held was refused."""
+        """Read a Cluster's Secrets again at the next call, because Kafka rejected their content."""
         held = self._held.get(ref)
         if held is not None:
             held.read_s = self._clock() - MAX_AGE_S

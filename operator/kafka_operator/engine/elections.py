@@ -23,7 +23,7 @@ from kafka_operator.resources.election import Election
 from kafka_operator.resources.reassignment import Partition
 
 MAX_ROUNDS = 6
-"""Steps in one try: the longest way (record, ask, end) needs three; conflicts add to it."""
+"""Steps in one reconciliation: the longest sequence (record, elect, end) needs three, and some spare for conflicts."""
 
 MAX_ASKED = 1_000
 """Partitions in one ElectLeaders: as many as Kafka's own leader rebalance elects at once."""
@@ -33,14 +33,14 @@ Topics = Mapping[str, KafkaTopic]
 
 @dataclass(slots=True)
 class Batch:
-    """What is known of a cluster while a batch is worked on."""
+    """State of a cluster during a batch."""
 
     ref: ClusterRef
-    look: Topics | Away
+    snapshot: Topics | Away
 
 
 class ElectionReconciler(OldestFirst[Election, Batch]):
-    """Carries out Elections."""
+    """Reconciler of Elections."""
 
     def __init__(
         self, cache: Cache, links: Links, writer: Writer, retries: Retries, now: Callable[[], datetime]
@@ -55,29 +55,29 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
     def _find(self, key: Key) -> Election | None:
         return self._cache.election(key)
 
-    def _rests(self, item: Election) -> bool:
+    def _is_finished(self, item: Election) -> bool:
         return item.metadata.deleted is not None or (item.status.state is not None and item.status.state.ended)
 
     async def _begin(self, ref: ClusterRef, unfinished: Sequence[Election]) -> Batch:
-        return Batch(ref, await self._look(ref, unfinished) if unfinished else {})
+        return Batch(ref, await self._read(ref, unfinished) if unfinished else {})
 
-    async def _bring_on(self, batch: Batch, key: Key) -> Outcome:
-        ref, look = batch.ref, batch.look
+    async def _process(self, batch: Batch, key: Key) -> Outcome:
+        ref, snapshot = batch.ref, batch.snapshot
         asked, failures = False, dict[Partition, Failure]()
         for _ in range(MAX_ROUNDS):
             item = self._cache.election(key)
             if item is None:
                 return Done()
-            step = self._decide(item, look, asked=asked, failures=failures)
+            step = self._decide(item, snapshot, asked=asked, failures=failures)
             if isinstance(step, Done | Retry):
                 return step
             if isinstance(step, Elect):
                 answer = await self._ask(item, step)
                 if isinstance(answer, Away):
-                    look = answer
+                    snapshot = answer
                     continue
                 asked, failures = True, answer
-                look = await self._look(ref, [item])
+                snapshot = await self._read(ref, [item])
                 continue
             outcome = await self._writer.carry_out(item, step)
             if outcome is not None:
@@ -85,37 +85,37 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
         return Retry()
 
     def _decide(
-        self, item: Election, look: Topics | Away, *, asked: bool, failures: Mapping[Partition, Failure]
+        self, item: Election, snapshot: Topics | Away, *, asked: bool, failures: Mapping[Partition, Failure]
     ) -> Step:
         paused = decide_pause(item.metadata, item.status, self._now())
         if paused is not None:
             return paused
         waited_s, refusal = self._retries.waited_s(item.key), self._tenants.refusal_of_election(item)
-        if isinstance(look, Away):
+        if isinstance(snapshot, Away):
             if refusal is None:
-                return decide_election_away(item, look, self._now(), waited_s)
-            look = {}  # a namespace without a right learns nothing of the cluster
-        view = ElectionView(self._now(), waited_s, look, refusal, asked, failures)
+                return decide_election_away(item, snapshot, self._now(), waited_s)
+            snapshot = {}  # a namespace without a right gets no information about the cluster
+        view = ElectionView(self._now(), waited_s, snapshot, refusal, asked, failures)
         return decide_election(item, view)
 
-    async def _look(self, ref: ClusterRef, items: Sequence[Election]) -> Topics | Away:
+    async def _read(self, ref: ClusterRef, items: Sequence[Election]) -> Topics | Away:
         wanted = [item.selection.topic_names for item in items]
 
-        async def look(admin: Admin) -> Topics:
+        async def read(admin: Admin) -> Topics:
             if any(names is None for names in wanted):
                 return (await admin.describe_layout(None)).topics
             answers = await admin.describe_topics(sorted({name for names in wanted for name in names or ()}))
             return {name: answer for name, answer in answers.items() if isinstance(answer, KafkaTopic)}
 
         try:
-            return await self._links.use(ref, look)
+            return await self._links.use(ref, read)
         except AwayError as error:
             return error.away
 
     async def _ask(self, item: Election, step: Elect) -> dict[Partition, Failure] | Away:
-        """Ask for all partitions, some at a time; what is asked after an answer that was lost is asked again at the next try.
+        """Elect leaders in chunks; partitions whose response was lost are elected again at the next attempt.
 
-        The right is checked before each request: it may be taken away between two of them.
+        The right is checked before each request, since it may be revoked between two of them.
         """
         failures: dict[Partition, Failure] = {}
         partitions = iter(step.partitions)

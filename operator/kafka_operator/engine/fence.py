@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
 ALWAYS_OPEN = {"close"}
-"""Calls that reach nobody."""
+"""Calls that stay local, and need no Lease."""
 
 PortT = TypeVar("PortT")
 

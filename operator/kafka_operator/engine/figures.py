@@ -21,7 +21,7 @@ from kafka_operator.resources.spark_application import SparkApplication
 REFRESH_S = 10.0
 """Seconds; a usual scrape interval. 10,000 resources take some hundredths of a second."""
 
-UNTOLD = "Unknown"
+NOT_RECONCILED = "Unknown"
 """Ready status of a resource before its first reconciliation."""
 
 
@@ -74,4 +74,4 @@ class Figures:
 def _ready(item: Resource) -> str:
     conditions: tuple[Condition, ...] = item.status.conditions
     found = ready_of(conditions)
-    return UNTOLD if found is None else found.status
+    return NOT_RECONCILED if found is None else found.status

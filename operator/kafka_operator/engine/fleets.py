@@ -9,8 +9,8 @@ from datetime import datetime
 
 from kafka_operator.decide.copies import Health
 from kafka_operator.decide.fleet import (
-    BUSY_LOOK_S,
-    QUIET_LOOK_S,
+    BUSY_POLL_S,
+    IDLE_POLL_S,
     DeletePod,
     FleetView,
     ScaleTo,
@@ -31,7 +31,7 @@ from kafka_operator.resources.cluster import Cluster, PodGroup
 from kafka_operator.resources.pods import PodSet, drain_of, labels_of, read_pod_set, selector_of
 
 MAX_ROUNDS = 8
-"""Steps in one try: two questions to Kafka, two conditions, a scale or a deletion, and room for more."""
+"""Steps in one reconciliation: two queries of Kafka, two conditions, a scale or a deletion, and some spare."""
 
 SWITCHED_OFF = Away("SwitchedOff", "The operator was started without --pods: it does not replace or scale pods.")
 
@@ -59,7 +59,7 @@ class Fleets:
         self._now = now
         self._drain = drain
 
-    async def look_after(self, ref: ClusterRef) -> Outcome:
+    async def reconcile(self, ref: ClusterRef) -> Outcome:
         """Reconcile the pods of a Cluster once."""
         view: FleetView | None = None
         for _ in range(MAX_ROUNDS):
@@ -68,10 +68,10 @@ class Fleets:
                 return Done()
             if cluster.brokers is not None and view is None:
                 try:
-                    view = await self._look(cluster, cluster.brokers)
+                    view = await self._read(cluster, cluster.brokers)
                 except KubeError as error:
                     log.info("Failed to read pods", extra={"resource": str(cluster.key), "error": str(error)})
-                    return Wait(QUIET_LOOK_S)
+                    return Wait(IDLE_POLL_S)
             step = _unmanaged(cluster) if view is None else decide_fleet(cluster, view)
             if isinstance(step, Wait | Done):
                 return step
@@ -82,13 +82,13 @@ class Fleets:
                 outcome = await self._writer.carry_out(cluster, step)
                 if outcome is not None:
                     return outcome
-                if self._status_of(ref) != step.status:  # somebody else wrote: look at everything anew
-                    return Wait(BUSY_LOOK_S)
+                if self._status_of(ref) != step.status:  # another client changed the object: read everything again
+                    return Wait(BUSY_POLL_S)
             else:
                 return await self._act(cluster, step)
-        return Wait(BUSY_LOOK_S)
+        return Wait(BUSY_POLL_S)
 
-    async def _look(self, cluster: Cluster, group: PodGroup) -> FleetView:
+    async def _read(self, cluster: Cluster, group: PodGroup) -> FleetView:
         if self._kube is None:
             return FleetView(self._now(), SWITCHED_OFF)
         brokers = await self._pod_set(self._kube, cluster, group)
@@ -122,7 +122,7 @@ class Fleets:
             try:
                 why = drain_of(await kube.get_node(name))
             except NotFoundError:
-                continue  # its pods are deleted by Kubernetes itself
+                continue  # Kubernetes itself deletes its pods
             if why is not None:
                 leaving[name] = why
         return leaving
@@ -148,12 +148,12 @@ class Fleets:
                 what = {"stateful_set": step.pod_set.name, "replicas": step.replicas}
                 log.info("Scaling brokers", extra={"resource": str(cluster.key), **what})
                 await self._kube.scale(namespace, step.pod_set, step.replicas)
-        except (ConflictError, NotFoundError) as error:  # it has changed meanwhile: the next look tells
+        except (ConflictError, NotFoundError) as error:  # it has changed in the meantime: the next poll reads it again
             log.info("Pod update conflict; will retry", extra={"resource": str(cluster.key), "error": str(error)})
         except KubeError as error:
             log.warning("Failed to update pods", extra={"resource": str(cluster.key), "error": str(error)})
-            return Wait(QUIET_LOOK_S)
-        return Wait(BUSY_LOOK_S)
+            return Wait(IDLE_POLL_S)
+        return Wait(BUSY_POLL_S)
 
     def _status_of(self, ref: ClusterRef) -> object:
         cluster = self._cache.cluster(ref)
@@ -161,7 +161,7 @@ class Fleets:
 
 
 def _not_labelled(cluster: Cluster, name: str) -> Away:
-    """Return the answer for a StatefulSet that its owner has not given to this Cluster."""
+    """Return the error for a StatefulSet that has no label for this Cluster."""
     label = f"{CLUSTER_LABEL}={cluster.key.name}"
     message = (
         f"StatefulSet {name} does not have the label {label}, so the operator neither scales it nor deletes its pods. If its pods "

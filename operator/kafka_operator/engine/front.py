@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Front:
-    """Takes watch events."""
+    """Handler of watch events."""
 
     def __init__(
         self, cache: Cache, retries: Retries, watch_lag: WatchLag, submit: Callable[[Key], Awaitable[None]]
@@ -35,7 +35,7 @@ class Front:
         self._submit = submit
 
     async def take(self, kind: Kind, event_type: str | None, raw: RawObject | Any) -> None:
-        """Take one event: ADDED, MODIFIED, DELETED, or None for one of a list."""
+        """Process one event: ADDED, MODIFIED, DELETED, or None for an item of a list."""
         try:
             resource = read_resource(kind, raw)
         except (KeyError, ValueError, TypeError) as error:
@@ -67,13 +67,13 @@ class Front:
         elif isinstance(resource, Reassignment):
             yield from _concerned_by_reassignment(before, resource)
         elif isinstance(resource, SparkApplication):
-            if resource.metadata.owner is not None:  # the schedule whose run it is
+            if resource.metadata.owner is not None:  # the schedule that owns the run
                 yield resource.metadata.owner
         elif isinstance(resource, Cluster) and not (isinstance(before, Cluster) and before.serves_as(resource)):
             yield from (dependent.key for dependent in self._cache.dependents(resource.ref))
 
     def _concerned_by_topic(self, before: Resource | None, topic: Topic) -> Iterator[Key]:
-        """Return those that may lose or win the Kafka topic now, and those that may find room where this one leaves some."""
+        """Return the Topics that may lose or gain the Kafka topic now, and those that may fit into released quota."""
         if isinstance(before, Topic) and before.metadata.generation == topic.metadata.generation:
             return
         if before is None or (isinstance(before, Topic) and before.policy is not topic.policy):
@@ -87,7 +87,7 @@ class Front:
 
 
 def _concerned_by_reassignment(before: Resource | None, item: Reassignment) -> Iterator[Key]:
-    """Return its owner: a Topic mirrors how far it is, a Cluster waits for what becomes of it."""
+    """Return its owner: a Topic mirrors its progress, a Cluster waits for its end."""
     owner = item.metadata.owner
     if owner is None:
         return

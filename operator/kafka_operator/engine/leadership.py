@@ -17,7 +17,7 @@ from kafka_operator.decide.lease import (
     RETRY_SOON_S,
     Lost,
     Sighting,
-    StandBy,
+    Standby,
     decide_candidate,
     decide_holder,
     holds,
@@ -37,7 +37,7 @@ class LeaseLostError(Exception):
 
 
 class Leadership:
-    """One process's hold on one of the Leases `names`, each the Lease of the shard of its index."""
+    """Leader election of one process for one of the Leases `names`, each the Lease of the shard of its index."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Leadership:
         self._seen: dict[str, Sighting] = {}
         self._keeping: asyncio.Task[None] | None = None
         self.shard: int | None = None
-        """The index of the Lease that is held; None while standing by."""
+        """The index of the held Lease; None as a standby."""
         for name in self._names:
             metrics.lease_held.labels(name).set(0)
 
@@ -81,7 +81,7 @@ class Leadership:
 
     async def gain(self) -> int:
         """Wait until a Lease is acquired, then renew it in the background; return its index."""
-        told: str | None = None
+        reported: str | None = None
         while True:
             delay_s = RETRY_PERIOD_S
             for index, name in enumerate(self._names):
@@ -89,17 +89,17 @@ class Leadership:
                 if wait_s is None:
                     return self._begin(index)
                 delay_s = min(delay_s, wait_s)
-            if told != (told := self.stands_by):
-                log.info("Waiting for Lease", extra={"leases": told})
+            if reported != (reported := self.stands_by):
+                log.info("Waiting for Lease", extra={"leases": reported})
             await asyncio.sleep(delay_s)
 
     async def lost(self) -> None:
-        """Return never; LeaseLostError when the Lease that was gained is lost."""
+        """Wait forever; LeaseLostError when the acquired Lease is lost."""
         assert self._keeping is not None
         await asyncio.shield(self._keeping)
 
     async def release(self) -> None:
-        """Give the Lease back, if one is held, so that another need not wait; call it when nothing works any more."""
+        """Release the Lease, if one is held, so that another process need not wait; call it after all work has stopped."""
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
@@ -111,12 +111,12 @@ class Leadership:
             log.info("Released Lease", extra={"lease": self._lease.name})
         except (KubeError, TimeoutError) as error:
             log.warning("Failed to release Lease", extra={"lease": self._lease.name, "error": str(error)})
-        self._let_go()
+        self._remove_all()
 
     async def _give_back(self, lease: Lease) -> None:
         try:
             await self._leases.replace(self._stamped(released(lease)))
-        except ConflictError:  # a renewal that was cancelled a moment ago may have been carried out
+        except ConflictError:  # a renewal that was just cancelled may have been carried out
             found = await self._leases.get(lease.name)
             if found.holder == self._identity:
                 await self._leases.replace(self._stamped(released(found)))
@@ -126,11 +126,11 @@ class Leadership:
         began_s = self._clock()
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
-                step = decide_candidate(name, await self._look(name), self._identity, self._clock())
-                if isinstance(step, StandBy):
+                step = decide_candidate(name, await self._read(name), self._identity, self._clock())
+                if isinstance(step, Standby):
                     return step.seconds
                 self._lease = await self._write(step.lease)
-        except ConflictError:  # another was faster
+        except ConflictError:  # another process was faster
             return RETRY_PERIOD_S
         except (KubeError, TimeoutError) as error:
             log.warning("Failed to read Lease", extra={"lease": name, "error": str(error) or "no response"})
@@ -138,7 +138,7 @@ class Leadership:
         self._renewed_s = began_s
         return None
 
-    async def _look(self, name: str) -> Sighting | None:
+    async def _read(self, name: str) -> Sighting | None:
         try:
             lease = await self._leases.get(name)
         except NotFoundError:
@@ -183,7 +183,7 @@ class Leadership:
             return await self._write(lease)
         except NotFoundError:
             found = None
-        except ConflictError:  # changed by hand, or by a renewal of ours whose answer was lost
+        except ConflictError:  # changed by hand, or by a renewal of this process whose response was lost
             found = await self._leases.get(lease.name)
         step = decide_holder(lease.name, found, self._identity)
         if isinstance(step, Lost):
@@ -200,10 +200,10 @@ class Leadership:
         return replace(lease, renewed=micro_time(self._now()))
 
     def _lost(self, words: str) -> LeaseLostError:
-        self._let_go()
+        self._remove_all()
         return LeaseLostError(words)
 
-    def _let_go(self) -> None:
+    def _remove_all(self) -> None:
         if self._lease is not None:
             self._metrics.lease_held.labels(self._lease.name).set(0)
         self._lease = None

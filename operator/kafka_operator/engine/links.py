@@ -18,8 +18,8 @@ from kafka_operator.admin.port import (
     BadCredentialsError,
     CallRefusedError,
     ClusterUnreachableError,
+    ConnectionRejectedError,
     ControllerUnavailableError,
-    NotLetInError,
 )
 from kafka_operator.decide.kafka_errors import message_of, reason_of
 from kafka_operator.decide.observed import Away
@@ -32,10 +32,10 @@ from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.security import Security
 
 SHUT_FIRST_S = 0.5
-"""How long a link stays shut after the first failure."""
+"""How long a link rejects calls after the first failure."""
 
 SHUT_CAP_S = 5.0
-"""How long at most: so old may the news be that a cluster is back."""
+"""Maximum of that time: a cluster that is back is noticed within it."""
 
 UNREACHABLE = "ClusterUnreachable"
 
@@ -44,7 +44,7 @@ GONE_FOR_GOOD = {UNREACHABLE, "AuthenticationFailed", "TlsFailed"}
 
 T = TypeVar("T")
 Connect = Callable[[Sequence[str], Security], Admin]
-"""Makes a connection, which is opened at its first call; BadCredentialsError when a part of the Security cannot be used."""
+"""Creates a connection, which is opened at its first call; BadCredentialsError when a part of the Security is invalid."""
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class AwayError(Exception):
 
 
 class Link:
-    """One connection, and whether it is worth trying."""
+    """One connection, and the time until which it rejects calls."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Link:
             raise AwayError(self._away)
         try:
             answer = await call(self._admin)
-        except (ClusterUnreachableError, NotLetInError) as error:
+        except (ClusterUnreachableError, ConnectionRejectedError) as error:
             self._shut(error, rng)
             raise AwayError(self._away) from error
         except AdminError as error:
@@ -102,11 +102,11 @@ class Link:
         """Close the connection."""
         await self._admin.close()
 
-    def _shut(self, error: ClusterUnreachableError | NotLetInError, rng: random.Random) -> None:
+    def _shut(self, error: ClusterUnreachableError | ConnectionRejectedError, rng: random.Random) -> None:
         """Reject calls for some time. The message of the first failure of a kind is kept, to avoid status changes."""
         delay_s = min(SHUT_CAP_S, SHUT_FIRST_S * 2.0 ** min(self._failures, 10))
         self._shut_until_s = self._clock() + delay_s * rng.uniform(1 - JITTER, 1 + JITTER)
-        away = Away(error.reason, error.message) if isinstance(error, NotLetInError) else self._unreachable()
+        away = Away(error.reason, error.message) if isinstance(error, ConnectionRejectedError) else self._unreachable()
         if self._failures == 0 or away.reason != self._away.reason:
             log.warning("Cluster unreachable", extra={"cluster": str(self.ref), "error": str(error)})
             self._away = away
@@ -148,7 +148,7 @@ class Links:
         try:
             return await link.use(call, self._rng)
         except AwayError as error:
-            if isinstance(error.__cause__, NotLetInError):
+            if isinstance(error.__cause__, ConnectionRejectedError):
                 self._credentials.doubt(ref)
             if cluster.metadata.deleted is None or error.away.reason not in GONE_FOR_GOOD:
                 raise
@@ -165,7 +165,7 @@ class Links:
         except BadCredentialsError as error:
             raise AwayError(bad_part(cluster, error.part, str(error))) from error
         link = self._links[ref] = Link(ref, servers, security, admin, self._clock)
-        if old is not None:  # after the new one is in its place: another lane may come by meanwhile
+        if old is not None:  # after the new one is in its place: another batch may use it in the meantime
             log.info("Replaced connection after configuration change", extra={"cluster": str(ref)})
             await old.close()
         return link

@@ -1,6 +1,6 @@
 """Reconciliation loop: takes batches of names from the queue partitions, and reconciles them: done, wait or retry.
 
-One lane for each kind and cluster, with one batch at a time: a resource is never reconciled twice at once, batches grow if a cluster is
+The queue has one partition (lane) for each kind and cluster, with one batch at a time: a resource is never reconciled twice at once,
 slow, and a cluster that hangs does not delay others.
 """
 
@@ -25,24 +25,24 @@ MAX_BATCH = 200
 """Resources in a batch: an Admin call of some 20 kB, answered in well under a second."""
 
 LINGER_S = 0.05
-"""How long a lane waits for company before it takes a batch: little of the 2 s that a Topic may take, much for `kubectl apply -f`."""
+"""How long a lane waits for more resources before it takes a batch: little of the 2 s that a Topic may take, much for `kubectl apply -f`."""
 
 BEAT_EVERY_S = 1.0
-"""How often the loop shows that it lives."""
+"""Interval of the loop's heartbeat."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The resources of one kind on one cluster; Clusters are a lane each."""
+    """The resources of one kind on one cluster; each Cluster has its own lane."""
 
     kind: Kind
     ref: ClusterRef
 
 
 class Reconciler(Protocol):
-    """Tries once for each resource of a batch."""
+    """Reconciles each resource of a batch once."""
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Return the outcome for every key."""
@@ -50,7 +50,7 @@ class Reconciler(Protocol):
 
 
 class Loop:
-    """Works off the queue."""
+    """Processes the queue."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Loop:
         self._started_s: dict[AnyLane, float] = {}
         self._closed = False
         self.beat_s = clock()
-        """When the loop last showed that it lives, on the given clock."""
+        """Time of the last heartbeat on the given clock."""
 
     async def submit(self, key: Key) -> None:
         """Enqueue a resource; wait while the queue is full."""
@@ -85,23 +85,23 @@ class Loop:
 
     @property
     def oldest_batch_s(self) -> float:
-        """Return for how long the batch that has been worked on longest has been so; 0 when there is none."""
+        """Return the age of the oldest batch in progress; 0 when there is none."""
         return max((self._clock() - started_s for started_s in list(self._started_s.values())), default=0.0)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is worked on and nothing waits for its turn; timers may still run."""
+        """Whether no batch is in progress and the queue is empty; timers may still run."""
         return not self._workers and not len(self._queue)
 
     async def beat(self) -> None:
-        """Show that the loop lives, until cancelled."""
+        """Update the heartbeat until cancelled."""
         while True:
             self.beat_s = self._clock()
             self._metrics.queue_size.set(len(self._queue))
             await asyncio.sleep(BEAT_EVERY_S)
 
     async def close(self) -> None:
-        """Stop working; what was begun is left as it is, as after a crash, and taken up at the next start."""
+        """Stop working; unfinished batches are abandoned as after a crash, and continued at the next start."""
         self._closed = True
         self._queue.close()
         workers = list(self._workers.values())
@@ -115,7 +115,7 @@ class Loop:
             self._workers[lane] = asyncio.create_task(self._work(lane), name=f"{lane.kind} of {lane.ref}")
 
     async def _work(self, lane: Lane) -> None:
-        """Work a lane off; there is a worker as long as there is work."""
+        """Process a lane; its worker exists while it has work."""
         try:
             while self._queue.waiting(lane):
                 if self._queue.waiting(lane) < MAX_BATCH:
@@ -134,7 +134,7 @@ class Loop:
         with self._metrics.batch(lane.kind, keys):
             try:
                 return await self._reconcilers[lane.kind].reconcile(lane.ref, keys)
-            except Exception:  # one faulty batch must not end the operator
+            except Exception:  # a failing batch must not end the operator
                 log.exception("Batch failed", extra={"lane": f"{lane.kind} of {lane.ref}", "size": len(keys)})
                 return {key: Retry(RETRY_LATER_S) for key in keys}
 

@@ -15,7 +15,7 @@ from kafka_operator.decide.places import Places, find_places, find_places_back
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment import ways
 from kafka_operator.decide.reassignment_view import ReassignmentView
-from kafka_operator.engine.reassignment_look import look_at_sizes
+from kafka_operator.engine.reassignment_reads import query_sizes
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from kafka_operator.resources.reassignment_terms import Action
@@ -33,9 +33,7 @@ class Meters:
         status = item.status
         if status.state not in {State.PENDING, State.RUNNING, State.ROLLING_BACK} or item.action is Action.CANCEL:
             return False
-        if (
-            item.action is Action.ROLLBACK and not status.rollback
-        ):  # what is measured there says nothing of the way back
+        if item.action is Action.ROLLBACK and not status.rollback:  # such measurements do not apply to the rollback
             return False
         if not status.handed_over and item.throttle is None:
             return False
@@ -51,17 +49,17 @@ class Meters:
         before = self._memory(item)
         wanted = _asked_for(item, places, way, whole=before is None)
         brokers = _brokers(way) & set(view.broker_ids)
-        sizes = await look_at_sizes(admin, brokers, wanted) if wanted else {}
+        sizes = await query_sizes(admin, brokers, wanted) if wanted else {}
         measured, memory = measure(places, sizes, before, self.clock(), view.broker_ids)
         self._memories[item.key] = (item.status.rollback, memory)
         return measured
 
     def forget(self, key: Key) -> None:
-        """Drop what is remembered."""
+        """Remove the samples."""
         self._memories.pop(key, None)
 
     def _memory(self, item: Reassignment) -> Memory | None:
-        """Return the memory of the way that it is on: the way back begins anew."""
+        """Return the samples of the present direction: a rollback starts without samples."""
         back, memory = self._memories.get(item.key, (False, None))
         return memory if back == item.status.rollback else None
 

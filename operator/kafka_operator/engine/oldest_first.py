@@ -21,11 +21,11 @@ log = logging.getLogger(__name__)
 
 ItemT = TypeVar("ItemT", Reassignment, Election)
 BatchT = TypeVar("BatchT")
-"""What is known of the cluster while a batch is worked on."""
+"""State of the cluster during a batch."""
 
 
 class OldestFirst(ABC, Generic[ItemT, BatchT]):
-    """Tries once for each resource of a batch; all of them refer to one Cluster."""
+    """Reconciles each resource of a batch once; all of them refer to one Cluster."""
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Return the outcome for every key."""
@@ -34,12 +34,12 @@ class OldestFirst(ABC, Generic[ItemT, BatchT]):
         for key in outcomes.keys() - {item.key for item in found}:
             self._forget(key)
         try:
-            batch = await self._begin(ref, [item for item in found if not self._rests(item)])
-        except KubeError:  # what is written down for them could not be read
+            batch = await self._begin(ref, [item for item in found if not self._is_finished(item)])
+        except KubeError:  # their stored plans could not be read
             return {key: Retry(RETRY_SOON_S) for key in keys}
         for item in sorted(found, key=lambda item: (item.metadata.created, item.metadata.uid)):
             try:
-                outcomes[item.key] = await self._bring_on(batch, item.key)
+                outcomes[item.key] = await self._process(batch, item.key)
             except KubeError:
                 outcomes[item.key] = Retry(RETRY_SOON_S)
             except Exception:  # a malformed status of one resource must not stop the others of its cluster
@@ -49,10 +49,10 @@ class OldestFirst(ABC, Generic[ItemT, BatchT]):
 
     @abstractmethod
     def _find(self, key: Key) -> ItemT | None:
-        """Return a resource as it is known."""
+        """Return a resource from the cache."""
 
     @abstractmethod
-    def _rests(self, item: ItemT) -> bool:
+    def _is_finished(self, item: ItemT) -> bool:
         """Return whether the resource is finished and needs no read of the cluster."""
 
     @abstractmethod
@@ -60,8 +60,8 @@ class OldestFirst(ABC, Generic[ItemT, BatchT]):
         """Read the cluster for the resources that are not finished, if any; raises KubeError if that fails."""
 
     @abstractmethod
-    async def _bring_on(self, batch: BatchT, key: Key) -> Outcome:
-        """Bring one on; KubeError where what it needs could not be read or kept."""
+    async def _process(self, batch: BatchT, key: Key) -> Outcome:
+        """Reconcile one resource; KubeError when its data could not be read or stored."""
 
     def _forget(self, key: Key) -> None:
         """Remove the state of a deleted resource."""

@@ -15,7 +15,7 @@ from kafka_operator.decide.steps import (
     Retry,
     Wait,
 )
-from kafka_operator.decide.topic_replication import LOOK_EVERY_S
+from kafka_operator.decide.topic_replication import POLL_INTERVAL_S
 from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.cluster import Cluster
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class OwnedReassignments:
-    """Carries out what owners want of their Reassignments."""
+    """Creates and cancels Reassignments for their owners."""
 
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
@@ -42,13 +42,13 @@ class OwnedReassignments:
                 version = {"resourceVersion": step.resource_version}
                 await self._kube.patch_object(key, {"metadata": version, "spec": {"action": Action.CANCEL.value}})
         except (ConflictError, NotFoundError, UnavailableError) as error:
-            # One of this name is there, or it has changed or gone: the watch has it, or will.
+            # An object of this name exists, or it has changed or is deleted: the watch delivers that.
             log.info("Failed to write Reassignment; retrying", extra={"resource": str(key), "error": str(error)})
             return Retry(RETRY_SOON_S)
         except RefusedError as error:
             log.warning("API server rejected Reassignment", extra={"resource": str(key), "error": str(error)})
             return Retry(RETRY_LATER_S)
-        return Wait(LOOK_EVERY_S)
+        return Wait(POLL_INTERVAL_S)
 
 
 def _owned_by(owner: Topic | Cluster, spec: RawObject) -> RawObject:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_document import Document, DocumentError, read_config_maps
 from kafka_operator.decide.plan_packing import Recorded, packed, unpack
 from kafka_operator.decide.reassignment_steps import StorePlan
@@ -21,32 +21,32 @@ from kafka_operator.resources.reassignment_records import Stored
 from kafka_operator.resources.reassignment_terms import PlanFrom
 
 MAX_KEPT_PARTITIONS = 500_000
-"""Partitions of plans in memory: some 300 MB at the very most. A plan that is larger by itself is kept alone."""
+"""Partitions of plans in memory: at most some 300 MB. A larger plan is cached only by itself."""
 
 MAX_NAME_LENGTH = 200
-"""Of the Reassignment's name in a ConfigMap's: with digest and number it stays below the 253 characters of an object's name."""
+"""Characters of the Reassignment's name in a ConfigMap's: with digest and number it stays below the 253 characters of an object's name."""
 
 DIGEST_CHARACTERS = 16
 
 
 class PlanStore:
-    """Reads and keeps plans; calls may raise KubeError where the API server does not answer."""
+    """Reads and stores plans; calls may raise KubeError when the API server does not answer."""
 
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
         self._kept: dict[str, Recorded] = {}
 
-    async def read(self, namespace: str, plan_from: PlanFrom) -> Document | Trouble:
-        """Return the plan that a user's ConfigMaps hold."""
+    async def read(self, namespace: str, plan_from: PlanFrom) -> Document | PlanProblem:
+        """Return the plan of a user's ConfigMaps."""
         raws: list[RawObject] = []
         for name in plan_from.config_maps:
             try:
                 raws.append(await self._kube.get_config_map(namespace, name))
             except NotFoundError:
                 message = f"Namespace {namespace} has no ConfigMap {name}, which spec.planFrom refers to. Create it."
-                return Trouble("ConfigMapNotFound", message, may_pass=True)
+                return PlanProblem("ConfigMapNotFound", message, may_pass=True)
             except RefusedError as error:
-                return Trouble(
+                return PlanProblem(
                     "ConfigMapNotReadable",
                     f"The operator is not allowed to read ConfigMap {name}: {error}.",
                     may_pass=True,
@@ -54,23 +54,21 @@ class PlanStore:
         try:
             return read_config_maps(raws)
         except DocumentError as error:
-            return Trouble("InvalidPlan", f"{error} Correct the plan, and set its digest in spec.planFrom.digest.")
+            return PlanProblem("InvalidPlan", f"{error} Correct the plan, and set its digest in spec.planFrom.digest.")
 
     async def keep(self, item: Reassignment, step: StorePlan) -> Stored:
-        """Put plan and base into ConfigMaps; those that are there already were put there by a process that died."""
+        """Store plan and base in ConfigMaps; existing ones were stored by an earlier process."""
         names = []
         for number, data in enumerate(packed(step.recorded)):
             name = _name(item, step.digest, number)
-            with contextlib.suppress(
-                ConflictError
-            ):  # its name has the digest, which it is compared with when it is read
+            with contextlib.suppress(ConflictError):  # its name has the digest, which is verified when it is read
                 await self._kube.create_config_map(item.key.namespace, _config_map(item, name, data))
             names.append(name)
         self._remember(step.digest, step.recorded)
         return Stored(tuple(names), len(step.recorded.plan))
 
-    async def load(self, item: Reassignment) -> Recorded | Trouble:
-        """Return plan and base as the status has them."""
+    async def load(self, item: Reassignment) -> Recorded | PlanProblem:
+        """Return plan and base of the status."""
         status = item.status
         if status.stored is None:
             assert status.plan is not None, item.key
@@ -88,7 +86,7 @@ class PlanStore:
                 return _lost(f"ConfigMap {name}, which contains plan and base, was deleted.")
         return self._loaded(digest, raws)
 
-    def _loaded(self, digest: str, raws: Sequence[RawObject]) -> Recorded | Trouble:
+    def _loaded(self, digest: str, raws: Sequence[RawObject]) -> Recorded | PlanProblem:
         try:
             recorded = unpack(raws)
         except DocumentError as error:
@@ -99,7 +97,7 @@ class PlanStore:
         return recorded
 
     def _remember(self, digest: str, recorded: Recorded) -> None:
-        self._kept[digest] = recorded  # at the end: the order is that of last use
+        self._kept[digest] = recorded  # moved to the end: ordered by last use
         while len(self._kept) > 1 and sum(len(item.plan) for item in self._kept.values()) > MAX_KEPT_PARTITIONS:
             del self._kept[next(iter(self._kept))]
 
@@ -123,9 +121,9 @@ def _config_map(item: Reassignment, name: str, data: dict[str, str]) -> RawObjec
     }
 
 
-def _lost(what: str) -> Trouble:
+def _lost(what: str) -> PlanProblem:
     message = (
         f"{what} The Reassignment can neither continue nor be rolled back. Restore the data, or delete this Reassignment; "
         "kafka-reassign-partitions.sh --list shows moves in progress."
     )
-    return Trouble("PlanLost", message)
+    return PlanProblem("PlanLost", message)

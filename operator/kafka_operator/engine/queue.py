@@ -13,13 +13,13 @@ from itertools import islice
 from kafka_operator.names import Key
 
 CAPACITY = 20_000
-"""Names that wait at most: twice the resources that one process is meant for; some 4 MB."""
+"""Capacity: twice the number of resources that one process is meant for; some 4 MB."""
 
 Lane = Hashable
 
 
 class WorkQueue:
-    """Names by lane, with timers; `woken` is called with a lane that has work again."""
+    """Names by lane (queue partition), with timers; `woken` is called with a lane that has work again."""
 
     def __init__(
         self, lane_of: Callable[[Key], Lane | None], woken: Callable[[Lane], None], *, capacity: int = CAPACITY
@@ -45,7 +45,7 @@ class WorkQueue:
         self.put_now(key)
 
     def put_now(self, key: Key) -> None:
-        """Put a name though the queue be full: for names that were in it a moment ago."""
+        """Put a name even if the queue is full: for names that were in it a moment ago."""
         self._cancel_timer(key)
         lane = self._lane_of(key)
         if lane is None:
@@ -57,12 +57,12 @@ class WorkQueue:
         self._woken(lane)
 
     def put_after(self, key: Key, delay_s: float) -> None:
-        """Put a name after a delay; the last call for a name counts, and a plain put before it makes it void."""
+        """Put a name after a delay; the last call for a name counts, and an immediate put cancels it."""
         self._cancel_timer(key)
         self._timers[key] = asyncio.get_running_loop().call_later(delay_s, self._due, key)
 
     def take(self, lane: Lane, limit: int) -> list[Key]:
-        """Take the names that waited longest in a lane."""
+        """Take the oldest names of a lane."""
         waiting = self._lanes.get(lane, {})
         taken = list(islice(waiting, limit))
         for key in taken:

@@ -24,10 +24,10 @@ from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.topic import Topic
 
 ABSENT_FOR_S = 5.0
-"""How long Kafka must not show a topic before its note is dropped: a broker that has just started may not know it yet."""
+"""How long a topic must be absent from Kafka before its entry is dropped: a broker that has just started may not know it yet."""
 
 MAX_WRITES = 3
-"""Writes of the Cluster's status in one try; another part of the operator may write it at the same time."""
+"""Writes of the Cluster's status in one reconciliation; another part of the operator may write it at the same time."""
 
 
 class QuotaLedger:
@@ -38,10 +38,10 @@ class QuotaLedger:
         self._links = links
         self._writer = writer
         self._absent: dict[tuple[ClusterRef, str], datetime] = {}
-        """Since when Kafka has not shown a counted topic that no Topic manages."""
+        """Time since which a counted topic that no Topic manages is absent from Kafka."""
 
     def refusals(self, ref: ClusterRef) -> Mapping[Key, Refusal]:
-        """Return the Topics of a Cluster for which their namespaces have no room."""
+        """Return the Topics of a Cluster that exceed the quotas of their namespaces."""
         cluster = self._cache.cluster(ref)
         if cluster is None or not cluster.has_quotas:
             return {}
@@ -53,7 +53,7 @@ class QuotaLedger:
         return cluster is not None and (cluster.has_quotas or bool(cluster.status.counted_topics))
 
     async def note(self, ref: ClusterRef, steps: Sequence[tuple[Topic, Step]], seen: Mapping[str, KafkaTopic]) -> bool:
-        """Note what these steps create, grow or take over, before they are carried out; tell whether that is written.
+        """Record what these steps create, grow or adopt before they are carried out; return whether it was recorded.
 
         `steps` are those of Topics that own their Kafka topics and have the right, and of Topics whose Kafka topics are gone.
         """
@@ -71,7 +71,7 @@ class QuotaLedger:
         return await self._write(ref, held, gone)
 
     async def prune(self, ref: ClusterRef, now: datetime) -> float | None:
-        """Drop notes of topics that no Topic manages and Kafka does not have; return when to ask again, None for never."""
+        """Drop entries of topics that no Topic manages and Kafka does not have; return the seconds until the next check, None for never."""
         cluster = self._cache.cluster(ref)
         if cluster is None:
             return None
@@ -79,11 +79,11 @@ class QuotaLedger:
         if not names:
             return None
 
-        async def look(admin: Admin) -> Mapping[str, KafkaTopic | Failure]:
+        async def read(admin: Admin) -> Mapping[str, KafkaTopic | Failure]:
             return await admin.describe_topics(names)
 
         try:
-            present = await self._links.use(ref, look)
+            present = await self._links.use(ref, read)
         except AwayError:
             return ABSENT_FOR_S
         absent = [name for name in names if name not in present]
@@ -114,7 +114,7 @@ class QuotaLedger:
 
 
 def _counts(cluster: Cluster, topic: Topic, step: Step, seen: KafkaTopic | None) -> int:
-    """Return the partitions that a Topic's Kafka topic counts for after a step; 0 where it is not known to be its own."""
+    """Return the partitions that a Topic's Kafka topic counts for after a step; 0 if the Topic is not known to own it."""
     if topic.metadata.deleted is not None:
         return 0
     if topic.observes:

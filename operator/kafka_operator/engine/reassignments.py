@@ -11,32 +11,32 @@ from datetime import datetime
 from typing import TypeVar
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.beginning import plan_for
+from kafka_operator.decide.desired_plan import Checked
 from kafka_operator.decide.move_meter import Measured
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.pause import decide_pause
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.plan_preparation import plan_for
 from kafka_operator.decide.reassignment import decide_reassignment, decide_reassignment_away
 from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion, decide_reassignment_deletion_away
 from kafka_operator.decide.reassignment_refused import decide_refused, decide_refused_away
-from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle, MakePlan, StorePlan, ThrottleStands
+from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, ReadThrottle, StorePlan, ThrottleInForce
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
 from kafka_operator.decide.steps import Done, Retry, Submit, Wait
 from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.throttle import ThrottleSeen
-from kafka_operator.decide.wanted import Checked
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.engine.meters import Meters
 from kafka_operator.engine.oldest_first import OldestFirst
 from kafka_operator.engine.plan_store import PlanStore
-from kafka_operator.engine.reassignment_look import (
-    ClusterLook,
-    ClusterLooks,
+from kafka_operator.engine.reassignment_reads import (
+    PartitionReader,
+    PartitionSnapshot,
     alter_throttle,
-    look_at_material,
-    look_at_throttle,
+    query_material,
+    query_throttle,
     topics_of,
 )
 from kafka_operator.engine.retries import Retries
@@ -47,22 +47,22 @@ from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from kafka_operator.resources.reassignment_terms import Approval
 
 MAX_ROUNDS = 30
-"""Steps in one try: the longest way (plan, claim, store, record, look, write, throttle, look, submit, look) needs fourteen."""
+"""Steps in one reconciliation: the longest sequence (plan, claim, store, record, read, write, throttle, read, submit, read) needs fourteen."""
 
 T = TypeVar("T")
 
 
 @dataclass
 class Batch:
-    """What is known of a cluster while a batch is worked on; whoever changes something there looks again for all."""
+    """State of a cluster during a batch; every change to the cluster is followed by another read."""
 
     ref: ClusterRef
     topics: frozenset[str]
-    look: ClusterLook | Away = field(default_factory=ClusterLook)
+    snapshot: PartitionSnapshot | Away = field(default_factory=PartitionSnapshot)
 
 
 class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
-    """Carries out Reassignments."""
+    """Reconciler of Reassignments."""
 
     def __init__(
         self,
@@ -83,23 +83,23 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         self._plans = plans
         self._meters = meters
         self._in_force: dict[Key, Hashable] = {}
-        self._looks: dict[ClusterRef, ClusterLooks] = {}
+        self._readers: dict[ClusterRef, PartitionReader] = {}
 
     def _find(self, key: Key) -> Reassignment | None:
         return self._cache.reassignment(key)
 
-    def _rests(self, item: Reassignment) -> bool:
+    def _is_finished(self, item: Reassignment) -> bool:
         if item.metadata.deleted is not None:
             return not item.metadata.held
-        return item.rests
+        return item.is_finished
 
     async def _begin(self, ref: ClusterRef, unfinished: Sequence[Reassignment]) -> Batch:
         batch = Batch(ref, _topics([await self._plans.load(item) for item in unfinished if item.status.recorded]))
         if unfinished:
-            batch.look = await self._look(batch)
+            batch.snapshot = await self._read(batch)
         return batch
 
-    async def _bring_on(self, batch: Batch, key: Key) -> Outcome:
+    async def _process(self, batch: Batch, key: Key) -> Outcome:
         view = ReassignmentView(now=self._now(), waited_s=self._retries.waited_s(key))
         for _ in range(MAX_ROUNDS):
             item = self._cache.reassignment(key)
@@ -111,7 +111,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             step = self._decide(batch, item, view)
             if isinstance(step, Done | Retry | Wait):
                 return step
-            if isinstance(step, MakePlan | StorePlan | LookAtThrottle | AlterThrottle | ThrottleStands | Submit):
+            if isinstance(step, MakePlan | StorePlan | ReadThrottle | AlterThrottle | ThrottleInForce | Submit):
                 view = await self._carry_out(batch, item, step, view)
                 continue
             outcome = await self._writer.carry_out(item, step)
@@ -125,40 +125,40 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         if paused is not None and (refusal is None or item.status.throttle is None or not isinstance(paused, Done)):
             return paused
         deleted = item.metadata.deleted is not None
-        if refusal is not None and not item.rests:
-            if isinstance(batch.look, Away):
-                return decide_refused_away(item, batch.look, refusal, view)
+        if refusal is not None and not item.is_finished:
+            if isinstance(batch.snapshot, Away):
+                return decide_refused_away(item, batch.snapshot, refusal, view)
             if item.status.recorded or item.status.throttle is not None or deleted:
                 return decide_refused(item, view, refusal)
-        if isinstance(batch.look, Away):
+        if isinstance(batch.snapshot, Away):
             if deleted:
-                return decide_reassignment_deletion_away(item, batch.look, view.waited_s)
-            return decide_reassignment_away(item, batch.look, view.now, view.waited_s)
+                return decide_reassignment_deletion_away(item, batch.snapshot, view.waited_s)
+            return decide_reassignment_away(item, batch.snapshot, view.now, view.waited_s)
         return decide_reassignment_deletion(item, view) if deleted else decide_reassignment(item, view)
 
     def _refusal(self, item: Reassignment, view: ReassignmentView) -> Refusal | None:
-        """Return why its namespace may not have this, asked with no wait between the answer and the step that follows from it."""
+        """Return why its namespace lacks the right; there is no await between this check and the step that depends on it."""
         if item.key.namespace == item.cluster.namespace:
             return None
         return self._tenants.refusal_of_move(item, _topics([] if view.recorded is None else [view.recorded]))
 
     async def _seen(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> ReassignmentView:
-        """Return the view with what is known now, of the cluster and of other Reassignments."""
-        if isinstance(batch.look, Away):
+        """Return the view with the present state of the cluster and of other Reassignments."""
+        if isinstance(batch.snapshot, Away):
             return view
-        look = batch.look
-        rests = self._rests(item)
-        recorded = await self._plans.load(item) if item.status.recorded and not rests else None
+        snapshot = batch.snapshot
+        is_finished = self._is_finished(item)
+        recorded = await self._plans.load(item) if item.status.recorded and not is_finished else None
         view = replace(
             view,
-            cluster_id=look.cluster_id,
-            broker_ids=look.broker_ids,
-            topics=look.topics,
-            moves=look.moves,
+            cluster_id=snapshot.cluster_id,
+            broker_ids=snapshot.broker_ids,
+            topics=snapshot.topics,
+            moves=snapshot.moves,
             recorded=recorded,
-            rivals={} if rests or (item.status.begun and not _goes_back(item)) else await self._rivals(item),
+            rivals={} if is_finished or (item.status.begun and not _goes_back(item)) else await self._rivals(item),
             in_force=self._in_force.get(item.key),
-            other_throttles=self._tenants.throttles_beside(item),
+            other_throttles=self._tenants.other_throttles(item),
         )
         if view.measured is None and isinstance(recorded, Recorded) and item.metadata.deleted is None:
             view = replace(view, measured=await self._measured(batch, item, view))
@@ -168,20 +168,20 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         self,
         batch: Batch,
         item: Reassignment,
-        step: MakePlan | StorePlan | LookAtThrottle | AlterThrottle | ThrottleStands | Submit,
+        step: MakePlan | StorePlan | ReadThrottle | AlterThrottle | ThrottleInForce | Submit,
         view: ReassignmentView,
     ) -> ReassignmentView:
-        """Carry out a step; return the view with what came of it."""
+        """Carry out a step; return the view with the result."""
         if isinstance(step, MakePlan):
             return replace(view, wanted=await self._make_plan(batch, item, view))
         if isinstance(step, StorePlan):
             stored = await self._plans.keep(item, step)
             return replace(view, stored={**view.stored, step.digest: stored})
-        if isinstance(step, ThrottleStands):
+        if isinstance(step, ThrottleInForce):
             self._in_force[item.key] = step.seen_as
             return view
-        if isinstance(step, LookAtThrottle):
-            seen = await self._use(batch, lambda admin: look_at_throttle(admin, step, view.throttle))
+        if isinstance(step, ReadThrottle):
+            seen = await self._use(batch, lambda admin: query_throttle(admin, step, view.throttle))
             return view if seen is None else replace(view, throttle=seen)
         if isinstance(step, AlterThrottle):
             self._in_force.pop(item.key, None)
@@ -189,31 +189,33 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             return replace(view, altered=True, unaltered=refused or {}, throttle=ThrottleSeen())
         failures = await self._use(batch, lambda admin: admin.alter_reassignments(step.targets))
         if failures is not None:
-            batch.look = await self._look(batch, {partition.topic for partition in step.targets})
+            batch.snapshot = await self._read(batch, {partition.topic for partition in step.targets})
         return replace(view, submitted=True, failures=view.failures or failures or {})
 
-    async def _make_plan(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> Checked | Trouble | None:
-        """Make the plan, and see its topics from now on; a Cluster of another namespace lets some plans be made alone."""
+    async def _make_plan(
+        self, batch: Batch, item: Reassignment, view: ReassignmentView
+    ) -> Checked | PlanProblem | None:
+        """Compute the plan, and read its topics from now on; a Cluster of another namespace may allow only some plans."""
         cluster = self._cache.cluster(item.cluster)
         assert cluster is not None, item.key
         if item.goal is not None and not item.goal.topics:
             refusal = refusal_of_whole_cluster(cluster, item.key.namespace)
             if refusal is not None:
-                return Trouble(refusal.reason, refusal.message, may_pass=True)
+                return PlanProblem(refusal.reason, refusal.message, may_pass=True)
         document = None if item.plan_from is None else await self._plans.read(item.key.namespace, item.plan_from)
         names = topics_of(item, document)
         sized = item.goal is not None or item.approval is Approval.REQUIRED
         for name in names or ():
             refusal = refusal_of_topic(cluster, item.key.namespace, name)
             if refusal is not None:
-                return Trouble(refusal.reason, refusal.message, may_pass=True)
-        material = await self._use(batch, lambda admin: look_at_material(admin, names, document, sized=sized))
-        if material is None or isinstance(batch.look, Away):
+                return PlanProblem(refusal.reason, refusal.message, may_pass=True)
+        material = await self._use(batch, lambda admin: query_material(admin, names, document, sized=sized))
+        if material is None or isinstance(batch.snapshot, Away):
             return None
-        batch.look = replace(batch.look, topics={**batch.look.topics, **material.layout.topics})
-        self._looks_at(batch.ref).saw(material.layout.topics)
+        batch.snapshot = replace(batch.snapshot, topics={**batch.snapshot.topics, **material.layout.topics})
+        self._reader_of(batch.ref).record(material.layout.topics)
         plan = plan_for(item, material, replace(view, topics=material.layout.topics))
-        batch.topics |= _topics([] if isinstance(plan, Trouble) else [plan.recorded])
+        batch.topics |= _topics([] if isinstance(plan, PlanProblem) else [plan.recorded])
         return plan
 
     async def _measured(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> Measured | None:
@@ -221,26 +223,26 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             return None
         return await self._use(batch, lambda admin: self._meters.measure(admin, item, view))
 
-    async def _look(self, batch: Batch, changed: Collection[str] = ()) -> ClusterLook | Away:
-        looks = self._looks_at(batch.ref)
+    async def _read(self, batch: Batch, changed: Collection[str] = ()) -> PartitionSnapshot | Away:
+        reader = self._reader_of(batch.ref)
         try:
-            return await self._links.use(batch.ref, lambda admin: looks.look(admin, batch.topics, changed))
+            return await self._links.use(batch.ref, lambda admin: reader.read(admin, batch.topics, changed))
         except AwayError as error:
             return error.away
 
-    def _looks_at(self, ref: ClusterRef) -> ClusterLooks:
-        return self._looks.setdefault(ref, ClusterLooks(self._meters.clock))
+    def _reader_of(self, ref: ClusterRef) -> PartitionReader:
+        return self._readers.setdefault(ref, PartitionReader(self._meters.clock))
 
     async def _use(self, batch: Batch, call: Callable[[Admin], Awaitable[T]]) -> T | None:
-        """Make a call; where the cluster is away, note that and return None."""
+        """Make a call; if the cluster is unreachable, record that and return None."""
         try:
             return await self._links.use(batch.ref, call)
         except AwayError as error:
-            batch.look = error.away
+            batch.snapshot = error.away
             return None
 
     async def _rivals(self, item: Reassignment) -> Mapping[Partition, Key]:
-        """Return the partitions of other Reassignments that have begun and not ended, as far as they may move them."""
+        """Return the partitions of other active Reassignments that are allowed to move them."""
         rivals: dict[Partition, Key] = {}
         for other in self._tenants.moves(item.cluster):
             if other.key == item.key or not other.status.begun:
@@ -263,7 +265,7 @@ def _goes_back(item: Reassignment) -> bool:
     return item.status.state is State.ROLLING_BACK
 
 
-def _topics(plans: Iterable[Recorded | Trouble]) -> frozenset[str]:
+def _topics(plans: Iterable[Recorded | PlanProblem]) -> frozenset[str]:
     """Return the topics of plans and of their bases."""
     return frozenset(
         entry.partition.topic

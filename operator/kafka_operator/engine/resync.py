@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class NotInstalledError(Exception):
-    """A kind is unknown to the API server, or may not be listed: nothing can be done before that is changed."""
+    """A kind is unknown to the API server, or may not be listed: an administrator has to fix it."""
 
 
 class Resync:
@@ -84,7 +84,7 @@ class Resync:
                 await self._submit(key)
 
     def _take(self, kind: Kind, listings: Sequence[Listing]) -> list[Key]:
-        """Learn what is listed, and forget what is not and was not written after the list was made; return the latter."""
+        """Store the listed resources, and remove those missing and not written since the list; return the latter."""
         versions: list[tuple[Key, str]] = []
         for listing in listings:
             for raw in listing.objects:

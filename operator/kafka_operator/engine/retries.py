@@ -10,22 +10,22 @@ from kafka_operator.decide.steps import Retry
 from kafka_operator.names import Key
 
 JITTER = 0.2
-"""Share by which a delay varies to either side, so that what failed together does not come back together."""
+"""Jitter: share by which a delay varies, so that simultaneous failures are not retried simultaneously."""
 
 MAX_DOUBLINGS = 16
-"""More would pass any cap; it keeps the number small."""
+"""Maximum number of doublings: more would exceed any cap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """Tries in vain since `since_s` on the monotonic clock."""
+    """Failed attempts since `since_s` on the monotonic clock."""
 
     count: int
     since_s: float
 
 
 class Retries:
-    """The tries of all resources; the clock and the random source are given, so that tests own both."""
+    """Failed attempts of all resources; clock and random source are injected for tests."""
 
     def __init__(self, clock: Callable[[], float], rng: random.Random) -> None:
         self._clock = clock
@@ -33,12 +33,12 @@ class Retries:
         self._tries: dict[Key, Tries] = {}
 
     def waited_s(self, key: Key) -> float:
-        """Return for how long a resource has been tried in vain; 0 at its first try."""
+        """Return the time since the first failed attempt of a resource; 0 at its first attempt."""
         tries = self._tries.get(key)
         return 0.0 if tries is None else self._clock() - tries.since_s
 
     def delay_s(self, key: Key, retry: Retry) -> float:
-        """Count a try in vain and return the delay to the next one."""
+        """Count a failed attempt and return the delay to the next one."""
         before = self._tries.get(key, Tries(0, self._clock()))
         self._tries[key] = Tries(min(before.count + 1, MAX_DOUBLINGS), before.since_s)
         delay_s = min(retry.cap_s, retry.first_s * 2.0**before.count)

@@ -11,21 +11,21 @@ from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.spark_application import decide_spark
 from kafka_operator.decide.spark_kubeflow import GROUP as KUBEFLOW
 from kafka_operator.decide.spark_kubeflow import PLURAL, decide_kubeflow
+from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.spark_refusals import refused_namespace
 from kafka_operator.decide.spark_steps import (
     CreateDriver,
     CreateMirror,
     DeleteApplication,
     DeletePods,
-    LookAtMirror,
-    LookAtPods,
     NoMirror,
     ReadLog,
+    ReadMirror,
+    ReadPods,
     SparkView,
     Step,
     SuspendMirror,
 )
-from kafka_operator.decide.spark_troubles import Trouble
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.spark_drivers import Drivers, PodDrivers
@@ -40,28 +40,28 @@ from kafka_operator.resources.spark_application import Engine, SparkApplication
 from kafka_operator.resources.spark_status import SparkState
 
 MAX_ROUNDS = 12
-"""Steps in one try: the longest way (look, log, failure, deletion, look) needs seven; conflicts add to it."""
+"""Steps in one reconciliation: the longest sequence (read, log, failure, deletion, read) needs seven, and some spare for conflicts."""
 
 AGAIN_S = 0.5
-"""Pause after a try that had more steps than it may have."""
+"""Delay after a reconciliation that exceeded the number of steps."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class SparkPorts:
-    """What SparkApplications are carried out by; None for engines that are switched off."""
+    """Ports for SparkApplications; None for engines that are switched off."""
 
     kube: SparkKube
     local: LocalDrivers | None = None
     kubeflow: bool = False
-    """Whether resources of Kubeflow's operator may be made."""
+    """Whether resources of Kubeflow's operator may be created."""
     namespaces: frozenset[str] = frozenset()
-    """The only namespaces in which SparkApplications run; empty for all that are served."""
+    """Namespaces in which SparkApplications run; empty for all served namespaces."""
 
 
 class SparkReconciler:
-    """Carries out SparkApplications."""
+    """Reconciler of SparkApplications."""
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class SparkReconciler:
         self._namespaces = ports.namespaces
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
-        """Try once for each of a batch; a SparkApplication is a lane of its own."""
+        """Reconcile each resource of a batch once; each SparkApplication has its own lane."""
         assert all((key.namespace, key.name) == (ref.namespace, ref.name) for key in keys), ref
         return {key: await self._reconcile(key) for key in keys}
 
     async def close(self) -> None:
-        """End what runs below this process."""
+        """End child processes."""
         if self._local is not None:
             await self._local.close()
 
@@ -100,7 +100,7 @@ class SparkReconciler:
         for _ in range(MAX_ROUNDS):
             item = self._cache.spark_application(key)
             if item is None:
-                await self._tidy()
+                await self._end_orphans()
                 return Done()
             view = view or SparkView(self._now(), self._refusal(item))
             step = self._decide(item, view)
@@ -110,7 +110,7 @@ class SparkReconciler:
                 outcome = await self._writer.carry_out(item, step)
                 if outcome is not None:
                     return outcome
-                self._tell_of(item)
+                self._count_transition(item)
                 continue
             try:
                 view = await self._do(item, view, step)
@@ -118,7 +118,7 @@ class SparkReconciler:
                 return not_carried_out(key, error)
         return Wait(AGAIN_S)
 
-    def _refusal(self, item: SparkApplication) -> Trouble | None:
+    def _refusal(self, item: SparkApplication) -> SparkProblem | None:
         return refused_namespace(item.key.namespace, self._namespaces) or self._refusals.get(item.spec.engine)
 
     def _decide(self, item: SparkApplication, view: SparkView) -> Step:
@@ -129,9 +129,9 @@ class SparkReconciler:
         return decide(item, view)
 
     async def _do(self, item: SparkApplication, view: SparkView, step: Step) -> SparkView:
-        """Carry out a step and return what is known then: after a write nothing is, of pods."""
+        """Carry out a step; return the view after it, without pods after a write."""
         drivers = self._drivers(item)
-        if isinstance(step, LookAtPods):
+        if isinstance(step, ReadPods):
             return replace(view, pods=await drivers.pods(item))
         if isinstance(step, CreateDriver):
             log.info("Creating driver", extra={"resource": str(item.key), "attempt": step.attempt})
@@ -167,20 +167,20 @@ class SparkReconciler:
                 )
             except (RefusedError, NotFoundError) as error:
                 words = f"Kubeflow's operator is not installed, or rejects the application: {error}."
-                return replace(view, mirror=Trouble("NotHandedOver", words))
+                return replace(view, mirror=SparkProblem("NotHandedOver", words))
         elif isinstance(step, SuspendMirror):
             assert isinstance(view.mirror, Mapping), item.key
             version = view.mirror["metadata"]["resourceVersion"]
             await self._kube.suspend_kubeflow(namespace, name, version, suspend=step.suspend)
         else:
-            assert isinstance(step, LookAtMirror), step
+            assert isinstance(step, ReadMirror), step
         try:
             return replace(view, mirror=await self._kube.get_kubeflow(namespace, name))
         except NotFoundError:
             return replace(view, mirror=NoMirror())
 
-    async def _tidy(self) -> None:
-        """End the processes of applications that are gone; their pods are Kubernetes' own to collect."""
+    async def _end_orphans(self) -> None:
+        """End the processes of deleted applications; Kubernetes itself deletes their pods."""
         if self._local is not None:
             keys = self._cache.keys(Kind.SPARK_APPLICATION)
             found = [self._cache.spark_application(key) for key in keys]
@@ -188,11 +188,11 @@ class SparkReconciler:
 
     def _drivers(self, item: SparkApplication) -> Drivers:
         if item.spec.engine is Engine.LOCAL:
-            assert self._local is not None, item.key  # its refusal comes before any step
+            assert self._local is not None, item.key  # its rejection comes before any step
             return self._local
         return self._pods
 
-    def _tell_of(self, before: SparkApplication) -> None:
+    def _count_transition(self, before: SparkApplication) -> None:
         """Count a state transition, and enqueue the schedule of the run."""
         item = self._cache.spark_application(before.key)
         if item is None or item.status.state is None or item.status.state is before.status.state:
@@ -205,15 +205,15 @@ class SparkReconciler:
             self._metrics.spark_submission.observe(max(0.0, age_s))
 
 
-def _refusals(ports: SparkPorts) -> dict[Engine, Trouble]:
-    """Return why engines are not for use."""
-    found: dict[Engine, Trouble] = {}
+def _refusals(ports: SparkPorts) -> dict[Engine, SparkProblem]:
+    """Return why engines are not available."""
+    found: dict[Engine, SparkProblem] = {}
     if ports.local is None:
         words = "Engine Local runs programs with the rights of the operator: start the operator with --spark-local to allow it."
-        found[Engine.LOCAL] = Trouble("EngineSwitchedOff", words)
+        found[Engine.LOCAL] = SparkProblem("EngineSwitchedOff", words)
     if not ports.kubeflow:
         words = (
             f"Engine SparkOperator creates {PLURAL}.{KUBEFLOW}: start the operator with --spark-operator to allow it."
         )
-        found[Engine.SPARK_OPERATOR] = Trouble("EngineSwitchedOff", words)
+        found[Engine.SPARK_OPERATOR] = SparkProblem("EngineSwitchedOff", words)
     return found

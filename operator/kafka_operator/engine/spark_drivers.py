@@ -12,7 +12,7 @@ from typing import Protocol
 
 from kafka_operator.decide.spark_command import driver_name
 from kafka_operator.decide.spark_driver import driver_pod
-from kafka_operator.decide.spark_troubles import Trouble, refused_trouble
+from kafka_operator.decide.spark_problems import SparkProblem, refused_problem
 from kafka_operator.kube.port import ConflictError, NotFoundError, RefusedError
 from kafka_operator.kube.spark_port import SparkKube
 from kafka_operator.resources.metadata import RawObject
@@ -20,10 +20,10 @@ from kafka_operator.resources.spark_application import SparkApplication
 from kafka_operator.resources.spark_pods import DRIVER_CONTAINER, SparkPod, read_spark_pod
 
 FRESH_S = 1.0
-"""For how long a look serves those who ask: half of the pause between two looks of one application."""
+"""How long a list may be reused: half of the poll interval of one application."""
 
 MAX_PARALLEL = 16
-"""Creations and deletions under way at once: a thousand applications may be due in the same minute, and the API server is not ours alone."""
+"""Concurrent creations and deletions: a thousand applications may be due in the same minute, and the API server has other clients."""
 
 log = logging.getLogger(__name__)
 
@@ -32,14 +32,14 @@ Pods = Mapping[str, tuple[SparkPod, ...]]
 
 
 class Drivers(Protocol):
-    """Makes, shows and ends drivers; what waits on Kubernetes may raise KubeError."""
+    """Creates, reads and ends drivers; calls to Kubernetes may raise KubeError."""
 
     async def pods(self, application: SparkApplication) -> tuple[SparkPod, ...]:
         """Return all pods of an application."""
         ...
 
-    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | Trouble:
-        """Create the driver of an attempt, or return the existing one; a Trouble if it cannot be created."""
+    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | SparkProblem:
+        """Create the driver of an attempt, or return the existing one; a SparkProblem if it cannot be created."""
         ...
 
     async def delete(self, application: SparkApplication, pod: SparkPod) -> None:
@@ -52,7 +52,7 @@ class Drivers(Protocol):
 
 
 class PodDrivers:
-    """Drivers in pods of their own."""
+    """Drivers in separate pods."""
 
     def __init__(self, kube: SparkKube, clock: Callable[[], float]) -> None:
         self._kube = kube
@@ -74,20 +74,20 @@ class PodDrivers:
                     self._looks[namespace] = (self._clock(), found)
         return found.get(application.metadata.uid, ())
 
-    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | Trouble:
-        """Create the driver of an attempt, or return the one that is there."""
+    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | SparkProblem:
+        """Create the driver of an attempt, or return the existing one."""
         namespace, name = application.key.namespace, driver_name(application, attempt)
         try:
             manifest = driver_pod(application, attempt)
         except ValueError as error:
-            return Trouble("InvalidMemory", f"{error} (spec.driver).")
+            return SparkProblem("InvalidMemory", f"{error} (spec.driver).")
         try:
             async with self._parallel:
                 raw = await self._kube.create_pod(manifest)
         except ConflictError:
             return _adopted(await self._kube.get_pod(namespace, name), name)
         except (RefusedError, NotFoundError) as error:
-            return refused_trouble(str(error))
+            return refused_problem(str(error))
         finally:
             self._written(namespace)
         return read_spark_pod(raw)
@@ -112,13 +112,13 @@ class PodDrivers:
         self._writes[namespace] = self._writes.get(namespace, 0) + 1
 
 
-def _adopted(raw: RawObject, name: str) -> SparkPod | Trouble:
+def _adopted(raw: RawObject, name: str) -> SparkPod | SparkProblem:
     """Return the existing pod with a driver's name; the decision checks its owner."""
     try:
         return read_spark_pod(raw)
     except (KeyError, ValueError):
         words = f"A pod {name} already exists and does not belong to this application. Delete it."
-        return Trouble("DriverNameTaken", words)
+        return SparkProblem("DriverNameTaken", words)
 
 
 def _by_application(listed: list[RawObject]) -> Pods:
@@ -126,7 +126,7 @@ def _by_application(listed: list[RawObject]) -> Pods:
     for raw in listed:
         try:
             pod = read_spark_pod(raw)
-        except (KeyError, ValueError) as error:  # somebody put our label on a pod of their own
+        except (KeyError, ValueError) as error:  # a pod of another owner has Steward's label
             log.warning("Ignoring invalid pod", extra={"pod": raw["metadata"]["name"], "error": repr(error)})
             continue
         found[pod.application_uid] = (*found.get(pod.application_uid, ()), pod)

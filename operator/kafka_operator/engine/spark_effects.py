@@ -1,6 +1,6 @@
 """Shared effects of SparkApplications and their schedules: deletion of a run, and handling of rejected steps.
 
-Leaves out which step is taken, and all that one of them alone does.
+Leaves out decisions, and effects of only one of the two kinds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Drivers of engine Local: child processes of the operator, for development.
 
-Never in a cluster: who may create a SparkApplication runs programs as this process then, so it takes a switch of its own (--spark-local).
-A process ends with the operator, on Linux even where that is killed; an operator that is started anew finds its driver lost, and the
-restart policy says what follows. What it leaves out: executors, limits and isolation of any kind.
+Never in a cluster: a user who may create a SparkApplication can then run programs as this process, so it needs the switch --spark-local.
+A process ends with the operator, on Linux even if that is killed; a restarted operator finds its driver lost, and the
+restart policy applies. Leaves out executors, limits and isolation of any kind.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_operator.decide.spark_command import driver_name, local_arguments
-from kafka_operator.decide.spark_troubles import Trouble
+from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.resources.spark_application import SparkApplication
 from kafka_operator.resources.spark_pods import Phase, Role, SparkPod
 
 GRACE_S = 5.0
-"""How long a process may take to end before it is killed."""
+"""Grace period before a process is killed."""
 
 MAX_PROCESSES = 8
-"""Drivers at once: each is a Java machine of half a gigabyte and more."""
+"""Concurrent drivers: each is a JVM of half a gigabyte and more."""
 
 MAX_LOG_BYTES = 64 * 1024
-"""What is read of a log's end."""
+"""Bytes that are read from the end of a log."""
 
 log = logging.getLogger(__name__)
 
@@ -45,10 +45,10 @@ class _Running:
 
 
 class LocalDrivers:
-    """Drivers as processes of this machine."""
+    """Drivers as processes on this machine."""
 
     def __init__(self, program: str | None = None) -> None:
-        """`program` is spark-submit; None looks for it in PATH and SPARK_HOME at each start."""
+        """`program` is spark-submit; None searches PATH and SPARK_HOME at each start."""
         self._program = program
         self._running: dict[str, _Running] = {}
         self._folder: Path | None = None
@@ -58,21 +58,21 @@ class LocalDrivers:
         uid = application.metadata.uid
         return tuple(_shown(name, item) for name, item in self._running.items() if item.application_uid == uid)
 
-    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | Trouble:
-        """Start the driver of an attempt, unless it was started."""
+    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | SparkProblem:
+        """Start the driver of an attempt, unless it exists."""
         name = driver_name(application, attempt)
         if name not in self._running:
             program = self._program or _spark_submit()
             if program is None:
                 words = "spark-submit is not in PATH: install pyspark, or set SPARK_HOME, and restart the operator."
-                return Trouble("SparkSubmitMissing", words)
+                return SparkProblem("SparkSubmitMissing", words)
             if sum(item.process.returncode is None for item in self._running.values()) >= MAX_PROCESSES:
-                return Trouble("TooManyDrivers", f"{MAX_PROCESSES} drivers already run on this machine.")
+                return SparkProblem("TooManyDrivers", f"{MAX_PROCESSES} drivers already run on this machine.")
             self._running[name] = await self._start(program, application, attempt)
         return _shown(name, self._running[name])
 
     async def delete(self, application: SparkApplication, pod: SparkPod) -> None:
-        """End a process and all below it."""
+        """End a process and its children."""
         item = self._running.pop(pod.name, None)
         if item is not None:
             log.info("Stopping local driver", extra={"resource": str(application.key), "driver": pod.name})
@@ -109,7 +109,7 @@ class LocalDrivers:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=sink,
                 stderr=asyncio.subprocess.STDOUT,
-                start_new_session=True,  # so that all below it can be ended with it
+                start_new_session=True,  # so that its children can be ended with it
                 preexec_fn=_die_with_parent if sys.platform == "linux" else None,
             )
         return _Running(process, output, attempt, application.metadata.uid)
@@ -126,7 +126,7 @@ def _die_with_parent() -> None:
 
 
 def _shown(name: str, item: _Running) -> SparkPod:
-    """Return a process in the form of a pod; one that a signal ended shows the code that a shell would."""
+    """Return a process in the form of a pod; one that was ended by a signal has the exit code of a shell."""
     code = item.process.returncode
     phase = Phase.RUNNING if code is None else Phase.FAILED if code else Phase.SUCCEEDED
     return SparkPod(

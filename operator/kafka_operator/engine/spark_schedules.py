@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from kafka_operator.decide.pause import decide_pause
+from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.spark_refusals import refused_namespace
 from kafka_operator.decide.spark_schedule import CreateRun, ScheduleView, Step, decide_schedule
 from kafka_operator.decide.spark_times import read_times
-from kafka_operator.decide.spark_troubles import Trouble
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.spark_effects import delete_run, not_carried_out
@@ -25,16 +25,16 @@ from kafka_operator.resources.spark_application import read_spark_application
 from kafka_operator.resources.spark_schedule import ScheduledSparkApplication
 
 MAX_ROUNDS = 10
-"""Steps in one try: history, replacement, run, status; conflicts add to it."""
+"""Steps in one reconciliation: history, replacement, run, status, and some spare for conflicts."""
 
 AGAIN_S = 0.5
-"""Pause after a try that had more steps than it may have."""
+"""Delay after a reconciliation that exceeded the number of steps."""
 
 log = logging.getLogger(__name__)
 
 
 class ScheduleReconciler:
-    """Carries out ScheduledSparkApplications."""
+    """Reconciler of ScheduledSparkApplications."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ScheduleReconciler:
         self._wake = wake
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
-        """Try once for each of a batch; a schedule is a lane of its own."""
+        """Reconcile each resource of a batch once; each schedule has its own lane."""
         assert all((key.namespace, key.name) == (ref.namespace, ref.name) for key in keys), ref
         return {key: await self._reconcile(key) for key in keys}
 
@@ -95,23 +95,23 @@ class ScheduleReconciler:
     def _decide(self, item: ScheduledSparkApplication, view: ScheduleView) -> Step:
         return decide_pause(item.metadata, item.status, view.now) or decide_schedule(item, view)
 
-    async def _create(self, item: ScheduledSparkApplication, step: CreateRun) -> str | Trouble:
-        """Create a run, or find the one that a process before this one created; it is known at once."""
+    async def _create(self, item: ScheduledSparkApplication, step: CreateRun) -> str | SparkProblem:
+        """Create a run, or find the one that an earlier process created; it is cached at once."""
         key = Key(Kind.SPARK_APPLICATION, item.key.namespace, step.name)
         try:
             raw = await self._kube.create_run(key, step.content)
         except ConflictError:
             found = self._cache.spark_application(key)
-            if found is None:  # the watch will bring it, or that it is gone
+            if found is None:  # the watch delivers it, or its deletion
                 raise
             if found.metadata.owner != item.key:
                 words = (
                     f"A SparkApplication {step.name} already exists and does not belong to this schedule. Delete it."
                 )
-                return Trouble("RunNameTaken", words)
+                return SparkProblem("RunNameTaken", words)
             return step.name
         except (RefusedError, NotFoundError) as error:
-            return Trouble("RunRefused", f"The API server rejected the run: {error}. Check spec.template.")
+            return SparkProblem("RunRefused", f"The API server rejected the run: {error}. Check spec.template.")
         self._cache.learn(read_spark_application(raw))
         self._wake(key)
         return step.name

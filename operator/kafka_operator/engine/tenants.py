@@ -27,13 +27,13 @@ from kafka_operator.resources.topic import Topic
 
 
 class Tenants:
-    """Answers what a namespace may do with a Cluster."""
+    """Rights of namespaces on Clusters."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
 
     def refusal_of_move(self, item: Reassignment, recorded: Iterable[str] = ()) -> Refusal | None:
-        """Return why a Reassignment may not go on; `recorded` are the topics of its plan and base, wherever they are kept.
+        """Return why a Reassignment may not continue; `recorded` are the topics of its plan and base.
 
         The status is only compared with the rules and never grants anything.
         """
@@ -52,7 +52,7 @@ class Tenants:
         return refusal_of_topics(cluster, item.key.namespace, sorted(names))
 
     def refusal_of_election(self, item: Election) -> Refusal | None:
-        """Return why an Election may not go on."""
+        """Return why an Election may not continue."""
         cluster = self._cache.cluster(item.cluster)
         if cluster is None:
             return None
@@ -93,17 +93,17 @@ class Tenants:
 
     @staticmethod
     def yields(other: Reassignment, here: ClusterRef) -> bool:
-        """Return whether a Reassignment gives way to those of the Cluster's namespace: it is of another one, and hands nothing over now.
+        """Return whether a Reassignment yields to those of the Cluster's namespace: it belongs to another namespace, and submits nothing now.
 
-        Else one that is paused, or whose throttle never suffices, would keep the owner from these partitions for good. When it goes on
-        it finds its partitions elsewhere, and ends without touching them.
+        Otherwise a Reassignment that is paused, or whose throttle never suffices, would block the owner's for good. When it continues it
+        finds its partitions elsewhere, and ends without touching them.
         """
         if other.key.namespace == here.namespace:
             return False
         return other.metadata.paused or not (other.status.handing_over or other.status.rollback)
 
-    def throttles_beside(self, item: Reassignment) -> OtherThrottles:
-        """Return what other Reassignments have recorded, by what it counts for this one."""
+    def other_throttles(self, item: Reassignment) -> OtherThrottles:
+        """Return the throttle records of other Reassignments, by their relation to this one."""
         here = item.cluster
         peers: list[ThrottleRecord] = []
         owners: list[ThrottleRecord] = []

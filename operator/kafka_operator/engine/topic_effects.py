@@ -1,6 +1,6 @@
 """Effects of a batch of Topics on Kafka: one Admin request per kind, validated by the brokers first where required.
 
-Leaves out what to do (decide), and what is told of it.
+Leaves out decisions, and events.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ActionT = TypeVar("ActionT", CreateTopic, GrowTopic, AlterConfig, StopMoves, Dro
 
 @dataclass(slots=True)
 class Effects:
-    """What came of it: failures by the Kafka topic's name, or why the cluster was away before the end."""
+    """Result: failures by the Kafka topic's name, or why the cluster became unreachable before the end."""
 
     failures: dict[str, Failure] = field(default_factory=dict)
     away: Away | None = None
 
 
 class TopicEffects:
-    """Carries out what was decided for the Topics of one cluster."""
+    """Carries out the steps of the Topics of one cluster."""
 
     def __init__(self, links: Links, ref: ClusterRef, may: Callable[[Topic], bool]) -> None:
         """`may` returns whether a Topic's namespace has the right; it is checked before each call, because calls take time."""
@@ -39,7 +39,7 @@ class TopicEffects:
         self._effects = Effects()
 
     async def carry_out(self, applies: Sequence[tuple[Topic, Apply]]) -> Effects:
-        """Check what is to be checked, then do what was not refused; the first absence of the cluster ends it."""
+        """Validate where required, then carry out what was not rejected; stop when the cluster becomes unreachable."""
         checked = [(topic, apply) for topic, apply in applies if apply.checked_first]
         if checked:
             await self._change(checked, validate_only=True)
@@ -68,7 +68,7 @@ class TopicEffects:
             await self._call(lambda: use(ref, lambda admin: admin.alter_configs(alters, validate_only=validate_only)))
 
     def _actions(self, applies: Sequence[tuple[Topic, Apply]], kind: type[ActionT]) -> list[ActionT]:
-        """Return the actions of one kind, of the Topics that have the right at this moment."""
+        """Return the actions of one kind, of the Topics that have the right at present."""
         return [
             action
             for topic, apply in applies

@@ -37,40 +37,40 @@ from kafka_operator.engine.quota_ledger import QuotaLedger, is_limited
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.tenants import Tenants
 from kafka_operator.engine.topic_effects import TopicEffects
-from kafka_operator.engine.topic_look import look_at_topics
+from kafka_operator.engine.topic_reads import query_topics
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.names import ClusterRef, Key, Kind
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic, TopicStatus
 
 MAX_ROUNDS = 8
-"""Steps of one Topic in one try: the longest way (claim, alter, status, claim, done) needs five; a conflict or two add to it."""
+"""Steps of one Topic in one reconciliation: the longest sequence (claim, alter, status, claim, done) needs five, and some spare for conflicts."""
 
 
 @dataclass
 class Try:
-    """What is known of one batch while it is worked on."""
+    """State of one batch during reconciliation."""
 
     ref: ClusterRef
     reassignments: Mapping[str, Mapping[str, Reassignment]]
     """By namespace and name."""
     refusals: Mapping[Key, Refusal] = field(default_factory=dict)
     seen: Mapping[str, KafkaTopic] | None = None
-    """None: look before the next decision."""
+    """None: read before the next decision."""
     away: Away | None = None
     pruned: bool = False
-    """Whether Kafka was asked for counted topics that no Topic manages."""
+    """Whether Kafka was queried for counted topics that no Topic manages."""
     room_after_s: float | None = None
-    """When there may be room for Topics that found none."""
+    """When the quota may have room for Topics that exceeded it."""
     applied: set[Key] = field(default_factory=set)
     failures: dict[str, Failure] = field(default_factory=dict)
-    """By the Kafka topic's name: of looking at it, or of changing it."""
+    """By the Kafka topic's name: failures of reading it, or of changing it."""
     asked: dict[Key, Failure] = field(default_factory=dict)
-    """Of asking only, for Topics that observe."""
+    """Failures of validation, for Topics that observe."""
 
 
 class TopicReconciler:
-    """Brings Topics to what they declare."""
+    """Reconciler of Topics."""
 
     def __init__(
         self,
@@ -87,13 +87,13 @@ class TopicReconciler:
         self._links = links
         self._writer = writer
         self._owned = owned
-        self._told: dict[Key, Announcement] = {}
-        """What was told of effects that may have to be repeated until they are seen."""
+        self._announced: dict[Key, Announcement] = {}
+        """Announced events of effects that may have to be repeated until Kafka shows them."""
         self._retries = retries
         self._now = now
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
-        """Try once for each Topic of a batch; all of them refer to one Cluster."""
+        """Reconcile each Topic of a batch once; all of them refer to one Cluster."""
         attempt = Try(ref, self._reassignments())
         outcomes: dict[Key, Outcome] = {}
         pending = list(keys)
@@ -104,7 +104,7 @@ class TopicReconciler:
                 attempt.pruned = True
                 attempt.room_after_s = await self._ledger.prune(ref, self._now())
                 continue
-            await self._look(attempt, topics)
+            await self._read(attempt, topics)
             steps = [(topic, self._decide(topic, attempt)) for topic in topics]
             outcomes.update({topic.key: step for topic, step in steps if isinstance(step, Done | Retry | Wait)})
             outcomes.update(await self._carry_out(attempt, steps))
@@ -117,11 +117,11 @@ class TopicReconciler:
             ended |= dict.fromkeys(waiting, Wait(attempt.room_after_s))
         for key, outcome in ended.items():
             if not isinstance(outcome, Retry):
-                self._told.pop(key, None)
+                self._announced.pop(key, None)
         return ended
 
     def _refusals(self, attempt: Try, topics: Sequence[Topic]) -> Mapping[Key, Refusal]:
-        """Return why Topics of other namespaces may not be on the Cluster, as they and its rules are at this moment."""
+        """Return why Topics of other namespaces are not allowed on the Cluster, by the present rules."""
         ref, cluster = attempt.ref, self._cache.cluster(attempt.ref)
         if cluster is None or all(topic.key.namespace == ref.namespace for topic in topics):
             return {}
@@ -141,17 +141,17 @@ class TopicReconciler:
                 found[key.namespace][key.name] = item
         return found
 
-    async def _look(self, attempt: Try, topics: Sequence[Topic]) -> None:
+    async def _read(self, attempt: Try, topics: Sequence[Topic]) -> None:
         wanted = [topic for topic in topics if topic.key not in attempt.refusals or topic.metadata.deleted is not None]
         if attempt.seen is not None or attempt.away is not None or not wanted:
             return
         try:
-            looked = await self._links.use(attempt.ref, lambda admin: look_at_topics(admin, wanted))
+            snapshot = await self._links.use(attempt.ref, lambda admin: query_topics(admin, wanted))
         except AwayError as error:
             attempt.away = error.away
             return
-        attempt.seen = looked.topics
-        attempt.failures = {**looked.failures, **attempt.failures}
+        attempt.seen = snapshot.topics
+        attempt.failures = {**snapshot.failures, **attempt.failures}
 
     def _decide(self, topic: Topic, attempt: Try) -> Step:
         paused = decide_pause(topic.metadata, topic.status, self._now())
@@ -171,7 +171,7 @@ class TopicReconciler:
             now=self._now(),
             waited_s=waited_s,
             refusal=refusal,
-            owner=self._owner_beside(topic),
+            owner=self._other_owner(topic),
             seen=attempt.seen.get(topic.name),
             applied=topic.key in attempt.applied,
             failure=attempt.asked.get(topic.key) or attempt.failures.get(topic.name),
@@ -179,8 +179,8 @@ class TopicReconciler:
         )
         return decide_topic_deletion(topic, view) if deleted else decide_topic(topic, view)
 
-    def _owner_beside(self, topic: Topic) -> Key | None:
-        """Return the other Topic that owns the Kafka topic, None when it is this one, or this one only observes."""
+    def _other_owner(self, topic: Topic) -> Key | None:
+        """Return the other Topic that owns the Kafka topic; None when it is this one, or when this one only observes."""
         if topic.observes:
             return None
         claims = [
@@ -209,7 +209,7 @@ class TopicReconciler:
         return outcomes
 
     async def _noted(self, attempt: Try, steps: Sequence[tuple[Topic, Step]]) -> Sequence[tuple[Topic, Step]]:
-        """Note what counts for quotas; return the steps that may be carried out: others wait until their topics are noted."""
+        """Record what counts for quotas; return the steps that may be carried out: others wait until their topics are recorded."""
         if attempt.seen is None or not self._ledger.is_kept(attempt.ref):
             return steps
         owned = [
@@ -217,7 +217,7 @@ class TopicReconciler:
             for topic, step in steps
             if topic.key not in attempt.refusals
             and topic.name not in attempt.failures
-            and self._owner_beside(topic) is None
+            and self._other_owner(topic) is None
         ]
         if await self._ledger.note(attempt.ref, owned, attempt.seen):
             return steps
@@ -252,6 +252,10 @@ class TopicReconciler:
         if effects.away is not None:
             return
         for topic, step in applies:
-            if step.news is not None and topic.name not in effects.failures and self._told.get(topic.key) != step.news:
-                self._told[topic.key] = step.news
-                await self._writer.tell(topic, step.news)
+            if (
+                step.news is not None
+                and topic.name not in effects.failures
+                and self._announced.get(topic.key) != step.news
+            ):
+                self._announced[topic.key] = step.news
+                await self._writer.announce(topic, step.news)

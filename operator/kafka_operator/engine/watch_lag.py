@@ -20,7 +20,7 @@ class _Debt:
 
 
 class WatchLag:
-    """What the watch has brought, and what it owes."""
+    """Versions that the watch has delivered, and those that it has to deliver."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -28,7 +28,7 @@ class WatchLag:
         self._owed: dict[Key, _Debt] = {}
 
     def brought(self, key: Key, version: str) -> None:
-        """Note what the watch brought."""
+        """Record a delivered version."""
         self._brought[key] = version
         debt = self._owed.get(key)
         if debt is not None and not newer(debt.version, version):
@@ -53,5 +53,5 @@ class WatchLag:
 
     @property
     def lag_s(self) -> float:
-        """Return the age of the oldest debt, 0 when there is none."""
+        """Return the age of the oldest undelivered version, 0 when there is none."""
         return max((self._clock() - debt.since_s for debt in list(self._owed.values())), default=0.0)

@@ -32,7 +32,7 @@ from kafka_operator.resources.spark_status import SparkStatus
 from kafka_operator.resources.topic import TopicStatus
 
 MAX_PARALLEL_WRITES = 16
-"""Writes under way at once: two cores and one API server are busy with fewer, and a busy API server answers 429 to more."""
+"""Concurrent writes: fewer keep two cores and one API server busy, and a busy API server answers more with 429."""
 
 Status = TopicStatus | ClusterStatus | ReassignmentStatus | ElectionStatus | SparkStatus | ScheduleStatus
 KubeStep = (
@@ -60,7 +60,7 @@ class Writer:
         self._parallel = asyncio.Semaphore(MAX_PARALLEL_WRITES)
 
     async def carry_out(self, resource: Resource, step: KubeStep) -> Outcome | None:
-        """Carry out a step; return the outcome when the try ends with it, None to go on with what is learnt."""
+        """Carry out a step; return the outcome if the reconciliation ends with it, None to continue with the updated cache."""
         async with self._parallel:
             try:
                 await self._write(resource, step)
@@ -77,7 +77,7 @@ class Writer:
                 return Retry(RETRY_SOON_S)
         return Done() if isinstance(step, Release) else None
 
-    async def tell(self, resource: Resource, announcement: Announcement) -> None:
+    async def announce(self, resource: Resource, announcement: Announcement) -> None:
         """Create an event without a write."""
         await self._announcer.announce(resource, announcement)
 
@@ -132,7 +132,7 @@ def _release_patch(resource: Resource) -> Patch:
 
 
 def _status_patch(resource: Resource, status: Status) -> Patch:
-    """Return what differs; a plan of thousands of partitions is not sent again with each second's progress."""
+    """Return the difference; a plan of thousands of partitions is not sent again with each second's progress."""
     before, after = resource.status.to_patch(), status.to_patch()
     changed = {name: value for name, value in after.items() if value != before[name]}
     return {

@@ -1,4 +1,4 @@
-"""The file that Kafka's own tools take as --command-config, as far as it says how a cluster is reached.
+"""Parser of the file for --command-config of Kafka's tools, limited to connection properties.
 
     security.protocol                     PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
     sasl.mechanism, sasl.jaas.config      PLAIN and SCRAM, with user and password

@@ -1,7 +1,7 @@
 """Topic manifests of topics as they are: applied, each is Ready at once, since nothing differs.
 
 Only settings that are set on a topic itself are written; the throttles of a move are not the topic's own. A Topic that is deleted leaves
-its Kafka topic alone unless that is asked for: whoever tries an import out must lose nothing.
+its Kafka topic unchanged unless deletion is requested: a trial import must not lose data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka_operator.names import API_VERSION, Kind
 from kafka_operator.resources.topic import DeletionPolicy, Policy
 
 NOT_THE_TOPICS_OWN = {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}
-"""Settings that say which replicas a move slows down (KIP-73); they go with it."""
+"""Settings with the replicas that a move throttles (KIP-73); they are removed with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Wanted:
     cluster_namespace: str | None = None
     namespace: str | None = None
     include: tuple[str, ...] = ()
-    """Patterns as a shell's; none of them stands for all."""
+    """Patterns as a shell's; empty for all topics."""
     exclude: tuple[str, ...] = ()
     internal: bool = False
     policy: Policy | None = None
@@ -60,7 +60,7 @@ def manifests_of(topics: Iterable[KafkaTopic], wanted: Wanted) -> list[Manifest]
 
 
 def uneven(topics: Iterable[KafkaTopic]) -> list[str]:
-    """Return the topics whose partitions have different numbers of replicas, ascending: a Topic says one number for all."""
+    """Return the topics whose partitions have different numbers of replicas, ascending: a Topic declares one number for all."""
     return sorted(
         topic.name for topic in topics if len({len(partition.replicas) for partition in topic.partitions}) > 1
     )

@@ -27,7 +27,7 @@ LINE_WIDTH = 120
 
 
 class ImportFailedError(Exception):
-    """The import cannot be carried out; the message says why."""
+    """The import cannot be carried out; the message contains the reason."""
 
 
 class Source(Protocol):

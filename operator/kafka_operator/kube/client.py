@@ -1,8 +1,8 @@
-"""The Kube port on the official client's asyncio part: plain requests, with its authentication and TLS.
+"""Kube port on the official client's asyncio API: plain requests, with its authentication and TLS.
 
-The typed methods of the client validate every argument with pydantic and know no custom resources better than we do, so requests
-are made one level below. A call that is asked for patience (429, or 503 with Retry-After) is repeated a few times here; everything
-else is the engine's business, which backs off.
+The typed methods of the client validate every argument with pydantic and have no types for custom resources, so requests
+are made one level below. A throttled call (429, or 503 with Retry-After) is retried a few times here; all other retries
+are up to the engine, which backs off.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from kafka_operator.names import API_VERSION, COMPONENT, Key, Kind
 from kafka_operator.resources.metadata import Patch, RawObject
 
 REQUEST_TIMEOUT_S = 15.0
-"""How long an answer may take; the API server's own limit for a request is 60 s, a healthy one answers in milliseconds."""
+"""Timeout of a response; the API server's own limit for a request is 60 s, a healthy one answers in milliseconds."""
 
 PAGE_SIZE = 500
 """Objects of one page of a list: what kubectl and client-go ask for."""
 
 PATIENT_ATTEMPTS = 4
-"""How often a call is made when the server asks for patience; then the engine's back-off takes over."""
+"""Attempts of a call while the server answers with Retry-After; then the engine's backoff takes over."""
 
 MAX_PATIENCE_S = 5.0
-"""Longest Retry-After that is waited for here."""
+"""Longest Retry-After that is obeyed here."""
 
 MAX_LIST_RESTARTS = 3
-"""How often a list begins anew when its continue token has expired (410)."""
+"""Number of restarts of a list whose continue token has expired (410)."""
 
 MERGE_PATCH = "application/merge-patch+json"
 PATIENCE_ASKED = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
@@ -64,7 +64,7 @@ class KubeClient:
         self._metrics = metrics
 
     async def list_objects(self, kind: Kind, namespace: str | None) -> Listing:
-        """Return all objects of a kind, page by page; a list that expires on the way begins anew."""
+        """Return all objects of a kind, page by page; a list whose token expires is restarted."""
         for _ in range(MAX_LIST_RESTARTS):
             try:
                 return await self._list_once(kind, namespace)
@@ -104,11 +104,11 @@ class KubeClient:
         await self.delete(f"delete_{key.kind.value.lower()}", _path(key), uid, resource_version)
 
     async def post_event(self, notice: Notice) -> None:
-        """Record an event, once: the same news of the same version of an object has the same name."""
+        """Create an event, once: the same event about the same version of an object has the same name."""
         path = core_path(notice.key.namespace, "events")
         with contextlib.suppress(
             ConflictError
-        ):  # told already, by a call whose answer was lost or a process before this one
+        ):  # already created, by a call whose response was lost, or by an earlier process
             await self.call("post_event", "POST", path, event_body(notice))
 
     async def get_secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
@@ -150,20 +150,20 @@ class KubeClient:
                 return Listing(tuple(found), page["metadata"]["resourceVersion"])
 
     async def call(self, name: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """Make one call and return its answer; `name` is what the metrics call it."""
+        """Make one call and return its response; `name` is its name in the metrics."""
         answer: dict[str, Any] = json.loads(await self._ask(name, method, path, body))
         return answer
 
     async def delete(self, name: str, path: str, uid: str, resource_version: str | None = None) -> None:
-        """Delete what has this uid, and is in this version where one is named; what it owns is collected in the background.
+        """Delete the object with this uid, and this version if given; owned objects are collected in the background.
 
-        ConflictError when it is another one of that name, or not as it was seen.
+        ConflictError when it is another object of that name, or has changed.
         """
         preconditions = {"uid": uid} | ({} if resource_version is None else {"resourceVersion": resource_version})
         await self.call(name, "DELETE", path, {"preconditions": preconditions, "propagationPolicy": "Background"})
 
     async def call_text(self, name: str, path: str) -> str:
-        """Get what is no JSON, such as a log; bytes that are no UTF-8 are replaced."""
+        """Get a response that is not JSON, such as a log; invalid UTF-8 is replaced."""
         return (await self._ask(name, "GET", path, None)).decode(errors="replace")
 
     async def _ask(self, name: str, method: str, path: str, body: Any) -> bytes:
@@ -194,7 +194,7 @@ class KubeClient:
 
 
 def _answer(status: int, data: bytes, what: str) -> bytes:
-    """Return the body of a success; raise what its status means otherwise."""
+    """Return the body of a success; raise the exception of its status otherwise."""
     if status < HTTPStatus.BAD_REQUEST:
         return data
     words = f"{what}: {status} {_message(data)}"

@@ -1,4 +1,4 @@
-"""A core/v1 Event about a resource, as `kubectl describe` shows it."""
+"""Body of a core/v1 Event about a resource, as shown by `kubectl describe`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_NAME_LENGTH = 230
 
 
 def event_body(notice: Notice) -> dict[str, Any]:
-    """Return the event as the API wants it."""
+    """Return the event in the API's form."""
     moment = write_time(datetime.now(UTC))
     return {
         "metadata": {
@@ -46,9 +46,9 @@ def event_body(notice: Notice) -> dict[str, Any]:
 
 
 def _digest(notice: Notice) -> str:
-    """Return what is the same for the same news of the same version of an object, whichever process tells it, and how often."""
-    told = (notice.uid, notice.resource_version, str(notice.warning), notice.reason, notice.message)
-    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
+    """Return a digest that is equal for equal events about the same version of an object, in every process."""
+    identity = (notice.uid, notice.resource_version, str(notice.warning), notice.reason, notice.message)
+    return hashlib.sha256("\0".join(identity).encode()).hexdigest()[:16]
 
 
 def _shortened(message: str) -> str:

@@ -1,6 +1,6 @@
 """Credentials for the Kubernetes API: one configuration for the client and for kopf's watches alike.
 
-In a pod it is the service account's; elsewhere a kubeconfig, by path or as KUBECONFIG and the home folder say.
+In a pod the service account; elsewhere a kubeconfig, by path, KUBECONFIG or the default file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SCHEME_AND_TOKEN = 2
 
 
 class LoginError(Exception):
-    """No usable credentials; the message says where they were looked for."""
+    """No usable credentials; the message names the places that were searched."""
 
 
 async def configuration(kubeconfig: Path | None, context: str | None) -> Configuration:
@@ -37,7 +37,7 @@ async def configuration(kubeconfig: Path | None, context: str | None) -> Configu
 
 
 async def connection_info(found: Configuration) -> kopf.ConnectionInfo:
-    """Return the same credentials as kopf takes them."""
+    """Return the same credentials in kopf's form."""
     header = await found.get_api_key_with_prefix("BearerToken") or ""
     parts = header.split(" ", 1)
     scheme, token = parts if len(parts) == SCHEME_AND_TOKEN else (None, header or None)

@@ -33,11 +33,11 @@ class PodClient:
         return await self._client.call("get_node", "GET", f"/api/v1/nodes/{quote(name, safe='')}")
 
     async def delete_pod(self, namespace: str, pod: Pod) -> None:
-        """Delete a pod, with the grace that it asks for itself; ConflictError when it is not as it was seen."""
+        """Delete a pod, with its own grace period; ConflictError when it has changed."""
         await self._client.delete("delete_pod", core_path(namespace, "pods", pod.name), pod.uid, pod.resource_version)
 
     async def scale(self, namespace: str, pod_set: PodSet, replicas: int) -> None:
-        """Have a StatefulSet of so many pods; ConflictError when it is not as it was seen."""
+        """Set the number of pods of a StatefulSet; ConflictError when it has changed."""
         patch = {"metadata": {"resourceVersion": pod_set.resource_version}, "spec": {"replicas": replicas}}
         path = f"{_stateful_set(namespace, pod_set.name)}/scale?fieldManager={COMPONENT}"
         await self._client.call("scale_statefulset", "PATCH", path, patch)

@@ -25,9 +25,9 @@ class PodKube(Protocol):
         ...
 
     async def delete_pod(self, namespace: str, pod: Pod) -> None:
-        """Delete a pod, with the grace that it asks for itself; ConflictError when it is not as it was seen."""
+        """Delete a pod, with its own grace period; ConflictError when it has changed."""
         ...
 
     async def scale(self, namespace: str, pod_set: PodSet, replicas: int) -> None:
-        """Have a StatefulSet of so many pods; ConflictError when it is not as it was seen."""
+        """Set the number of pods of a StatefulSet; ConflictError when it has changed."""
         ...

@@ -1,4 +1,4 @@
-"""The calls to the Kubernetes API that the engine makes, as one small interface."""
+"""Port for the engine's calls to the Kubernetes API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class KubeError(Exception):
 
 
 class NotFoundError(KubeError):
-    """The object is gone, or never was; or the kind is not installed."""
+    """The object does not exist, or its kind is not installed."""
 
 
 class ConflictError(KubeError):
@@ -23,11 +23,11 @@ class ConflictError(KubeError):
 
 
 class RefusedError(KubeError):
-    """The API server understands and refuses: no permission, or a schema that differs from ours. Trying again helps nothing soon."""
+    """The API server rejects the call: no permission, or a different schema. An early retry does not help."""
 
 
 class UnavailableError(KubeError):
-    """No answer, or one that asks for patience (429, 5xx); the call may have been carried out."""
+    """No response, or a request to retry (429, 5xx); the call may have been carried out."""
 
 
 @dataclass(frozen=True, slots=True)

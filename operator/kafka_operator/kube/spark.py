@@ -13,7 +13,7 @@ from kafka_operator.resources.metadata import RawObject
 PODS = "pods"
 
 MAX_LOG_BYTES = 64 * 1024
-"""What is asked for of a log at most: a line of a program's output has no bound of its own."""
+"""Maximum bytes of a log: a line of a program's output has no limit of its own."""
 
 
 class SparkClient:
@@ -33,7 +33,7 @@ class SparkClient:
         return await self._client.call("get_spark_pod", "GET", core_path(namespace, PODS, name))
 
     async def create_pod(self, manifest: RawObject) -> RawObject:
-        """Create a pod; a field that the API does not know is refused, so that no typing error is lost in silence."""
+        """Create a pod; unknown fields are rejected, so that typing errors are reported."""
         query = urlencode({"fieldManager": COMPONENT, "fieldValidation": "Strict"})
         path = f"{core_path(manifest['metadata']['namespace'], PODS)}?{query}"
         return await self._client.call("create_spark_pod", "POST", path, manifest)

@@ -1,1 +1,1 @@
-"""The three resources as frozen values, read from and written to the API's JSON; no decision is made here."""
+"""Custom resources as immutable values: parsing and serialisation only."""

@@ -1,4 +1,4 @@
-"""Which namespaces besides its own a Cluster serves, with which topics: `spec.allowedNamespaces`."""
+"""Rules of `spec.allowedNamespaces`: other namespaces that may use a Cluster, and their topics."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from kafka_operator.resources.metadata import RawObject
 
 DEFAULT_MIN_BYTES_PER_SECOND = 1_000_000
-"""Floor of other namespaces' throttles where a rule names none: a megabyte a second ends a move of 80 GB within a day."""
+"""Default minimum of other namespaces' throttles: at a megabyte a second a move of 80 GB ends within a day."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedNamespaces:
-    """One rule; each namespace that it names has the numbers for itself."""
+    """One rule; its limits apply to each matched namespace separately."""
 
     namespaces: tuple[str, ...]
-    """Names, in which * stands for any characters."""
+    """Namespace names, in which * matches any characters."""
     topic_names: tuple[str, ...] = ()
-    """The same of topics, in which ${namespace} stands for the namespace; none of them: every name."""
+    """Patterns of topic names, in which ${namespace} is the namespace; empty for every name."""
     max_topics: int | None = None
     max_partitions: int | None = None
     min_bytes_per_second: int = DEFAULT_MIN_BYTES_PER_SECOND

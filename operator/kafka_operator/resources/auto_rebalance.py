@@ -1,4 +1,4 @@
-"""What a Cluster says of Reassignments that are made by themselves, and what was noted of them in its status."""
+"""Automatic rebalances of a Cluster: `spec.autoRebalance` and `status.autoRebalance`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.reassignment_terms import Approval
 
 DEFAULT_THRESHOLD_PERCENT = 20
-"""Far from the mean: four times what the planner itself leaves standing, so that a day's growth alone is no reason to copy."""
+"""Default deviation from the mean: four times the planner's own tolerance, so that a day's growth alone triggers no copies."""
 
 DEFAULT_MINIMUM_INTERVAL_S = 86_400
-"""A day: loads have a daily shape, and what levels the morning's would be undone by the evening's."""
+"""A day: loads have a daily pattern, and a rebalance of the morning's load would be reverted in the evening."""
 
 
 @dataclass(frozen=True, slots=True)
 class OnImbalance:
-    """How far a broker's bytes may be from the mean, and how long the last rebalance must be over."""
+    """Allowed deviation of a broker's bytes from the mean, and the minimum time since the last rebalance."""
 
     threshold_percent: int = DEFAULT_THRESHOLD_PERCENT
     minimum_interval_s: int = DEFAULT_MINIMUM_INTERVAL_S
@@ -26,7 +26,7 @@ class OnImbalance:
 
 @dataclass(frozen=True, slots=True)
 class AutoRebalance:
-    """`spec.autoRebalance`: what makes a Reassignment, and what such a one says."""
+    """`spec.autoRebalance`: triggers, and the template of the Reassignment."""
 
     on_brokers_added: bool = False
     on_brokers_removed: bool = False
@@ -41,13 +41,13 @@ class AutoRebalance:
 
 @dataclass(frozen=True, slots=True)
 class OpenRebalance:
-    """The Reassignment that was made last and has not ended; one that neither adds nor removes levels."""
+    """The last Reassignment, if it has not ended; one that neither adds nor removes brokers rebalances."""
 
     name: str
     added: tuple[int, ...] = ()
     removed: tuple[int, ...] = ()
     withdrawn: bool = False
-    """Whether it is being cancelled, since it is not what is needed any more; noted before that is done."""
+    """Whether it is being cancelled because it is no longer needed; recorded before the cancellation."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the API's form; None takes away."""
@@ -61,10 +61,10 @@ class OpenRebalance:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceRecord:
-    """`status.autoRebalance`: what has to outlive the operator's process.
+    """`status.autoRebalance`: state that survives a restart of the operator.
 
-    `made` numbers the Reassignments, so that a name is used once. `brokers` have their part: those that are not in it are new.
-    `declined` are brokers whose removal was tried and ended otherwise; they are left alone until they are wanted again.
+    `made` numbers the Reassignments, so that each name is used once. `brokers` are known: others count as new.
+    `declined` are brokers whose removal failed or was cancelled; they are not removed until they are declared again.
     """
 
     made: int = 0
@@ -73,7 +73,7 @@ class RebalanceRecord:
     open: OpenRebalance | None = None
     last_end_time: str | None = None
     spread_percent: int | None = None
-    """How far the broker that is farthest from the mean was from it, when bytes were counted last."""
+    """Largest deviation of a broker from the mean at the last measurement."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the API's form; None takes away."""

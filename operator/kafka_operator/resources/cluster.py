@@ -27,7 +27,7 @@ from kafka_operator.resources.security import (
 class PodGroup:
     """A StatefulSet of the Cluster's namespace; the pod of ordinal n has the id `first_id + n` in Kafka.
 
-    `replicas` is how many pods there shall be, None where somebody else says it.
+    `replicas` is the declared number of pods; None if another client sets it.
     """
 
     stateful_set: str
@@ -37,7 +37,7 @@ class PodGroup:
 
 @dataclass(frozen=True, slots=True)
 class Replacing:
-    """The pod that was chosen to be replaced, written down before it is deleted."""
+    """The pod selected for replacement, recorded before it is deleted."""
 
     pod: str
     uid: str
@@ -45,7 +45,7 @@ class Replacing:
 
 @dataclass(frozen=True, slots=True)
 class Imbalance:
-    """Partitions that are led by another than their preferred leader, and the broker that lacks the largest share of its own."""
+    """Partitions not led by their preferred leader, and the broker with the largest share of missing leaders."""
 
     partitions: int = 0
     percent: int = 0
@@ -64,7 +64,7 @@ class Imbalance:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The brokers' software as far as their APIs tell, each version once, and what the cluster has agreed upon."""
+    """The brokers' software versions as derived from their APIs, each once, and the finalized versions of the cluster."""
 
     software: tuple[str, ...] = ()
     metadata_version: str | None = None
@@ -104,7 +104,7 @@ class ClusterStatus:
     controller_id: int | None = None
     broker_ids: tuple[int, ...] | None = None
     broker_replicas: int | None = None
-    """How many pods of brokers the operator stands for; it lowers them only when those that leave hold nothing."""
+    """Number of broker pods the operator currently maintains; lowered only when the removed brokers hold nothing."""
     replacing: Replacing | None = None
     under_replicated: int | None = None
     offline: int | None = None
@@ -137,21 +137,21 @@ class ClusterStatus:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Cluster as its user wrote it, with what we wrote to it."""
+    """A Cluster: spec, and status written by the operator."""
 
     metadata: Metadata
     bootstrap_servers: tuple[str, ...]
     mode: str
     status: ClusterStatus
     brokers: PodGroup | None = None
-    """The pods of brokers that the operator looks after, None when they run elsewhere."""
+    """The broker pods managed by the operator, None when they run elsewhere."""
     controllers: PodGroup | None = None
     tls: Tls | None = None
     authentication: Authentication | None = None
     allowed_namespaces: tuple[AllowedNamespaces, ...] = ()
     """The other namespaces that may refer to it, in the order in which the rules are tried."""
     auto_rebalance: AutoRebalance | None = None
-    """Which Reassignments it makes by itself, None for none."""
+    """Automatic rebalances, None for none."""
 
     def leads_where(self, other: Cluster) -> bool:
         """Return whether another state of it is reached in the same way."""
@@ -167,7 +167,7 @@ class Cluster:
 
     @property
     def secret_names(self) -> tuple[str, ...]:
-        """Return the Secrets of its namespace that say how to reach it, ascending."""
+        """Return the names of the Secrets of its connection, ascending."""
         places: list[object] = [] if self.tls is None else [self.tls.ca]
         if self.authentication is not None:
             given = self.authentication
@@ -186,7 +186,7 @@ class Cluster:
 
     @property
     def ref(self) -> ClusterRef:
-        """Return the reference by which others name it."""
+        """Return the reference to it."""
         return ClusterRef(self.key.namespace, self.key.name)
 
 

@@ -19,18 +19,18 @@ from kafka_operator.resources.metadata import (
 from kafka_operator.resources.reassignment import Partition
 
 WHOLE_TOPIC = -1
-"""The index that stands for a topic as a whole, which is not there."""
+"""Index that represents a missing topic as a whole."""
 
 
 class ElectionType(StrEnum):
-    """Whom to elect: the first replica of each partition, or any that is alive, in sync or not."""
+    """Election type: the first replica of each partition, or any live replica, in sync or not."""
 
     PREFERRED = "Preferred"
     UNCLEAN = "Unclean"
 
 
 class ElectionState(StrEnum):
-    """How far an Election is: Pending until it is checked, Running while the controller is asked, then one of three ends."""
+    """State of an Election: Pending until it is checked, Running while leaders are elected, then one of three final states."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -40,13 +40,13 @@ class ElectionState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing follows any more."""
+        """Whether the state is final."""
         return self not in {ElectionState.PENDING, ElectionState.RUNNING}
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which partitions it is about; one of the four is given."""
+    """Selection of partitions; exactly one of the four fields is set."""
 
     topics: tuple[str, ...] = ()
     partitions: tuple[Partition, ...] = ()
@@ -55,7 +55,7 @@ class Selection:
 
     @property
     def topic_names(self) -> tuple[str, ...] | None:
-        """Return the topics that it names, ascending; None where all topics have to be looked at."""
+        """Return the named topics, ascending; None if all topics have to be read."""
         if self.all or self.brokers:
             return None
         return tuple(sorted({*self.topics, *(partition.topic for partition in self.partitions)}))
@@ -83,7 +83,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one partition: ELECTED, or the name of Kafka's error; and who leads it, where somebody does."""
+    """Result of one partition: ELECTED, or the name of Kafka's error; and its leader, if any."""
 
     partition: Partition
     result: str
@@ -129,7 +129,7 @@ class ElectionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """An Election as its user wrote it, with what we wrote to it."""
+    """An Election: spec, and status written by the operator."""
 
     metadata: Metadata
     cluster: ClusterRef

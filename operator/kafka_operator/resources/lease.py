@@ -1,6 +1,6 @@
-"""A coordination.k8s.io Lease, as far as who holds it and since when it has been renewed.
+"""A coordination.k8s.io Lease: holder, and renewals.
 
-Its times are of the holder's clock and are never compared with ours: whether a Lease was renewed is seen by its having changed.
+Its times come from the holder's clock and are never compared with the local clock: a renewal is detected by a change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Lease:
     resource_version: str
     holder: str = NOBODY
     duration_s: int = 0
-    """How long the holder asks others to wait after it was seen to renew."""
+    """How long others have to wait after the holder's last observed renewal."""
     acquired: str = ""
     renewed: str = ""
     transitions: int = 0
@@ -30,7 +30,7 @@ class Lease:
 
 
 def read_lease(raw: Mapping[str, Any]) -> Lease:
-    """Read a Lease of any client; what is not said has the value of a Lease that nobody holds."""
+    """Read a Lease of any client; missing fields have the values of a Lease without a holder."""
     metadata, spec = raw["metadata"], raw.get("spec") or {}
     return Lease(
         name=metadata["name"],

@@ -1,6 +1,6 @@
-"""What every resource has: identity, finalizers, our annotations, conditions.
+"""Metadata of resources: identity, finalizers, Steward's annotations, conditions.
 
-A resource is read after the API server has validated it, so what the schema requires is there; what it leaves optional has a
+A resource is read after the API server has validated it, so required fields exist; optional fields have a
 default here. Foreign annotations, labels and managed fields are dropped: ten thousand resources stay resident.
 """
 
@@ -59,13 +59,13 @@ class Metadata:
     deleted: datetime | None
     finalizers: tuple[str, ...]
     annotations: tuple[tuple[str, str], ...]
-    """Ours alone, by name."""
+    """Only Steward's annotations, by name."""
     owner: Key | None = None
-    """The resource of ours that made this one and looks after it (ownerReferences, controller)."""
+    """The resource of Steward that created and controls this one (ownerReferences, controller)."""
 
     @property
     def paused(self) -> bool:
-        """Whether its user wants nothing done for it."""
+        """Whether reconciliation is paused."""
         return self.annotation(PAUSE) == "true"
 
     @property
@@ -74,17 +74,17 @@ class Metadata:
         return FINALIZER in self.finalizers
 
     def annotation(self, name: str) -> str | None:
-        """Return one of our annotations."""
+        """Return one of Steward's annotations."""
         return dict(self.annotations).get(name)
 
 
 def owner_reference(kind: Kind, name: str, uid: str) -> dict[str, Any]:
-    """Return what makes an object go with one of ours (metav1.OwnerReference)."""
+    """Return an owner reference (metav1.OwnerReference), which deletes the object with its owner."""
     return {"apiVersion": API_VERSION, "kind": kind.value, "name": name, "uid": uid}
 
 
 def controller_reference(owner: Metadata) -> dict[str, Any]:
-    """Return what makes an object be its owner's alone, and go with it, and holds that up in nothing."""
+    """Return a controller reference, which deletes the object with its owner without blocking the owner's deletion."""
     reference = owner_reference(owner.key.kind, owner.key.name, owner.uid)
     return {**reference, "controller": True, "blockOwnerDeletion": False}
 
@@ -108,13 +108,13 @@ def read_metadata(kind: Kind, raw: RawObject) -> Metadata:
 
 
 def read_cluster_ref(metadata: Metadata, spec: RawObject) -> ClusterRef:
-    """Read `spec.clusterRef`, which names a Cluster of the resource's own namespace unless it says another."""
+    """Read `spec.clusterRef`; the namespace defaults to the resource's own."""
     ref = spec["clusterRef"]
     return ClusterRef(ref.get("namespace", metadata.key.namespace), ref["name"])
 
 
 def _read_owner(metadata: RawObject) -> Key | None:
-    """Return the owner that is one of our kinds; an owner is always of the same namespace."""
+    """Return the owner of one of Steward's kinds; an owner is always in the same namespace."""
     for owner in metadata.get("ownerReferences") or ():
         if owner.get("controller") and owner["apiVersion"].partition("/")[0] == GROUP and owner["kind"] in set(Kind):
             return Key(Kind(owner["kind"]), metadata["namespace"], owner["name"])

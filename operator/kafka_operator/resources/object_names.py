@@ -1,4 +1,4 @@
-"""What Kubernetes takes as a name: of an object of ours a DNS subdomain, of a namespace a DNS label (RFC 1123).
+"""Validation of Kubernetes names: DNS subdomain for Steward's objects, DNS label for namespaces (RFC 1123).
 
 Leaves out how names are made.
 """

@@ -1,6 +1,6 @@
-"""Pods of a StatefulSet, and the nodes that they run on, as values: what is needed to replace them one at a time.
+"""Pods of a StatefulSet and their nodes, as values: the input of rolling replacement.
 
-Leaves out everything else that Kubernetes tells of them.
+Leaves out all other fields.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ REVISION_LABEL = "controller-revision-hash"
 ON_DELETE = "OnDelete"
 
 DRAIN_TAINTS = frozenset({"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption"})
-"""Taints by which autoscalers say that a node is about to go, where they do not cordon it."""
+"""Taints that autoscalers set on a node before its removal, if they do not cordon it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Pod:
     ready: bool
     deleting: bool
     since: datetime
-    """Since when it has been ready or not ready, or by when it should have been gone."""
+    """Since when it has been ready or not ready, or when it should have been deleted."""
 
     @property
     def away(self) -> bool:
-        """Whether it does not serve, or is about not to."""
+        """Whether it is not ready, or is being deleted."""
         return self.deleting or not self.ready
 
 
@@ -53,9 +53,9 @@ class PodSet:
     replicas: int
     update_revision: str
     on_delete: bool
-    """Whether it leaves it to us to replace pods of an old revision."""
+    """Whether the operator has to replace pods of an old revision (OnDelete)."""
     observed: bool
-    """Whether its controller has seen its present form; before that the revision it names may be the former one."""
+    """Whether its controller has observed the present generation; before that its revision may be the previous one."""
     pods: tuple[Pod, ...]
 
 
@@ -86,7 +86,7 @@ def selector_of(raw: RawObject) -> Mapping[str, str]:
 
 
 def drain_of(node: RawObject) -> str | None:
-    """Return in words why a node is to be left, None when it is not."""
+    """Return why a node is to be drained, None when it is not."""
     spec = node["spec"]
     if spec.get("unschedulable"):
         return "it is cordoned"

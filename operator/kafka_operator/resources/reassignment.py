@@ -34,7 +34,7 @@ class State(StrEnum):
     """How far a Reassignment is.
 
     Proposed while it waits for approval, Pending until it is checked and the controller has taken the first moves, then Running,
-    then one of three ends. An end is left by a rollback alone, which has an end of its own.
+    then one of three ends. Only a rollback follows a final state, and has its own final state.
     """
 
     PROPOSED = "Proposed"
@@ -48,15 +48,15 @@ class State(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing follows by itself any more."""
+        """Whether the state is final unless a user acts."""
         return self in {State.COMPLETED, State.FAILED, State.CANCELLED, State.ROLLED_BACK}
 
 
 class Partition(NamedTuple):
-    """A partition's name; a tuple, since plans of a hundred thousand look millions of them up."""
+    """A partition's name; a tuple, since plans of a hundred thousand partitions need millions of lookups."""
 
     topic: str
-    index: int  # type: ignore[assignment]  # hides tuple's own method of that name, which nobody needs
+    index: int  # type: ignore[assignment]  # hides tuple's own method of that name, which is not used
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.index}"
@@ -80,7 +80,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class TopicMove:
-    """A topic and the brokers that shall hold all of its replicas."""
+    """A topic and the brokers that will hold all of its replicas."""
 
     topic: str
     brokers: tuple[int, ...]
@@ -99,13 +99,13 @@ class ReassignmentStatus:
     digest: str | None = None
     """Of plan and base: what `spec.approvedDigest` has to name."""
     plan_digest: str | None = None
-    """Of the plan alone, as `spec.planFrom.digest` names it."""
+    """Digest of the plan without base, as in `spec.planFrom.digest`."""
     plan: tuple[Assignment, ...] | None = None
     base: tuple[Assignment, ...] | None = None
     stored: Stored | None = None
     proposal: Proposal | None = None
     rollback: bool = False
-    """Whether the way back has begun; the two numbers below then count on it."""
+    """Whether the rollback has started; the two numbers below then count its partitions."""
     handed_over: int = 0
     handing_over: int = 0
     progress: Progress | None = None
@@ -148,7 +148,7 @@ class ReassignmentStatus:
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """A Reassignment as its user wrote it, with what we wrote to it; it says one of `plan`, `plan_from`, `topics` and `goal`."""
+    """A Reassignment: spec, and status written by the operator; exactly one of `plan`, `plan_from`, `topics` and `goal` is set."""
 
     metadata: Metadata
     cluster: ClusterRef
@@ -169,7 +169,7 @@ class Reassignment:
         return self.metadata.key
 
     @property
-    def rests(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether nothing is left to do for it: it ended, its throttle is gone, and no way back is asked for."""
         state = self.status.state
         if state is None or not state.ended or self.status.throttle is not None:

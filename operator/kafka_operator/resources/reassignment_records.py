@@ -1,4 +1,4 @@
-"""What a Reassignment's status records beside plan and base: how far it is, what is proposed, where a large plan is kept.
+"""Records in a Reassignment's status: progress, proposal, location of a large plan.
 
 Leaves out the throttle (`throttle.py`).
 """
@@ -24,7 +24,7 @@ class Progress:
 
     @property
     def percent(self) -> int:
-        """Return the share in percent, rounded down: of bytes where there are any, else of partitions; 100 at the end alone."""
+        """Return the share in percent, rounded down: of bytes where there are any, else of partitions; 100 only at the end."""
         if self.done >= self.total:
             return 100
         if self.bytes_total:

@@ -1,4 +1,4 @@
-"""What a Reassignment's spec can say beside an exact plan: where a plan is, a goal, approval, concurrency, what to do.
+"""Fields of a Reassignment's spec other than an exact plan: plan source, goal, approval, concurrency, action.
 
 Leaves out the throttle (`throttle.py`), which Topics have too.
 """
@@ -14,7 +14,7 @@ from kafka_operator.resources.quantity import read_bytes
 
 DEFAULT_MOVES_PER_BROKER = 10
 """Moves that a broker takes part in at once: what Cruise Control takes by default. More share one disk and one network card, so that
-each takes longer and a move that stands still is found later."""
+each takes longer and a stuck move is noticed later."""
 
 DEFAULT_MOVES = 200
 """Moves at once in the whole cluster: what twenty brokers do at ten each. It bounds what a cancel has to undo, and the lists of
@@ -22,7 +22,7 @@ throttled replicas that the status holds."""
 
 
 class Action(StrEnum):
-    """What shall be done; it goes forward only, from Execute to Cancel to Rollback."""
+    """Requested action; it only changes forward, from Execute to Cancel to Rollback."""
 
     EXECUTE = "Execute"
     CANCEL = "Cancel"
@@ -30,7 +30,7 @@ class Action(StrEnum):
 
 
 class Approval(StrEnum):
-    """Whether a plan waits until somebody has approved its digest."""
+    """Whether a plan waits for approval of its digest."""
 
     AUTOMATIC = "Automatic"
     REQUIRED = "Required"
@@ -46,7 +46,7 @@ class PlanFrom:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What shall become of the cluster, for all topics, (not empty) for those named, or for all but those excluded."""
+    """Goal for all topics, (not empty) for the named ones, or for all but the excluded ones."""
 
     add_brokers: tuple[int, ...] = ()
     remove_brokers: tuple[int, ...] = ()

@@ -1,6 +1,6 @@
-"""How a cluster is spoken to: TLS, a login, a client certificate.
+"""Connection security of a cluster: TLS, a login, a client certificate.
 
-Two sides of it: what a Cluster says (names of Secrets and of keys in them), and what was read there. The values are never shown: they
+Both the references in a Cluster (names of Secrets and of keys in them), and the values read there. The values are never shown: they
 are left out of every `repr`, and nothing here turns them into words.
 """
 

@@ -15,7 +15,7 @@ from kafka_operator.resources.metadata import Metadata, RawObject, read_metadata
 from kafka_operator.resources.spark_status import SparkStatus, read_spark_status
 
 DEFAULT_SERVICE_ACCOUNT = "spark"
-"""What the chart makes (analytics.serviceAccount)."""
+"""Service account created by the chart (analytics.serviceAccount)."""
 
 DEFAULT_RETRIES, DEFAULT_RETRY_INTERVAL_S = 3, 10
 DEFAULT_LOG_TAIL_LINES = 20
@@ -24,7 +24,7 @@ DEFAULT_START_TIMEOUT_S = 600
 
 
 class Engine(StrEnum):
-    """Who makes the driver: we, Kubeflow's operator, or nobody but this process."""
+    """Engine that creates the driver: the operator, Kubeflow's operator, or a local process."""
 
     STEWARD = "Steward"
     SPARK_OPERATOR = "SparkOperator"
@@ -61,7 +61,7 @@ class RestartPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What is handed to spark-submit beside the main file."""
+    """Dependencies passed to spark-submit in addition to the main file."""
 
     py_files: tuple[str, ...] = ()
     jars: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class PodSpec:
     image: str | None = None
     service_account: str | None = None
     instances: int = 1
-    """Executors alone have several."""
+    """Only executors have several."""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     container: RawObject = field(default_factory=dict)

@@ -26,7 +26,7 @@ class Role(StrEnum):
 
 
 class Phase(StrEnum):
-    """How far a pod is; what runs in it decides where its containers tell."""
+    """Phase of a pod, derived from the states of its containers."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -41,7 +41,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SparkPod:
-    """One pod; `reason` and `message` tell what holds it up, or what ended it, in Kubernetes' own words."""
+    """One pod; `reason` and `message` are Kubernetes' cause of a delay or an end."""
 
     name: str
     uid: str
@@ -84,19 +84,19 @@ def read_spark_pod(raw: RawObject) -> SparkPod:
     )
 
 
-def _phase(told: str, state: RawObject) -> Phase:
+def _phase(phase: str, state: RawObject) -> Phase:
     """Return the phase by the container that counts: a sidecar that runs on must not keep an application from ending."""
-    if told in {Phase.SUCCEEDED, Phase.FAILED}:
-        return Phase(told)
+    if phase in {Phase.SUCCEEDED, Phase.FAILED}:
+        return Phase(phase)
     if "terminated" in state:
         return Phase.FAILED if state["terminated"]["exitCode"] else Phase.SUCCEEDED
     if "running" in state:
         return Phase.RUNNING
-    return Phase.RUNNING if told == Phase.RUNNING and not state else Phase.PENDING
+    return Phase.RUNNING if phase == Phase.RUNNING and not state else Phase.PENDING
 
 
 def _news(status: RawObject, state: RawObject, phase: Phase) -> tuple[str, str]:
-    """Return the reason and message that say most of a pod: of itself (Evicted), of its container, of the scheduler."""
+    """Return the most specific reason and message of a pod: of itself (Evicted), of its container, of the scheduler."""
     if status.get("reason"):
         return status["reason"], status.get("message", "")
     for name in ("terminated", "waiting"):

@@ -1,11 +1,11 @@
 """The status of a SparkApplication: how far it is, which attempt, and who carries it out.
 
 state               what it means
-(none)              not looked at yet
+(none)              not reconciled yet
 Submitted           the driver of the present attempt is created
 Running             it runs
 Completed, Failed   the end
-SubmissionFailed    no driver could be created; tried again, if the policy says so
+SubmissionFailed    no driver could be created; retried, if the policy allows it
 PendingRerun        an attempt has ended, the next one is due at `nextAttemptTime`
 Suspending          the driver is being ended, since its user wants it suspended
 Suspended           nothing runs, until its user resumes it

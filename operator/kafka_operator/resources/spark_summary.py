@@ -20,7 +20,7 @@ Found = TypeVar("Found")
 
 KIND = "BalanceSummary"
 START = f'{{"kind":"{KIND}",'
-"""What such a message begins with; any other is some other program's."""
+"""Prefix of a summary message; other messages come from other programs."""
 
 MAX_MESSAGE_BYTES = 4_096
 """The kubelet keeps no more of a termination message."""
@@ -36,12 +36,12 @@ TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.
 
 
 class SummaryError(ValueError):
-    """The message begins as a summary and is none; says what is wrong."""
+    """The message begins as a summary and is invalid; contains the problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoonestFull:
-    """The broker whose disk is full first, in days, with a 90 percent interval; None is later than anybody looked."""
+    """The broker whose disk is full first, in days, with a 90 percent interval; None is beyond the forecast."""
 
     broker: int
     days: float

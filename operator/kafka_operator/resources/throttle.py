@@ -1,6 +1,6 @@
-"""How fast replicas may be copied, as a spec says it, and what was set in Kafka for its sake, as a status records it.
+"""Throttles: the limit in a spec, and the record of the settings made in Kafka in a status.
 
-A record is written before anything of it is set, so that whoever comes later, after any crash, knows what to take away and what was
+A record is written before its settings are made, so that any later process, after any crash, knows what to remove and what was
 there before. Leaves out what to set when.
 """
 
@@ -21,7 +21,7 @@ class ThrottleSpec:
 
     @property
     def adaptive(self) -> bool:
-        """Whether it is looked for between two ends."""
+        """Whether the rate is adapted between two bounds."""
         return self.min_bytes_per_second < self.max_bytes_per_second
 
     def to_json(self) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class ThrottleSpec:
 
 @dataclass(frozen=True, slots=True)
 class BrokerThrottle:
-    """A broker whose rates may be ours, and the rates that somebody else had set on it, None for none."""
+    """A broker whose rates the operator may have set, and the previous rates of other clients, None for none."""
 
     broker_id: int
     leader_before: str | None = None
@@ -46,7 +46,7 @@ class BrokerThrottle:
 
 @dataclass(frozen=True, slots=True)
 class TopicThrottle:
-    """A topic whose lists of throttled replicas may hold ours ("0:1", partition and broker), and the lists of before."""
+    """A topic whose lists of throttled replicas may have the operator's entries ("0:1", partition and broker), and the previous lists."""
 
     topic: str
     leader: frozenset[str] = field(default_factory=frozenset)

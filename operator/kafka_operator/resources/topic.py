@@ -50,7 +50,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class ReplicationChange:
-    """How far a changed replication factor is, as the Reassignment that carries it out tells."""
+    """Progress of a changed replication factor, from its Reassignment."""
 
     target_replication_factor: int
     state: str
@@ -111,11 +111,11 @@ class Topic:
     replication_factor: int
     config: tuple[tuple[str, str], ...]
     unmanaged: frozenset[str]
-    """Settings that are left alone: neither set nor reset, and no drift."""
+    """Ignored settings: neither set nor reset, and no drift."""
     policy: Policy
     deletion_policy: DeletionPolicy
     throttle: RawObject | None
-    """For the Reassignment that changes the replication factor, which alone reads it."""
+    """For the Reassignment that changes the replication factor, the only reader."""
     status: TopicStatus
 
     @property
@@ -141,7 +141,7 @@ class Topic:
 
     @property
     def managed_config(self) -> frozenset[str]:
-        """Return those of them that are not left alone now."""
+        """Return those of them that are not ignored now."""
         return self.noted_config - self.unmanaged
 
 

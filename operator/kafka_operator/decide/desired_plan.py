@@ -1,6 +1,6 @@
 """Desired plan of a Reassignment, from any of its forms, with its effects on brokers.
 
-    plan        as written              planFrom    as the ConfigMaps say, if their digest is the one that was named
+    plan        as written              planFrom    content of the ConfigMaps, if their digest matches
     topics      spread over brokers     goal        what the planner finds
 
 Leaves out whether the cluster can carry it out (`plan.check_plan`) and whether anybody approves.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from kafka_operator.decide.goals import Found, plan_for_goal
 from kafka_operator.decide.layout import Layout, Sizes, size_of
 from kafka_operator.decide.observed import KafkaTopic, partition_in
-from kafka_operator.decide.plan import Plan, Topics, Trouble, exact_plan
+from kafka_operator.decide.plan import Plan, PlanProblem, Topics, exact_plan
 from kafka_operator.decide.plan_document import Document, digests_of
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment
@@ -25,8 +25,8 @@ CREATE_ANOTHER = "Create another Reassignment with the digest of the intended pl
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A plan, the cluster it was made for if it says so, what it does; bytes are None where brokers do not tell sizes."""
+class DesiredPlan:
+    """A plan, the cluster it was made for if it names one, and its effects; bytes are None if sizes are unknown."""
 
     plan: Plan
     cluster_id: str | None = None
@@ -51,18 +51,18 @@ class Material:
 
     layout: Layout = field(default_factory=Layout)
     sizes: Sizes | None = None
-    document: Document | Trouble | None = None
+    document: Document | PlanProblem | None = None
 
 
-def wanted_of(reassignment: Reassignment, material: Material) -> Wanted | Trouble:
+def desired_plan_of(reassignment: Reassignment, material: Material) -> DesiredPlan | PlanProblem:
     """Return the plan, or why there is none."""
     found = _found(reassignment, material)
-    if isinstance(found, Trouble):
+    if isinstance(found, PlanProblem):
         return found
     topics, sizes = material.layout.topics, material.sizes
     to_move = None if sizes is None else bytes_to_copy(found.plan, topics, sizes)
     cluster_id = material.document.cluster_id if isinstance(material.document, Document) else None
-    wanted = Wanted(found.plan, cluster_id, None, to_move)
+    wanted = DesiredPlan(found.plan, cluster_id, None, to_move)
     if reassignment.goal is None and reassignment.approval is Approval.AUTOMATIC:
         return wanted
     least = to_move or 0
@@ -77,8 +77,8 @@ def wanted_of(reassignment: Reassignment, material: Material) -> Wanted | Troubl
     return replace(wanted, proposal=proposal)
 
 
-def checked(wanted: Wanted, topics: Topics) -> Checked:
-    """Return a plan with its base, after `check_plan` has found no trouble with it."""
+def checked(wanted: DesiredPlan, topics: Topics) -> Checked:
+    """Return a plan with its base, after `check_plan` has found no problem."""
     base = tuple(Assignment(item.partition, _replicas(item.partition, topics)) for item in wanted.plan)
     plan_digest, digest = digests_of(wanted.plan, base, wanted.cluster_id)
     recorded = Recorded(wanted.plan, base, wanted.cluster_id)
@@ -121,21 +121,21 @@ def _replicas(name: Partition, topics: Topics) -> tuple[int, ...]:
     return () if known is None else known.replicas
 
 
-def _found(reassignment: Reassignment, material: Material) -> Found | Trouble:
+def _found(reassignment: Reassignment, material: Material) -> Found | PlanProblem:
     if reassignment.goal is not None:
         return plan_for_goal(reassignment.goal, material.layout, material.sizes)
     if reassignment.plan_from is not None:
         plan = _from_config_maps(reassignment.plan_from.digest, material.document)
     else:
         plan = exact_plan(reassignment, material.layout.topics)
-    return plan if isinstance(plan, Trouble) else Found(plan)
+    return plan if isinstance(plan, PlanProblem) else Found(plan)
 
 
-def _from_config_maps(digest: str, document: Document | Trouble | None) -> Plan | Trouble:
+def _from_config_maps(digest: str, document: Document | PlanProblem | None) -> Plan | PlanProblem:
     assert document is not None, digest
-    if isinstance(document, Trouble):
+    if isinstance(document, PlanProblem):
         return document
     if document.digest != digest:
         message = f"The plan in the ConfigMaps has the digest {document.digest}, but spec.planFrom.digest is {digest}."
-        return Trouble("DigestDiffers", f"{message} {CREATE_ANOTHER}", may_pass=True)
+        return PlanProblem("DigestDiffers", f"{message} {CREATE_ANOTHER}", may_pass=True)
     return document.plan

@@ -17,7 +17,7 @@ import pytest
 
 from kafka_operator.admin import connection as connection_module
 from kafka_operator.admin.client import KafkaAdmin
-from kafka_operator.admin.port import BadCredentialsError, ClusterUnreachableError, NotLetInError
+from kafka_operator.admin.port import BadCredentialsError, ClusterUnreachableError, ConnectionRejectedError
 from kafka_operator.admin.tls import make_context
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.security import ClientCertificate, Login, Security
@@ -81,9 +81,9 @@ async def who(port: int, security: Security, host: str = "127.0.0.1") -> str:
         await admin.close()
 
 
-async def refusal(port: int, security: Security, host: str = "127.0.0.1") -> NotLetInError:
+async def refusal(port: int, security: Security, host: str = "127.0.0.1") -> ConnectionRejectedError:
     """Return why we are not let in."""
-    with pytest.raises(NotLetInError) as caught:
+    with pytest.raises(ConnectionRejectedError) as caught:
         await who(port, security, host)
     return caught.value
 

@@ -6,31 +6,31 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_operator.admin.port import Admin
+from kafka_operator.decide.desired_plan import Material
 from kafka_operator.decide.layout import Layout, Sizes, sizes_of
 from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
-from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_document import Document
-from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle
+from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle
 from kafka_operator.decide.throttle import LISTS, RATES, ThrottleSeen, Values
-from kafka_operator.decide.wanted import Material
 from kafka_operator.resources.reassignment import Partition, Reassignment
 
 MAX_NAMED_PARTITIONS = 2_000
-"""Partitions that DescribeLogDirs is asked for by name; beyond, all are asked for, which costs less than their names."""
+"""Partitions that DescribeLogDirs requests by name; beyond this number all are requested, which costs less than their names."""
 
 FEW_TOPICS = 200
-"""Topics that are looked at each time: Metadata of so many is read in a tenth of a second."""
+"""Number of topics that every poll reads: their Metadata is parsed in a tenth of a second."""
 
 FULL_EVERY_S = 30.0
-"""How often all topics of a large plan are looked at: so late may it be seen that somebody else moved a partition of it."""
+"""Interval between full reads of a large plan's topics: moves made by other clients are seen within this time."""
 
 SIZED_PARTITIONS = 5_000
-"""Partitions whose sizes are asked for before a plan begins, in any case: brokers tell so many in a fraction of a second."""
+"""Number of partitions whose sizes are always queried before a plan starts: brokers answer in a fraction of a second."""
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterLook:
-    """Brokers, moves and topics, in this order: a move that is not listed has ended, so the topics show where."""
+class PartitionSnapshot:
+    """Brokers, moves and topics, read in this order: a move that is not listed has ended, and the topics show its result."""
 
     cluster_id: str = ""
     broker_ids: tuple[int, ...] = ()
@@ -47,15 +47,15 @@ class _Kept:
     full_s: float
 
 
-class ClusterLooks:
+class PartitionReader:
     """Partition states of a cluster. In large clusters, topics that the operator does not move are only read at intervals."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._kept: _Kept | None = None
 
-    async def look(self, admin: Admin, topics: frozenset[str], changed: Collection[str] = ()) -> ClusterLook:
-        """See how things stand; `changed` are topics that have just been changed."""
+    async def read(self, admin: Admin, topics: frozenset[str], changed: Collection[str] = ()) -> PartitionSnapshot:
+        """Read the state; `changed` are topics that have just been changed."""
         seen = await admin.describe_cluster()
         moves = await admin.list_reassignments()
         moving = frozenset(partition.topic for partition in moves)
@@ -68,42 +68,42 @@ class ClusterLooks:
         answers = await admin.describe_topics(sorted(names))
         found = {name: topic for name, topic in answers.items() if isinstance(topic, KafkaTopic)}
         self._kept = _Kept({**before, **found}, moving, full_s)
-        return ClusterLook(seen.cluster_id, seen.broker_ids, moves, self._kept.topics)
+        return PartitionSnapshot(seen.cluster_id, seen.broker_ids, moves, self._kept.topics)
 
-    def saw(self, topics: Mapping[str, KafkaTopic]) -> None:
-        """Take note of topics that were looked at for a plan, so that the look after its first moves need not be at all of them."""
+    def record(self, topics: Mapping[str, KafkaTopic]) -> None:
+        """Store topics that were read for a plan, so that the poll after its first moves need not read all of them."""
         kept = self._kept or _Kept({}, frozenset(), self._clock())
         self._kept = replace(kept, topics={**kept.topics, **topics})
 
     @staticmethod
     def _full(kept: _Kept, topics: frozenset[str], moving: frozenset[str], now_s: float) -> bool:
-        """Return whether all have to be looked at: they are few, none of them moves, or it is long ago."""
+        """Return whether a full read is due: few topics, no moves, or the last one is long ago."""
         return (
             len(topics) <= FEW_TOPICS or topics.isdisjoint(moving | kept.moving) or now_s - kept.full_s >= FULL_EVERY_S
         )
 
 
-async def look_at_material(
-    admin: Admin, topics: Sequence[str] | None, document: Document | Trouble | None, *, sized: bool
+async def query_material(
+    admin: Admin, topics: Sequence[str] | None, document: Document | PlanProblem | None, *, sized: bool
 ) -> Material:
-    """See what a plan about these topics, or (None) all, is made from; sizes are None where no broker tells them.
+    """Read the planner's input for these topics, or (None) all; sizes are None if no broker returns them.
 
-    Without `sized` they are asked for only where they are few: what nobody has to approve can begin before it is measured.
+    Without `sized`, sizes are queried only for few partitions: a plan without approval can start before it is measured.
     """
-    if isinstance(document, Trouble):
+    if isinstance(document, PlanProblem):
         return Material(document=document)
     layout = await admin.describe_layout(topics)
     few = sum(len(topic.partitions) for topic in layout.topics.values()) <= SIZED_PARTITIONS
     return Material(layout, await sizes_in(admin, layout) if sized or few else None, document)
 
 
-async def look_at_sizes(admin: Admin, brokers: Collection[int], partitions: Collection[Partition]) -> Sizes:
+async def query_sizes(admin: Admin, brokers: Collection[int], partitions: Collection[Partition]) -> Sizes:
     """Query sizes of logs; brokers that do not return them are omitted."""
     named = partitions if len(partitions) <= MAX_NAMED_PARTITIONS else None
     return sizes_of(await admin.describe_log_dirs(sorted(brokers), named))
 
 
-async def look_at_throttle(admin: Admin, step: LookAtThrottle, before: ThrottleSeen) -> ThrottleSeen:
+async def query_throttle(admin: Admin, step: ReadThrottle, before: ThrottleSeen) -> ThrottleSeen:
     """Read throttles of brokers and topics, in addition to those read before."""
     brokers = dict(before.brokers)
     if step.broker_ids:
@@ -122,7 +122,7 @@ async def look_at_throttle(admin: Admin, step: LookAtThrottle, before: ThrottleS
 
 
 async def alter_throttle(admin: Admin, step: AlterThrottle) -> Mapping[object, Failure]:
-    """Change throttles, those of brokers first when they are set; return the brokers and topics that refused."""
+    """Change throttles, those of brokers first when they are set; return the brokers and topics that rejected it."""
     refused: dict[object, Failure] = {}
     if step.brokers:
         refused.update((await admin.alter_broker_configs(step.brokers)).items())
@@ -131,8 +131,8 @@ async def alter_throttle(admin: Admin, step: AlterThrottle) -> Mapping[object, F
     return refused
 
 
-def topics_of(item: Reassignment, document: Document | Trouble | None) -> Sequence[str] | None:
-    """Return the topics that a plan is about; None for all of them."""
+def topics_of(item: Reassignment, document: Document | PlanProblem | None) -> Sequence[str] | None:
+    """Return the topics of a plan; None for all of them."""
     if item.goal is not None:
         return sorted(item.goal.topics) or None
     plan = document.plan if isinstance(document, Document) else item.plan
@@ -144,4 +144,4 @@ async def sizes_in(admin: Admin, layout: Layout) -> Sizes | None:
     partitions = [Partition(topic.name, held.index) for topic in layout.topics.values() for held in topic.partitions]
     if not partitions:
         return {}
-    return await look_at_sizes(admin, layout.racks.keys(), partitions) or None
+    return await query_sizes(admin, layout.racks.keys(), partitions) or None

@@ -6,8 +6,8 @@
                                            ▲ │ the base drifted
                                            └─┘
 
-What is approved is a digest of plan and base together. When a partition of the plan is found elsewhere than the base says, what was
-approved is no more: a new proposal is made, and approval is asked for again.
+Approval refers to a digest of plan and base together. If a partition of the plan is found elsewhere than in the base, the approval no
+longer applies: a new proposal is made, and approval is requested again.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_operator.decide.conditions import FALSE
+from kafka_operator.decide.desired_plan import Checked, DesiredPlan, Material, checked, desired_plan_of
 from kafka_operator.decide.places import Places
-from kafka_operator.decide.plan import Trouble, check_plan
+from kafka_operator.decide.plan import PlanProblem, check_plan
 from kafka_operator.decide.plan_packing import INLINE_PARTITIONS, Recorded
 from kafka_operator.decide.reassignment_status import ended, pending, proposed, written
 from kafka_operator.decide.reassignment_steps import MakePlan, StorePlan
 from kafka_operator.decide.reassignment_view import (
-    CHECK_PATIENCE_S,
-    PROPOSAL_LOOK_EVERY_S,
+    CHECK_TIMEOUT_S,
+    PROPOSAL_POLL_S,
     ReassignmentView,
     Step,
 )
 from kafka_operator.decide.steps import RETRY_LATER_S, Claim, Done, Retry, Wait
-from kafka_operator.decide.wanted import Checked, Material, Wanted, checked, wanted_of
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress, Proposal, Stored, written_bytes
 from kafka_operator.resources.reassignment_terms import Action, Approval
 
 
-def decide_beginning(reassignment: Reassignment, view: ReassignmentView) -> Step:
-    """Return the next step for one of which nothing is recorded."""
+def decide_preparation(reassignment: Reassignment, view: ReassignmentView) -> Step:
+    """Return the next step for a Reassignment without a recorded plan."""
     if reassignment.action is not Action.EXECUTE:
         return _never_begun(reassignment, view)
     if view.wanted is None:
         return MakePlan()
-    if isinstance(view.wanted, Trouble):
-        return _troubled(reassignment, view.wanted, view)
+    if isinstance(view.wanted, PlanProblem):
+        return _with_problem(reassignment, view.wanted, view)
     if not reassignment.metadata.held:
         return Claim()
     return _record(reassignment, view, view.wanted, drifted=False)
 
 
 def decide_proposed(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
-    """Return the next step for one that waits for approval."""
+    """Return the next step for a Reassignment that waits for approval."""
     if reassignment.action is not Action.EXECUTE:
         return _never_begun(reassignment, view)
     if has_drifted(places):
@@ -55,14 +55,14 @@ def decide_proposed(reassignment: Reassignment, view: ReassignmentView, places: 
     status = reassignment.status
     if reassignment.approval is Approval.REQUIRED and reassignment.approved_digest != status.digest:
         ready = proposed(reassignment, *_asked(reassignment), view.now)
-        return written(reassignment, ready) or Wait(PROPOSAL_LOOK_EVERY_S)
+        return written(reassignment, ready) or Wait(PROPOSAL_POLL_S)
     assert isinstance(view.recorded, Recorded), reassignment.key
-    trouble = trouble_of(Wanted(view.recorded.plan), view)
-    if trouble is not None:
-        told = proposed(
-            reassignment, trouble.reason, f"{trouble.message} It is approved and will start afterwards.", view.now
+    problem = problem_of(DesiredPlan(view.recorded.plan), view)
+    if problem is not None:
+        updated = proposed(
+            reassignment, problem.reason, f"{problem.message} It is approved and will start afterwards.", view.now
         )
-        return written(reassignment, told) or Retry(RETRY_LATER_S)
+        return written(reassignment, updated) or Retry(RETRY_LATER_S)
     return written(reassignment, pending(reassignment, FALSE, *CHECKED, view.now)) or Retry()
 
 
@@ -74,20 +74,20 @@ def has_drifted(places: Places) -> bool:
 
 
 def propose_again(reassignment: Reassignment, view: ReassignmentView) -> Step:
-    """Make a new proposal for one whose base has drifted, where that can be made now."""
+    """Make a new proposal for a Reassignment whose base has drifted, if possible now."""
     if view.wanted is None:
         return MakePlan()
-    if isinstance(view.wanted, Trouble):
+    if isinstance(view.wanted, PlanProblem):
         message = (
             f"The cluster has changed since the proposal, and no new proposal can be computed: {view.wanted.message}"
         )
-        told = replace(proposed(reassignment, "BaseDrifted", message, view.now), digest=None)
-        return written(reassignment, told) or Retry(RETRY_LATER_S)
+        updated = replace(proposed(reassignment, "BaseDrifted", message, view.now), digest=None)
+        return written(reassignment, updated) or Retry(RETRY_LATER_S)
     return _record(reassignment, view, view.wanted, drifted=True)
 
 
 def _record(reassignment: Reassignment, view: ReassignmentView, wanted: Checked, *, drifted: bool) -> Step:
-    """Write plan and base down, before anything moves; a plan of nothing is carried out already."""
+    """Record plan and base before anything moves; an empty plan is already completed."""
     if not wanted.recorded.plan:
         done = ended(
             reassignment,
@@ -137,21 +137,21 @@ DRIFTED = "Replicas of the plan have moved since the proposal, so there is a new
 
 
 def _asked(reassignment: Reassignment) -> tuple[str, str]:
-    """Return the words that ask for approval."""
+    """Return reason and message of the condition that requests approval."""
     status, proposal = reassignment.status, reassignment.status.proposal
     what = "The plan"
     if proposal is not None:
         what = f"{proposal.partitions} partitions change and {written_bytes(proposal.bytes_to_move)} are copied{_cut(proposal)}; the plan"
-    told = f"{what} waits for approval: set spec.approvedDigest to {status.digest}."
+    request = f"{what} waits for approval: set spec.approvedDigest to {status.digest}."
     present = next((item.reason for item in status.conditions if item.type == "Ready"), "")
     if present == "BaseDrifted":
-        return present, f"{DRIFTED} {told}"
+        return present, f"{DRIFTED} {request}"
     if reassignment.approved_digest not in {None, status.digest}:
         return (
             "ApprovalDiffers",
-            f"spec.approvedDigest refers to another proposal, {reassignment.approved_digest}. {told}",
+            f"spec.approvedDigest refers to another proposal, {reassignment.approved_digest}. {request}",
         )
-    return "ApprovalRequired", told
+    return "ApprovalRequired", request
 
 
 def _cut(proposal: Proposal) -> str:
@@ -161,16 +161,16 @@ def _cut(proposal: Proposal) -> str:
     return f" (goal.maxBytesMoved excludes {left.partitions} more with {written_bytes(left.bytes)})"
 
 
-def plan_for(reassignment: Reassignment, material: Material, view: ReassignmentView) -> Checked | Trouble:
+def plan_for(reassignment: Reassignment, material: Material, view: ReassignmentView) -> Checked | PlanProblem:
     """Return the plan that a Reassignment asks for, checked against the cluster that `view` shows."""
-    wanted = wanted_of(reassignment, material)
-    if isinstance(wanted, Trouble):
+    wanted = desired_plan_of(reassignment, material)
+    if isinstance(wanted, PlanProblem):
         return wanted
-    return trouble_of(wanted, view) or checked(wanted, view.topics)
+    return problem_of(wanted, view) or checked(wanted, view.topics)
 
 
-def trouble_of(wanted: Wanted, view: ReassignmentView) -> Trouble | None:
-    """Return why the cluster cannot carry a plan out."""
+def problem_of(wanted: DesiredPlan, view: ReassignmentView) -> PlanProblem | None:
+    """Return why the cluster cannot execute a plan; None if it can."""
     return check_plan(
         wanted.plan,
         topics=view.topics,
@@ -182,18 +182,18 @@ def trouble_of(wanted: Wanted, view: ReassignmentView) -> Trouble | None:
     )
 
 
-def _troubled(reassignment: Reassignment, trouble: Trouble, view: ReassignmentView) -> Step:
-    if not trouble.may_pass or view.waited_s >= CHECK_PATIENCE_S:
-        message = f"{trouble.message} No replica was moved. Create another Reassignment to retry."
-        status = ended(reassignment, State.FAILED, reason=trouble.reason, message=message, progress=None, now=view.now)
+def _with_problem(reassignment: Reassignment, problem: PlanProblem, view: ReassignmentView) -> Step:
+    if not problem.may_pass or view.waited_s >= CHECK_TIMEOUT_S:
+        message = f"{problem.message} No replica was moved. Create another Reassignment to retry."
+        status = ended(reassignment, State.FAILED, reason=problem.reason, message=message, progress=None, now=view.now)
         return written(reassignment, status) or Done()
-    message = f"{trouble.message} Nothing is moved."
-    status = pending(reassignment, FALSE, trouble.reason, message, view.now)
+    message = f"{problem.message} Nothing is moved."
+    status = pending(reassignment, FALSE, problem.reason, message, view.now)
     return written(reassignment, status) or Retry(RETRY_LATER_S / 2, RETRY_LATER_S)
 
 
 def _never_begun(reassignment: Reassignment, view: ReassignmentView) -> Step:
-    """End one that is cancelled, or to be rolled back, before anything moved."""
+    """End a Reassignment that is cancelled or rolled back before anything moved."""
     back = reassignment.action is Action.ROLLBACK
     status = ended(
         reassignment,

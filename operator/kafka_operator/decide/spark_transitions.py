@@ -1,6 +1,6 @@
 """Statuses of SparkApplications: state transitions, the Ready condition, and events for their changes.
 
-Ready is True when the application is completed, Unknown while it goes on and nothing is wrong, False otherwise.
+Ready is True when the application has completed, Unknown while it runs without problems, False otherwise.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from kafka_operator.decide.conditions import (
     with_condition,
     with_ready,
 )
+from kafka_operator.decide.spark_problems import SparkProblem, executor_problem
 from kafka_operator.decide.spark_states import may_follow
-from kafka_operator.decide.spark_troubles import Trouble, executor_trouble
 from kafka_operator.decide.steps import Announcement, WriteStatus
 from kafka_operator.resources.metadata import read_time, write_time
 from kafka_operator.resources.spark_application import SparkApplication
@@ -27,7 +27,7 @@ from kafka_operator.resources.spark_pods import Phase, Role, SparkPod
 from kafka_operator.resources.spark_status import ExecutorCounts, SparkState, SparkStatus
 
 EXECUTORS = "ExecutorsHealthy"
-"""Condition that tells of executors that were killed, evicted or held up; there is none before anything happened."""
+"""Condition that reports executors that were killed, evicted or could not start; absent until that happens."""
 
 
 def moved(
@@ -40,7 +40,7 @@ def moved(
     ready: str = UNKNOWN,
     mirrored: bool = False,
 ) -> SparkStatus:
-    """Return the status in a state, with Ready as it is told; of another operator's states some may go unseen (`mirrored`)."""
+    """Return the status in a state, with the given Ready; states of another operator may be skipped (`mirrored`)."""
     before = application.status
     assert mirrored or may_follow(before.state, state), (application.key, before.state, state)
     generation = application.metadata.generation
@@ -51,7 +51,7 @@ def moved(
 
 
 def ended(application: SparkApplication, now: datetime, state: SparkState, reason: str, message: str) -> SparkStatus:
-    """Return the status of an application that has come to an end."""
+    """Return the status of an application that has ended."""
     status = application.status
     ready = TRUE if state is SparkState.COMPLETED else FALSE
     began = status.start_time
@@ -65,7 +65,7 @@ def ended(application: SparkApplication, now: datetime, state: SparkState, reaso
 
 
 def written(application: SparkApplication, status: SparkStatus) -> WriteStatus[SparkStatus] | None:
-    """Return the write of a status that differs, with an event where state or reason are news; None where nothing differs."""
+    """Return the write of a changed status, with an event if state or reason changed; None if nothing differs."""
     if status == application.status:
         return None
     old, new = ready_of(application.status.conditions), ready_of(status.conditions)
@@ -78,18 +78,18 @@ def written(application: SparkApplication, status: SparkStatus) -> WriteStatus[S
 def with_executors(
     application: SparkApplication, pods: tuple[SparkPod, ...], now: datetime
 ) -> WriteStatus[SparkStatus] | None:
-    """Return the write of what is new of executors: what happened to them is told apart from how the application is."""
+    """Return the write of changes of executors, whose condition is separate from Ready."""
     status = application.status
-    trouble = executor_trouble(executors_of(application, pods))
-    if trouble is None and condition_of(status.conditions, EXECUTORS) is None:
+    problem = executor_problem(executors_of(application, pods))
+    if problem is None and condition_of(status.conditions, EXECUTORS) is None:
         return None
-    told = trouble or Trouble("AsAskedFor", "No executor has a problem.")
+    shown = problem or SparkProblem("AsAskedFor", "No executor has a problem.")
     conditions = with_condition(
         status.conditions,
         EXECUTORS,
-        status=TRUE if trouble is None else FALSE,
-        reason=told.reason,
-        message=told.message,
+        status=TRUE if problem is None else FALSE,
+        reason=shown.reason,
+        message=shown.message,
         generation=application.metadata.generation,
         now=now,
     )
@@ -105,7 +105,7 @@ def executors_of(application: SparkApplication, pods: tuple[SparkPod, ...]) -> l
 
 
 def count(executors: list[SparkPod]) -> ExecutorCounts:
-    """Return how many executors are how far."""
+    """Return the number of executors by phase."""
     phases = [pod.phase for pod in executors]
     return ExecutorCounts(
         running=phases.count(Phase.RUNNING),
@@ -116,10 +116,10 @@ def count(executors: list[SparkPod]) -> ExecutorCounts:
 
 
 def after(now: datetime, seconds: float) -> str:
-    """Return a later moment as it is written, rounded up: whole seconds are what the API has."""
+    """Return a later time in the API's form, rounded up to whole seconds."""
     return write_time(now + timedelta(seconds=seconds, microseconds=999_999))
 
 
 def seconds_until(moment: str | None, now: datetime) -> float:
-    """Return the seconds until a moment; 0 where there is none, or it has come."""
+    """Return the seconds until a time; 0 if there is none, or if it has passed."""
     return 0.0 if moment is None else max(0.0, (read_time(moment) - now).total_seconds())

@@ -13,15 +13,15 @@ from kafka_operator.resources.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TopicSnapshot:
     """Existing topics with the configuration managed by their Topics, and errors of topics that could not be read."""
 
     topics: Mapping[str, KafkaTopic]
     failures: Mapping[str, Failure]
 
 
-async def look_at_topics(admin: Admin, topics: Sequence[Topic]) -> Look:
-    """Ask for all of them at once: Metadata, then DescribeConfigs for what is managed, then moves if any could matter."""
+async def query_topics(admin: Admin, topics: Sequence[Topic]) -> TopicSnapshot:
+    """Read all of them at once: Metadata, then DescribeConfigs for managed settings, then moves if they matter."""
     answers = await admin.describe_topics(sorted({topic.name for topic in topics}))
     failures = {name: answer for name, answer in answers.items() if isinstance(answer, Failure)}
     seen = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaTopic)}
@@ -34,13 +34,13 @@ async def look_at_topics(admin: Admin, topics: Sequence[Topic]) -> Look:
         if not isinstance(config, Failure):
             seen[name] = replace(seen[name], config=config)
         elif config.code == UNKNOWN_TOPIC_OR_PARTITION:
-            del seen[name]  # it went between the two calls
+            del seen[name]  # it was deleted between the two calls
         else:
             failures[name] = config
     if any(_moves_matter(topic, seen.get(topic.name)) for topic in topics):
         moves = await admin.list_reassignments()
         seen = {name: _with_targets(topic, moves) for name, topic in seen.items()}
-    return Look(seen, failures)
+    return TopicSnapshot(seen, failures)
 
 
 def _moves_matter(topic: Topic, seen: KafkaTopic | None) -> bool:
@@ -53,7 +53,7 @@ def _moves_matter(topic: Topic, seen: KafkaTopic | None) -> bool:
 
 
 def _with_targets(topic: KafkaTopic, moves: Moves) -> KafkaTopic:
-    """Show what moves, with the replicas that it will have; while it moves it has those of before as well."""
+    """Return the topic with the target replicas of its moves; during a move Metadata also lists the previous ones."""
 
     def settled(partition: KafkaPartition) -> KafkaPartition:
         move = moves.get(Partition(topic.name, partition.index))

@@ -18,36 +18,36 @@ from kafka_operator.names import KAFKA_KINDS, Kind
 from kafka_operator.resources.metadata import RawObject
 
 MAX_ROUNDS = 3
-"""Lists that are made: one, and two more for what was changed by others between list and write."""
+"""Number of lists: one, and two more for conflicts between list and write."""
 
-PARTING_TIMEOUT_S = 12.0
-"""How long it may take: with all else at the end, within the 20 s after which the process is ended by force."""
+TEARDOWN_TIMEOUT_S = 12.0
+"""Time limit: with everything else at shutdown, within the 20 s after which the process is killed."""
 
 log = logging.getLogger(__name__)
 
 
-class Parting:
-    """Lets go of a namespace."""
+class NamespaceTeardown:
+    """Removes finalizers in a namespace that is being deleted."""
 
     def __init__(self, kube: Kube, writer: Writer) -> None:
         self._kube = kube
         self._writer = writer
 
-    async def part_from(self, namespace: str) -> None:
-        """Let go of everything in a namespace if it is being deleted; call it when nothing else works any more."""
+    async def remove_finalizers(self, namespace: str) -> None:
+        """Remove all finalizers in a namespace if it is being deleted; call it after everything else has stopped."""
         try:
-            async with asyncio.timeout(PARTING_TIMEOUT_S):
+            async with asyncio.timeout(TEARDOWN_TIMEOUT_S):
                 if await self._kube.namespace_ends(namespace):
-                    await self._let_go(namespace)
+                    await self._remove_all(namespace)
         except (KubeError, TimeoutError) as error:
             log.warning(
                 "Failed to remove finalizers during namespace deletion",
                 extra={"namespace": namespace, "error": str(error) or "deadline exceeded"},
             )
 
-    async def _let_go(self, namespace: str) -> None:
+    async def _remove_all(self, namespace: str) -> None:
         for _ in range(MAX_ROUNDS):
-            results = await asyncio.gather(*(self._let_go_of_kind(kind, namespace) for kind in KAFKA_KINDS))
+            results = await asyncio.gather(*(self._remove_from_kind(kind, namespace) for kind in KAFKA_KINDS))
             log.warning(
                 "Namespace is being deleted; removed finalizers",
                 extra={"namespace": namespace, "resources": sum(results)},
@@ -55,8 +55,8 @@ class Parting:
             if not any(results):
                 return
 
-    async def _let_go_of_kind(self, kind: Kind, namespace: str) -> int:
-        """Return how many were held."""
+    async def _remove_from_kind(self, kind: Kind, namespace: str) -> int:
+        """Return how many resources had the finalizer."""
         held = [item for raw in await self._listed(kind, namespace) if (item := read_resource(kind, raw)).metadata.held]
         await asyncio.gather(*(self._writer.carry_out(item, Release()) for item in held))
         return len(held)

@@ -1,7 +1,7 @@
 """Execution and rollback of a Reassignment: moves are submitted in waves under a throttle and monitored until they complete.
 
-Each round is: what may have been handed over and what may be throttled is written down, then the throttle is set, then moves are
-handed over. A crash between any two leaves a status that says what may be there, and a cluster that says what is.
+Each round records what may have been submitted and what may be throttled, then sets the throttle, then submits moves. After a crash
+between any two of these, the status contains what may exist, and the cluster shows what exists.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_operator.decide.conditions import FALSE
-from kafka_operator.decide.ending import as_seen, finish, stop, throttle_step
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.move_meter import STUCK_AFTER_S, seconds_left
 from kafka_operator.decide.observed import NO_LEADER, Failure
 from kafka_operator.decide.places import Places
 from kafka_operator.decide.plan import MAX_LISTED, listed
+from kafka_operator.decide.plan_completion import as_seen, finish, stop, throttle_step
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_status import STUCK, THROTTLE_TOO_LOW, flagged, judged, running, written
-from kafka_operator.decide.reassignment_steps import LookAtThrottle
-from kafka_operator.decide.reassignment_view import STRAY_PATIENCE_S, ReassignmentView, Step, look_again_s
+from kafka_operator.decide.reassignment_steps import ReadThrottle
+from kafka_operator.decide.reassignment_view import STRAY_TIMEOUT_S, ReassignmentView, Step, poll_interval_s
 from kafka_operator.decide.steps import RETRY_LATER_S, Retry, Submit, Wait
-from kafka_operator.decide.throttle import NOTHING, Wish, recorded, settled, unseen, wish_for
+from kafka_operator.decide.throttle import NOTHING, DesiredThrottle, desired_throttle_for, recorded, settled, unseen
 from kafka_operator.decide.throttle_rate import Need, need_of, rate_of, too_low
 from kafka_operator.decide.waves import hand_over_up_to
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment, ReassignmentStatus, State
@@ -29,12 +29,12 @@ from kafka_operator.resources.throttle import ThrottleRecord
 
 
 def decide_way(reassignment: Reassignment, view: ReassignmentView, way: Recorded, places: Places) -> Step:
-    """Return the next step towards `way.plan`, which is not reached yet."""
+    """Return the next step towards `way.plan`, which has not been reached."""
     astray = places.lost + places.stray
     if view.failures and not any(passes_by_itself(failure) for failure in view.failures.values()):
         return refused(reassignment, view, places)
     if astray and not places.moving:
-        if view.waited_s < STRAY_PATIENCE_S:
+        if view.waited_s < STRAY_TIMEOUT_S:
             return Retry(cap_s=RETRY_LATER_S)
         return _fail(reassignment, view, places, "Interrupted", _interrupted(astray))
     if not reassignment.status.handing_over:
@@ -50,31 +50,31 @@ def _advance(reassignment: Reassignment, view: ReassignmentView, way: Recorded, 
     if not (places.lost or places.stray or places.due):
         end = hand_over_up_to(places, way.plan, end, view.moves, reassignment.concurrency)
     beginning = _between(way.plan, status.handing_over, end, places.later)
-    wish = _wish(reassignment, view, way, places, beginning)
-    record = _record(status.throttle, wish, view)
-    if isinstance(record, LookAtThrottle):
+    desired = _desired_throttle(reassignment, view, way, places, beginning)
+    record = _record(status.throttle, desired, view)
+    if isinstance(record, ReadThrottle):
         return record
-    if record is not None and record == status.throttle and view.in_force == as_seen(wish, view):
-        record = settled(record, wish, ())
-    untold = _untold(wish, view)
-    if untold is not None:
-        return _wait_for_throttle(reassignment, view, untold)
+    if record is not None and record == status.throttle and view.in_force == as_seen(desired, view):
+        record = settled(record, desired, ())
+    unset = _unset_throttle(desired, view)
+    if unset is not None:
+        return _wait_for_throttle(reassignment, view, unset)
     shown = _shown(reassignment, view, places)
     handed_over = status.handed_over if places.due else status.handing_over
     shown = replace(shown, handed_over=handed_over, handing_over=end, throttle=record)
     write = written(reassignment, shown)
     if write is not None:
         return write
-    step = throttle_step(reassignment, view, wish)
+    step = throttle_step(reassignment, view, desired)
     if step is not None:
         return step
     if places.due:
         return Retry() if view.submitted else Submit({item.partition: item.replicas for item in places.due})
-    return Wait(look_again_s(places.total))
+    return Wait(poll_interval_s(places.total))
 
 
 def refused(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
-    """Take the rest back when the controller refused a part."""
+    """Cancel the remaining moves when the controller rejected some of them."""
     partition, failure = min(view.failures.items())
     message = (
         f"The controller rejected partition {partition}: {message_of(failure)} Moves in progress were cancelled; "
@@ -121,59 +121,59 @@ def _between(
     return tuple(item for item in order[start:end] if item.partition in waiting)
 
 
-def _wish(
+def _desired_throttle(
     reassignment: Reassignment,
     view: ReassignmentView,
     way: Recorded,
     places: Places,
     beginning: tuple[Assignment, ...],
-) -> Wish:
+) -> DesiredThrottle:
     spec = reassignment.throttle
     if spec is None:
         return NOTHING
     need = _need(reassignment, view, way, places)
     rate = rate_of(spec, reassignment.status.throttle, view.measured, need)
-    return wish_for((*places.moving, *places.due, *beginning), places, rate, view.broker_ids)
+    return desired_throttle_for((*places.moving, *places.due, *beginning), places, rate, view.broker_ids)
 
 
 def _record(
-    present: ThrottleRecord | None, wish: Wish, view: ReassignmentView
-) -> ThrottleRecord | LookAtThrottle | None:
-    """Return the record that covers a wish, or what has to be looked at for it."""
-    if not wish.brokers and not wish.topics:
+    present: ThrottleRecord | None, desired: DesiredThrottle, view: ReassignmentView
+) -> ThrottleRecord | ReadThrottle | None:
+    """Return the record that covers a desired throttle, or the read that it requires."""
+    if not desired.brokers and not desired.topics:
         return present
-    if present is not None and _covers(present, wish):
+    if present is not None and _covers(present, desired):
         return present
-    look = unseen(present, wish, view.throttle)
-    return look or recorded(present, wish, view.throttle, view.other_throttles)
+    read_step = unseen(present, desired, view.throttle)
+    return read_step or recorded(present, desired, view.throttle, view.other_throttles)
 
 
-def _covers(present: ThrottleRecord, wish: Wish) -> bool:
+def _covers(present: ThrottleRecord, desired: DesiredThrottle) -> bool:
     topics = {item.topic: item for item in present.topics}
     return (
-        present.bytes_per_second == wish.rate
-        and wish.brokers <= {item.broker_id for item in present.brokers}
+        present.bytes_per_second == desired.rate
+        and desired.brokers <= {item.broker_id for item in present.brokers}
         and all(
             name in topics and leader <= topics[name].leader and follower <= topics[name].follower
-            for name, (leader, follower) in wish.topics.items()
+            for name, (leader, follower) in desired.topics.items()
         )
     )
 
 
-def _untold(wish: Wish, view: ReassignmentView) -> tuple[object, Failure] | None:
-    """Return a broker or topic that has to be throttled and does not let itself be."""
-    wanted: set[object] = {*wish.brokers, *wish.topics}
+def _unset_throttle(desired: DesiredThrottle, view: ReassignmentView) -> tuple[object, Failure] | None:
+    """Return a broker or topic on which the throttle could not be set, with the failure; None if there is none."""
+    wanted: set[object] = {*desired.brokers, *desired.topics}
     seen = (*view.throttle.brokers.items(), *view.throttle.topics.items(), *view.unaltered.items())
     failures = ((name, found) for name, found in seen if isinstance(found, Failure))
     return next((pair for pair in failures if pair[0] in wanted), None)
 
 
-def _wait_for_throttle(reassignment: Reassignment, view: ReassignmentView, untold: tuple[object, Failure]) -> Step:
-    name, failure = untold
+def _wait_for_throttle(reassignment: Reassignment, view: ReassignmentView, unset: tuple[object, Failure]) -> Step:
+    name, failure = unset
     what = f"broker {name}" if isinstance(name, int) else f"topic {name}"
     message = f"The throttle cannot be set on {what}: {message_of(failure)} No further move starts before it is set."
-    told = judged(reassignment, FALSE, "ThrottleNotSet", message, view.now)
-    return written(reassignment, told) or Retry(RETRY_LATER_S)
+    updated = judged(reassignment, FALSE, "ThrottleNotSet", message, view.now)
+    return written(reassignment, updated) or Retry(RETRY_LATER_S)
 
 
 def _need(reassignment: Reassignment, view: ReassignmentView, way: Recorded, places: Places) -> Need | None:
@@ -187,29 +187,29 @@ def _need(reassignment: Reassignment, view: ReassignmentView, way: Recorded, pla
 def _held_up_by_throttle(
     reassignment: Reassignment, view: ReassignmentView, way: Recorded, places: Places
 ) -> Step | None:
-    """Return the wait of one that has not begun, as long as its throttle would not suffice or that is not known yet."""
+    """Return the wait of a plan that has not started while its throttle is too low, or while that is not known yet."""
     spec = reassignment.throttle
     if spec is None:
         return None
     if view.measured is None or view.measured.growth is None:
-        return Wait(look_again_s(places.total))
+        return Wait(poll_interval_s(places.total))
     words = too_low(spec, _need(reassignment, view, way, places))
     if words is None:
         return None
     status = judged(reassignment, FALSE, THROTTLE_TOO_LOW, words, view.now)
     shown = flagged(status, THROTTLE_TOO_LOW, ("BelowTraffic", words), reassignment.metadata.generation, view.now)
-    same = _already_told(reassignment)
-    return (None if same else written(reassignment, shown)) or Wait(look_again_s(places.total))
+    same = _already_reported(reassignment)
+    return (None if same else written(reassignment, shown)) or Wait(poll_interval_s(places.total))
 
 
-def _already_told(reassignment: Reassignment) -> bool:
+def _already_reported(reassignment: Reassignment) -> bool:
     """Return whether the status already reports it: numbers that change with each sample do not justify a write."""
     conditions = {item.type: item for item in reassignment.status.conditions}
-    ready, told = conditions.get("Ready"), conditions.get(THROTTLE_TOO_LOW)
+    ready, too_low_condition = conditions.get("Ready"), conditions.get(THROTTLE_TOO_LOW)
     return (
         ready is not None
-        and told is not None
-        and (ready.reason, told.status) == (THROTTLE_TOO_LOW, "True")
+        and too_low_condition is not None
+        and (ready.reason, too_low_condition.status) == (THROTTLE_TOO_LOW, "True")
         and ready.observed_generation == reassignment.metadata.generation
     )
 

@@ -38,7 +38,7 @@ async def test_in_a_namespace_that_ends_everything_is_let_go_of() -> None:
         await settled(world)
         world.kube.ending.add("shop")
 
-        await world.core.parting.part_from("shop")
+        await world.core.teardown.remove_finalizers("shop")
 
         assert (held(world, ORDERS), held(world, MAIN), held(world, FAR)) == (False, False, True)
         assert world.kafka.topics.keys() == {"orders", "far"}
@@ -50,7 +50,7 @@ async def test_in_a_namespace_that_stays_nothing_is_let_go_of() -> None:
     async with running() as world:
         await settled(world)
 
-        await world.core.parting.part_from("shop")
+        await world.core.teardown.remove_finalizers("shop")
 
         assert (held(world, ORDERS), held(world, MAIN)) == (True, True)
 
@@ -61,7 +61,7 @@ async def test_what_others_changed_on_the_way_is_let_go_of_all_the_same() -> Non
     async with running() as world:
         await settled(world)
         world.kube.failures.append(UnavailableError("503"))
-        await world.core.parting.part_from("shop")
+        await world.core.teardown.remove_finalizers("shop")
         assert held(world, ORDERS)
         world.kube.ending.add("shop")
         original = world.kube._patch_metadata
@@ -74,6 +74,6 @@ async def test_what_others_changed_on_the_way_is_let_go_of_all_the_same() -> Non
             return original(key, patch)
 
         world.kube._patch_metadata = contended  # type: ignore[method-assign]
-        await world.core.parting.part_from("shop")
+        await world.core.teardown.remove_finalizers("shop")
 
         assert (held(world, ORDERS), held(world, MAIN)) == (False, False)

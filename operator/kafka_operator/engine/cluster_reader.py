@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka_operator.decide.cluster import VERSIONS_EVERY_S, ClusterLook, shortest_vitals_pause_s, vitals_pause_s
+from kafka_operator.decide.cluster import VERSIONS_EVERY_S, ClusterSnapshot, shortest_vitals_pause_s, vitals_pause_s
 from kafka_operator.decide.observed import Away, ClusterSeen
 from kafka_operator.decide.vitals import Vitals
 from kafka_operator.engine.links import AwayError, Links
@@ -23,14 +23,14 @@ class _Due:
     cluster_id: str
     vitals_s: float = 0.0
     earliest_vitals_s: float = 0.0
-    """When partitions may be counted again at the earliest, where the brokers have changed since the last count."""
+    """Earliest time of the next count of partitions after a change of brokers."""
     counted: tuple[int, ...] | None = None
     """Brokers at the last count."""
     versions_s: float = 0.0
     asked: tuple[int, ...] = ()
 
 
-class ClusterLooks:
+class ClusterReader:
     """Reads the state of clusters."""
 
     def __init__(self, links: Links, clock: Callable[[], float]) -> None:
@@ -38,12 +38,12 @@ class ClusterLooks:
         self._clock = clock
         self._due: dict[ClusterRef, _Due] = {}
 
-    async def look(self, ref: ClusterRef) -> ClusterLook | Away:
+    async def read(self, ref: ClusterRef) -> ClusterSnapshot | Away:
         """Read the state of a cluster."""
         try:
             seen = await self._links.use(ref, lambda admin: admin.describe_cluster())
         except AwayError as error:
-            self._due.pop(ref, None)  # when it is back, everything is looked at
+            self._due.pop(ref, None)  # everything is read again when it is back
             return error.away
         due = self._due.get(ref)
         if due is None or due.cluster_id != seen.cluster_id:
@@ -53,15 +53,15 @@ class ClusterLooks:
             versions = await self._versions(ref, due, seen)
         except AwayError as error:
             log.info("Failed to read cluster health or versions", extra={"cluster": str(ref), "error": str(error)})
-            return ClusterLook(seen)
-        return ClusterLook(seen, vitals, versions)
+            return ClusterSnapshot(seen)
+        return ClusterSnapshot(seen, vitals, versions)
 
     def forget(self, ref: ClusterRef) -> None:
         """Remove the state of a deleted Cluster."""
         self._due.pop(ref, None)
 
     async def _vitals(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> Vitals | None:
-        """Count all partitions where that is due, and at once where brokers have joined or left."""
+        """Count all partitions when due, and at once when brokers have joined or left."""
         began_s = self._clock()
         changed = due.counted is not None and due.counted != seen.broker_ids
         if began_s < (due.earliest_vitals_s if changed else due.vitals_s):

@@ -1,0 +1,35 @@
+"""Timeouts after which a finalizer is released although the cleanup in Kafka is incomplete.
+
+An event reports the incomplete cleanup.
+"""
+
+from __future__ import annotations
+
+from kafka_operator.decide.observed import Away
+from kafka_operator.decide.steps import DELETION_RETRY_CAP_S, RETRY_SOON_S, Announcement, Release, Retry
+
+DELETION_TIMEOUT_S = 30.0
+"""How long a deletion is retried: longer than a controller failover (18 s by default), shorter than users wait for kubectl.
+
+Counted by the operator's own clock from the first attempt, so that a clock skew to the API server deletes no finalizer early.
+"""
+
+CLUSTER_LEAVING_TIMEOUT_S = 12.0
+"""How long to wait for a cluster whose Cluster is deleted or being deleted: enough for a second and third connection attempt
+of 5 s each, if the first one met a broker that hangs. Kubernetes allows 60 s for the deletion of a namespace."""
+
+
+def release_or_retry(away: Away, waited_s: float, *, held: bool) -> Release | Retry:
+    """Return the next step for a resource that is not being deleted while its cluster is unreachable.
+
+    Nothing can be reverted in an unknown cluster; a later deletion of the resource must not need the operator.
+    """
+    return Release() if held and away.leaving and waited_s >= CLUSTER_LEAVING_TIMEOUT_S else Retry()
+
+
+def release_after_timeout(waited_s: float, event: Announcement, away: Away | None = None) -> Release | Retry:
+    """Retry a deletion until the timeout, then release the finalizer with an event; `away` is set if the cluster is unreachable."""
+    timeout_s = CLUSTER_LEAVING_TIMEOUT_S if away is not None and away.leaving else DELETION_TIMEOUT_S
+    if waited_s < timeout_s:
+        return Retry(RETRY_SOON_S, DELETION_RETRY_CAP_S)
+    return Release(event)
