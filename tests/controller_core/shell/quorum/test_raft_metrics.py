@@ -1,5 +1,7 @@
 """Metrics of a quorum's node, with the names and values of Kafka's raft-metrics."""
 
+from dataclasses import replace
+
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -50,6 +52,15 @@ def test_a_follower_that_is_no_voter_is_an_observer() -> None:
     following = nodes.started(StoredElection(nodes.EPOCH, nodes.LEADER), node_id=4).node
 
     assert (state_name(nodes.observer()), state_name(following)) == ("unattached", "observer")
+
+
+def test_voters_without_an_address_on_the_quorums_listener_are_counted() -> None:
+    """KafkaRaftMetricsTest.shouldRecordNumUnknownVoterConnections."""
+    node = nodes.unattached()
+    elsewhere = replace(node, settings=replace(node.settings, listener="OTHER"))
+
+    assert values(node)["number_unknown_voter_connections"] == 0
+    assert values(elsewhere)["number_unknown_voter_connections"] == 3
 
 
 def test_a_follower_knows_its_leader_but_not_the_observers() -> None:
