@@ -73,8 +73,8 @@ class MetadataLog:
             write_topic_id(folder, topic_id)
         self._snapshots = [one for one in list_snapshots(folder) if one.offset >= self._log.start_offset]
         if self._log.start_offset > 0 and not self._snapshots:
-            older = list_snapshots(folder)
-            last = older[-1] if older else "missing"
+            found = list_snapshots(folder)
+            last = found[-1] if found else "missing"
             raise LogError(
                 f"The log in {folder} starts at offset {self._log.start_offset}, but its latest snapshot is {last}."
             )
@@ -233,8 +233,13 @@ class MetadataLog:
         self._snapshots = sorted({*self._snapshots, writer.snapshot})
 
     def open_snapshot(self, snapshot: SnapshotId) -> SnapshotReader | None:
-        """Open a snapshot for reading by position; None if there is none with this id."""
-        return SnapshotReader(self.folder, snapshot) if snapshot in self._snapshots else None
+        """Open a snapshot for reading by position; None if there is none with this id, or its file was deleted."""
+        if snapshot not in self._snapshots:
+            return None
+        try:
+            return SnapshotReader(self.folder, snapshot)
+        except FileNotFoundError:
+            return None
 
     def delete_before(self, snapshot: SnapshotId, high_watermark: int) -> bool:
         """Start the log at a snapshot's end, and delete older snapshots and segments. Return whether any was deleted."""

@@ -104,15 +104,13 @@ class QuorumProcess:
 
     def _open(self, stack: AsyncExitStack) -> Driver:
         """Open the log and make its driver, which is closed after the listeners."""
-        settings = self.settings
-        log_settings = LogSettings(segment_bytes=settings.log.segment_bytes, segment_ms=settings.log.segment_ms)
-        folder = settings.metadata_log_directory / self.options.topic.folder_name
-        retention = Retention(settings.log.max_retention_bytes, settings.log.max_retention_ms)
+        folder = self.settings.metadata_log_directory / self.options.topic.folder_name
+        segments, retention = log_settings(self.settings)
         try:
-            opened = MetadataLog(folder, log_settings, retention=retention, topic_id=self.options.topic.id)
+            opened = MetadataLog(folder, segments, retention=retention, topic_id=self.options.topic.id)
         except (LogError, OSError) as error:
             raise _unreadable(error) from error
-        driver = Driver(Storage(opened, segment_bytes=log_settings.segment_bytes))
+        driver = Driver(Storage(opened, segment_bytes=segments.segment_bytes))
         stack.push_async_callback(driver.close)
         return driver
 
@@ -210,6 +208,13 @@ def node_settings(settings: QuorumSettings, identity: MetaProperties, endpoints:
         fetch_snapshot_max_bytes=times.fetch_snapshot_max_bytes,
         auto_join=times.auto_join_enable,
     )
+
+
+def log_settings(settings: QuorumSettings) -> tuple[LogSettings, Retention]:
+    """Return the settings of the log, and when its snapshots are deleted."""
+    log = settings.log
+    segments = LogSettings(segment_bytes=log.segment_bytes, segment_ms=log.segment_ms)
+    return segments, Retention(log.max_retention_bytes, log.max_retention_ms)
 
 
 def static_voters(settings: QuorumSettings) -> VoterSet:

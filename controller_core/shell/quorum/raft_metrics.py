@@ -48,9 +48,10 @@ def values(node: Node) -> dict[str, int]:
     voters, state, listener = node.voters, node.state, node.settings.listener
     without_address = [one for one in voters.voters if endpoint_of(one.endpoints, listener) is None]
     voters_offset = node.history.voters_offset
+    voted = node.settings.key if isinstance(state, Leader) else node.voted
     return {
         "current_leader": NO_NODE if node.leader_id is None else node.leader_id,
-        "current_vote": NO_NODE if node.voted is None else node.voted.id,
+        "current_vote": NO_NODE if voted is None else voted.id,
         "current_epoch": node.epoch,
         "high_watermark": UNKNOWN if node.high_watermark is None else node.high_watermark,
         "log_end_offset": node.log.end_offset,
@@ -64,7 +65,7 @@ def values(node: Node) -> dict[str, int]:
 
 _DESCRIPTIONS = {
     "current_leader": "Id of the leader; -1: unknown.",
-    "current_vote": "Id of the node that this one has voted for in its epoch; -1: none.",
+    "current_vote": "Id of the node that this one has voted for in its epoch, a leader for itself; -1: none.",
     "current_epoch": "Epoch of the quorum.",
     "high_watermark": "Offset below which all records are committed; -1: unknown.",
     "log_end_offset": "Offset after the last record of the log.",

@@ -19,9 +19,9 @@ from controller_core.shell.quorum.quorum_state import QuorumState, read_quorum_s
 from controller_core.shell.quorum.wire_batches import decode_log, encode_log, snapshot_voters
 from kafka_log.errors import LogError
 from kafka_log.files.pending_flush import PendingFlush
-from kafka_log.files.snapshots import SnapshotWriter, verified_batches
+from kafka_log.files.snapshots import SnapshotReader, SnapshotWriter, verified_batches
 from kafka_log.format.batches import control_batches
-from kafka_log.format.names import SnapshotId
+from kafka_log.format.names import SnapshotId, snapshot_name
 
 LOADED_BYTES = 8 * 1024 * 1024
 """Read at once when the voters are searched for in the log: at least the largest batch."""
@@ -68,12 +68,11 @@ class Storage:
         return self.log.summary()
 
     def voter_history(self, static: VoterSet) -> VoterHistory:
-        """Return the voters in the latest snapshot and in the log after it. Raises CorruptBatch."""
+        """Return the voters in the latest snapshot and in the log after it. Raises CorruptBatch and LogError."""
         history, offset = VoterHistory(static), self.log.start_offset
         latest = self.log.latest_snapshot
-        reader = None if latest is None else self.log.open_snapshot(latest)
-        if latest is not None and reader is not None:
-            with reader:
+        if latest is not None:
+            with self._open_snapshot(latest) as reader:
                 voters, level = snapshot_voters(reader.read(0, HEADER_BATCH_BYTES))
             history, offset = history.from_snapshot(latest.offset, voters, level), latest.offset
         while offset < self.log.end_offset:
@@ -160,8 +159,12 @@ class Storage:
         return self.log.read(wanted.offset, wanted.max_bytes, up_to=wanted.end_offset)
 
     def read_snapshot(self, snapshot: Position, position: int, size_bytes: int) -> bytes:
-        """Return bytes of a snapshot."""
-        reader = self.log.open_snapshot(SnapshotId(snapshot.offset, snapshot.epoch))
-        assert reader is not None, snapshot
-        with reader:
+        """Return bytes of a snapshot. Raises LogError for a file that was deleted by someone else."""
+        with self._open_snapshot(SnapshotId(snapshot.offset, snapshot.epoch)) as reader:
             return reader.read(position, size_bytes)
+
+    def _open_snapshot(self, snapshot: SnapshotId) -> SnapshotReader:
+        reader = self.log.open_snapshot(snapshot)
+        if reader is None:
+            raise LogError(f"Snapshot {self.log.folder / snapshot_name(snapshot)} is missing.")
+        return reader

@@ -51,8 +51,8 @@ _ENDPOINTS_FROM = {
 }
 """Version from which a response has the leader's endpoint (KIP-853)."""
 
-_NODES_FROM = 2
-"""Version of DescribeQuorum from which it has the voters' endpoints."""
+_NODES_FROM = _DIRECTORIES_FROM = 2
+"""Version of DescribeQuorum from which it has the voters' endpoints, and the directories of replicas (KIP-853)."""
 
 
 def encode_response(response: ResponseBody, topic: LogTopic, version: int, data: bytes = b"") -> Body:
@@ -94,8 +94,11 @@ def wrong_topic_body(key: ApiKey, request: Body) -> Body:
                 for topic in request["topics"]
             ]
         }
-    if key is ApiKey.FETCH_SNAPSHOT:
-        return {"error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    if key is ApiKey.FETCH_SNAPSHOT and [len(topic["partitions"]) for topic in request["topics"]] == [1]:
+        (topic,) = request["topics"]
+        index = topic["partitions"][0]["partition"]
+        partition = {"index": index, "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unaligned_records": b""}
+        return {"topics": [{"name": topic["name"], "partitions": [partition]}]}
     return {"error_code": ErrorCode.INVALID_REQUEST}
 
 
@@ -198,8 +201,8 @@ def _describe_body(response: DescribeQuorumResponse, topic: LogTopic, version: i
         "error_message": _message(response.error, None),
         **_known(response.leadership),
         "high_watermark": response.high_watermark,
-        "current_voters": [_replica(one) for one in response.voters],
-        "observers": [_replica(one) for one in response.observers],
+        "current_voters": [_replica(one, version) for one in response.voters],
+        "observers": [_replica(one, version) for one in response.observers],
     }
     body: Body = {"topics": [{"topic_name": topic.name, "partitions": [partition]}]}
     if version >= _NODES_FROM:
@@ -209,14 +212,16 @@ def _describe_body(response: DescribeQuorumResponse, topic: LogTopic, version: i
     return body
 
 
-def _replica(state: ReplicaState) -> Body:
-    return {
+def _replica(state: ReplicaState, version: int) -> Body:
+    body: Body = {
         "replica_id": state.key.id,
-        "replica_directory_id": directory_or_zero(state.key.directory_id),
         "log_end_offset": state.end_offset,
         "last_fetch_timestamp": state.last_fetch_ms,
         "last_caught_up_timestamp": state.last_caught_up_ms,
     }
+    if version >= _DIRECTORIES_FROM:
+        body["replica_directory_id"] = directory_or_zero(state.key.directory_id)
+    return body
 
 
 def _leadership(known: Body, body: Body) -> Leadership:

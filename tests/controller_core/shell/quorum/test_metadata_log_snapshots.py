@@ -11,7 +11,7 @@ from controller_core.shell.quorum.metadata_log import MetadataLog
 from kafka_log.errors import FlushFailedError, LogError
 from kafka_log.files import snapshots
 from kafka_log.files.snapshots import SnapshotWriter
-from kafka_log.format.names import SnapshotId
+from kafka_log.format.names import SnapshotId, snapshot_name
 from kafka_log.format.roll import LogSettings
 from tests.kafka_log.batches import batch, fast_folder
 
@@ -122,3 +122,11 @@ def test_a_snapshot_that_cannot_be_flushed_is_not_readable(log: MetadataLog, mon
 
     assert (log.snapshots, log.open_snapshot(SnapshotId(5, 1))) == ((), None)
     assert list(log.folder.glob("*-*.checkpoint*")) == []
+
+
+def test_a_snapshot_whose_file_was_deleted_is_not_opened(log: MetadataLog) -> None:
+    """KafkaRaftLogTest.testReadMissingSnapshotFile."""
+    written(log, SnapshotId(5, 1))
+    (log.folder / snapshot_name(SnapshotId(5, 1))).unlink()
+
+    assert log.open_snapshot(SnapshotId(5, 1)) is None

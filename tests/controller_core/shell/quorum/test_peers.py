@@ -17,9 +17,13 @@ from controller_core.shell.quorum.wire_responses import encode_response
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
-from kafka_wire.net.client import NodeSettings
+from kafka_wire.net.client import NodeSettings, SaslCredentials
+from kafka_wire.net.failures import CloseConnection
+from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.net.server import Peer, Server, serve
+from kafka_wire.sasl.plain import PLAIN
 from lab.ports import free_port
+from tests.kafka_wire.net.sasl_peers import Users
 
 VOTER = 2
 TIMEOUT_MS = 500
@@ -33,6 +37,7 @@ class FakeVoter:
 
     def __init__(self, highest_vote: int = 2) -> None:
         self.highest_vote = highest_vote
+        self.disconnects = False
         self.may_answer = asyncio.Event()
         self.may_answer.set()
         self.waiting = self.most_waiting = 0
@@ -44,6 +49,8 @@ class FakeVoter:
         if key is ApiKey.API_VERSIONS:
             keys = [{"api_key": key, "max_version": 4}, {"api_key": ApiKey.VOTE, "max_version": self.highest_vote}]
             return codec.encode_response(key, version, header.correlation_id, {"api_keys": keys})
+        if self.disconnects:
+            raise CloseConnection("as the test wants it")
         self.waiting += 1
         self.most_waiting = max(self.most_waiting, self.waiting)
         await self.may_answer.wait()
@@ -55,21 +62,23 @@ class FakeVoter:
 class Asking:
     """A node's side: its connections, and the messages that it got."""
 
-    def __init__(self, server: Server, voter: FakeVoter) -> None:
+    def __init__(self, server: Server, voter: FakeVoter, settings: NodeSettings | None = None) -> None:
         self.voter, self.port = voter, server.port
         self.messages: asyncio.Queue[Response] = asyncio.Queue()
         respond = self.messages.put_nowait
-        self.peers = Peers(NodeSettings(), METADATA_TOPIC, respond, request_timeout_ms=TIMEOUT_MS)
+        self.peers = Peers(settings or NodeSettings(), METADATA_TOPIC, respond, request_timeout_ms=TIMEOUT_MS)
 
-    async def ask(self, *, port: int | None = None, pre_vote: bool = False) -> Response:
+    async def ask(self, *, port: int | None = None, pre_vote: bool = False, node_id: int = VOTER) -> Response:
         """Ask for a vote, and return the message that the node gets."""
-        self.send(1, port=port, pre_vote=pre_vote)
+        self.send(1, port=port, pre_vote=pre_vote, node_id=node_id)
         return await self.messages.get()
 
-    def send(self, correlation_id: int, *, port: int | None = None, pre_vote: bool = False) -> None:
+    def send(
+        self, correlation_id: int, *, port: int | None = None, pre_vote: bool = False, node_id: int = VOTER
+    ) -> None:
         """Ask for a vote."""
         body: RequestBody = VoteRequest("cluster", 3, ReplicaKey(1), ReplicaKey(VOTER), Position(5, 2), pre_vote)
-        self.peers.send(Outgoing(Destination(VOTER, "127.0.0.1", port or self.port), correlation_id, body))
+        self.peers.send(Outgoing(Destination(node_id, "127.0.0.1", port or self.port), correlation_id, body))
 
 
 @pytest.fixture
@@ -92,6 +101,36 @@ async def test_a_response_reaches_the_node_with_the_requests_correlation_id(aski
 async def test_a_node_that_cannot_be_reached_is_a_network_error(asking: Asking) -> None:
     """The node then backs off."""
     assert await asking.ask(port=free_port()) == Response(VOTER, 1, FailedResponse(ErrorCode.NETWORK_EXCEPTION))
+
+
+async def test_a_bootstrap_server_is_asked_by_its_address(asking: Asking) -> None:
+    """Its id is not known: the node gives it a negative one (KafkaNetworkChannelTest.testSendAndReceiveOutboundRequest)."""
+    assert await asking.ask(node_id=-2) == Response(-2, 1, ANSWER)
+
+
+async def test_a_node_that_disconnects_is_a_network_error_and_is_reached_again(asking: Asking) -> None:
+    """KafkaNetworkChannelTest.testSendAndDisconnect; Kafka has another error, to which a node reacts in the same way."""
+    asking.voter.disconnects = True
+    disconnected = await asking.ask()
+    asking.voter.disconnects = False
+
+    assert disconnected == Response(VOTER, 1, FailedResponse(ErrorCode.NETWORK_EXCEPTION))
+    assert await asking.ask() == Response(VOTER, 1, ANSWER)
+
+
+async def test_a_failed_authentication_is_a_network_error() -> None:
+    """KafkaNetworkChannelTest.testSendAndFailAuthentication: the node asks again, because the password may be corrected."""
+    voter, users = FakeVoter(), Users({"member": "right"})
+    server = await serve(
+        voter, "127.0.0.1", 0, sasl=SaslServer(mechanisms=(PLAIN,), credentials=users, failure_delay_ms=1)
+    )
+    asking = Asking(server, voter, NodeSettings(sasl=SaslCredentials(PLAIN, "member", "wrong")))
+    answer = await asking.ask()
+    await asking.peers.close()
+    await server.close()
+
+    assert answer == Response(VOTER, 1, FailedResponse(ErrorCode.NETWORK_EXCEPTION))
+    assert voter.most_waiting == 0
 
 
 async def test_a_pre_vote_to_an_older_node_is_an_unsupported_version(asking: Asking) -> None:

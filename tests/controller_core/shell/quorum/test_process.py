@@ -8,16 +8,20 @@ import pytest
 from controller_core.quorum.inputs import SnapshotCreated
 from controller_core.quorum.positions import Position
 from controller_core.shell.quorum.directories import StartError
-from controller_core.shell.quorum.metadata_log import MetadataLog
+from controller_core.shell.quorum.metadata_log import MetadataLog, Retention
+from controller_core.shell.quorum.process import log_settings
+from controller_core.shell.quorum.settings_reading import read_settings
 from kafka_log.errors import FlushFailedError, LogWriteError
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.format.control_records import snapshot_batches
 from kafka_log.format.names import SnapshotId
+from kafka_log.format.roll import LogSettings
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node
 from tests.controller_core.shell.quorum import members as made
 from tests.controller_core.shell.quorum.members import Member, committed, leader_of, members, until
+from tests.controller_core.shell.quorum.properties import STATIC
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -244,3 +248,17 @@ async def test_a_second_process_of_the_same_directory_is_refused(alone: Member) 
     assert second._task is not None
     with pytest.raises(StartError, match="another process uses this folder"):
         await second._task
+
+
+def test_the_log_has_the_settings_of_the_file() -> None:
+    """KafkaRaftLogTest.testConfig and testSegmentMsConfigIsSetInMetadataLog."""
+    values = {
+        "metadata.log.segment.bytes": "10485760",
+        "metadata.log.segment.ms": "10240",
+        "metadata.max.retention.bytes": "1000",
+        "metadata.max.retention.ms": "2000",
+    }
+    settings = read_settings(STATIC | values).settings
+
+    expected = (LogSettings(segment_bytes=10485760, segment_ms=10240), Retention(max_bytes=1000, max_age_ms=2000))
+    assert log_settings(settings) == expected

@@ -37,12 +37,12 @@ from controller_core.shell.quorum.wire_requests import (
     decode_request,
     encode_request,
 )
-from controller_core.shell.quorum.wire_responses import decode_response, encode_response
+from controller_core.shell.quorum.wire_responses import decode_response, encode_response, wrong_topic_body
 from kafka_log.format.batches import control_batches
 from kafka_log.format.control_records import snapshot_batches
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
-from kafka_wire.codec import CodecError
+from kafka_wire.codec import Body, CodecError
 from kafka_wire.errors import ErrorCode
 from kafka_wire.records import CorruptBatch
 
@@ -163,6 +163,35 @@ def test_a_request_for_another_topic_is_refused() -> None:
 
     with pytest.raises(WrongTopicError):
         decode_request(ApiKey.VOTE, 2, body, TOPIC)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [
+        (
+            [7],
+            {
+                "topics": [
+                    {
+                        "name": "other",
+                        "partitions": [
+                            {"index": 7, "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unaligned_records": b""}
+                        ],
+                    }
+                ]
+            },
+        ),
+        ([], {"error_code": ErrorCode.INVALID_REQUEST}),
+        ([7, 8], {"error_code": ErrorCode.INVALID_REQUEST}),
+    ],
+)
+def test_a_snapshot_of_another_partition_is_unknown_in_that_partition(partitions: list[int], expected: Body) -> None:
+    """KafkaRaftClientSnapshotTest.testFetchSnapshotRequestUnknownPartition; without exactly one partition the request is invalid."""
+    request = {"topics": [{"name": "other", "partitions": [{"partition": one} for one in partitions]}]}
+    body = wrong_topic_body(ApiKey.FETCH_SNAPSHOT, request)
+
+    assert body == expected
+    assert codec.encode("FetchSnapshotResponse", 1, body)
 
 
 def test_a_response_without_the_partition_is_a_failure() -> None:

@@ -1,0 +1,54 @@
+"""The driver of a node: when it ends, and how."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Never
+
+import pytest
+
+from controller_core.quorum.messages import DescribeQuorumRequest
+from controller_core.shell.quorum.driver import Driver
+from controller_core.shell.quorum.metadata_log import MetadataLog
+from controller_core.shell.quorum.storage import Storage
+from kafka_log.format.roll import LogSettings
+from kafka_wire.net.failures import CloseConnection
+from tests.controller_core.quorum import nodes
+from tests.kafka_log.batches import fast_folder
+
+SHUTDOWN_TIMEOUT_MS = 10
+"""The other voters are not there, so that the node waits until its end."""
+
+
+@pytest.fixture
+async def driver() -> AsyncIterator[Driver]:
+    """A running voter of three, whose requests reach no one."""
+    with fast_folder() as folder:
+        log = MetadataLog(folder / "__cluster_metadata-0")
+        found = Driver(Storage(log, segment_bytes=LogSettings().segment_bytes))
+        found.start(nodes.settings(), nodes.history(level=0).voters, 1, lambda _: None)
+        yield found
+        await found.close()
+
+
+async def test_a_node_that_shuts_down_has_ended_without_a_failure(driver: Driver) -> None:
+    """KafkaRaftClientDriverTest.testShutdown."""
+    assert not driver.ended.is_set()
+    await driver.shut_down(SHUTDOWN_TIMEOUT_MS)
+
+    assert (driver.ended.is_set(), driver.failure) == (True, None)
+
+
+async def test_an_unexpected_error_ends_the_node(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KafkaRaftClientDriverTest.testUncaughtException: its state is unknown. The request that met the error is not answered."""
+    defect = RuntimeError("a defect")
+
+    def fail(*_: object) -> Never:
+        raise defect
+
+    monkeypatch.setattr("controller_core.shell.quorum.driver.step", fail)
+    with pytest.raises(CloseConnection, match="has stopped"):
+        await driver.ask(nodes.LISTENER, DescribeQuorumRequest())
+
+    assert (driver.ended.is_set(), driver.failure) == (True, defect)
+    with pytest.raises(CloseConnection, match="does not run"):
+        await asyncio.wait_for(driver.ask(nodes.LISTENER, DescribeQuorumRequest()), 1)
