@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 from pyspark.sql import SparkSession
 
@@ -23,6 +23,7 @@ from balance_analytics.model.column import names
 from balance_analytics.model.results import LeftOut
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from lab.cluster import KafkaCluster
+from lab.waiting import wait_until
 from tests.balance_analytics.published import FACT_ORDER, rows
 from tests.balance_analytics.test_jobs_new_days import DAY_MS, HOUR_MS, MINUTE_MS, MONDAY_MS, NIGHT, Store, minutes
 
@@ -48,10 +49,23 @@ class TopicStore:
         """Write samples as messages; without `kept` not to the folder."""
         listed = list(samples)
         producer = Producer({"bootstrap.servers": self.bootstrap})
+        # A broker may learn of a new partition after the one that has created it; a producer drops messages to an unknown one.
+        wait_until(
+            lambda: partition in producer.list_topics(self.topic, KAFKA_TIMEOUT_S).topics[self.topic].partitions,
+            timeout_s=KAFKA_TIMEOUT_S,
+            what=f"partition {partition} of {self.topic} is known",
+        )
+        failed = []
+
+        def note(error: KafkaError | None, _: object) -> None:
+            if error is not None:
+                failed.append(error)
+
         for message in messages(listed):
             value, at_ms = json.dumps(message).encode(), message["sampled_at_ms"]
-            producer.produce(self.topic, value, message["topic"].encode(), timestamp=at_ms, partition=partition)
-        assert producer.flush(KAFKA_TIMEOUT_S) == 0
+            key = message["topic"].encode()
+            producer.produce(self.topic, value, key, timestamp=at_ms, partition=partition, on_delivery=note)
+        assert (producer.flush(KAFKA_TIMEOUT_S), failed) == (0, [])
         if kept:
             self.everything.add(listed)
 
