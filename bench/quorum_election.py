@@ -10,6 +10,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from secrets import SystemRandom
 from signal import SIGTERM
 
 from bench.harness import Effort, Row, duration, promised
@@ -33,7 +34,12 @@ SETTINGS = {"controller.quorum.election.timeout.ms": "1000", "controller.quorum.
 REQUEST = {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
 PATIENCE_S = 60.0
 PAUSE_S = 0.5
-"""Between the return of a voter and the next end of a leader, so that followers fetch as usual."""
+"""Between the return of a voter and the next end of a leader, so that followers fetch as usual; up to the same time longer at random.
+
+A follower of an idle leader gets a response every 500 ms. With an even pause the leader would always end right after one.
+"""
+
+_RANDOM = SystemRandom()
 
 End = Callable[[QuorumNode], object]
 
@@ -72,7 +78,7 @@ def _election(voters: Quorum, end: End) -> float:
         timeout_s=PATIENCE_S,
         what="all voters follow the leader",
     )
-    time.sleep(PAUSE_S)
+    time.sleep(PAUSE_S * (1 + _RANDOM.random()))
     took_s = asyncio.run(_until_committed(voters, leader, epoch, end))
     ended = voters[leader]
     ended.process.wait(timeout_s=PATIENCE_S)
