@@ -1,5 +1,6 @@
 """Nodes in each state, made by steps as in a running quorum: voters 1, 2 and 3, and the node under test is 1 unless said."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -31,8 +32,14 @@ LISTENER = "CONTROLLER"
 LEADER, OTHER = 2, 3
 """The other voters: the leader that the node knows or knew, and a candidate."""
 
+NEW = 4
+"""A controller that is no voter yet."""
+
 EPOCH = 5
 NOW_MS = 100_000
+LATER_MS = NOW_MS + 2000
+"""After the timeouts of elections and fetches that started at NOW_MS."""
+
 LOG = LogView(0, 3, LeaderEpochs([EpochStart(4, 0)]), (), 2, 3)
 """Three records of epoch 4, of which two are known as committed."""
 
@@ -45,6 +52,9 @@ def key(node_id: int) -> ReplicaKey:
 def endpoints(node_id: int) -> tuple[Endpoint, ...]:
     """Return a node's endpoints."""
     return (Endpoint(LISTENER, f"host-{node_id}", 9000 + node_id),)
+
+
+FROM_LEADER = Leadership(EPOCH, LEADER, endpoints(LEADER)[0])
 
 
 def voter(node_id: int, *, level: int = DYNAMIC_VOTERS) -> Voter:
@@ -88,13 +98,13 @@ def observer() -> Node:
 
 def prospective() -> Node:
     """Return a voter that asks for pre-votes."""
-    return tick(unattached(), NOW_MS + 2000).node
+    return tick(unattached(), LATER_MS).node
 
 
-def candidate(rules: Rules = Rules.KAFKA_4) -> Node:
+def candidate(voters: VoterHistory | None = None, own: Settings | None = None) -> Node:
     """Return a voter that asks for votes in EPOCH."""
-    node = replace(settings(), rules=rules)
-    return start(node, StoredElection(EPOCH, None, key(1)), LOG, history(), seed=1, now_ms=NOW_MS).node
+    stored = StoredElection(EPOCH, None, key(1))
+    return start(own or settings(), stored, LOG, voters or history(), seed=1, now_ms=NOW_MS).node
 
 
 def follower(*, has_fetched: bool = False) -> Node:
@@ -105,15 +115,31 @@ def follower(*, has_fetched: bool = False) -> Node:
     return node
 
 
-def leader() -> Node:
+def elected(
+    voters: VoterHistory | None = None, own: Settings | None = None, *, granted_by: Sequence[int] = (OTHER,)
+) -> Ready:
+    """Let voters grant their votes to a candidate; the last vote makes it the leader."""
+    node = candidate(voters, own)
+    for voter_id in granted_by:
+        ready = respond(node, voter_id, VoteResponse(leadership=Leadership(EPOCH), granted=True))
+        node = ready.node
+    return ready
+
+
+def leader(voters: VoterHistory | None = None) -> Node:
     """Return the leader of EPOCH: its first record, at offset 3, is on its own disk only."""
-    node = respond(candidate(), OTHER, VoteResponse(leadership=Leadership(EPOCH), granted=True)).node
+    node = elected(voters).node
     return step(node, Flushed(node.log.flush_count), NOW_MS).node
 
 
-def committed() -> Node:
+def committed(voters: VoterHistory | None = None) -> Node:
     """Return a leader whose first record is committed: OTHER has it."""
-    return ask(leader(), fetch(OTHER, 4, EPOCH)).node
+    return ask(leader(voters), fetch(OTHER, 4, EPOCH)).node
+
+
+def static_leader() -> Node:
+    """Return a leader at kraft.version 0 that has committed its first record."""
+    return committed(history(level=STATIC_VOTERS))
 
 
 def resigned() -> Node:

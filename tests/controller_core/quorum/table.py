@@ -34,7 +34,7 @@ STATES: Mapping[str, Callable[[], Node]] = {
     "Unattached observer": nodes.observer,
     "Prospective": nodes.prospective,
     "Candidate": nodes.candidate,
-    "Candidate, Kafka 3": lambda: nodes.candidate(Rules.KAFKA_3),
+    "Candidate, Kafka 3": lambda: nodes.candidate(own=nodes.settings(rules=Rules.KAFKA_3)),
     "Follower of 2": nodes.follower,
     "Follower of 2 that has fetched": lambda: nodes.follower(has_fetched=True),
     "Leader": nodes.leader,

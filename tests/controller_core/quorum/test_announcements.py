@@ -18,7 +18,6 @@ from controller_core.quorum.messages import (
     Leadership,
     ReadRange,
     RequestBody,
-    VoteResponse,
 )
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.positions import Position
@@ -41,6 +40,7 @@ from tests.controller_core.quorum.nodes import (
     begin,
     candidate,
     committed,
+    elected,
     endpoints,
     fetch,
     follower,
@@ -50,7 +50,6 @@ from tests.controller_core.quorum.nodes import (
     prospective,
     reply,
     resigned,
-    respond,
     settings,
     unattached,
     vote,
@@ -270,7 +269,7 @@ def test_a_leader_announces_itself_every_half_fetch_timeout_until_a_voter_fetche
 
 def test_the_first_record_of_an_epoch_names_who_voted_for_its_leader() -> None:
     """KafkaRaftClientTest.testInitializeAsCandidateAndBecomeLeaderQuorumOfThree: with all voters."""
-    ready = respond(candidate(), OTHER, VoteResponse(leadership=Leadership(EPOCH), granted=True))
+    ready = elected()
 
     (operation,) = ready.log
     assert isinstance(operation, Appended)

@@ -2,26 +2,23 @@
 
 from dataclasses import replace
 
-from controller_core.quorum.inputs import Append, Flushed
+from controller_core.quorum.inputs import Append
 from controller_core.quorum.messages import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
-    Leadership,
     ReplicaState,
-    VoteResponse,
 )
-from controller_core.quorum.node import Node, StoredElection
+from controller_core.quorum.node import Node
 from controller_core.quorum.replicas import ReplicaKey
-from controller_core.quorum.start import start
 from controller_core.quorum.step import step, tick
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,
-    LOG,
     NOW_MS,
     OTHER,
     ask,
     committed,
+    elected,
     endpoints,
     fetch,
     follower,
@@ -29,8 +26,7 @@ from tests.controller_core.quorum.nodes import (
     key,
     leader,
     reply,
-    respond,
-    settings,
+    static_leader,
 )
 
 OBSERVER = 9
@@ -105,11 +101,8 @@ def test_a_voter_that_begins_again_is_described_with_its_lower_end() -> None:
 
 def test_static_voters_are_described_without_directory_ids() -> None:
     """KafkaRaftClientTest.testDescribeQuorumWithOnlyStaticVoters: also the leader itself, and followers that send theirs."""
-    node = start(settings(), StoredElection(EPOCH, None, key(1)), LOG, history(level=0), 1, NOW_MS).node
-    node = respond(node, OTHER, VoteResponse(leadership=Leadership(EPOCH), granted=True)).node
-    node = ask(step(node, Flushed(node.log.flush_count), NOW_MS).node, fetch(OTHER, 4, EPOCH)).node
+    found = described(static_leader(), NOW_MS)
 
-    found = described(node, NOW_MS)
     assert [one.key for one in found.voters] == [ReplicaKey(1), ReplicaKey(2), ReplicaKey(3)]
     assert (found.high_watermark, found.observers) == (4, ())
 
@@ -117,10 +110,8 @@ def test_static_voters_are_described_without_directory_ids() -> None:
 def test_recorded_voters_are_described_where_others_are_configured() -> None:
     """KafkaRaftClientTest.testStaticVotersIgnoredWithBootstrapSnapshot."""
     configured = replace(history(), static=history(1, 2, level=0).voters)
-    node = start(settings(), StoredElection(EPOCH, None, key(1)), LOG, configured, 1, NOW_MS).node
-    node = respond(node, OTHER, VoteResponse(leadership=Leadership(EPOCH), granted=True)).node
 
-    assert [one.key.id for one in described(node, NOW_MS).voters] == [1, 2, 3]
+    assert [one.key.id for one in described(elected(configured).node, NOW_MS).voters] == [1, 2, 3]
 
 
 def test_only_the_leader_describes() -> None:

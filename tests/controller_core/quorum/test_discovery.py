@@ -31,6 +31,7 @@ from controller_core.quorum.voter_history import VoterHistory
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,
+    FROM_LEADER,
     LEADER,
     LOG,
     NOW_MS,
@@ -53,7 +54,6 @@ from tests.controller_core.quorum.nodes import (
     unattached,
 )
 
-FROM_LEADER = Leadership(EPOCH, LEADER, endpoints(LEADER)[0])
 RECORDS = FetchResponse(leadership=FROM_LEADER, high_watermark=3, batches=(Batch(3, 3, EPOCH),))
 
 

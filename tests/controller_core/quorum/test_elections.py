@@ -21,6 +21,7 @@ from controller_core.quorum.step import step, tick
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,
+    LATER_MS,
     LEADER,
     NOW_MS,
     OTHER,
@@ -36,10 +37,10 @@ from tests.controller_core.quorum.nodes import (
     prospective,
     resigned,
     respond,
+    settings,
     unattached,
 )
 
-LATER_MS = NOW_MS + 2000
 """After every election timeout that started at NOW_MS."""
 
 NO = VoteResponse(leadership=Leadership(EPOCH))
@@ -96,7 +97,7 @@ def test_a_lost_candidate_waits_for_the_rest_of_its_timeout() -> None:
 
 def test_a_lost_candidate_of_kafka_3_backs_off_and_tries_the_next_epoch() -> None:
     """Binary exponential backoff, at most a second."""
-    lost = refused(candidate(Rules.KAFKA_3))
+    lost = refused(candidate(own=settings(rules=Rules.KAFKA_3)))
     assert isinstance(lost.state, Candidate)
     assert lost.state.backoff_until_ms is not None
 
@@ -212,7 +213,7 @@ def test_a_candidate_that_shuts_down_may_still_win_and_hand_over() -> None:
 
 def test_a_candidate_of_kafka_3_backs_off_when_its_time_is_over() -> None:
     """Without answers, as after a lost election; the next step is due at the end of the backoff."""
-    ready = tick(candidate(Rules.KAFKA_3), LATER_MS)
+    ready = tick(candidate(own=settings(rules=Rules.KAFKA_3)), LATER_MS)
 
     assert isinstance(ready.node.state, Candidate)
     assert ready.node.state.backoff_until_ms is not None

@@ -13,8 +13,8 @@ from controller_core.quorum.states import Follower
 from controller_core.quorum.step import tick
 from tests.controller_core.quorum.nodes import (
     EPOCH,
+    LATER_MS,
     LEADER,
-    NOW_MS,
     OTHER,
     candidate,
     endpoints,
@@ -27,8 +27,6 @@ from tests.controller_core.quorum.nodes import (
     started,
     unattached,
 )
-
-LATER_MS = NOW_MS + 2000
 
 OBSERVER = ReplicaKey(10)
 """A candidate that is in no voter set here, and of which no directory id is known."""

@@ -30,8 +30,10 @@ from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,
     EPOCH,
+    FROM_LEADER,
     LEADER,
     LOG,
+    NEW,
     NOW_MS,
     OTHER,
     ask,
@@ -44,8 +46,6 @@ from tests.controller_core.quorum.nodes import (
     voter,
 )
 
-NEW = 4
-FROM_LEADER = Leadership(EPOCH, LEADER, endpoints(LEADER)[0])
 EMPTY = FetchResponse(leadership=FROM_LEADER)
 DUE_MS = NOW_MS + 2000
 """A request to change the voters is due one fetch timeout after the last one, or after the start."""

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_core.quorum import leader as leading
-from controller_core.quorum.messages import Leadership, VoteResponse
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.progress import Progress, Replicas
 from controller_core.quorum.ready import Draft
@@ -24,10 +23,10 @@ from tests.controller_core.quorum.nodes import (
     NOW_MS,
     ask,
     committed,
+    elected,
     fetch,
     history,
     key,
-    respond,
     settings,
     voter,
 )
@@ -123,11 +122,8 @@ def test_another_directory_of_a_voters_id_is_an_observer() -> None:
 
 def leader_of(*ids: int) -> Node:
     """Return the leader of these voters at NOW_MS."""
-    node = start(settings(), StoredElection(EPOCH, None, key(1)), LOG, history(*ids), 1, NOW_MS).node
-    for one in ids[1:]:
-        if not isinstance(node.state, Leader):
-            node = respond(node, one, VoteResponse(leadership=Leadership(EPOCH), granted=True)).node
-    return node
+    majority = len(ids) // 2 + 1
+    return elected(history(*ids), granted_by=ids[1:majority]).node
 
 
 def check_due_ms(node: Node) -> int:

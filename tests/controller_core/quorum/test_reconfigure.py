@@ -10,11 +10,9 @@ from controller_core.quorum.messages import (
     AddRaftVoterResponse,
     ApiVersionsResponse,
     FailedResponse,
-    Leadership,
     RemoveRaftVoterRequest,
     UpdateRaftVoterRequest,
     UpdateRaftVoterResponse,
-    VoteResponse,
 )
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT
@@ -31,6 +29,7 @@ from tests.controller_core.quorum.nodes import (
     EPOCH,
     LEADER,
     LOG,
+    NEW,
     NOW_MS,
     OTHER,
     ask,
@@ -44,10 +43,10 @@ from tests.controller_core.quorum.nodes import (
     respond,
     settings,
     started,
+    static_leader,
     voter,
 )
 
-NEW = 4
 VERSIONS = ApiVersionsResponse(kraft_versions=VersionRange(0, 1))
 
 
@@ -156,14 +155,6 @@ def test_an_unchanged_report_appends_nothing() -> None:
     ready = ask(committed(), body)
 
     assert (reply(ready), ready.log) == (UpdateRaftVoterResponse(leadership=ready.node.leadership(nodes.LISTENER)), ())
-
-
-def static_leader() -> Node:
-    """Return a leader at kraft.version 0 that has committed its first record."""
-    node = start(settings(), StoredElection(EPOCH, None, key(1)), LOG, history(level=0), 1, NOW_MS).node
-    node = respond(node, OTHER, VoteResponse(leadership=Leadership(EPOCH), granted=True)).node
-    node = step(node, Flushed(node.log.flush_count), NOW_MS).node
-    return ask(node, fetch(OTHER, 4, EPOCH)).node
 
 
 def reported(node: Node, *ids: int) -> Node:

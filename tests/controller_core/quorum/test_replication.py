@@ -28,6 +28,7 @@ from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum import nodes
 from tests.controller_core.quorum.nodes import (
     EPOCH,
+    FROM_LEADER,
     LEADER,
     LOG,
     NOW_MS,
@@ -46,7 +47,6 @@ from tests.controller_core.quorum.nodes import (
     voter,
 )
 
-FROM_LEADER = Leadership(EPOCH, LEADER, endpoints(LEADER)[0])
 OBSERVER = 9
 
 

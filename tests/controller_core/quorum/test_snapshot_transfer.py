@@ -23,6 +23,7 @@ from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,
     EPOCH,
+    FROM_LEADER,
     LEADER,
     LISTENER,
     LOG,
@@ -41,7 +42,6 @@ from tests.controller_core.quorum.nodes import (
     settings,
 )
 
-FROM_LEADER = Leadership(EPOCH, LEADER, endpoints(LEADER)[0])
 ID = Position(8, EPOCH)
 """Snapshot that a follower fetches."""
 

@@ -17,6 +17,7 @@ from controller_core.quorum.step import tick
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,
+    LATER_MS,
     LEADER,
     LISTENER,
     LOG,
@@ -41,7 +42,6 @@ from tests.controller_core.quorum.nodes import (
     vote,
 )
 
-LATER_MS = NOW_MS + 2000
 """After every election timeout that started at NOW_MS."""
 
 SAME, SHORTER = Position(3, 4), Position(2, 4)

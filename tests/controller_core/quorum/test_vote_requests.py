@@ -25,6 +25,7 @@ from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,
     EPOCH,
+    LATER_MS,
     LEADER,
     NOW_MS,
     OTHER,
@@ -38,11 +39,11 @@ from tests.controller_core.quorum.nodes import (
     prospective,
     reply,
     respond,
+    settings,
     unattached,
     vote,
 )
 
-LATER_MS = NOW_MS + 2000
 SAME = Position(3, 4)
 YES = VoteResponse(leadership=Leadership(EPOCH), granted=True)
 NO = replace(YES, granted=False)
@@ -248,7 +249,7 @@ def test_node_0_is_a_node_and_one_below_is_none() -> None:
 
 def test_kafka_3s_rules_refuse_pre_votes() -> None:
     """As a node without Vote 2 does, without a leader in the answer."""
-    response = reply(ask(candidate(Rules.KAFKA_3), vote(OTHER, EPOCH, SAME, pre_vote=True)))
+    response = reply(ask(candidate(own=settings(rules=Rules.KAFKA_3)), vote(OTHER, EPOCH, SAME, pre_vote=True)))
 
     assert response == VoteResponse(ErrorCode.UNSUPPORTED_VERSION)
 

@@ -38,11 +38,13 @@ from tests.controller_core.quorum.nodes import (
     LEADER,
     LISTENER,
     LOG,
+    NEW,
     NOW_MS,
     OTHER,
     ask,
     begin,
     committed,
+    elected,
     endpoints,
     fetch,
     follower,
@@ -52,21 +54,14 @@ from tests.controller_core.quorum.nodes import (
     reply,
     respond,
     settings,
+    static_leader,
 )
 
-NEW = 4
 VERSIONS = VersionRange(0, 1)
 ADD = AddRaftVoterRequest(CLUSTER, 1000, key(NEW), endpoints(NEW))
 REMOVE = RemoveRaftVoterRequest(CLUSTER, key(OTHER))
 UPDATE = UpdateRaftVoterRequest(CLUSTER, EPOCH, key(OTHER), endpoints(7), VERSIONS)
 ELSEWHERE = (Endpoint("OTHER", "host-4", 9004),)
-
-
-def static_leader() -> Node:
-    """Return a leader at kraft.version 0 that has committed its first record."""
-    node = start(settings(), StoredElection(EPOCH, None, key(1)), LOG, history(level=0), 1, NOW_MS).node
-    node = respond(node, OTHER, VoteResponse(leadership=Leadership(EPOCH), granted=True)).node
-    return ask(step(node, Flushed(node.log.flush_count), NOW_MS).node, fetch(OTHER, 4, EPOCH)).node
 
 
 def only_voter() -> Node:
@@ -230,10 +225,10 @@ def test_a_new_epoch_begins_without_a_change() -> None:
     yes = VoteResponse(leadership=Leadership(EPOCH + 1), granted=True)
     node = respond(asking, OTHER, yes, NOW_MS + 2000).node
     yes = replace(yes, leadership=Leadership(EPOCH + 2))
-    elected = respond(node, OTHER, yes, NOW_MS + 2000).node
+    node = respond(node, OTHER, yes, NOW_MS + 2000).node
 
-    assert isinstance(elected.state, Leader)
-    assert elected.state.change is None
+    assert isinstance(node.state, Leader)
+    assert node.state.change is None
 
 
 def test_a_removed_leader_ends_as_an_observer() -> None:
@@ -260,9 +255,7 @@ def test_an_update_is_answered_at_the_append() -> None:
 
 def test_a_leader_with_new_endpoints_writes_them_in_its_first_batch() -> None:
     """KafkaRaftClientReconfigTest.testLeaderUpdatesVoter."""
-    moved = replace(settings(), endpoints=endpoints(7))
-    node = start(moved, StoredElection(EPOCH, None, key(1)), LOG, history(), 1, NOW_MS).node
-    ready = respond(node, OTHER, VoteResponse(leadership=Leadership(EPOCH), granted=True))
+    ready = elected(own=replace(settings(), endpoints=endpoints(7)))
 
     (operation,) = ready.log
     assert isinstance(operation, Appended)
