@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from steward.options.metrics import MetricsHost, MetricsPort
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerOptions:
@@ -42,13 +44,8 @@ class ControllerOptions:
         int, typer.Option(envvar="STEWARD_SESSION_TIMEOUT_MS", min=1000, help="ZooKeeper session timeout.")
     ] = 6000
     rack: Annotated[str | None, typer.Option(envvar="STEWARD_RACK", help="Rack of the controller.")] = None
-    metrics_host: Annotated[
-        str, typer.Option(envvar="STEWARD_METRICS_HOST", help="Host of /metrics, /healthz and /readyz.")
-    ] = "127.0.0.1"
-    metrics_port: Annotated[
-        int,
-        typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535, help="Port of /metrics, /healthz and /readyz."),
-    ] = 9404
+    metrics_host: MetricsHost = "127.0.0.1"
+    metrics_port: MetricsPort = 9404
     ignore_topic_policies: Annotated[
         bool,
         typer.Option(

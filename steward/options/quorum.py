@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from steward.options.metrics import MetricsHost, MetricsPort
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumOptions:
@@ -20,13 +22,8 @@ class QuorumOptions:
             help="Kafka's properties file of the node, with process.roles=controller.",
         ),
     ]
-    metrics_host: Annotated[
-        str, typer.Option(envvar="STEWARD_METRICS_HOST", help="Host of /metrics, /healthz and /readyz.")
-    ] = "127.0.0.1"
-    metrics_port: Annotated[
-        int,
-        typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535, help="Port of /metrics, /healthz and /readyz."),
-    ] = 9404
+    metrics_host: MetricsHost = "127.0.0.1"
+    metrics_port: MetricsPort = 9404
     topic: Annotated[
         str,
         typer.Option(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from balance_analytics.model.sample_rows import SAMPLES_TOPIC
+from steward.options.metrics import MetricsHost, MetricsPort
 
 
 class Protocol(StrEnum):
@@ -89,13 +90,8 @@ class SinkOptions:
 class SamplerServerOptions:
     """Address of metrics and probes."""
 
-    metrics_host: Annotated[
-        str, typer.Option(envvar="STEWARD_METRICS_HOST", help="Host of /metrics, /healthz and /readyz.")
-    ] = "127.0.0.1"
-    metrics_port: Annotated[
-        int,
-        typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535, help="Port of /metrics, /healthz and /readyz."),
-    ] = 9407
+    metrics_host: MetricsHost = "127.0.0.1"
+    metrics_port: MetricsPort = 9407
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
