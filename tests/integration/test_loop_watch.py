@@ -6,7 +6,7 @@ kazoo keeps pinging from its own thread, so that the session would never end by 
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -19,6 +19,7 @@ from kafka_zookeeper.settings import ZooKeeperSettings
 from lab.loop_thread import LoopThread
 from lab.waiting import wait_until
 from lab.zookeeper import ZooKeeperServer
+from tests.waiting import until
 
 pytestmark = [pytest.mark.timeout(240)]
 
@@ -47,13 +48,6 @@ async def running(process: ControllerProcess) -> AsyncIterator[ControllerProcess
     finally:
         process.stop()
         await task
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait in this loop."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110 - there is no event to wait for
-            await asyncio.sleep(0.02)
 
 
 @pytest.mark.shows("C6")

@@ -15,6 +15,7 @@ from kafka_zookeeper.errors import ConnectFailedError
 from kafka_zookeeper.formats.brokers import BrokerRegistration, Endpoint, encode_broker
 from kafka_zookeeper.formats.controller import ControllerRegistration, controller_id, encode_controller
 from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeSession, FakeZooKeeper
+from tests.waiting import until
 
 OWN_ID = 1000
 INTERNAL = "INTERNAL"
@@ -61,10 +62,16 @@ class RunningProcess:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Let all tasks run until the condition holds; fail if the process ends before."""
-        assert self.run is not None
-        while not condition():
-            assert not self.run.done(), f"the process has ended: {self.run}"
-            await asyncio.sleep(0.001)
+        run = self.run
+        assert run is not None
+
+        def is_true_while_running() -> bool:
+            if condition():
+                return True
+            assert not run.done(), f"the process has ended: {run}"
+            return False
+
+        await until(is_true_while_running)
 
     async def until_active(self) -> None:
         """Wait until the process is the active controller."""

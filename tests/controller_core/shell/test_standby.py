@@ -27,7 +27,7 @@ from tests.controller_core.shell.front.fakes import Client, FakeBroker
 from tests.controller_core.shell.running_process import INTERNAL, OWN_ID, RunningProcess
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 from tests.kafka_node.authorization.samples import Right, context, guard_of
-from tests.kafka_wire.net.peers import until
+from tests.waiting import until
 
 ALL_TOPICS: Body = {"topics": None, "allow_auto_topic_creation": False}
 

@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import struct
-from collections.abc import Callable
 
 from kafka_wire.net.server import Peer
 
@@ -63,12 +62,6 @@ async def check_no_task_remains() -> None:
     await asyncio.sleep(0)
     remaining = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     assert remaining == []
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Yield to the event loop until the condition is true; the test's timeout ends an endless wait."""
-    while not condition():  # noqa: ASYNC110 -- the tested code sets no event
-        await asyncio.sleep(0.001)
 
 
 async def echo(_peer: Peer, frame: bytes) -> bytes:

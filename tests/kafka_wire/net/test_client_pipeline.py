@@ -9,7 +9,8 @@ import pytest
 from kafka_wire.net.client import Connection, ConnectionFailed, RequestTimedOut
 from kafka_wire.net.pipeline import MAX_UNANSWERED_REQUESTS
 from kafka_wire.net.server import Peer
-from tests.kafka_wire.net.peers import request, response, until
+from tests.kafka_wire.net.peers import request, response
+from tests.waiting import until
 
 
 async def test_a_relayed_frame_only_changes_in_its_correlation_id(start_server, open_connection) -> None:

@@ -9,7 +9,8 @@ from kafka_wire.encoded_body import EncodedBody, PiecewiseResponse
 from kafka_wire.net import inbound
 from kafka_wire.net.outflow import Outflow
 from kafka_wire.net.server import Peer
-from tests.kafka_wire.net.peers import request, response, until
+from tests.kafka_wire.net.peers import request, response
+from tests.waiting import until
 
 PIECES = tuple(bytes([number]) * 300_000 for number in range(20))
 WHOLE = b"".join(PIECES)

@@ -9,7 +9,8 @@ from kafka_wire.api import ApiKey
 from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings
 from kafka_wire.net.server import CloseConnection, Peer
 from tests.kafka_wire.net.fake_broker import broker_with
-from tests.kafka_wire.net.peers import request, response, until
+from tests.kafka_wire.net.peers import request, response
+from tests.waiting import until
 
 _QUICK = Backoff(initial_ms=1, cap_ms=4)
 _NEVER = Backoff(initial_ms=3_600_000, cap_ms=3_600_000)

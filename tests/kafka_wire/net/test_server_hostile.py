@@ -7,7 +7,8 @@ import struct
 import pytest
 
 from kafka_wire.net.server import MalformedRequest, Peer, Server
-from tests.kafka_wire.net.peers import RawPeer, request, response, until
+from tests.kafka_wire.net.peers import RawPeer, request, response
+from tests.waiting import until
 
 
 async def _is_responsive(server, connect) -> bool:

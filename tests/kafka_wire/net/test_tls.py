@@ -7,7 +7,8 @@ import pytest
 
 from kafka_wire.net.client import Connection, ConnectionFailed
 from kafka_wire.net.peer import Peer
-from tests.kafka_wire.net.peers import request, response, until
+from tests.kafka_wire.net.peers import request, response
+from tests.waiting import until
 
 
 async def test_calls_over_verified_tls(start_server, open_connection, server_tls, client_tls) -> None:

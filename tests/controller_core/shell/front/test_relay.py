@@ -13,7 +13,7 @@ from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.net.server import Peer, ServerLimits
 from tests.controller_core.shell.front.fakes import FakeBroker, once, request
-from tests.kafka_wire.net.peers import until
+from tests.waiting import until
 
 
 def upstreams(relay: Relay) -> int:

@@ -1,7 +1,7 @@
 """Members of a quorum in one process, over real sockets and files, for tests."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from controller_core.quorum.node import Node
@@ -11,10 +11,10 @@ from controller_core.shell.quorum.format_plan import FormatOptions
 from controller_core.shell.quorum.process import NodeOptions, QuorumProcess
 from controller_core.shell.quorum.settings_reading import read_settings
 from lab.ports import free_port
+from tests.waiting import until
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 PATIENCE_S = 60.0
-POLL_S = 0.02
 
 TIMES = {
     "controller.quorum.election.timeout.ms": "300",
@@ -98,13 +98,6 @@ def members(folder: Path, count: int) -> list[Member]:
     for member in made:
         member.format()
     return made
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition is true."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110 - the node has no event for each condition
-            await asyncio.sleep(POLL_S)
 
 
 async def leader_of(some: Sequence[Member], *, after_epoch: int = 0) -> Member:

@@ -20,8 +20,9 @@ from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node
 from tests.controller_core.shell.quorum import members as made
-from tests.controller_core.shell.quorum.members import Member, committed, leader_of, members, until
+from tests.controller_core.shell.quorum.members import Member, committed, leader_of, members
 from tests.controller_core.shell.quorum.properties import STATIC
+from tests.waiting import until
 
 pytestmark = pytest.mark.timeout(180)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lab.ports import free_port
-from tests.controller_core.shell.quorum.members import Member, until
+from tests.controller_core.shell.quorum.members import Member
+from tests.waiting import until
 
 pytestmark = pytest.mark.timeout(180)
 
