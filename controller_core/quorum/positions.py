@@ -12,7 +12,8 @@ NO_EPOCH = 0
 class Position:
     """An end offset and the epoch of the record before it: the id of a snapshot, or the length of a log.
 
-    A log is longer than another one if its last epoch is higher, or equal with a higher offset.
+    A log is longer than another one if its last epoch is higher, or equal with a higher offset. `SnapshotId` of kafka_log has the same
+    fields, but only names snapshot files and is ordered by offset first; the shell converts one to the other.
 
     >>> Position(3, epoch=2) > Position(9, epoch=1)
     True

@@ -25,7 +25,10 @@ class VersionRange:
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """One voter."""
+    """A voter as the quorum decides with it: recorded in the log, or only configured and then without a directory id.
+
+    `Voter` of kafka_log/format/control_records.py is the entry of a voters record; `wire_batches.py` of the shell creates it from this value.
+    """
 
     key: ReplicaKey
     endpoints: Endpoints = ()

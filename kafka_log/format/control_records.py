@@ -36,7 +36,11 @@ MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """A voter of the quorum, as the voters record has it (KIP-853)."""
+    """A voter of the quorum, as the voters record has it (KIP-853).
+
+    It has the fields of the record and no others. `Voter` of controller_core/quorum is the value that the quorum decides with, which can
+    also be a configured voter; `wire_batches.py` of the shell converts it to this type.
+    """
 
     node_id: int
     directory_id: uuid.UUID

@@ -39,7 +39,11 @@ _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})(?:-[^.]*)?(\.checkpoint(?:\.part|\.de
 
 
 class SnapshotId(NamedTuple):
-    """End offset of a snapshot, exclusive, and the epoch of the last record in it."""
+    """End offset of a snapshot, exclusive, and the epoch of the last record in it.
+
+    It names files, so it is ordered by offset first, as their names are. `Position` of the quorum has the same fields and is ordered by
+    epoch first, as logs are compared in elections; the quorum also uses it for ends of logs, and it is not part of a file format.
+    """
 
     offset: int
     epoch: int
