@@ -1,6 +1,7 @@
-"""Spark's connector to Kafka, downloaded once by Maven into the user's cache: the Python package of Spark does not contain it.
+"""Spark for tests: its connector to Kafka, and settings for queries over a few rows.
 
-Connectors to object stores belong into an image.
+The connector is downloaded once by Maven into the user's cache: the Python package of Spark does not contain it. Connectors to object
+stores belong into an image.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from lab.maven import fetch_jars
 
 LAYOUT = 1
 """Incremented when lab/java/spark-pom.xml, which names the versions, changes the jars."""
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Spark interprets expressions: generating and compiling Java for each query takes longer than a few rows."""
 
 
 def spark_kafka_jars() -> list[Path]:

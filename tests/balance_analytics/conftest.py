@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.session import session
-from lab.spark import spark_kafka_jars
+from lab.spark import INTERPRETED, spark_kafka_jars
 
 TINY = {
     "spark.driver.memory": "768m",
@@ -17,6 +17,7 @@ TINY = {
     # With only the first tier, the default code cache is so small that Java discards compiled code and compiles it again.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
     "spark.sql.shuffle.partitions": "2",
+    **INTERPRETED,
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     # No retries: tests with an unreachable store check the error message.
