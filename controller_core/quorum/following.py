@@ -36,8 +36,10 @@ def take_fetched(draft: Draft, body: FetchResponse) -> bool:
         if draft.node.log.snapshot(body.snapshot) is None:
             draft.set_state(replace(state, fetching=SnapshotFetch(body.snapshot)))
     else:
-        _append(draft, body.batches)
+        appended_all = _append(draft, body.batches)
         _follow_high_watermark(draft, body.high_watermark)
+        count_as_fetch(draft)
+        return appended_all
     count_as_fetch(draft)
     return True
 
@@ -64,20 +66,32 @@ def _truncate(draft: Draft, body: FetchResponse) -> bool:
     return True
 
 
-def _append(draft: Draft, batches: tuple[Batch, ...]) -> None:
-    """Append the batches that continue the log, up to the first that does not."""
-    log, usable = draft.node.log, []
-    end_offset, epoch = log.end_offset, log.last_epoch
+def _append(draft: Draft, batches: tuple[Batch, ...]) -> bool:
+    """Append the batches up to the first that does not continue the log or is too large for it; return whether there is none."""
+    usable: list[Batch] = []
+    violation = None
     for batch in batches:
-        if batch.base_offset != end_offset or not epoch <= batch.epoch <= draft.node.epoch:
-            draft.violation(f"a fetched batch at {batch.base_offset} of epoch {batch.epoch} does not continue the log")
+        violation = _refusal(draft.node, usable[-1] if usable else None, batch)
+        if violation is not None:
+            draft.violation(violation)
             break
         usable.append(batch)
-        end_offset, epoch = batch.end_offset, batch.epoch
     if usable:
         draft.append(tuple(usable))
         if draft.node.settings.can_become_voter or draft.node.is_voter:
             draft.flush_log()
+    return violation is None
+
+
+def _refusal(node: Node, last: Batch | None, batch: Batch) -> str | None:
+    """Return why a fetched batch is not appended after `last`, or at the end of the log; None if it is."""
+    end_offset, epoch = (node.log.end_offset, node.log.last_epoch) if last is None else (last.end_offset, last.epoch)
+    limit = node.settings.batch_max_bytes
+    if batch.base_offset != end_offset or not epoch <= batch.epoch <= node.epoch:
+        return f"a fetched batch at {batch.base_offset} of epoch {batch.epoch} does not continue the log"
+    if len(batch.payload) > limit:
+        return f"a fetched batch at {batch.base_offset} has {len(batch.payload)} bytes; the log takes at most {limit}"
+    return None
 
 
 def _follow_high_watermark(draft: Draft, leader_high_watermark: int) -> None:

@@ -50,10 +50,18 @@ def append(draft: Draft, batch: Batch) -> None:
 
 
 def append_records(draft: Draft, message: Append) -> None:
-    """Append the controller's records as one batch, or refuse them in another epoch than that in which they were decided."""
+    """Append the controller's records as one batch, or refuse them.
+
+    They are refused in another epoch than that in which they were decided, and above the limit of a batch: a caller whose records need
+    not be in one batch splits them.
+    """
     state, end_offset = draft.state, draft.node.log.end_offset
     if not isinstance(state, Leader) or state.epoch != message.epoch or state.is_resigning:
         draft.replies.append(Reply(message.id, AppendResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)))
+        return
+    settings = draft.node.settings
+    if len(message.payload) > min(settings.append_max_bytes, settings.batch_max_bytes):
+        draft.replies.append(Reply(message.id, AppendResult(ErrorCode.RECORD_LIST_TOO_LARGE)))
         return
     append(draft, Batch(end_offset, end_offset + message.record_count - 1, state.epoch, message.payload))
     draft.replies.append(Reply(message.id, AppendResult(ErrorCode.NONE, end_offset)))

@@ -66,7 +66,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """Reply to Append: the offset of its first record, or NOT_LEADER_OR_FOLLOWER."""
+    """Reply to Append: the offset of its first record, or NOT_LEADER_OR_FOLLOWER or RECORD_LIST_TOO_LARGE."""
 
     error: ErrorCode
     base_offset: int = -1

@@ -32,6 +32,8 @@ CAUGHT_UP_WITHIN_MS = 3_600_000
 RESPONSE_BYTES_MAX = 8 * 1024 * 1024
 """Limit of the records in one response, also where the follower requests more; as Kafka's largest batch."""
 
+BATCH_BYTES_MAX = 8 * 1024 * 1024
+"""Limit of a batch (KafkaRaftClient.MAX_BATCH_SIZE_BYTES)."""
 
 ALL_VERSIONS = VersionRange(STATIC_VOTERS, DYNAMIC_VOTERS)
 """Levels of kraft.version that this node supports: all that Kafka 4.3 has."""
@@ -86,6 +88,10 @@ class Settings:
     fetch_max_bytes: int = 1024 * 1024
     fetch_snapshot_max_bytes: int = 1024 * 1024
     auto_join: bool = False
+    append_max_bytes: int = BATCH_BYTES_MAX
+    """Limit of one append; a larger one is refused."""
+    batch_max_bytes: int = BATCH_BYTES_MAX
+    """Limit of a batch in the log, which is not larger than a segment; a larger fetched one is not appended."""
 
     @property
     def check_quorum_timeout_ms(self) -> int:

@@ -125,8 +125,11 @@ class Driver:
     async def append(self, epoch: int, values: list[bytes]) -> AppendResult:
         """Append records as one batch, if the node leads in this epoch; the result has the offset of the first.
 
-        They are committed when the high watermark is above their offsets. Raises CloseConnection when the node has ended.
+        They are committed when the high watermark is above their offsets. Raises CloseConnection when the node has ended, and ValueError
+        without a record.
         """
+        if not values:
+            raise ValueError("An append needs a record.")
         payload = data_payload(values, self._clock())
         answer = await self._answered(lambda request_id: Append(request_id, epoch, payload, len(values)))
         assert isinstance(answer.body, AppendResult), answer

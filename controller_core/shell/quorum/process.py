@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 
 from controller_core.quorum.replicas import Endpoint, Endpoints, ReplicaKey
-from controller_core.quorum.rules import ALL_VERSIONS, Destination, Settings
+from controller_core.quorum.rules import ALL_VERSIONS, BATCH_BYTES_MAX, Destination, Settings
 from controller_core.quorum.voters import Voter, VoterSet
 from controller_core.rules.feature_levels import KRAFT_VERSION
 from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Front, open_front
@@ -207,6 +207,8 @@ def node_settings(settings: QuorumSettings, identity: MetaProperties, endpoints:
         fetch_max_bytes=times.fetch_max_bytes,
         fetch_snapshot_max_bytes=times.fetch_snapshot_max_bytes,
         auto_join=times.auto_join_enable,
+        append_max_bytes=min(BATCH_BYTES_MAX, settings.log.max_batch_size_bytes),
+        batch_max_bytes=min(BATCH_BYTES_MAX, settings.log.segment_bytes),
     )
 
 

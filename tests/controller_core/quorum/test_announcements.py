@@ -175,6 +175,22 @@ def test_appends_and_resignations_are_of_the_leaders_epoch(epoch: int) -> None:
     assert (appended.log, appended.node.state, resign.node.state) == ((), node.state, node.state)
 
 
+@pytest.mark.parametrize(("append_max_bytes", "batch_max_bytes"), [(8, 100), (100, 8)])
+def test_an_append_above_the_limit_is_refused_and_the_leader_goes_on(
+    append_max_bytes: int, batch_max_bytes: int
+) -> None:
+    """KafkaRaftClientTest.testAppendFailedWithRecordBatchTooLargeException. The second limit is that of a small segment."""
+    node = committed()
+    limits = replace(node.settings, append_max_bytes=append_max_bytes, batch_max_bytes=batch_max_bytes)
+    node = replace(node, settings=limits)
+    refused = step(node, Append(5, EPOCH, bytes(9), 1), NOW_MS)
+    appended = step(refused.node, Append(6, EPOCH, bytes(8), 1), NOW_MS)
+
+    assert refused.replies == (Reply(5, AppendResult(ErrorCode.RECORD_LIST_TOO_LARGE)),)
+    assert (refused.log, refused.node.state) == ((), node.state)
+    assert appended.replies == (Reply(6, AppendResult(ErrorCode.NONE, 4)),)
+
+
 @pytest.mark.parametrize("message", [Resign(EPOCH), Shutdown(1000)])
 def test_a_leader_that_resigns_answers_what_waits(message: Resign | Shutdown) -> None:
     """KafkaRaftClientTest.testResignWillCompleteFetchPurgatory, and Fetches from then on; it is no leader of the state machine any more."""

@@ -189,6 +189,18 @@ def test_a_follower_appends_only_what_continues_its_log() -> None:
         assert any(isinstance(notice, Violation) for notice in ready.notices)
 
 
+def test_a_follower_leaves_a_batch_that_its_log_cannot_take_and_backs_off() -> None:
+    """A larger batch than a segment ends Kafka's node (UnifiedLog.append throws RecordBatchTooLargeException in its Raft thread)."""
+    node = follower()
+    node = replace(node, settings=replace(node.settings, batch_max_bytes=8))
+    fits, too_large = Batch(3, 3, EPOCH, bytes(8)), Batch(4, 4, EPOCH, bytes(9))
+    ready = respond(node, LEADER, FetchResponse(leadership=FROM_LEADER, batches=(fits, too_large)))
+
+    assert (ready.log, ready.requests) == ((Appended((fits,)),), ())
+    assert ready.notices == (Violation("a fetched batch at 4 has 9 bytes; the log takes at most 8"),)
+    assert ready.node.connections.is_backing_off(LEADER, NOW_MS)
+
+
 @pytest.mark.shows("Q10")
 def test_a_follower_truncates_what_diverges_but_nothing_committed() -> None:
     """A leader that asks for more has lost committed records: Kafka's follower exits then, this one keeps them and reports it."""

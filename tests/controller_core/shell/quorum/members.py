@@ -6,6 +6,7 @@ from pathlib import Path
 
 from controller_core.quorum.node import Node
 from controller_core.quorum.states import Leader
+from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.format import format_storage
 from controller_core.shell.quorum.format_plan import FormatOptions
 from controller_core.shell.quorum.process import NodeOptions, QuorumProcess
@@ -68,6 +69,13 @@ class Member:
         self.process = None
 
     @property
+    def driver(self) -> Driver:
+        """The driver of the running node."""
+        assert self.process is not None
+        assert self.process.driver is not None
+        return self.process.driver
+
+    @property
     def node(self) -> Node | None:
         """The node as it is now."""
         driver = None if self.process is None else self.process.driver
@@ -80,10 +88,8 @@ class Member:
 
     async def append(self, *values: bytes) -> int:
         """Append records at the leader, and return the offset of the first."""
-        assert self.process is not None
-        assert self.process.driver is not None
         assert self.node is not None
-        return (await self.process.driver.append(self.node.epoch, list(values))).base_offset
+        return (await self.driver.append(self.node.epoch, list(values))).base_offset
 
     def log_bytes(self) -> bytes:
         """Return the bytes of the log's segments."""

@@ -9,13 +9,14 @@ from controller_core.quorum.inputs import SnapshotCreated
 from controller_core.quorum.positions import Position
 from controller_core.shell.quorum.directories import StartError
 from controller_core.shell.quorum.metadata_log import MetadataLog, Retention
-from controller_core.shell.quorum.process import log_settings
+from controller_core.shell.quorum.process import log_settings, node_settings
 from controller_core.shell.quorum.settings_reading import read_settings
 from kafka_log.errors import FlushFailedError, LogWriteError
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.format.control_records import snapshot_batches
 from kafka_log.format.names import SnapshotId
 from kafka_log.format.roll import LogSettings
+from kafka_log.format.text_files import MetaProperties
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node
@@ -58,6 +59,38 @@ async def test_records_of_the_leader_are_committed_and_equal_on_all_members(thre
     await until(lambda: all(committed(member) == offset + 2 for member in three))
 
     assert len({member.log_bytes() for member in three}) == 1
+
+
+async def test_an_append_above_eight_mebibytes_is_refused_and_the_node_goes_on(alone: Member) -> None:
+    """KafkaRaftClient.MAX_BATCH_SIZE_BYTES: the caller gets the error, and splits or gives up."""
+    driver = alone.driver
+    epoch = driver.node.epoch if driver.node else 0
+    refused = await driver.append(epoch, [bytes(1 << 20)] * 8)
+    offset = await alone.append(*[bytes(1 << 20)] * 7)
+
+    await until(lambda: committed(alone) == offset + 7)
+    assert refused.error is ErrorCode.RECORD_LIST_TOO_LARGE
+
+
+async def test_an_append_needs_a_record(alone: Member) -> None:
+    """KafkaRaftClient.append throws IllegalArgumentException."""
+    with pytest.raises(ValueError, match="needs a record"):
+        await alone.append()
+
+
+def test_the_node_has_the_limits_of_its_log() -> None:
+    """A batch may not be larger than a segment; only internal settings, for tests, are below 8 MiB."""
+
+    def limits(**values: str) -> tuple[int, int]:
+        settings = read_settings(
+            {**STATIC, **{name.replace("_", "."): value for name, value in values.items()}}
+        ).settings
+        node = node_settings(settings, MetaProperties("cluster", 1, None), ())
+        return node.append_max_bytes, node.batch_max_bytes
+
+    assert limits() == (8 << 20, 8 << 20)
+    assert limits(internal_metadata_log_segment_bytes="1000") == (8 << 20, 1000)
+    assert limits(internal_metadata_max_batch_size_in_bytes="2000") == (2000, 8 << 20)
 
 
 @pytest.mark.shows("Q7", "Q16")
