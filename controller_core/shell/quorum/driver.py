@@ -15,6 +15,7 @@ from controller_core.quorum.inputs import (
     Append,
     Flushed,
     Input,
+    LogCleaned,
     Request,
     Shutdown,
     SnapshotInstalled,
@@ -34,6 +35,7 @@ from controller_core.quorum.ready import (
     UpgradeResult,
     Violation,
 )
+from controller_core.quorum.retention import CLEANING_INTERVAL_MS
 from controller_core.quorum.rules import Settings
 from controller_core.quorum.start import start
 from controller_core.quorum.states import NEVER
@@ -41,7 +43,7 @@ from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import VoterSet
 from controller_core.shell.quorum.storage import FetchedSnapshot, Storage
 from controller_core.shell.quorum.wire_batches import data_payload
-from kafka_log.errors import CorruptLogError, LogError
+from kafka_log.errors import CorruptLogError, FlushFailedError, LogError
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_wire.net.failures import CloseConnection
 from kafka_wire.records import CorruptBatch
@@ -78,7 +80,13 @@ class Clock:
 class Driver:
     """One node. `start` begins, `shut_down` hands over, `close` ends; `failure` is why it ended by itself."""
 
-    def __init__(self, storage: Storage, clock: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Callable[[], int] | None = None,
+        *,
+        cleaning_interval_ms: int = CLEANING_INTERVAL_MS,
+    ) -> None:
         self.failure: Exception | None = None
         self.ended = asyncio.Event()
         """The node has shut down or failed, and answers nothing any more."""
@@ -91,6 +99,8 @@ class Driver:
         self._clock = clock or Clock()
         self._node: Node | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._cleaning_interval_s = cleaning_interval_ms / 1000
+        self._cleaning: asyncio.TimerHandle | None = None
         self._last_request_id = 0
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         """Requests that the node has not answered."""
@@ -111,6 +121,7 @@ class Driver:
         stored, log_view = self._storage.stored_election(), self._storage.summary()
         history = self._storage.voter_history(static_voters)
         self._attempt(lambda: start(settings, stored, log_view, history, seed, self._clock()))
+        self._clean_later()
 
     def handle(self, message: Input) -> None:
         """Give the node a message. It is ignored before `start`, and once the node has ended."""
@@ -248,6 +259,31 @@ class Driver:
         if node is not None and not self.ended.is_set():
             self._attempt(lambda: tick(node, self._clock()))
 
+    # Cleaning
+
+    def _clean_later(self) -> None:
+        if not self.ended.is_set():
+            self._cleaning = asyncio.get_running_loop().call_later(self._cleaning_interval_s, self._clean)
+
+    def _clean(self) -> None:
+        """Delete what the retention of snapshots does not keep, and notify the node.
+
+        An error is only logged, as in Kafka, except for a failed flush.
+        """
+        node = self._node
+        assert node is not None, "start() sets it"
+        if node.installing is None:
+            try:
+                self._storage.clean(node.log.high_watermark)
+            except FlushFailedError as error:
+                self._fail(error)
+                return
+            except (LogError, OSError, CorruptBatch) as error:
+                log.error("Failed to delete old snapshots; retrying later", extra={"error": str(error)})
+            if self._storage.start_offset > node.log.start_offset:
+                self.handle(LogCleaned(self._storage.start_offset))
+        self._clean_later()
+
     # Work of other threads
 
     def _on_disk(self, work: Coroutine[None, None, None]) -> None:
@@ -295,6 +331,8 @@ class Driver:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._cleaning is not None:
+            self._cleaning.cancel()
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(CloseConnection("the node of the quorum has stopped"))

@@ -3,14 +3,15 @@
 Leaves out elections and the high watermark, which callers pass in. Source: Kafka's KafkaRaftLog and RaftLog.
 """
 
+import logging
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from controller_core.quorum.log_view import LogView, Snapshot, Validity
 from controller_core.quorum.positions import Position
+from controller_core.quorum.retention import Retention
 from kafka_log.errors import InvalidAppendError, LogError
 from kafka_log.files.log import Appended, Log
 from kafka_log.files.pending_flush import PendingFlush
@@ -29,21 +30,13 @@ from kafka_log.format.names import SnapshotId, snapshot_name
 from kafka_log.format.roll import LogSettings
 from kafka_wire.records import HEADER_BYTES
 
+log = logging.getLogger(__name__)
+
 METADATA_TOPIC_ID = uuid.UUID(int=1)
 """Id of the topic __cluster_metadata (Uuid.METADATA_TOPIC_ID)."""
 
 HEADER_BATCH_BYTES = 8 * 1024 * 1024
 """A snapshot's first batch has the voters, and is at most as large as any batch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """When snapshots and the log below them are deleted; a negative limit never is reached. At least one snapshot stays."""
-
-    max_bytes: int = 100 * 1024 * 1024
-    """Of the log and all snapshots (metadata.max.retention.bytes)."""
-    max_age_ms: int = 7 * 24 * 60 * 60 * 1000
-    """Of the last record in a snapshot (metadata.max.retention.ms)."""
 
 
 class MetadataLog:
@@ -256,34 +249,33 @@ class MetadataLog:
 
         Return whether any was deleted.
         """
-        return self._clean_while(self._is_too_large, high_watermark) | self._clean_while(
-            self._is_too_old, high_watermark
+        return self._clean_while(self._size_reason, high_watermark) | self._clean_while(
+            self._age_reason, high_watermark
         )
 
     def close(self) -> None:
         """Write everything to the disk and close the log."""
         self._log.close()
 
-    def _clean_while(self, exceeds: Callable[[SnapshotId], bool], high_watermark: int) -> bool:
+    def _clean_while(self, reason_of: Callable[[SnapshotId], str | None], high_watermark: int) -> bool:
         cleaned = False
-        while len(self._snapshots) > 1 and exceeds(self._snapshots[0]):
-            if not self.delete_before(self._snapshots[1], high_watermark):
+        while len(self._snapshots) > 1 and (reason := reason_of(self._snapshots[0])) is not None:
+            oldest, following = self._snapshots[:2]
+            if not self.delete_before(following, high_watermark):
                 break
             cleaned = True
+            path = str(self.folder / snapshot_name(oldest))
+            log.info("Deleted a snapshot", extra={"path": path, "reason": reason, "log_start_offset": following.offset})
         return cleaned
 
-    def _is_too_large(self, _: SnapshotId) -> bool:
-        if self._retention.max_bytes < 0:
-            return False
-        snapshots = sum((self.folder / snapshot_name(kept)).stat().st_size for kept in self._snapshots)
-        return self._log.size_bytes + snapshots > self._retention.max_bytes
+    def _size_reason(self, _: SnapshotId) -> str | None:
+        snapshot_bytes = sum((self.folder / snapshot_name(kept)).stat().st_size for kept in self._snapshots)
+        return self._retention.size_reason(self._log.size_bytes, snapshot_bytes)
 
-    def _is_too_old(self, snapshot: SnapshotId) -> bool:
-        if self._retention.max_age_ms < 0:
-            return False
+    def _age_reason(self, snapshot: SnapshotId) -> str | None:
         with SnapshotReader(self.folder, snapshot) as reader:
             timestamp_ms = last_contained_timestamp_ms(reader.read(0, HEADER_BATCH_BYTES))
-        return self._clock() * 1000 - timestamp_ms > self._retention.max_age_ms
+        return self._retention.age_reason(timestamp_ms, int(self._clock() * 1000))
 
     def _forget_before(self, snapshot: SnapshotId) -> list[SnapshotId]:
         forgotten = [

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 
 from controller_core.quorum.replicas import Endpoint, Endpoints, ReplicaKey
+from controller_core.quorum.retention import CLEANING_INTERVAL_MS, Retention
 from controller_core.quorum.rules import ALL_VERSIONS, BATCH_BYTES_MAX, Destination, Settings
 from controller_core.quorum.voters import Voter, VoterSet
 from controller_core.rules.feature_levels import KRAFT_VERSION
@@ -22,7 +23,7 @@ from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.quorum.apis import SERVED, handlers
 from controller_core.shell.quorum.directories import StartError, check_directories, lock_directories
 from controller_core.shell.quorum.driver import Driver
-from controller_core.shell.quorum.metadata_log import METADATA_TOPIC_ID, MetadataLog, Retention
+from controller_core.shell.quorum.metadata_log import METADATA_TOPIC_ID, MetadataLog
 from controller_core.shell.quorum.peers import Peers
 from controller_core.shell.quorum.raft_metrics import RaftMetrics
 from controller_core.shell.quorum.security import listener_demands, member_settings
@@ -60,6 +61,7 @@ class NodeOptions:
     metrics_host: str = "127.0.0.1"
     metrics_port: int = 9404
     shutdown_timeout_ms: int = SHUTDOWN_TIMEOUT_MS
+    cleaning_interval_ms: int = CLEANING_INTERVAL_MS
 
 
 class QuorumProcess:
@@ -110,7 +112,8 @@ class QuorumProcess:
             opened = MetadataLog(folder, segments, retention=retention, topic_id=self.options.topic.id)
         except (LogError, OSError) as error:
             raise _unreadable(error) from error
-        driver = Driver(Storage(opened, segment_bytes=segments.segment_bytes))
+        storage = Storage(opened, segment_bytes=segments.segment_bytes)
+        driver = Driver(storage, cleaning_interval_ms=self.options.cleaning_interval_ms)
         stack.push_async_callback(driver.close)
         return driver
 

@@ -152,6 +152,17 @@ class Storage:
         self.drop_fetched()
         self.log.close()
 
+    # Cleaning
+
+    def clean(self, high_watermark: int) -> None:
+        """Delete old snapshots and the records before the oldest that stays. Raises LogError, OSError and CorruptBatch."""
+        self.log.clean(high_watermark)
+
+    @property
+    def start_offset(self) -> int:
+        """Where the log starts."""
+        return self.log.start_offset
+
     # Reading
 
     def read(self, wanted: ReadRange) -> bytes:

@@ -1,10 +1,11 @@
 """Members of a quorum in one process, over real sockets and files, for tests."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from controller_core.quorum.node import Node
+from controller_core.quorum.retention import CLEANING_INTERVAL_MS
 from controller_core.quorum.states import Leader
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.format import format_storage
@@ -27,7 +28,9 @@ TIMES = {
 class Member:
     """One node with its files; it can be started again."""
 
-    def __init__(self, folder: Path, node_id: int, ports: dict[int, int]) -> None:
+    def __init__(
+        self, folder: Path, node_id: int, ports: dict[int, int], properties: Mapping[str, str] | None = None
+    ) -> None:
         self.id = node_id
         self.folder = folder / f"node-{node_id}"
         listed = ",".join(f"{each}@127.0.0.1:{port}" for each, port in ports.items())
@@ -39,6 +42,7 @@ class Member:
             "controller.quorum.voters": listed,
             "log.dirs": str(self.folder),
             **TIMES,
+            **(properties or {}),
         }
         self.settings = read_settings(values).settings
         self.process: QuorumProcess | None = None
@@ -48,9 +52,10 @@ class Member:
         """Format the directory."""
         format_storage(self.settings, FormatOptions(cluster_id=cluster_id), lambda _: None)
 
-    def start(self) -> None:
+    def start(self, *, cleaning_interval_ms: int = CLEANING_INTERVAL_MS) -> None:
         """Start the node."""
-        self.process = QuorumProcess(self.settings, NodeOptions(metrics_port=0))
+        options = NodeOptions(metrics_port=0, cleaning_interval_ms=cleaning_interval_ms)
+        self.process = QuorumProcess(self.settings, options)
         self._task = asyncio.create_task(self.process.run())
 
     async def stop(self) -> None:
@@ -97,10 +102,10 @@ class Member:
         return b"".join(path.read_bytes() for path in segments)
 
 
-def members(folder: Path, count: int) -> list[Member]:
+def members(folder: Path, count: int, properties: Mapping[str, str] | None = None) -> list[Member]:
     """Return formatted members of a quorum of static voters."""
     ports = {node_id: free_port() for node_id in range(1, count + 1)}
-    made = [Member(folder, node_id, ports) for node_id in ports]
+    made = [Member(folder, node_id, ports, properties) for node_id in ports]
     for member in made:
         member.format()
     return made

@@ -10,7 +10,8 @@ import pytest
 
 from controller_core.quorum.log_view import Validity
 from controller_core.quorum.positions import Position
-from controller_core.shell.quorum.metadata_log import MetadataLog, Retention
+from controller_core.quorum.retention import Retention
+from controller_core.shell.quorum.metadata_log import MetadataLog
 from kafka_log.errors import InvalidAppendError, LogError
 from kafka_log.files.text_files import read_topic_id
 from kafka_log.format.control_records import snapshot_batches

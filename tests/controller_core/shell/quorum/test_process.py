@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Never
 
 import pytest
 
 from controller_core.quorum.inputs import SnapshotCreated
 from controller_core.quorum.positions import Position
+from controller_core.quorum.retention import Retention
 from controller_core.shell.quorum.directories import StartError
-from controller_core.shell.quorum.metadata_log import MetadataLog, Retention
+from controller_core.shell.quorum.metadata_log import MetadataLog
 from controller_core.shell.quorum.process import log_settings, node_settings
 from controller_core.shell.quorum.settings_reading import read_settings
 from kafka_log.errors import FlushFailedError, LogWriteError
@@ -194,6 +196,52 @@ def take_snapshot(leader: Member) -> Position:
     log.finish_snapshot(writer)
     driver.handle(SnapshotCreated(Position(*end), writer.size_bytes))
     return Position(*end)
+
+
+async def test_old_snapshots_and_the_log_below_them_are_deleted_at_each_interval(tmp_path: Path) -> None:
+    """metadata.max.retention.bytes, KafkaRaftClient's RaftMetadataLogCleanerManager: the newest snapshot and all behind it stay."""
+    (member,) = members(tmp_path, 1, {"metadata.max.retention.bytes": "1000"})
+    member.start(cleaning_interval_ms=50)
+    await leader_of([member])
+    ends = []
+    for value in (b"one", b"two"):
+        offset = await member.append(value)
+        await until(lambda offset=offset: committed(member) > offset)  # type: ignore[misc]
+        ends.append(take_snapshot(member))
+    await until(lambda: member.node is not None and member.node.log.start_offset == ends[-1].offset)
+    offset = await member.append(b"three")
+    await until(lambda: committed(member) > offset)
+    kept = [path.name for path in (member.folder / "__cluster_metadata-0").glob("*.checkpoint")]
+    await member.stop()
+    member.start()
+    await leader_of([member], after_epoch=1)
+
+    assert kept == [Path(snapshot_path(ends[-1])).name]
+    assert member.node is not None
+    assert [one.id for one in member.node.log.snapshots] == [ends[-1]]
+    await member.crash()
+
+
+async def test_a_snapshot_that_cannot_be_deleted_does_not_end_the_node(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka's cleaner logs the error and repeats the cleaning after its interval."""
+    (member,) = members(tmp_path, 1)
+    tries = []
+
+    def fail(_log: MetadataLog, _high_watermark: int) -> Never:
+        tries.append(1)
+        raise LogWriteError("Failed to delete")
+
+    monkeypatch.setattr(MetadataLog, "clean", fail)
+    member.start(cleaning_interval_ms=10)
+    await leader_of([member])
+    await until(lambda: len(tries) > 1)
+    offset = await member.append(b"still")
+    await until(lambda: committed(member) > offset)
+
+    assert "Failed to delete old snapshots; retrying later" in caplog.text
+    await member.crash()
 
 
 @pytest.mark.shows("Q2")
