@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from controller_core.shell.quorum import format_files
 from kafka_log.errors import LogWriteError
+from kafka_log.files.lock import FolderLock
 from steward.main import app
 from tests.controller_core.shell.quorum.properties import DYNAMIC, STATIC
 
@@ -135,6 +136,17 @@ def test_data_without_meta_properties_is_refused(dynamic: Controller) -> None:
     assert dynamic.refusal("-s", "-g").startswith(
         f"Log directory {dynamic.first} has no meta.properties but has data in __cluster_metadata-0: restore meta.properties"
     )
+
+
+def test_a_directory_that_a_process_uses_is_refused(dynamic: Controller) -> None:
+    """A process that lost the meta.properties of a second directory still runs with it; no other lock file is made."""
+    dynamic.first.mkdir()
+    with FolderLock(dynamic.first):
+        assert dynamic.refusal("-s").startswith(f"Failed to acquire the lock on {dynamic.first}/.lock: another process")
+        assert dynamic.files() == ["one/.lock"]
+
+    assert dynamic.format("-s")[0] == OK
+    assert "two/.lock" not in dynamic.files()
 
 
 @pytest.mark.parametrize("number", range(5))

@@ -1,18 +1,24 @@
-"""Directories of a running node: their locks, and whether they belong to this node.
+"""Directories of a running node: their locks, whether they belong to this node, and their ids.
 
-Source: Kafka's MetaPropertiesEnsemble and LogManager.
+Source: Kafka's MetaPropertiesEnsemble, KafkaRaftServer and LogManager.
 """
 
+import logging
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
+from controller_core.shell.quorum.format import draw_id
 from controller_core.shell.quorum.settings import QuorumSettings
 from kafka_log.errors import LogError
 from kafka_log.files.lock import FolderLock
-from kafka_log.files.text_files import read_meta_properties
+from kafka_log.files.text_files import read_meta_properties, write_meta_properties
 from kafka_log.format.names import META_PROPERTIES
 from kafka_log.format.text_files import MetaProperties
+from kafka_wire.uuids import encode_uuid
+
+log = logging.getLogger(__name__)
 
 
 class StartError(Exception):
@@ -34,8 +40,8 @@ def lock_directories(stack: ExitStack, directories: Iterable[Path]) -> None:
             ) from error
 
 
-def check_directories(settings: QuorumSettings) -> MetaProperties:
-    """Return the identity in the directory of the metadata log. Raises StartError."""
+def check_directories(settings: QuorumSettings) -> dict[Path, MetaProperties]:
+    """Return the identities in all directories. Raises StartError."""
     try:
         found = {directory: read_meta_properties(directory) for directory in settings.all_directories}
     except LogError as error:
@@ -44,6 +50,29 @@ def check_directories(settings: QuorumSettings) -> MetaProperties:
         ) from error
     metas = {directory: _formatted(directory, meta, settings.node_id) for directory, meta in found.items()}
     _check_same_cluster(metas)
+    return metas
+
+
+def complete_directory_ids(settings: QuorumSettings) -> MetaProperties:
+    """Write an id into each meta.properties that has none, and return the identity in the directory of the metadata log.
+
+    Kafka's format writes directory ids since 3.7, and each start since then adds missing ones. The directories must be locked. Raises
+    StartError.
+    """
+    metas = check_directories(settings)
+    taken = {meta.directory_id for meta in metas.values()}
+    for directory, meta in metas.items():
+        if meta.directory_id is None:
+            drawn = draw_id()
+            while drawn in taken:
+                drawn = draw_id()
+            metas[directory] = replace(meta, directory_id=drawn)
+            taken.add(drawn)
+            try:
+                write_meta_properties(directory, metas[directory])
+            except LogError as error:
+                raise StartError(f"{error} Check the disk and the owner of the directory.") from error
+            log.info("Added an id to a directory", extra={"path": str(directory), "directory_id": encode_uuid(drawn)})
     return metas[settings.metadata_log_directory]
 
 

@@ -8,7 +8,8 @@ Source: StorageTool and Formatter of Kafka.
 import secrets
 import time
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 from controller_core.rules.feature_levels import KRAFT_VERSION
@@ -16,9 +17,10 @@ from controller_core.shell.quorum.format_checkpoints import bootstrap_checkpoint
 from controller_core.shell.quorum.format_files import data_in, write_directory
 from controller_core.shell.quorum.format_plan import FormatError, FormatOptions, FormatPlan, plan_format
 from controller_core.shell.quorum.settings import QuorumSettings
-from kafka_log.errors import LogError
+from kafka_log.errors import LogError, UnreadableFileError
+from kafka_log.files.lock import FolderLock
 from kafka_log.files.text_files import read_meta_properties
-from kafka_log.format.names import META_PROPERTIES
+from kafka_log.format.names import LOCK, META_PROPERTIES
 from kafka_log.format.text_files import MetaProperties
 from kafka_wire.uuids import encode_uuid
 
@@ -34,11 +36,19 @@ _Report = Callable[[str], None]
 def format_storage(settings: QuorumSettings, options: FormatOptions, report: _Report) -> None:
     """Format the directories of a controller that are not formatted, and report each as a sentence. Raises FormatError."""
     plan = plan_format(settings, options, draw_id=draw_id, draw_salt=lambda: secrets.token_bytes(SALT_BYTES))
+    with ExitStack() as locks:
+        _format_all(settings, plan, options, report, locks)
+
+
+def _format_all(
+    settings: QuorumSettings, plan: FormatPlan, options: FormatOptions, report: _Report, locks: ExitStack
+) -> None:
     try:
         formatted = {directory: read_meta_properties(directory) for directory in settings.all_directories}
         _check_identity(plan, {path: meta for path, meta in formatted.items() if meta is not None})
         empty = [directory for directory, meta in formatted.items() if meta is None]
         _check_empty(formatted, empty, ignore_formatted=options.ignore_formatted)
+        _lock(empty, locks)
         taken = {meta.directory_id for meta in formatted.values() if meta is not None and meta.directory_id}
         for directory in empty:
             taken.add(
@@ -92,6 +102,19 @@ def _check_empty(formatted: Collection[Path], empty: list[Path], *, ignore_forma
                 f"Log directory {directory} has no {META_PROPERTIES} but has data in {name}: restore {META_PROPERTIES}, or "
                 "empty the directory if its data is not needed. A voter that is formatted after it has voted may vote twice."
             )
+
+
+def _lock(directories: Iterable[Path], locks: ExitStack) -> None:
+    """Lock the directories that a process has used. A process may still use one that has lost its meta.properties.
+
+    Others have no lock file, and get none: Kafka's tool writes none either. Raises FolderLockedError and UnreadableFileError.
+    """
+    for directory in directories:
+        if (directory / LOCK).exists():
+            try:
+                locks.enter_context(FolderLock(directory))
+            except OSError as error:
+                raise UnreadableFileError(f"Failed to lock {directory}: {error.strerror}") from error
 
 
 def _format(

@@ -21,7 +21,12 @@ from controller_core.rules.feature_levels import KRAFT_VERSION
 from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Front, open_front
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.quorum.apis import SERVED, handlers
-from controller_core.shell.quorum.directories import StartError, check_directories, lock_directories
+from controller_core.shell.quorum.directories import (
+    StartError,
+    check_directories,
+    complete_directory_ids,
+    lock_directories,
+)
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.metadata_log import METADATA_TOPIC_ID, MetadataLog
 from controller_core.shell.quorum.peers import Peers
@@ -94,8 +99,9 @@ class QuorumProcess:
     async def run(self) -> None:
         """Serve until `stop`. Raises StartError, OSError (a port is taken), and the error that ended the node."""
         async with AsyncExitStack() as stack:
-            identity = check_directories(self.settings)
+            check_directories(self.settings)
             lock_directories(stack.enter_context(ExitStack()), self.settings.all_directories)
+            identity = complete_directory_ids(self.settings)
             driver = self.driver = self._open(stack)
             await self._listen(stack, driver, str(identity.cluster_id))
             self._start(stack, driver, identity)

@@ -1,6 +1,7 @@
 """Processes of a quorum's nodes: elections, replication, restarts, snapshots and errors of the disk, over real sockets and files."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Never
 
@@ -15,6 +16,7 @@ from controller_core.shell.quorum.process import log_settings, node_settings
 from controller_core.shell.quorum.settings_reading import read_settings
 from kafka_log.errors import FlushFailedError, LogWriteError
 from kafka_log.files.pending_flush import PendingFlush
+from kafka_log.files.text_files import read_meta_properties, write_meta_properties
 from kafka_log.format.control_records import snapshot_batches
 from kafka_log.format.names import SnapshotId
 from kafka_log.format.roll import LogSettings
@@ -330,6 +332,25 @@ async def test_a_second_process_of_the_same_directory_is_refused(alone: Member) 
     assert second._task is not None
     with pytest.raises(StartError, match="another process uses this folder"):
         await second._task
+
+
+async def test_a_start_adds_missing_directory_ids(alone: Member) -> None:
+    """KafkaRaftServer.initializeLogDirs: directories that Kafka formatted before 3.7 have none. The id stays from then on."""
+    await alone.stop()
+    meta = read_meta_properties(alone.folder)
+    assert meta is not None
+    write_meta_properties(alone.folder, replace(meta, version=0, directory_id=None))
+    keys = []
+    for _ in range(2):
+        alone.start()
+        await leader_of([alone])
+        assert alone.node is not None
+        keys.append(alone.node.key)
+        await alone.stop()
+
+    assert keys[0] == keys[1]
+    assert keys[0].directory_id is not None
+    assert read_meta_properties(alone.folder) == replace(meta, version=0, directory_id=keys[0].directory_id)
 
 
 def test_the_log_has_the_settings_of_the_file() -> None:
