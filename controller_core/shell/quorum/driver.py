@@ -41,6 +41,7 @@ from controller_core.quorum.start import start
 from controller_core.quorum.states import NEVER
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import VoterSet
+from controller_core.shell.quorum.raft_measurements import RaftMeasurements
 from controller_core.shell.quorum.storage import FetchedSnapshot, Storage
 from controller_core.shell.quorum.wire_batches import data_payload
 from kafka_log.errors import CorruptLogError, FlushFailedError, LogError
@@ -92,6 +93,7 @@ class Driver:
         """The node has shut down or failed, and answers nothing any more."""
         self.violations = 0
         """Messages by which another node broke the protocol or rejected this node."""
+        self.measurements = RaftMeasurements()
         self._violations_logged = 0
         self._next_violation_log_ms = 0
         self._storage = storage
@@ -106,6 +108,11 @@ class Driver:
         """Requests that the node has not answered."""
         self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="quorum-disk")
         self._disk_work: set[asyncio.Task[None]] = set()
+
+    @property
+    def now_ms(self) -> int:
+        """The time of the node's clock."""
+        return self._clock()
 
     @property
     def node(self) -> Node | None:
@@ -177,12 +184,15 @@ class Driver:
 
     def _attempt(self, act: Callable[[], Ready]) -> None:
         """Let the node act, and carry out the result; any error ends it."""
+        start_s = time.monotonic()
         try:
             self._carry_out(act())
         except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
             self._fail(error)
+        self.measurements.worked(time.monotonic() - start_s)
 
     def _carry_out(self, ready: Ready) -> None:
+        self.measurements.observe(self._node, ready, self._clock())
         self._node = ready.node
         self._persist(ready)
         assert self._send is not None, "start() sets it"

@@ -173,9 +173,10 @@ class QuorumProcess:
         )
 
     def _before_scrape(self) -> None:
-        node = None if self.driver is None else self.driver.node
-        if node is not None:
-            self._metrics.update(node)
+        driver = self.driver
+        if driver is not None and driver.node is not None:
+            self._metrics.update(driver.node)
+            self._metrics.update_measurements(driver.measurements, driver.now_ms)
 
     def _not_ready_reason(self) -> str | None:
         """Return why this process cannot serve; None if it can. A quorum without a leader is not this process's failure."""

@@ -1,13 +1,18 @@
 """Metrics of a quorum's node, with the names of Kafka's raft-metrics in Prometheus' form.
 
-Leaves out Kafka's latencies and rates. A value that a node does not know is -1, as in Kafka; only a leader knows the observers.
+A value that a node does not know is -1, as in Kafka; only a leader knows the observers. Averages and maxima without a value are NaN.
 """
+
+import time
 
 from prometheus_client import CollectorRegistry, Gauge
 
 from controller_core.quorum.node import Node
-from controller_core.quorum.replicas import NO_NODE, endpoint_of
+from controller_core.quorum.replicas import NO_NODE, ReplicaKey, endpoint_of
 from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, Unattached
+from controller_core.shell.quorum.raft_measurements import RaftMeasurements
+from controller_core.shell.quorum.wire_batches import directory_or_zero
+from kafka_wire.uuids import encode_uuid
 
 PREFIX = "kafka_server_raft_metrics"
 
@@ -48,7 +53,7 @@ def values(node: Node) -> dict[str, int]:
     voters, state, listener = node.voters, node.state, node.settings.listener
     without_address = [one for one in voters.voters if endpoint_of(one.endpoints, listener) is None]
     voters_offset = node.history.voters_offset
-    voted = node.settings.key if isinstance(state, Leader) else node.voted
+    voted = _voted(node)
     return {
         "current_leader": NO_NODE if node.leader_id is None else node.leader_id,
         "current_vote": NO_NODE if voted is None else voted.id,
@@ -63,6 +68,30 @@ def values(node: Node) -> dict[str, int]:
     }
 
 
+def voted_directory_id(node: Node) -> str:
+    """Return the directory id of the node that this one has voted for; zeros: none, or not known."""
+    voted = _voted(node)
+    return encode_uuid(directory_or_zero(None if voted is None else voted.directory_id))
+
+
+def _voted(node: Node) -> ReplicaKey | None:
+    """Return whom a node has voted for; a leader for itself."""
+    return node.settings.key if isinstance(node.state, Leader) else node.voted
+
+
+def measured(measurements: RaftMeasurements, now_ms: int) -> dict[str, float]:
+    """Return latencies and rates by their names without the prefix; not poll_idle_ratio_avg, which changes by being read."""
+    commit, election = measurements.commit_latency, measurements.election_latency
+    return {
+        "commit_latency_avg": commit.average(now_ms),
+        "commit_latency_max": commit.maximum(now_ms),
+        "election_latency_avg": election.average(now_ms),
+        "election_latency_max": election.maximum(now_ms),
+        "fetch_records_rate": measurements.fetched_records.rate(now_ms),
+        "append_records_rate": measurements.appended_records.rate(now_ms),
+    }
+
+
 _DESCRIPTIONS = {
     "current_leader": "Id of the leader; -1: unknown.",
     "current_vote": "Id of the node that this one has voted for in its epoch, a leader for itself; -1: none.",
@@ -74,6 +103,13 @@ _DESCRIPTIONS = {
     "number_of_voters": "Voters.",
     "number_of_observers": "Observers that the leader knows; -1 on other nodes.",
     "uncommitted_voter_change": "1 while a change of the voters is not committed.",
+    "commit_latency_avg": "Average time in milliseconds from the append of a batch to its commit, divided by its records.",
+    "commit_latency_max": "Largest such time in milliseconds.",
+    "election_latency_avg": "Average time in milliseconds from the start of a round of votes to a leader.",
+    "election_latency_max": "Largest such time in milliseconds.",
+    "fetch_records_rate": "Records per second that were fetched from the leader.",
+    "append_records_rate": "Records per second that were appended as the leader.",
+    "poll_idle_ratio_avg": "Part of the time, since the last scrape, in which the node had nothing to do.",
 }
 
 
@@ -84,14 +120,28 @@ class RaftMetrics:
         self._state = Gauge(
             f"{PREFIX}_current_state", "State of the node: 1 for its present one.", ["state"], registry=registry
         )
+        self._voted_directory = Gauge(
+            f"{PREFIX}_current_vote_directory_id",
+            "1 for the directory id of the node that this one has voted for in its epoch; zeros: none.",
+            ["directory_id"],
+            registry=registry,
+        )
         self._gauges = {
             name: Gauge(f"{PREFIX}_{name}", text, registry=registry) for name, text in _DESCRIPTIONS.items()
         }
 
     def update(self, node: Node) -> None:
-        """Set all gauges."""
+        """Set the gauges of the node's state."""
         present = state_name(node)
         for state in STATES:
             self._state.labels(state).set(state == present)
         for name, value in values(node).items():
             self._gauges[name].set(value)
+        self._voted_directory.clear()
+        self._voted_directory.labels(voted_directory_id(node)).set(1)
+
+    def update_measurements(self, measurements: RaftMeasurements, now_ms: int) -> None:
+        """Set the gauges of latencies and rates."""
+        for name, value in measured(measurements, now_ms).items():
+            self._gauges[name].set(value)
+        self._gauges["poll_idle_ratio_avg"].set(measurements.idle_ratio(time.monotonic()))
