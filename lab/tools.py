@@ -53,6 +53,11 @@ def kafka_metadata_quorum(*arguments: str, timeout_s: float = TIMEOUT_S) -> subp
     return run_tool_of_kafka_4("org.apache.kafka.tools.MetadataQuorumCommand", *arguments, timeout_s=timeout_s)
 
 
+def kafka_4_features(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run kafka-features of Kafka 4.x with these arguments."""
+    return run_tool_of_kafka_4("org.apache.kafka.tools.FeatureCommand", *arguments, timeout_s=timeout_s)
+
+
 def kafka_dump_log(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
     """Run kafka-dump-log of Kafka 4.x with these arguments."""
     return run_tool_of_kafka_4("kafka.tools.DumpLogSegments", *arguments, timeout_s=timeout_s)

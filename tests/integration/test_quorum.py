@@ -10,7 +10,7 @@ from kafka_log.format.names import BOOTSTRAP_SNAPSHOT, snapshot_name
 from kafka_wire.records import batch_headers
 from lab.quorum import Program, Quorum, QuorumNode, Voters, quorum
 from lab.quorum_security import mutual_tls, sasl_plaintext
-from lab.tools import kafka_metadata_quorum
+from lab.tools import kafka_4_features, kafka_metadata_quorum
 from lab.waiting import wait_until
 from tests.kafka_wire.net.authority import Authority
 
@@ -214,3 +214,44 @@ def test_a_directory_goes_from_java_to_steward_and_back() -> None:
         assert exit_code == 0
         assert second.startswith(first)
         assert java.log_content().startswith(second)
+
+
+def upgrade(voters: Quorum, feature: str, *options: str) -> tuple[int, str]:
+    """Run kafka-features against the leader; return its exit code and output."""
+    leader, _ = voters.wait_for_leader()
+    server = f"127.0.0.1:{voters[leader].member.port}"
+    done = kafka_4_features("--bootstrap-controller", server, "upgrade", "--feature", feature, *options)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("java", [(), (1,)], ids=["all of Steward", "one of Java"])
+def test_the_tool_raises_kraft_version_while_a_leader_of_steward_works(java: tuple[int, ...]) -> None:
+    """KIP-853's online upgrade by kafka-features: a dry run, a refusal, the upgrade; then the voters are in the log of each."""
+    stewards = tuple(sorted({1, 2, 3} - set(java)))
+    with quorum(java, stewards=stewards, settings=STEADY, start=False) as voters:
+        start(voters[node_id] for node_id in stewards)
+        leader, _ = voters.wait_for_leader()
+        start(voters[node_id] for node_id in java)
+        results = {}
+
+        def dry_run_succeeds() -> bool:
+            results["dry run"] = upgrade(voters, "kraft.version=1", "--dry-run")
+            return results["dry run"][0] == 0
+
+        wait_until(dry_run_succeeds, timeout_s=PATIENCE_S, what="all voters have reported themselves")
+        before = describe(voters, leader, "--status")
+        refused = upgrade(voters, "metadata.version=29")
+        done = upgrade(voters, "kraft.version=1")
+        after = describe(voters, leader, "--status")
+        wait_until(
+            lambda: all(b"CONTROLLER" in node.log_content() for node in voters.values()),
+            timeout_s=PATIENCE_S,
+            what="the voters' endpoints are in all logs",
+        )
+
+        assert done == (0, "kraft.version was upgraded to 1.\n")
+        assert refused[0] == 1
+        assert "does not support this feature" in refused[1]
+        assert results["dry run"][1] == "kraft.version can be upgraded to 1.\n"
+        assert (before.count('"directoryId"'), after.count('"directoryId"')) == (0, 3)
+        assert voters.wait_for_leader()[0] == leader

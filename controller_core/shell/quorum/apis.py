@@ -6,6 +6,7 @@ from controller_core.quorum.ready import AppendResult, UpgradeResult
 from controller_core.quorum.replicas import NO_NODE, endpoint_of
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.quorum.driver import Driver
+from controller_core.shell.quorum.update_features import update_features
 from controller_core.shell.quorum.wire_requests import LogTopic, WrongTopicError, decode_request
 from controller_core.shell.quorum.wire_responses import encode_response, wrong_topic_body
 from kafka_node.authorization.acl import ResourceType
@@ -26,13 +27,16 @@ SERVED: dict[ApiKey, Versions] = {
     ApiKey.FETCH_SNAPSHOT: Versions(0, 1),
     ApiKey.DESCRIBE_QUORUM: Versions(0, 2),
     ApiKey.DESCRIBE_CLUSTER: Versions(0, 2),
+    ApiKey.UPDATE_FEATURES: Versions(0, 2),
     ApiKey.ADD_RAFT_VOTER: Versions(0, 1),
     ApiKey.REMOVE_RAFT_VOTER: Versions(0, 0),
     ApiKey.UPDATE_RAFT_VOTER: Versions(0, 0),
 }
 """Versions of Kafka 4.3. Fetch is served from the version on in which it has the cluster's id and the last fetched epoch."""
 
-_TO_THE_NODE = [key for key in SERVED if key not in {ApiKey.API_VERSIONS, ApiKey.DESCRIBE_CLUSTER}]
+_TO_THE_NODE = [
+    key for key in SERVED if key not in {ApiKey.API_VERSIONS, ApiKey.DESCRIBE_CLUSTER, ApiKey.UPDATE_FEATURES}
+]
 
 CONTROLLERS = 2
 """DescribeCluster's endpoint type of controllers (KIP-919)."""
@@ -45,7 +49,11 @@ _NOT_REQUESTED = -(2**31)
 def handlers(driver: Driver, topic: LogTopic, cluster_id: str) -> dict[ApiKey, RequestHandler]:
     """Return the handlers of all served APIs but ApiVersions, which the front answers."""
     found: dict[ApiKey, RequestHandler] = {key: partial(_answer, driver, topic, key) for key in _TO_THE_NODE}
-    return {**found, ApiKey.DESCRIBE_CLUSTER: partial(_describe_cluster, driver, cluster_id)}
+    return {
+        **found,
+        ApiKey.DESCRIBE_CLUSTER: partial(_describe_cluster, driver, cluster_id),
+        ApiKey.UPDATE_FEATURES: partial(update_features, driver),
+    }
 
 
 async def _answer(driver: Driver, topic: LogTopic, key: ApiKey, context: RequestContext, body: Body) -> Body:

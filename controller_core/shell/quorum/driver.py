@@ -20,6 +20,7 @@ from controller_core.quorum.inputs import (
     Shutdown,
     SnapshotInstalled,
     SnapshotRejected,
+    UpgradeKRaftVersion,
 )
 from controller_core.quorum.messages import FetchResponse, FetchSnapshotResponse, ReadRange, RequestBody, ResponseBody
 from controller_core.quorum.node import Node
@@ -38,9 +39,10 @@ from controller_core.quorum.ready import (
 from controller_core.quorum.retention import CLEANING_INTERVAL_MS
 from controller_core.quorum.rules import Settings
 from controller_core.quorum.start import start
-from controller_core.quorum.states import NEVER
+from controller_core.quorum.states import NEVER, Leader
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import VoterSet
+from controller_core.shell.quorum.commit_waits import CommitWaits
 from controller_core.shell.quorum.raft_measurements import RaftMeasurements
 from controller_core.shell.quorum.storage import FetchedSnapshot, Storage
 from controller_core.shell.quorum.wire_batches import data_payload
@@ -106,6 +108,7 @@ class Driver:
         self._last_request_id = 0
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         """Requests that the node has not answered."""
+        self._commit_waits = CommitWaits()
         self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="quorum-disk")
         self._disk_work: set[asyncio.Task[None]] = set()
 
@@ -152,6 +155,23 @@ class Driver:
         answer = await self._answered(lambda request_id: Append(request_id, epoch, payload, len(values)))
         assert isinstance(answer.body, AppendResult), answer
         return answer.body
+
+    async def upgrade_kraft_version(self, epoch: int, level: int, *, validate_only: bool) -> UpgradeResult:
+        """Raise kraft.version if the node leads in this epoch. Raises CloseConnection when the node has ended."""
+        answer = await self._answered(
+            lambda request_id: UpgradeKRaftVersion(request_id, epoch, level, validate_only=validate_only)
+        )
+        assert isinstance(answer.body, UpgradeResult), answer
+        return answer.body
+
+    async def committed(self, offset: int) -> bool:
+        """Wait until a record of this leader is committed; False when the node no longer leads, so that it may be lost."""
+        node = self._node
+        if node is None or self.ended.is_set() or not isinstance(node.state, Leader):
+            return False
+        if (node.high_watermark or 0) > offset:
+            return True
+        return await self._commit_waits.add(offset)
 
     async def shut_down(self, timeout_ms: int) -> None:
         """Hand over where the node leads, and wait until it has ended, at most for the timeout."""
@@ -234,14 +254,15 @@ class Driver:
         match notice:
             case LeaderChanged(epoch=epoch, leader_id=leader_id):
                 log.info("Quorum's epoch or leader changed", extra={"epoch": epoch, "leader": leader_id})
+                self._commit_waits.abandon()
             case Violation(reason=reason):
                 self._log_violation(reason)
             case Stopped(timed_out=timed_out):
                 if timed_out:
                     log.warning("Stopped before another node became the leader")
                 self._end()
-            case Committed():
-                pass  # Nothing applies records yet.
+            case Committed(high_watermark=high_watermark):
+                self._commit_waits.committed(high_watermark)  # Nothing else applies records yet.
 
     def _log_violation(self, reason: str) -> None:
         """Log a violation, at most one in the interval; the next message has the number of those in between."""
@@ -343,6 +364,7 @@ class Driver:
             self._timer = None
         if self._cleaning is not None:
             self._cleaning.cancel()
+        self._commit_waits.abandon()
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(CloseConnection("the node of the quorum has stopped"))
