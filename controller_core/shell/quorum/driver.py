@@ -42,6 +42,7 @@ from controller_core.quorum.start import start
 from controller_core.quorum.states import NEVER, Leader
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import VoterSet
+from controller_core.shell.quorum.append_accumulator import AppendAccumulator
 from controller_core.shell.quorum.commit_waits import CommitWaits
 from controller_core.shell.quorum.raft_measurements import RaftMeasurements
 from controller_core.shell.quorum.storage import FetchedSnapshot, Storage
@@ -88,6 +89,7 @@ class Driver:
         storage: Storage,
         clock: Callable[[], int] | None = None,
         *,
+        append_linger_ms: int = 0,
         cleaning_interval_ms: int = CLEANING_INTERVAL_MS,
     ) -> None:
         self.failure: Exception | None = None
@@ -103,6 +105,8 @@ class Driver:
         self._clock = clock or Clock()
         self._node: Node | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._append_linger_ms = append_linger_ms
+        self._accumulator: AppendAccumulator | None = None
         self._cleaning_interval_s = cleaning_interval_ms / 1000
         self._cleaning: asyncio.TimerHandle | None = None
         self._last_request_id = 0
@@ -128,6 +132,11 @@ class Driver:
         `send` sends a request and later calls `handle` with its response. It returns at once.
         """
         self._send = send
+        self._accumulator = AppendAccumulator(
+            self._append_batch,
+            linger_ms=self._append_linger_ms,
+            max_bytes=min(settings.append_max_bytes, settings.batch_max_bytes),
+        )
         stored, log_view = self._storage.stored_election(), self._storage.summary()
         history = self._storage.voter_history(static_voters)
         self._attempt(lambda: start(settings, stored, log_view, history, seed, self._clock()))
@@ -144,13 +153,18 @@ class Driver:
         return await self._answered(lambda request_id: Request(request_id, listener, body))
 
     async def append(self, epoch: int, values: list[bytes]) -> AppendResult:
-        """Append records as one batch, if the node leads in this epoch; the result has the offset of the first.
+        """Append records in one batch, if the node leads in this epoch; the result has the offset of the first.
 
-        They are committed when the high watermark is above their offsets. Raises CloseConnection when the node has ended, and ValueError
-        without a record.
+        The batch is written after the linger time, and may have records of other callers. Its records are committed when the high
+        watermark is above their offsets. Raises CloseConnection when the node has ended, and ValueError without a record.
         """
         if not values:
             raise ValueError("An append needs a record.")
+        if self._accumulator is None:
+            raise CloseConnection("the node of the quorum does not run")
+        return await self._accumulator.append(epoch, values)
+
+    async def _append_batch(self, epoch: int, values: list[bytes]) -> AppendResult:
         payload = data_payload(values, self._clock())
         answer = await self._answered(lambda request_id: Append(request_id, epoch, payload, len(values)))
         assert isinstance(answer.body, AppendResult), answer
@@ -365,6 +379,8 @@ class Driver:
         if self._cleaning is not None:
             self._cleaning.cancel()
         self._commit_waits.abandon()
+        if self._accumulator is not None:
+            self._accumulator.drain()
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(CloseConnection("the node of the quorum has stopped"))

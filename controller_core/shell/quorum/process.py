@@ -119,7 +119,11 @@ class QuorumProcess:
         except (LogError, OSError) as error:
             raise _unreadable(error) from error
         storage = Storage(opened, segment_bytes=segments.segment_bytes)
-        driver = Driver(storage, cleaning_interval_ms=self.options.cleaning_interval_ms)
+        driver = Driver(
+            storage,
+            append_linger_ms=self.settings.times.append_linger_ms,
+            cleaning_interval_ms=self.options.cleaning_interval_ms,
+        )
         stack.push_async_callback(driver.close)
         return driver
 
