@@ -38,18 +38,10 @@ def take_fetched(draft: Draft, body: FetchResponse) -> bool:
     else:
         appended_all = _append(draft, body.batches)
         _follow_high_watermark(draft, body.high_watermark)
-        count_as_fetch(draft)
+        roles.count_as_fetch(draft)
         return appended_all
-    count_as_fetch(draft)
+    roles.count_as_fetch(draft)
     return True
-
-
-def count_as_fetch(draft: Draft) -> None:
-    """Start the fetch timeout again after a successful response of the leader."""
-    state = draft.state
-    assert isinstance(state, Follower), state
-    due_ms = draft.now_ms + draft.node.settings.fetch_timeout_ms
-    draft.set_state(replace(state, fetch_due_ms=due_ms, has_fetched=True))
 
 
 def _truncate(draft: Draft, body: FetchResponse) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from controller_core.quorum import following, leadership
+from controller_core.quorum import leadership, roles
 from controller_core.quorum.messages import (
     NONE,
     AddRaftVoterRequest,
@@ -78,7 +78,7 @@ def take_update_response(draft: Draft, body: UpdateRaftVoterResponse) -> bool:
     if body.error not in {NONE, ErrorCode.UNSUPPORTED_VERSION}:
         return False
     draft.set_state(replace(state, has_updated_leader=True))
-    following.count_as_fetch(draft)
+    roles.count_as_fetch(draft)
     return True
 
 

@@ -89,6 +89,14 @@ def become_follower(draft: Draft, epoch: int, leader_id: int, endpoints: Endpoin
     draft.store_election()
 
 
+def count_as_fetch(draft: Draft) -> None:
+    """Start the fetch timeout again after a successful response of the leader."""
+    state = draft.state
+    assert isinstance(state, Follower), state
+    due_ms = draft.now_ms + draft.node.settings.fetch_timeout_ms
+    draft.set_state(replace(state, fetch_due_ms=due_ms, has_fetched=True))
+
+
 def campaign(draft: Draft) -> None:
     """Start an election: with a pre-vote, or at once by Kafka 3's rules."""
     if draft.node.settings.rules.pre_vote:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from controller_core.quorum import checks, following, leadership, serving
+from controller_core.quorum import checks, leadership, roles, serving
 from controller_core.quorum.inputs import LogCleaned, Request, SnapshotCreated, SnapshotInstalled, SnapshotRejected
 from controller_core.quorum.log_view import Snapshot
 from controller_core.quorum.messages import NONE, FetchSnapshotRequest, FetchSnapshotResponse
@@ -53,7 +53,7 @@ def take_chunk(draft: Draft, body: FetchSnapshotResponse) -> bool:
     if body.error is ErrorCode.SNAPSHOT_NOT_FOUND or (body.error is NONE and not has_snapshot):
         # The leader has deleted it, because it has a later one: the next Fetch names that.
         draft.set_state(replace(state, fetching=None))
-        following.count_as_fetch(draft)
+        roles.count_as_fetch(draft)
         return True
     if body.error is ErrorCode.POSITION_OUT_OF_RANGE and state.fetching is not None:
         # Not the snapshot of before: start again.
@@ -66,7 +66,7 @@ def take_chunk(draft: Draft, body: FetchSnapshotResponse) -> bool:
         draft.violation(f"bytes of snapshot {body.snapshot} at {body.position} were not asked for")
         return False
     _write(draft, state, fetching, body)
-    following.count_as_fetch(draft)
+    roles.count_as_fetch(draft)
     return True
 
 

@@ -46,6 +46,7 @@ from controller_core.shell.quorum.append_accumulator import AppendAccumulator
 from controller_core.shell.quorum.commit_waits import CommitWaits
 from controller_core.shell.quorum.raft_measurements import RaftMeasurements
 from controller_core.shell.quorum.storage import FetchedSnapshot, Storage
+from controller_core.shell.quorum.violation_log import ViolationLog
 from controller_core.shell.quorum.wire_batches import data_payload
 from kafka_log.errors import CorruptLogError, FlushFailedError, LogError
 from kafka_log.files.pending_flush import PendingFlush
@@ -56,10 +57,6 @@ log = logging.getLogger(__name__)
 
 DISK_THREADS = 2
 """A flush, and the check of a fetched snapshot or the rest of an older flush."""
-
-
-VIOLATION_LOG_INTERVAL_MS = 10_000
-"""Between two log messages on violations: a node that rejects this one does so at each retry, 50 times a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +92,8 @@ class Driver:
         self.failure: Exception | None = None
         self.ended = asyncio.Event()
         """The node has shut down or failed, and answers nothing any more."""
-        self.violations = 0
-        """Messages by which another node broke the protocol or rejected this node."""
         self.measurements = RaftMeasurements()
-        self._violations_logged = 0
-        self._next_violation_log_ms = 0
+        self._violations = ViolationLog()
         self._storage = storage
         self._send: Callable[[Outgoing], None] | None = None
         self._clock = clock or Clock()
@@ -120,6 +114,11 @@ class Driver:
     def now_ms(self) -> int:
         """The time of the node's clock."""
         return self._clock()
+
+    @property
+    def violations(self) -> int:
+        """The number of messages by which another node broke the protocol or rejected this node."""
+        return self._violations.count
 
     @property
     def node(self) -> Node | None:
@@ -270,26 +269,13 @@ class Driver:
                 log.info("Quorum's epoch or leader changed", extra={"epoch": epoch, "leader": leader_id})
                 self._commit_waits.abandon()
             case Violation(reason=reason):
-                self._log_violation(reason)
+                self._violations.add(reason, self._clock())
             case Stopped(timed_out=timed_out):
                 if timed_out:
                     log.warning("Stopped before another node became the leader")
                 self._end()
             case Committed(high_watermark=high_watermark):
                 self._commit_waits.committed(high_watermark)  # Nothing else applies records yet.
-
-    def _log_violation(self, reason: str) -> None:
-        """Log a violation, at most one in the interval; the next message has the number of those in between."""
-        self.violations += 1
-        now_ms = self._clock()
-        if now_ms >= self._next_violation_log_ms:
-            skipped = self.violations - self._violations_logged - 1
-            log.error(
-                "Another node of the quorum broke the protocol or rejects this node",
-                extra={"reason": reason, "skipped": skipped},
-            )
-            self._violations_logged = self.violations
-            self._next_violation_log_ms = now_ms + VIOLATION_LOG_INTERVAL_MS
 
     def _wait_until(self, due_ms: int) -> None:
         if self._timer is not None:

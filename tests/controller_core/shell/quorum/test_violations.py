@@ -22,7 +22,7 @@ async def test_a_node_that_is_rejected_at_each_retry_logs_it_once(
     first, second = (Member(tmp_path, node_id, ports) for node_id in ports)
     first.format()
     second.format(OTHER_CLUSTER)
-    with caplog.at_level(logging.ERROR, "controller_core.shell.quorum.driver"):
+    with caplog.at_level(logging.ERROR, "controller_core.shell.quorum.violation_log"):
         for member in (first, second):
             member.start()
         await until(lambda: violations(first) >= 3)
