@@ -1,15 +1,17 @@
-"""One Spark session for the run, in this process; tests that use it are marked `java`."""
+"""One Spark session for the run, in this process; tests that use it are marked `java`. A folder of samples of one day."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.session import session
 from lab.spark import INTERPRETED, spark_kafka_jars
+from tests.balance_analytics.stored_days import ROUNDS, store
 
 TINY = {
     "spark.driver.memory": "768m",
@@ -34,3 +36,10 @@ def spark() -> Iterator[SparkSession]:
     created.stop()
     # py4j logs the end of its connections when Python exits, after pytest has closed the log's output.
     logging.getLogger("py4j").setLevel(logging.WARNING)
+
+
+@pytest.fixture
+def day(tmp_path: Path) -> Path:
+    """The folder of a day with some samples."""
+    store(tmp_path, *ROUNDS)
+    return tmp_path / "date=2026-02-01"
