@@ -12,7 +12,6 @@ from typing import Any
 import kopf
 from kopf._core.engines.peering import Identity  # the type of one argument, which has no public name
 
-from kafka_operator.engine.front import Front
 from kafka_operator.names import COMPONENT, FRAMEWORK_FINALIZER, GROUP, KAFKA_KINDS, VERSION, Kind
 
 WATCH_SERVER_TIMEOUT_S = 300
@@ -35,9 +34,12 @@ EXIT_TIMEOUT_S = 20.0
 
 Login = Callable[[], Awaitable[kopf.ConnectionInfo]]
 
+TakeEvent = Callable[[Kind, str | None, Any], Awaitable[None]]
+"""Processes one event of a kind: its type, which is None for an item of a list, and the raw object."""
+
 
 def make_registry(
-    front: Front, login: Login, cleanup: Callable[[], Awaitable[None]], kinds: Sequence[Kind] = KAFKA_KINDS
+    take: TakeEvent, login: Login, cleanup: Callable[[], Awaitable[None]], kinds: Sequence[Kind] = KAFKA_KINDS
 ) -> kopf.OperatorRegistry:
     """Return the handlers: one for each kind, the login, and the shutdown before kopf's own."""
     registry = kopf.OperatorRegistry()
@@ -51,15 +53,15 @@ def make_registry(
     kopf.on.login(registry=registry)(log_in)
     kopf.on.cleanup(registry=registry)(clean_up)
     for kind in kinds:
-        kopf.on.event(GROUP, VERSION, kind.plural, registry=registry, id=kind.plural)(_handler(front, kind))
+        kopf.on.event(GROUP, VERSION, kind.plural, registry=registry, id=kind.plural)(_handler(take, kind))
     return registry
 
 
-def _handler(front: Front, kind: Kind) -> Callable[..., Awaitable[None]]:
-    async def take(event: Any, **_: Any) -> None:
-        await front.take(kind, event["type"], event["object"])
+def _handler(take: TakeEvent, kind: Kind) -> Callable[..., Awaitable[None]]:
+    async def handle(event: Any, **_: Any) -> None:
+        await take(kind, event["type"], event["object"])
 
-    return take
+    return handle
 
 
 def make_settings() -> kopf.OperatorSettings:

@@ -1,6 +1,8 @@
-"""How kopf is used: it watches, and leaves nothing on anybody's object."""
+"""Use of kopf: it only watches, and writes nothing to the watched objects."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import kopf
 
@@ -13,8 +15,8 @@ from kafka_operator.watching import IDLE_TIMEOUT_S, LISTED_AT_ONCE, make_registr
 from tests.kafka_operator.makers import raw_topic
 
 
-def test_nothing_of_kopfs_own_names_is_left() -> None:
-    """Own finalizer and annotation prefixes; and its finalizer is not ours, which it would take off."""
+def test_none_of_kopfs_default_names_are_used() -> None:
+    """Finalizer and annotation prefixes are Steward's. kopf's finalizer differs from Steward's, which kopf would otherwise remove."""
     settings = make_settings()
 
     assert settings.persistence.finalizer.startswith(f"{GROUP}/")
@@ -26,38 +28,44 @@ def test_nothing_of_kopfs_own_names_is_left() -> None:
     assert settings.peering.standalone
 
 
-def test_lists_come_in_pages_and_no_task_outlives_its_news() -> None:
-    """Benchmark P8: ten thousand Topics at a start are neither in one answer nor in as many tasks at once."""
+def test_lists_are_paged_and_idle_tasks_end_soon() -> None:
+    """Benchmark P8: at a start, ten thousand Topics are neither in one response nor in ten thousand tasks at once."""
     settings = make_settings()
 
     assert settings.watching.chunk_size == LISTED_AT_ONCE
-    assert IDLE_TIMEOUT_S == settings.queueing.idle_timeout < 1.0
+    assert settings.queueing.idle_timeout == IDLE_TIMEOUT_S < 1.0
 
 
-def test_only_raw_events_are_handled() -> None:
+async def test_only_raw_events_are_handled() -> None:
     """Handlers of changes would make kopf write to the objects."""
+    calls: list[tuple[Any, ...]] = []
+
+    async def take(kind: Kind, event_type: str | None, raw: Any) -> None:
+        calls.append((kind.plural, event_type, raw))
 
     async def login() -> kopf.ConnectionInfo:
-        raise NotImplementedError
-
-    async def submit(key: Key) -> None:
-        raise NotImplementedError(str(key))
+        calls.append(("login",))
+        return kopf.ConnectionInfo(server="https://kubernetes")
 
     async def cleanup() -> None:
-        raise NotImplementedError
+        calls.append(("cleanup",))
 
-    front = Front(Cache(), Retries(float, None), WatchLag(float), submit)  # type: ignore[arg-type]
+    registry = make_registry(take, login, cleanup)
 
-    registry = make_registry(front, login, cleanup)
-
-    kinds = {"clusters", "topics", "reassignments", "elections"}
-    assert kinds == {handler.id for handler in registry._watching.get_all_handlers()}
+    handlers = list(registry._watching.get_all_handlers())
+    assert {handler.id for handler in handlers} == {"clusters", "topics", "reassignments", "elections"}
     assert list(registry._changing.get_all_handlers()) == []
     assert list(registry._spawning.get_all_handlers()) == []
 
+    for activity in registry._activities.get_all_handlers():
+        await activity.fn()
+    for handler in handlers:
+        await handler.fn(event={"type": "ADDED", "object": "raw"})
+    assert calls == [("login",), ("cleanup",), *((str(handler.id), "ADDED", "raw") for handler in handlers)]
 
-async def test_a_resource_that_is_not_understood_is_left_alone() -> None:
-    """A definition that differs from ours must not end the watch."""
+
+async def test_an_invalid_resource_is_ignored() -> None:
+    """A resource of another version of the CRD must not end the watch."""
     submitted: list[Key] = []
 
     async def submit(key: Key) -> None:

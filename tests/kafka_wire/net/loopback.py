@@ -1,18 +1,20 @@
 """Server on loopback, as a base of fake brokers."""
 
+from abc import ABC, abstractmethod
 from typing import Self
 
 from kafka_wire.net.server import Peer, Server, ServerLimits, serve
 
 
-class LoopbackServer:
+class LoopbackServer(ABC):
     """Listens on loopback; subclasses define how a frame is answered."""
 
     def __init__(self) -> None:
         self._server: Server | None = None
 
+    @abstractmethod
     async def _handle(self, peer: Peer, frame: bytes) -> bytes | None:
-        raise NotImplementedError
+        """Return the answer to a frame; None for no answer."""
 
     @property
     def port(self) -> int:
