@@ -1,4 +1,4 @@
-"""Samples become hourly facts: differences where they are valid, marks where they are not, and never an invented number."""
+"""Hourly facts of samples: differences where they are valid, and marks instead of numbers where they are not."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ START_MS = MINUTES.start_s * 1000
 END_MS = START_MS + MINUTES.hours * 3_600_000
 
 
-def look(minute: int, end: int | None, topic: str = "t", **changes: Any) -> tuple[Any, ...]:
-    """A look at partition 0 of a topic: two replicas, 100 bytes a message, all of them held."""
+def sample(minute: int, end: int | None, topic: str = "t", **changes: Any) -> tuple[Any, ...]:
+    """A sample of partition 0 of a topic: two replicas, 100 bytes per message, no deleted messages."""
     size = None if end is None else end * 100
-    said = {
+    values = {
         "cluster_id": "c",
         "topic": topic,
         "partition": 0,
@@ -49,18 +49,18 @@ def look(minute: int, end: int | None, topic: str = "t", **changes: Any) -> tupl
         "committed_offset_sum": end,
         "committed_groups": 1,
     }
-    return tuple({**said, **changes}.values())
+    return tuple({**values, **changes}.values())
 
 
-def facts_of(spark: SparkSession, *looks: tuple[Any, ...]) -> dict[str, Any]:
+def facts_of(spark: SparkSession, *samples: tuple[Any, ...]) -> dict[str, Any]:
     """The fact of the first hour, by topic."""
-    frame = spark.createDataFrame(list(looks), ddl(SAMPLE_ROWS))
+    frame = spark.createDataFrame(list(samples), ddl(SAMPLE_ROWS))
     found = hourly(frame, MINUTE_MS).where(f"hour = timestamp_seconds({MINUTES.start_s})").collect()
     return {row.topic: row for row in found}
 
 
-def bring_up_to_date(spark: SparkSession, folder: Path, samples: str = "samples") -> list[dict[str, Any]]:
-    """Run the stage over `samples` and return what is stored then."""
+def run_stage(spark: SparkSession, folder: Path, samples: str = "samples") -> list[dict[str, Any]]:
+    """Run the stage over `samples` and return the stored facts."""
     options = facts.FactsOptions(now_ms=END_MS, window_days=14)
     facts.run(
         spark, Samples(spark, str(folder / samples)), str(folder / "facts"), str(folder / "out"), options, LeftOuts()
@@ -70,35 +70,35 @@ def bring_up_to_date(spark: SparkSession, folder: Path, samples: str = "samples"
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A day of looks, once for this module; copy it before it is changed."""
-    folder = tmp_path_factory.mktemp("looks")
+    """A day of samples, written once for this module; tests change only copies."""
+    folder = tmp_path_factory.mktemp("samples")
     write_samples(lay_out(MINUTES), folder / "samples")
     return folder
 
 
-def test_what_cannot_be_compared_is_marked_and_gives_no_number(spark: SparkSession) -> None:
-    """Resets, leaders that move, gaps, samples without values, samples that are there twice: one topic for each."""
+def test_samples_that_cannot_be_compared_are_marked_and_yield_no_number(spark: SparkSession) -> None:
+    """Resets, leader changes, gaps, missing values, duplicate samples: one topic for each."""
     found = facts_of(
         spark,
-        *(look(minute, 1000 + 10 * minute, "plain") for minute in range(6)),
-        *(look(minute, 1000 + 10 * minute, "twice") for minute in (0, 1, 1, 2, 2, 3)),
-        look(0, 1000, "reset"),
-        look(1, 1010, "reset"),
-        look(2, 5, "reset"),
-        look(3, 25, "reset"),
-        look(0, 1000, "gap"),
-        look(1, 1010, "gap"),
-        look(20, 9000, "gap"),
-        look(21, 9010, "gap"),
-        look(0, 1000, "unknown"),
-        look(1, None, "unknown", leader=-1),
-        look(2, 1020, "unknown"),
-        look(0, 1000, "moved"),
-        look(1, 1010, "moved", leader=2, size_bytes=[101000, 77]),
-        look(2, 1020, "moved", leader=2, size_bytes=[101000, 177]),
-        look(0, 1000, "groups"),
-        look(1, 1010, "groups", committed_groups=2, committed_offset_sum=5000),
-        look(2, 1020, "groups", committed_groups=2, committed_offset_sum=4000),
+        *(sample(minute, 1000 + 10 * minute, "plain") for minute in range(6)),
+        *(sample(minute, 1000 + 10 * minute, "twice") for minute in (0, 1, 1, 2, 2, 3)),
+        sample(0, 1000, "reset"),
+        sample(1, 1010, "reset"),
+        sample(2, 5, "reset"),
+        sample(3, 25, "reset"),
+        sample(0, 1000, "gap"),
+        sample(1, 1010, "gap"),
+        sample(20, 9000, "gap"),
+        sample(21, 9010, "gap"),
+        sample(0, 1000, "unknown"),
+        sample(1, None, "unknown", leader=-1),
+        sample(2, 1020, "unknown"),
+        sample(0, 1000, "moved"),
+        sample(1, 1010, "moved", leader=2, size_bytes=[101000, 77]),
+        sample(2, 1020, "moved", leader=2, size_bytes=[101000, 177]),
+        sample(0, 1000, "groups"),
+        sample(1, 1010, "groups", committed_groups=2, committed_offset_sum=5000),
+        sample(2, 1020, "groups", committed_groups=2, committed_offset_sum=4000),
     )
 
     expected = {
@@ -119,12 +119,12 @@ def test_what_cannot_be_compared_is_marked_and_gives_no_number(spark: SparkSessi
     assert (found["unknown"].leader, found["plain"].gap_minutes, found["moved"].leader) == (1, 55, 2)
 
 
-def test_facts_are_what_the_generator_put_in(spark: SparkSession, written: Path, tmp_path: Path) -> None:
-    """Messages of every hour that has all samples, to the message; and the same again on the next run."""
+def test_facts_equal_the_generated_load(spark: SparkSession, written: Path, tmp_path: Path) -> None:
+    """Messages of every hour with all samples are exact, and the next run returns the same facts."""
     layout = lay_out(MINUTES)
     shutil.copytree(written / "samples", tmp_path / "samples")
 
-    found = bring_up_to_date(spark, tmp_path)
+    found = run_stage(spark, tmp_path)
 
     truth = {
         (layout.names[layout.topic[row]], int(layout.partition[row]), hour.hour): float(hour.messages[row])
@@ -139,33 +139,35 @@ def test_facts_are_what_the_generator_put_in(spark: SparkSession, written: Path,
     changes = sum(one["leader_changes"] for one in found)
     assert sum((layout.leaders(hour) != layout.leaders(hour - 1)).sum() for hour in range(1, MINUTES.hours)) == changes
     assert len(layout.resets) == sum(one["resets"] for one in found)
-    assert found == bring_up_to_date(spark, tmp_path)
+    assert found == run_stage(spark, tmp_path)
 
 
-def test_late_data_is_taken_and_facts_outlive_their_samples(spark: SparkSession, written: Path, tmp_path: Path) -> None:
-    """Looks that come a run later make the same facts; looks that retention takes leave theirs behind."""
+def test_late_samples_are_included_and_facts_are_kept_without_their_samples(
+    spark: SparkSession, written: Path, tmp_path: Path
+) -> None:
+    """Samples that arrive after a run result in the same facts. Facts stay when retention deletes their samples."""
     files = sorted((written / "samples").rglob("*.parquet"))
     day = tmp_path / "samples" / files[0].parent.name
     day.mkdir(parents=True)
     for file in files[:8] + files[9:]:
         shutil.copy(file, day)
-    without = bring_up_to_date(spark, tmp_path)
+    without = run_stage(spark, tmp_path)
 
     shutil.copy(files[8], day)
-    late = bring_up_to_date(spark, tmp_path)
+    late = run_stage(spark, tmp_path)
     for file in sorted(day.glob("*.parquet"))[:12]:
         file.unlink()
-    after = bring_up_to_date(spark, tmp_path)
+    after = run_stage(spark, tmp_path)
 
     in_eighth = [[one["minutes"] for one in found if one["hour"].hour == 8] for found in (without, late)]
     assert in_eighth == [[0] * MINUTES.partitions, [60] * MINUTES.partitions]
     assert late == after
 
 
-def test_looks_of_wrong_clocks_are_left_out_and_named(spark: SparkSession, tmp_path: Path) -> None:
-    """A look stamped an hour from its round, or from the future."""
-    looks = [look(minute, 1000 + minute) for minute in range(4)]
-    looks += [look(4, 9000, sampled_at_ms=START_MS + 3_600_000), look(2_000_000, 9000)]
+def test_samples_of_wrong_clocks_are_left_out_and_reported(spark: SparkSession, tmp_path: Path) -> None:
+    """A sample with a time an hour from its round, and one in the future."""
+    wrong = [sample(minute, 1000 + minute) for minute in range(4)]
+    wrong += [sample(4, 9000, sampled_at_ms=START_MS + 3_600_000), sample(2_000_000, 9000)]
     names = [column.name for column in SAMPLE_ROWS]
     folder = tmp_path / "samples" / "date=2026-01-05"
     folder.mkdir(parents=True)
@@ -173,7 +175,7 @@ def test_looks_of_wrong_clocks_are_left_out_and_named(spark: SparkSession, tmp_p
         [(name, pa.int32()) for name in ("partition", "leader", "leader_epoch", "committed_groups")]
         + [("replicas", pa.list_(pa.int32())), ("isr", pa.list_(pa.int32()))]
     )
-    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in looks])
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in wrong])
     for field in schema:
         table = table.set_column(names.index(field.name), field.name, table[field.name].cast(field.type))
     pq.write_table(table, folder / "a.parquet")

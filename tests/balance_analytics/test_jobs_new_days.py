@@ -1,4 +1,4 @@
-"""Runs that compute only what is new: after whatever happened between them, facts and notes are those of one run over all samples."""
+"""Incremental runs: their facts and reported problems equal those of one run over all samples."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCHEMA = pa.schema([(column.name, ARROW_TYPES[column.kind]) for column in SAMPLE
 def sample(day: int, minute: int, end: int, topic: str = "t", partition: int = 0, **changes: Any) -> dict[str, Any]:
     """A sample of a partition with two replicas and messages of 100 bytes; `day` counts from a Monday, `minute` from its midnight."""
     round_ms = MONDAY_MS + day * DAY_MS + minute * MINUTE_MS
-    said = {
+    values = {
         "cluster_id": "c",
         "topic": topic,
         "partition": partition,
@@ -51,7 +51,7 @@ def sample(day: int, minute: int, end: int, topic: str = "t", partition: int = 0
         "committed_offset_sum": end,
         "committed_groups": 1,
     }
-    return {**said, **changes}
+    return {**values, **changes}
 
 
 def minutes(day: int, first: int, last: int, begin: int, **changes: Any) -> list[dict[str, Any]]:
@@ -64,7 +64,7 @@ NIGHT = (1380, 1439)
 
 
 class Store:
-    """A folder of samples, and one with everything that ever was there; `run` is the stage over the first."""
+    """A folder of samples, and one that keeps all samples; `run` runs the stage over the first."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
@@ -72,7 +72,7 @@ class Store:
         self.count = 0
 
     def add(self, samples: Iterable[dict[str, Any]]) -> list[Path]:
-        """Write samples as files of their days, and return these."""
+        """Write samples to files of their days, and return the files."""
         by_day: dict[str, list[dict[str, Any]]] = {}
         for one in samples:
             day = 5 + (one["round_ms"] - MONDAY_MS) // DAY_MS
@@ -107,13 +107,13 @@ def store(spark: SparkSession, tmp_path: Path) -> Store:
     return Store(spark, tmp_path)
 
 
-def test_whatever_happens_between_runs_the_facts_are_those_of_one_run_over_all_samples(store: Store) -> None:
-    """Late samples (1, 25 and 49 hours), doubled ones, two samplers, a clock set back, a missing day, retention, topics and partitions."""
+def test_facts_of_incremental_runs_equal_those_of_one_run_over_all_samples(store: Store) -> None:
+    """Late samples (1, 25 and 49 hours), duplicates, two samplers, a clock set back, a missing day, retention, new topics and partitions."""
     store.add(minutes(0, 600, 620, 1000) + minutes(0, *NIGHT, 5000))
     store.add(minutes(0, 600, 605, 70, topic="deleted") + minutes(0, *NIGHT, 900, topic="moved"))
     store.run(1)
 
-    # Over midnight; the leader moves; a sample comes twice; a topic is created again; a partition is added; a second sampler.
+    # Over midnight; the leader moves; a sample is stored twice; a topic is created again; a partition is added; a second sampler.
     store.add(minutes(1, 0, 30, 5600) + minutes(1, 0, 5, 1500, topic="moved", leader=2))
     store.add(minutes(1, 20, 30, 5800))
     store.add(minutes(1, 600, 610, 3, topic="deleted") + minutes(1, 300, 310, 0, partition=1))
@@ -130,7 +130,7 @@ def test_whatever_happens_between_runs_the_facts_are_those_of_one_run_over_all_s
     store.add([*wrong, *minutes(3, 0, 20, 9900)])
     clocks = store.run(4)
 
-    # Retention takes a file of day 1, then all of day 0; nothing else is new.
+    # Retention deletes a file of day 1, then all of day 0; there are no new samples.
     early[0].unlink()
     shutil.rmtree(store.folder / "samples" / "date=2026-01-05")
     assert store.run(4) == clocks
@@ -144,8 +144,8 @@ def test_whatever_happens_between_runs_the_facts_are_those_of_one_run_over_all_s
     assert {(one["hour"].day, one["hour"].hour) for one in store.found() if one["resets"]} == {(6, 9)}
 
 
-def test_runs_with_another_window_and_samples_of_two_clusters_make_the_facts_of_one_run(store: Store) -> None:
-    """A shorter window leaves older days as they are; a longer one takes their late samples. Partitions of the same name are two."""
+def test_runs_with_another_window_and_samples_of_two_clusters_have_the_facts_of_one_run(store: Store) -> None:
+    """A shorter window does not change older days; a longer one includes their late samples. Clusters may have partitions of the same name."""
     for day in range(3):
         store.add(minutes(day, 600, 610, 1000) + minutes(day, 605, 615, 9000, cluster_id="d"))
     store.run(3)
@@ -163,8 +163,8 @@ def test_runs_with_another_window_and_samples_of_two_clusters_make_the_facts_of_
     assert [one["hour"].hour for one in store.found() if one["hour"].day == 5] == [9, 10, 10, 11]
 
 
-def test_a_run_reads_the_days_that_are_new_and_the_hour_before_them_and_without_new_samples_none(store: Store) -> None:
-    """By Spark's own counter of records read: of five stored days those of the last one, then only the list of files."""
+def test_a_run_reads_only_new_days_and_the_hour_before_them(store: Store) -> None:
+    """By Spark's counter of records read: of five stored days only the last; without new samples only the list of files."""
     for day in range(4):
         store.add(minutes(day, 0, 719, 1000))
     store.run(4)
@@ -183,7 +183,7 @@ def test_a_run_reads_the_days_that_are_new_and_the_hour_before_them_and_without_
 
 
 def test_days_are_computed_again_on_demand(store: Store) -> None:
-    """Facts that another version computed from the same files, for a range of days or to the end."""
+    """For a range of days, or from one day to the last."""
     for day in range(3):
         store.add(minutes(day, 0, 30, 1000) + minutes(day, *NIGHT, 2000))
     store.run(3)
@@ -214,8 +214,8 @@ def test_a_published_file_that_is_lost_is_computed_again(store: Store) -> None:
     assert store.found("everything") == store.found() != found
 
 
-def test_corrupt_files_of_a_day_that_is_not_read_again_are_still_named(store: Store) -> None:
-    """A gap in a day stays a gap in the result."""
+def test_corrupt_files_of_a_day_that_is_not_read_again_are_still_reported(store: Store) -> None:
+    """The result of each run reports the gap."""
     store.add(minutes(0, 600, 620, 1000))
     (corrupt,) = store.add(minutes(0, 620, 640, 1200))
     corrupt.write_bytes(b"PAR1 this is not Parquet PAR1")
@@ -229,5 +229,5 @@ def test_corrupt_files_of_a_day_that_is_not_read_again_are_still_named(store: St
 
 
 def test_all_columns_of_samples_are_written() -> None:
-    """The samples of these tests are the sampler's."""
+    """The samples of these tests have the sampler's columns."""
     assert names(SAMPLE_ROWS) == list(sample(0, 0, 0))

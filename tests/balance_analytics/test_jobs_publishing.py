@@ -1,4 +1,4 @@
-"""Facts change in one step: a run that is killed anywhere leaves those of the run before, and the next run writes what it would have."""
+"""Atomic publication of facts: a run that is killed at any step leaves the previous facts, and the next run completes its work."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.hourly_facts import write_facts
 from tests.balance_analytics.published import FACT_ORDER, newest, rows
-from tests.balance_analytics.test_jobs_facts import END_MS, START_MS, look
+from tests.balance_analytics.test_jobs_facts import END_MS, START_MS, sample
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
 
 DAY_MS = 24 * 3_600_000
 FIRST = 1
-"""Minute of the first look: that of minute 0 belongs to the hour, and to the day, before."""
+"""Minute of the first sample. A sample of minute 0 belongs to the previous hour and day."""
 FEW, MORE = 6, 12
-"""Looks of the first run and of the second."""
+"""Number of samples of the first run and of the second."""
 
 
 class KilledError(BaseException):
@@ -39,13 +39,13 @@ class KilledError(BaseException):
 
 @pytest.fixture(scope="module")
 def samples(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], str]:
-    """Return the folder of so many samples, each of one partition; each folder is written once for this module."""
+    """Return a folder with this number of samples of one partition; each folder is written once for this module."""
     root = tmp_path_factory.mktemp("samples")
 
     @cache
     def folder(minutes: int) -> str:
-        looks = [look(minute, 1000 + 10 * minute) for minute in range(FIRST, FIRST + minutes)]
-        frame = spark.createDataFrame(looks, ddl(SAMPLE_ROWS))
+        minute_samples = [sample(minute, 1000 + 10 * minute) for minute in range(FIRST, FIRST + minutes)]
+        frame = spark.createDataFrame(minute_samples, ddl(SAMPLE_ROWS))
         frame.selectExpr("*", "timestamp_millis(round_ms)::date AS date").coalesce(1).write.partitionBy("date").parquet(
             str(root / str(minutes))
         )
@@ -56,7 +56,7 @@ def samples(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ca
 
 @pytest.fixture(scope="module")
 def stored(spark: SparkSession, samples: Callable[[int], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Facts of three histories: a run over few samples (`few`), one over more (`more`), and both (`both`). Copy one before it is changed."""
+    """Facts after a run over few samples (`few`), over more (`more`), and after both (`both`). Tests change only copies."""
     root = tmp_path_factory.mktemp("stored")
     run(spark, root / "few", samples(FEW))
     run(spark, root / "more", samples(MORE))
@@ -86,7 +86,7 @@ STEPS = (
     (Published, "publish"),
     (Published, "sweep"),
 )
-"""Whatever changes something in the storage."""
+"""All steps that change the storage."""
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def killing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], list[st
     monkeypatch.undo()
 
 
-def test_a_run_that_is_killed_before_any_step_leaves_facts_whole_and_the_next_run_completes_them(
+def test_a_run_that_is_killed_before_any_step_leaves_complete_facts_and_the_next_run_updates_them(
     spark: SparkSession,
     tmp_path: Path,
     samples: Callable[[int], str],
@@ -119,7 +119,7 @@ def test_a_run_that_is_killed_before_any_step_leaves_facts_whole_and_the_next_ru
     monkeypatch: pytest.MonkeyPatch,
     killing: Any,
 ) -> None:
-    """All steps that change the storage: readers see the facts of the run before, or those of this one once the manifest is written."""
+    """Readers see the previous facts, or the new ones once the manifest is written."""
     more = samples(MORE)
     shutil.copytree(stored / "few", tmp_path / "first")
     before, after = found(stored / "few"), found(stored / "more")
@@ -141,7 +141,7 @@ def test_a_run_that_is_killed_before_any_step_leaves_facts_whole_and_the_next_ru
     assert steps == ["write", "write", "publish", "write_text", "remove_folder", "sweep"]
 
 
-def test_a_killed_runs_files_go_after_a_day(
+def test_files_of_a_killed_run_are_deleted_after_a_day(
     spark: SparkSession,
     tmp_path: Path,
     samples: Callable[[int], str],
@@ -149,7 +149,7 @@ def test_a_killed_runs_files_go_after_a_day(
     monkeypatch: pytest.MonkeyPatch,
     killing: Any,
 ) -> None:
-    """A day is longer than any run; files of facts that were replaced go then as well."""
+    """A day is longer than any run. Files of replaced facts are deleted then as well."""
     more = samples(MORE)
     shutil.copytree(stored / "few", tmp_path, dirs_exist_ok=True)
     killing(1)
@@ -173,10 +173,10 @@ def test_a_killed_runs_files_go_after_a_day(
     assert len([path for path in (tmp_path / "facts" / FOLDER).iterdir() if path.suffix == ".json"]) == 1
 
 
-def test_of_two_runs_at_once_the_second_to_publish_is_refused(
+def test_the_second_of_two_concurrent_runs_is_rejected_when_it_publishes(
     spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would undo what the other has published; the next run has all of it."""
+    """It would undo the other run's publication; the next run includes both."""
     few, more = samples(FEW), samples(MORE)
     publish = Published.publish
 
@@ -196,10 +196,10 @@ def test_of_two_runs_at_once_the_second_to_publish_is_refused(
     assert found(tmp_path) == expected
 
 
-def test_a_manifest_that_is_cut_is_named_and_the_one_before_counts(
+def test_a_truncated_manifest_is_reported_and_the_previous_one_is_used(
     spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], stored: Path
 ) -> None:
-    """Nothing is swept meanwhile: the files of the cut one may be needed to mend it."""
+    """Nothing is deleted in the meantime, since the files of the truncated manifest may be needed to repair it."""
     shutil.copytree(stored / "both", tmp_path, dirs_exist_ok=True)
     before, after = found(stored / "few"), found(stored / "both")
     table = Published(spark, str(tmp_path / "facts"), "facts")
@@ -217,10 +217,8 @@ def test_a_manifest_that_is_cut_is_named_and_the_one_before_counts(
     assert found(tmp_path) == after
 
 
-def test_an_older_manifest_that_is_cut_does_not_stop_the_sweep(
-    spark: SparkSession, tmp_path: Path, stored: Path
-) -> None:
-    """No reader needs it; it goes with the files that only it lists."""
+def test_an_older_truncated_manifest_does_not_stop_the_sweep(spark: SparkSession, tmp_path: Path, stored: Path) -> None:
+    """No reader needs it; it is deleted with the files that only it lists."""
     shutil.copytree(stored / "both", tmp_path, dirs_exist_ok=True)
     before = found(tmp_path)
     table = Published(spark, str(tmp_path / "facts"), "facts")
@@ -235,10 +233,10 @@ def test_an_older_manifest_that_is_cut_does_not_stop_the_sweep(
     assert found(tmp_path) == before
 
 
-def test_a_published_file_that_is_gone_is_named_and_written_again(
+def test_a_missing_published_file_is_reported_and_written_again(
     spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], stored: Path
 ) -> None:
-    """As long as there are samples of its day."""
+    """As long as samples of its day exist."""
     shutil.copytree(stored / "more", tmp_path, dirs_exist_ok=True)
     expected = found(tmp_path)
     (file,) = newest(tmp_path / "facts").parts["2026-01-05"]
@@ -255,7 +253,7 @@ def test_a_published_file_that_is_gone_is_named_and_written_again(
 def test_facts_of_the_layout_before_manifests_are_read_and_kept(
     spark: SparkSession, tmp_path: Path, samples: Callable[[int], str]
 ) -> None:
-    """Days as folders with files; a run replaces those that it has samples of and names the others in its manifest."""
+    """Days are folders with files. A run replaces the days that it has samples of, and lists the others in its manifest."""
     load = LoadSpec(
         seed=5, partitions=12, topics=3, brokers=3, days=2, hot=0, outages=0, resets=0, start_s=START_MS // 1000
     )
@@ -275,10 +273,10 @@ def test_facts_of_the_layout_before_manifests_are_read_and_kept(
     assert everything.count() == len(rows(tmp_path / "facts"))
 
 
-def test_a_store_that_lists_files_late_is_asked_again(
+def test_a_store_that_lists_files_late_is_polled(
     spark: SparkSession, tmp_path: Path, samples: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A manifest never names fewer files than were written; a store that never lists them ends the run."""
+    """A manifest never lists fewer files than were written; a store that never lists them ends the run."""
     monkeypatch.setattr(publishing, "LISTED_POLL_S", 0.0)
     listing, late = storage.files_below, iter([True, True])
 
@@ -298,7 +296,7 @@ def test_a_store_that_lists_files_late_is_asked_again(
 def test_a_run_ends_once_its_manifest_is_listed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run that starts right after it would otherwise follow the manifest before, and fail when it publishes."""
+    """Otherwise a run that starts right after it would use the previous manifest, and fail when it publishes."""
     monkeypatch.setattr(publishing, "LISTED_POLL_S", 0.0)
     table = Published(spark, str(tmp_path / "facts"), "facts")
     listing, late, seen = storage.files_below, iter([True, True]), []
@@ -314,10 +312,10 @@ def test_a_run_ends_once_its_manifest_is_listed(
     assert [[file.path for file in files] for files in seen] == [[], [], [], ["00000001-abc.json"]]
 
 
-def test_a_small_file_is_replaced_in_one_step_also_where_an_earlier_version_left_a_checksum(
+def test_a_small_file_is_replaced_in_one_step_also_with_a_checksum_of_an_earlier_version(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Hadoop's local file system keeps `.NAME.crc` beside a file, which would not fit the new content."""
+    """Hadoop's local file system stores `.NAME.crc` next to a file, which would not match the new content."""
     path = tmp_path / "result.json"
     path.write_text("old")
     (tmp_path / ".result.json.crc").write_bytes(b"crc\0\0\0\2\0 wrong")
@@ -332,7 +330,7 @@ def test_a_small_file_is_replaced_in_one_step_also_where_an_earlier_version_left
 def test_a_small_file_is_replaced_on_other_file_systems(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stores: frozenset[str]
 ) -> None:
-    """By FileContext's rename, and as on an object store by one write; shown on Hadoop's viewfs over a local folder."""
+    """By FileContext's rename, or by one write as on an object store; tested on Hadoop's viewfs over a local folder."""
     monkeypatch.setattr(storage, "OBJECT_STORES", stores)
     configuration = spark._jsc.hadoopConfiguration()  # type: ignore[union-attr]
     configuration.set("fs.viewfs.mounttable.lab.link./data", tmp_path.as_uri())

@@ -1,4 +1,4 @@
-"""All five stages over looks of one hour, as a schedule runs them: from samples to a proposal, a report and last words."""
+"""All five stages over samples of one hour, as a schedule runs them: from samples to a proposal, a report and a termination message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from kafka_operator.resources.reassignment import Assignment
 from lab.spark import INTERPRETED
 from tests.balance_analytics.published import rows
-from tests.balance_analytics.test_jobs_facts import look
+from tests.balance_analytics.test_jobs_facts import sample
 
 START_MS = int(datetime(2026, 3, 2, 9, tzinfo=UTC).timestamp() * 1000)
 NOW_MS = START_MS + 600_000
@@ -31,36 +31,36 @@ GOAL = ("--min-hours", "1", "--min-minutes", "1", "--round-seconds", "10", "--cl
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
 
 
-def looks(minutes: int) -> list[tuple[Any, ...]]:
-    """A look every ten seconds at twelve partitions that broker 1 leads all, and broker 3 has hardly anything."""
+def samples(minutes: int) -> list[tuple[Any, ...]]:
+    """Samples of twelve partitions every ten seconds; broker 1 leads all but one, broker 3 has one replica."""
     return [
-        look(
+        sample(
             0,
-            1000 + turn * 100,
+            1000 + number * 100,
             "orders",
             partition=partition,
-            sampled_at_ms=START_MS + turn * EVERY_MS + 100,
-            round_ms=START_MS + turn * EVERY_MS,
+            sampled_at_ms=START_MS + number * EVERY_MS + 100,
+            round_ms=START_MS + number * EVERY_MS,
             replicas=[1, 2] if partition else [3, 1],
             isr=[1, 2] if partition else [3, 1],
             leader=1 if partition else 3,
         )
         for partition in range(12)
-        for turn in range(minutes * 60_000 // EVERY_MS + 1)
+        for number in range(minutes * 60_000 // EVERY_MS + 1)
     ]
 
 
 @pytest.fixture(scope="module")
 def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four minutes of looks in a folder, and all stages run over them once."""
+    """A folder with four minutes of samples."""
     made = tmp_path_factory.mktemp("stages")
-    frame = spark.createDataFrame(looks(4), ddl(SAMPLE_ROWS)).selectExpr("*", "DATE'2026-03-02' AS date")
+    frame = spark.createDataFrame(samples(4), ddl(SAMPLE_ROWS)).selectExpr("*", "DATE'2026-03-02' AS date")
     frame.write.partitionBy("date").parquet(str(made / "samples"))
     (made / "termination-log").touch()
     return made
 
 
-def asked(folder: Path, *more: str) -> list[str]:
+def command_line(folder: Path, *more: str) -> list[str]:
     """The command line of a schedule."""
     places = ["--samples", f"{folder}/samples", "--facts", f"{folder}/facts", "--out", f"{folder}/out"]
     return [*places, "--termination-log", f"{folder}/termination-log", *GOAL, *more]
@@ -70,14 +70,14 @@ def asked(folder: Path, *more: str) -> list[str]:
 def files(spark: SparkSession, folder: Path) -> dict[str, bytes]:
     """The files of a run of all stages, with generated code, as users run them."""
     with generated_code(spark):
-        ran = run(options_of(asked(folder)), NOW_MS)
+        ran = run(options_of(command_line(folder)), NOW_MS)
     assert ran.failure is None
     return written(folder)
 
 
 @contextmanager
 def generated_code(spark: SparkSession) -> Iterator[None]:
-    """Generate code for queries, as a session does that sets nothing; the session of these tests interprets expressions."""
+    """Generate code for queries, as Spark does by default; the session of these tests interprets expressions."""
     for name in INTERPRETED:
         spark.conf.unset(name)
     assert spark.conf.get("spark.sql.codegen.wholeStage") == "true"
@@ -98,7 +98,7 @@ def rows_of_tables(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.shows("E11")
-def test_the_moves_are_a_reassignment_that_waits(files: dict[str, bytes]) -> None:
+def test_the_moves_are_a_reassignment_that_needs_approval(files: dict[str, bytes]) -> None:
     """The result is a Reassignment in state Proposed, with before and after figures for every broker."""
     figures, reassignment = json.loads(files["reassignment.json"])["items"]
 
@@ -111,27 +111,27 @@ def test_the_moves_are_a_reassignment_that_waits(files: dict[str, bytes]) -> Non
     assert [leaders[broker]["after"] for broker in (1, 2, 3)] == [4, 4, 4]
 
 
-def test_rates_of_a_few_minutes_are_of_those_minutes(files: dict[str, bytes]) -> None:
-    """An hour of which four minutes were seen has the pace of these: 100 messages of 100 bytes each ten seconds."""
+def test_rates_are_those_of_the_sampled_minutes(files: dict[str, bytes]) -> None:
+    """An hour with four sampled minutes has their rate: 100 messages of 100 bytes every ten seconds."""
     broker = next(one for one in json.loads(files["result.json"])["brokers"] if one["broker"] == 1)
 
     assert pytest.approx(11 * 1000.0) == broker["bytes_in_mean"]
 
 
-def test_the_report_and_the_summary_are_there(files: dict[str, bytes]) -> None:
-    """One page, a picture for each thing that there is, the summary."""
+def test_the_report_and_the_summary_are_written(files: dict[str, bytes]) -> None:
+    """One page, its pictures and metrics, and the summary."""
     assert {"report.html", "before-after.png", "heat-map.png", "summary.json", "metrics.prom"} <= files.keys()
     summary = json.loads(files["summary.json"])
     assert summary["partitions"] == 12
     assert summary["movedPartitions"] > 0
     assert summary["skewAfter"]["leaders"] < summary["skewBefore"]["leaders"]
-    assert summary["reassignment"] is None  # nobody was asked to propose
+    assert summary["reassignment"] is None  # --propose is not set
 
 
 def test_a_second_run_writes_the_same_without_generated_code(folder: Path, files: dict[str, bytes]) -> None:
     """All five stages compute everything again: files are equal byte for byte, tables row for row."""
     tables = rows_of_tables(folder)
-    run(options_of(asked(folder, "--recompute", "2026-03-02")), NOW_MS)
+    run(options_of(command_line(folder, "--recompute", "2026-03-02")), NOW_MS)
 
     assert files == written(folder)
     assert all(tables.values())
@@ -141,33 +141,33 @@ def test_a_second_run_writes_the_same_without_generated_code(folder: Path, files
 def test_the_termination_message_is_the_summary(
     folder: Path, files: dict[str, bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For the termination message, within what Kubernetes keeps; a place that is not there is none."""
+    """Within the size that Kubernetes keeps. A file that does not exist is not created."""
     assert files
-    assert main(asked(folder, "--stage", "report")) == 0
-    said = json.loads((folder / "termination-log").read_text())
+    assert main(command_line(folder, "--stage", "report")) == 0
+    message = json.loads((folder / "termination-log").read_text())
 
-    assert (said["kind"], said["report"]) == ("BalanceSummary", f"{folder}/out/report.html")
+    assert (message["kind"], message["report"]) == ("BalanceSummary", f"{folder}/out/report.html")
     assert f"the report is {folder}/out/report.html" in capsys.readouterr().out
-    assert main(asked(folder, "--stage", "report", "--termination-log", f"{folder}/nowhere")) == 0
+    assert main(command_line(folder, "--stage", "report", "--termination-log", f"{folder}/nowhere")) == 0
     assert not (folder / "nowhere").exists()
 
 
-def test_where_nothing_needs_to_move_nothing_is_proposed(folder: Path, files: dict[str, bytes]) -> None:
-    """Said so; the Reassignment of the run before is no longer there to be applied."""
-    ran = run(options_of(asked(folder, "--stage", "moves,report", "--exclude-topics", "orders")), NOW_MS)
+def test_without_needed_moves_nothing_is_proposed(folder: Path, files: dict[str, bytes]) -> None:
+    """The run reports it, and deletes the previous run's Reassignment, so that it is not applied."""
+    ran = run(options_of(command_line(folder, "--stage", "moves,report", "--exclude-topics", "orders")), NOW_MS)
     now = written(folder)
 
     assert ran.messages == ["nothing needs to move, so nothing is proposed"]
     assert "reassignment.json" not in now
     assert b"No moves are needed" in now["report.html"]
-    run(options_of(asked(folder, "--stage", "moves,report")), NOW_MS)
+    run(options_of(command_line(folder, "--stage", "moves,report")), NOW_MS)
     assert files == written(folder)
 
 
-def test_a_proposal_that_cannot_be_made_fails_the_run_and_is_still_reported(
+def test_a_failed_proposal_fails_the_run_and_its_files_are_written(
     folder: Path, files: dict[str, bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last line says what and what to do, and so do the last words."""
+    """The last line of the output and the termination message contain the error."""
     (folder / "kubeconfig").write_text(
         json.dumps(
             {
@@ -178,7 +178,7 @@ def test_a_proposal_that_cannot_be_made_fails_the_run_and_is_still_reported(
             }
         )
     )
-    status = main(asked(folder, "--stage", "moves,report", "--propose", "--kubeconfig", f"{folder}/kubeconfig"))
+    status = main(command_line(folder, "--stage", "moves,report", "--propose", "--kubeconfig", f"{folder}/kubeconfig"))
 
     last = capsys.readouterr().err.splitlines()[-1]
     assert status == 1
@@ -187,8 +187,8 @@ def test_a_proposal_that_cannot_be_made_fails_the_run_and_is_still_reported(
     assert files == written(folder)
 
 
-def test_stages_ask_for_what_they_read(spark: SparkSession, tmp_path: Path) -> None:
-    """By the name of the stage that writes it."""
+def test_a_stage_without_input_names_the_stage_that_writes_it(spark: SparkSession, tmp_path: Path) -> None:
+    """The stage `study` writes result.json."""
     assert spark is not None
     base = ["--facts", f"{tmp_path}/facts", "--out", f"{tmp_path}/out", "--stage"]
     for stage in ("moves", "report"):
@@ -211,8 +211,8 @@ def test_stages_ask_for_what_they_read(spark: SparkSession, tmp_path: Path) -> N
         (["--approve"], "--approve needs --propose"),
     ],
 )
-def test_arguments_that_cannot_be_are_refused(more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With status 2, before anything is started."""
+def test_invalid_arguments_are_rejected(more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit status 2, before anything is started."""
     with pytest.raises(SystemExit) as ended:
         options_of(["--facts", "f", "--out", "o", *more])
 
@@ -221,7 +221,7 @@ def test_arguments_that_cannot_be_are_refused(more: list[str], words: str, capsy
 
 
 def test_moves_have_the_shape_of_a_plan(files: dict[str, bytes]) -> None:
-    """Every partition once, with as many replicas as before."""
+    """Each partition at most once, with as many replicas as before."""
     plan = json.loads(files["reassignment.json"])["items"][-1]["spec"]["plan"]
     moves = [Assignment((one["topic"], one["partition"]), tuple(one["replicas"])) for one in plan]  # type: ignore[arg-type]
 

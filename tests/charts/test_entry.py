@@ -1,4 +1,4 @@
-"""The entry of the image with Kafka: what a pod's environment becomes, told by a `java` that only shows how it was called."""
+"""Entry point of the Kafka image: settings from a pod's environment. A fake `java` prints its arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BROKER = {
 
 @pytest.fixture
 def bin_folder(tmp_path: Path) -> Path:
-    """A folder with a `java` that says its process id and arguments."""
+    """A folder with a `java` that prints its process id and arguments."""
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "java").write_text('#!/bin/sh\necho "$$ $*"\n', encoding="ascii")
@@ -44,7 +44,7 @@ def enter(bin_folder: Path, *arguments: str, **environment: str) -> subprocess.C
 
 
 def test_a_broker_has_the_id_and_the_address_of_its_pod(bin_folder: Path) -> None:
-    """broker.id from the ordinal, advertised under the stable name."""
+    """broker.id is the pod's ordinal, and the advertised host is the pod's stable name."""
     done = enter(bin_folder, "broker", RACK="rack-b", **BROKER)
 
     assert not done.returncode, done.stderr
@@ -58,22 +58,22 @@ def test_a_broker_has_the_id_and_the_address_of_its_pod(bin_folder: Path) -> Non
     } <= set(lines)
 
 
-def test_java_takes_the_place_of_the_entry(bin_folder: Path) -> None:
-    """SIGTERM goes to process 1: a shell in between would keep a controlled shutdown from the broker."""
+def test_java_replaces_the_shell_of_the_entry_point(bin_folder: Path) -> None:
+    """SIGTERM goes to process 1: with a shell in between, the broker would have no controlled shutdown."""
     process = subprocess.Popen(
         ["sh", ENTRY, "broker"],
         env={"PATH": f"{bin_folder}:{os.environ['PATH']}", "TMPDIR": str(bin_folder.parent), **BROKER},
         stdout=subprocess.PIPE,
         text=True,
     )
-    told, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=60)
 
-    assert str(process.pid) == told.split()[0]
-    assert "-Xmx384m" in told
+    assert str(process.pid) == output.split()[0]
+    assert "-Xmx384m" in output
 
 
-def test_a_broker_without_a_label_on_its_node_has_no_rack(bin_folder: Path) -> None:
-    """An empty file stands for no rack, and a missing one for an accident."""
+def test_a_broker_on_a_node_without_a_rack_label_has_no_rack(bin_folder: Path) -> None:
+    """An empty file means no rack; a missing file is an error."""
     rack = bin_folder.parent / "rack"
     missing = enter(bin_folder, "broker", RACK_FILE=str(rack), **BROKER)
     rack.touch()
@@ -84,34 +84,34 @@ def test_a_broker_without_a_label_on_its_node_has_no_rack(bin_folder: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["steward-broker", "steward-broker-x"])
-def test_a_pod_without_a_number_is_refused(bin_folder: Path, name: str) -> None:
-    """Two brokers of one id would end each other."""
+def test_a_pod_name_without_a_number_is_rejected(bin_folder: Path, name: str) -> None:
+    """Otherwise two brokers could have the same id."""
     done = enter(bin_folder, "broker", **{**BROKER, "POD_NAME": name})
 
     assert (done.returncode, done.stderr) == (2, f"steward-kafka: the pod's name {name} does not end in a number\n")
 
 
 @pytest.mark.parametrize("name", sorted(BROKER))
-def test_what_is_not_set_is_named(bin_folder: Path, name: str) -> None:
-    """Whoever runs the image by hand reads what is missing."""
+def test_a_missing_variable_is_named(bin_folder: Path, name: str) -> None:
+    """For users who run the image by hand."""
     done = enter(bin_folder, "broker", **{key: value for key, value in BROKER.items() if key != name})
 
     assert done.returncode
     assert f"steward-kafka: {name} is not set" in done.stderr
 
 
-def test_an_unknown_command_is_refused(bin_folder: Path) -> None:
-    """With those that there are."""
+def test_an_unknown_command_is_rejected(bin_folder: Path) -> None:
+    """The message lists the commands."""
     done = enter(bin_folder, "start")
 
     assert (done.returncode, "unknown command 'start': broker, zookeeper" in done.stderr) == (2, True)
 
 
-def test_a_server_begins_with_the_classes_that_were_kept_of_one(bin_folder: Path) -> None:
-    """JEP 350: tools share the archive of brokers; what writes them runs with no agent, of which Java archives nothing."""
+def test_a_server_starts_with_archived_classes(bin_folder: Path) -> None:
+    """JEP 350: tools use the brokers' archive. The process that writes it has no agent, since Java archives no classes of agents."""
     broker = enter(bin_folder, "broker", **BROKER).stdout
     tool = enter(bin_folder, "tool", "A").stdout
-    (bin_folder.parent / "started").unlink()  # with it, the next broker waits for the end of the former one's session
+    (bin_folder.parent / "started").unlink()  # with it, the next broker waits for the end of the previous one's session
     writing = enter(bin_folder, "broker", KEEP_CLASSES="-XX:ArchiveClassesAtExit=/kept.jsa", **BROKER).stdout
 
     assert "-XX:SharedArchiveFile=/opt/kafka/classes/broker.jsa" in broker

@@ -1,4 +1,4 @@
-"""What the chart and the images repeat of the rest of the project is the same there."""
+"""Consistency of the chart and the images with the rest of the project."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.charts.rendering import CHART, ROOT
 SUFFIXES = ("_bucket", "_count", "_sum")
 
 
-def test_the_charts_kinds_are_the_projects() -> None:
-    """Helm installs what lies in crds/ of the chart, and people apply the top folder."""
+def test_the_charts_crds_are_the_projects() -> None:
+    """Helm installs crds/ of the chart; users can also apply the top-level folder crds/."""
     own = {path.name: path.read_text(encoding="utf-8") for path in (CHART / "crds").iterdir()}
 
     assert {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "crds").iterdir()} == own, (
@@ -29,30 +29,30 @@ def test_the_charts_kinds_are_the_projects() -> None:
     )
 
 
-def test_the_charts_application_is_the_projects_version() -> None:
-    """An empty image tag stands for it."""
+def test_the_charts_app_version_is_the_projects_version() -> None:
+    """It is the default of the image tag."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
     assert project["version"] == yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
 
 
-def test_the_image_holds_the_kafka_that_is_tested() -> None:
-    """One line of Kafka is proven, and no other is shipped."""
+def test_the_image_contains_the_tested_kafka() -> None:
+    """No other version is shipped."""
     dockerfile = (ROOT / "images" / "kafka" / "Dockerfile").read_text(encoding="utf-8")
 
     assert re.findall(r"^ARG KAFKA_VERSION=(.+)$", dockerfile, re.MULTILINE) == [KAFKA_VERSION]
 
 
-def test_the_image_is_built_by_the_pip_that_is_tested() -> None:
-    """Older ones know no constraints for what builds a package."""
+def test_the_image_is_built_with_the_tested_pip() -> None:
+    """Older versions do not support build constraints."""
     dockerfile = (ROOT / "images" / "steward" / "Dockerfile").read_text(encoding="utf-8")
 
     assert re.findall(r"^ARG PIP_VERSION=(.+)$", dockerfile, re.MULTILINE) == [PIP_VERSION]
 
 
 @pytest.mark.parametrize("image", ["steward", "kafka", "spark"])
-def test_an_image_runs_as_a_numbered_user_on_any_base(image: str) -> None:
-    """A pod with runAsNonRoot takes a number alone; BASE serves whoever has another base."""
+def test_an_image_runs_as_a_numeric_user_on_any_base(image: str) -> None:
+    """A pod with runAsNonRoot needs a numeric user. The build argument BASE selects another base image."""
     dockerfile = (ROOT / "images" / image / "Dockerfile").read_text(encoding="utf-8")
 
     assert re.findall(r"^USER (.+)$", dockerfile, re.MULTILINE) == ["10001:10001"]
@@ -61,7 +61,7 @@ def test_an_image_runs_as_a_numbered_user_on_any_base(image: str) -> None:
 
 
 def test_kafka_and_spark_begin_with_the_same_layers() -> None:
-    """Word for word, so that a builder's cache has the Java runtime of both."""
+    """The instructions are identical, so that the build cache contains one Java runtime for both."""
 
     def first_layers(image: str) -> list[str]:
         dockerfile = (ROOT / "images" / image / "Dockerfile").read_text(encoding="utf-8")
@@ -73,7 +73,7 @@ def test_kafka_and_spark_begin_with_the_same_layers() -> None:
 
 
 def test_every_value_and_its_default_is_in_the_documentation() -> None:
-    """A value that nobody reads of is set by nobody."""
+    """Users find all values in docs/install.md."""
     rows = re.findall(
         r"^\| `([\w.]+)` \| `(.+?)` \| .", (ROOT / "docs" / "install.md").read_text("utf-8"), re.MULTILINE
     )
@@ -87,28 +87,28 @@ def test_every_value_and_its_default_is_in_the_documentation() -> None:
         return found
 
     assert {name: default(name) for name in documented} == documented
-    assert {leaf for leaf in _leaves(values) if not _told(leaf, documented)} == set()
+    assert {leaf for leaf in _leaves(values) if not _is_documented(leaf, documented)} == set()
 
 
 def _leaves(values: dict[str, Any], prefix: str = "") -> set[str]:
-    """Return the dotted names of all values that are no tables themselves."""
+    """Return the dotted names of all values that are not tables."""
     names = set()
     for key, value in values.items():
         names |= _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {prefix + key}
     return names
 
 
-def _told(leaf: str, documented: dict[str, Any]) -> bool:
+def _is_documented(leaf: str, documented: dict[str, Any]) -> bool:
     return any(leaf == name or leaf.startswith(f"{name}.") for name in documented)
 
 
-def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
+def test_the_dashboard_queries_existing_metrics() -> None:
     """A renamed metric would leave an empty panel."""
     dashboard = json.loads((CHART / "dashboards" / "steward.json").read_text(encoding="utf-8"))
-    asked = " ".join(target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ()))
-    asked += dashboard["templating"]["list"][1]["query"]
+    queries = " ".join(target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ()))
+    queries += dashboard["templating"]["list"][1]["query"]
 
-    names = set(re.findall(r"\b(?:kafka_controller|steward)_\w+", asked))
+    names = set(re.findall(r"\b(?:kafka_controller|steward)_\w+", queries))
     of_operator = _names(OperatorMetrics().registry)
     assert names - _names(ControllerMetrics().registry) - of_operator == set()
     assert {one for one in of_operator if one.startswith("steward_balance_")} <= names
@@ -116,7 +116,7 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
 
 
 def _names(registry: CollectorRegistry) -> set[str]:
-    """Return the names of all samples that there are or may be."""
+    """Return the names of all possible samples."""
     names = set()
     for family in registry.collect():
         if family.type == "histogram":

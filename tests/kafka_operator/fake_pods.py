@@ -1,6 +1,6 @@
-"""A StatefulSet, its pods and their nodes behind the PodKube port; its controller and the kubelet are played on virtual time.
+"""The PodKube port in memory: a StatefulSet, its pods and their nodes, with a simulated controller and kubelet on virtual time.
 
-A pod is gone a while after its deletion, made anew of the present revision, and Ready a while later; its broker is alive from then on.
+A deleted pod ends after `STOP_S`, is recreated with the current revision, and becomes Ready after `START_S`, when its broker is alive.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ class FakePods:
         self.replicas = replicas
         self.revision = "rev-1"
         self.labels = {"steward.dev/cluster": "main"}
-        """Of the StatefulSet."""
+        """Labels of the StatefulSet."""
         self.start_s = START_S
         self.starts = True
-        """Whether pods that are made get Ready."""
+        """Whether new pods become Ready."""
         self.pods: dict[int, Raw] = {}
         self.nodes: dict[str, Raw] = {}
         self.deleted: list[str] = []
         self.failures: list[KubeError] = []
-        self.away_at_once = 0
-        """The most pods that were away at the same time."""
-        self._made = 0
+        self.max_not_ready = 0
+        """Maximum number of pods that were not Ready at the same time."""
+        self._created = 0
         self._tasks: set[asyncio.Task[None]] = set()
         for ordinal in range(replicas):
-            self._make(ordinal, ready=True)
-        self._brokers_as_pods()
+            self._create(ordinal, ready=True)
+        self._update_brokers()
 
     def roll(self) -> None:
         """Change the StatefulSet's template."""
@@ -106,23 +106,23 @@ class FakePods:
         self.set_replicas(replicas)
 
     def set_replicas(self, replicas: int) -> None:
-        """Scale, whoever asks for it."""
+        """Change the number of replicas, as the operator or a user does."""
         self.replicas = replicas
         for ordinal in [ordinal for ordinal in self.pods if ordinal >= replicas]:
             self._spawn(self._replace(ordinal))
         for ordinal in range(replicas):
             if ordinal not in self.pods:
-                self._make(ordinal, ready=False)
+                self._create(ordinal, ready=False)
                 self._spawn(self._start(ordinal))
 
     async def _replace(self, ordinal: int) -> None:
         self.pods[ordinal]["metadata"]["deletionTimestamp"] = write_time(now())
-        self._brokers_as_pods()
+        self._update_brokers()
         await asyncio.sleep(STOP_S)
         del self.pods[ordinal]
         if ordinal < self.replicas:
             await asyncio.sleep(0.1)
-            self._make(ordinal, ready=False)
+            self._create(ordinal, ready=False)
             await self._start(ordinal)
 
     async def _start(self, ordinal: int) -> None:
@@ -130,20 +130,20 @@ class FakePods:
         if self.starts and ordinal in self.pods:
             condition = {"type": "Ready", "status": "True", "lastTransitionTime": write_time(now())}
             self.pods[ordinal]["status"]["conditions"] = [condition]
-            self._brokers_as_pods()
+            self._update_brokers()
 
-    def _make(self, ordinal: int, *, ready: bool) -> None:
-        self._made += 1
+    def _create(self, ordinal: int, *, ready: bool) -> None:
+        self._created += 1
         node = f"node-{ordinal}"
         if self.nodes.setdefault(node, {"spec": {}})["spec"].get("unschedulable"):
-            node = f"node-{ordinal}-{self._made}"
+            node = f"node-{ordinal}-{self._created}"
             self.nodes[node] = {"spec": {}}
         created = write_time(now())
         conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": created}] if ready else []
         self.pods[ordinal] = {
             "metadata": {
                 "name": f"main-broker-{ordinal}",
-                "uid": f"uid-{self._made}",
+                "uid": f"uid-{self._created}",
                 "resourceVersion": "1",
                 "creationTimestamp": created,
                 "labels": {"controller-revision-hash": self.revision},
@@ -153,9 +153,9 @@ class FakePods:
             "status": {"conditions": conditions},
         }
 
-    def _brokers_as_pods(self) -> None:
+    def _update_brokers(self) -> None:
         self.kafka.broker_ids = tuple(ordinal + 1 for ordinal in sorted(self.pods) if self._ready(ordinal))
-        self.away_at_once = max(self.away_at_once, sum(not self._ready(ordinal) for ordinal in self.pods))
+        self.max_not_ready = max(self.max_not_ready, sum(not self._ready(ordinal) for ordinal in self.pods))
 
     def _ready(self, ordinal: int) -> bool:
         pod = self.pods[ordinal]

@@ -1,6 +1,6 @@
-"""The SparkKube port in memory: pods with a kubelet that is played on virtual time, runs of schedules, and Kubeflow's resources.
+"""The SparkKube port in memory: pods with a simulated kubelet on virtual time, runs of schedules, and Kubeflow's resources.
 
-What becomes of a driver is told beforehand, attempt by attempt. Every driver that was created is remembered, for O11.
+Each attempt of a driver follows a script. All created drivers are recorded, for O11.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from tests.kafka_operator.fake_kube import FakeKube
 from tests.kafka_operator.gate import Gate
 
 START_S, RUN_S, STOP_S = 1.0, 4.0, 1.5
-"""How long a pod takes to start, a driver runs, and a deleted pod is still there."""
+"""Seconds until a created pod runs, a running driver ends, and a deleted pod is gone."""
 
 T = TypeVar("T")
 Raw = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Fate:
-    """What becomes of a driver: how it waits and ends, and what becomes of its executors meanwhile."""
+class DriverScript:
+    """Course of one attempt: whether the driver starts, how it ends, and the states of its executors."""
 
     exit_code: int | None = 0
-    """None: it runs for ever."""
+    """None: it runs until it is deleted."""
     reason: str = "Completed"
     waiting: str = ""
-    """A reason for which it never starts."""
+    """Reason for which it never starts."""
     pod_reason: str = ""
-    """A reason of the pod as a whole, such as Evicted."""
+    """Reason of the pod as a whole, such as Evicted."""
     executors: int = 0
     executor_reason: str = ""
     message: str = ""
-    """What the driver leaves as its termination message."""
+    """Termination message of the driver."""
 
 
-WELL = Fate(executors=2)
-FAILS = Fate(exit_code=1, reason="Error")
-OUT_OF_MEMORY = Fate(exit_code=137, reason="OOMKilled", executors=2)
-FOR_EVER = Fate(exit_code=None, executors=2)
+SUCCEEDS = DriverScript(executors=2)
+FAILS = DriverScript(exit_code=1, reason="Error")
+OUT_OF_MEMORY = DriverScript(exit_code=137, reason="OOMKilled", executors=2)
+RUNS_FOREVER = DriverScript(exit_code=None, executors=2)
 
 
 class FakeSpark:
@@ -55,36 +55,36 @@ class FakeSpark:
         self.kube = kube
         self.gate = gate
         self.pods: dict[tuple[str, str], Raw] = {}
-        self.fates: list[Fate] = []
-        """By attempt, the last of them for all that follow; `WELL` where none is told."""
+        self.scripts: list[DriverScript] = []
+        """By attempt; the last one applies to all further attempts, and `SUCCEEDS` if there is none."""
         self.refusals: list[KubeError] = []
         """Raised by the next creations of a pod."""
         self.created: list[tuple[str, int]] = []
-        """Uid of the application, and attempt, of every driver that was ever created."""
-        self.alive_at_once = 0
-        """The most drivers of one application that were alive at the same time."""
+        """Uid of the application and number of the attempt, for each created driver."""
+        self.max_alive_drivers = 0
+        """Maximum number of drivers of one application that were alive at the same time."""
         self.kubeflow: dict[tuple[str, str], Raw] = {}
-        self.log = "Traceback: the last words\n"
+        self.log = "Traceback: the last line\n"
         self._serial = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # What Kubernetes and users do.
+    # Actions of Kubernetes and of users.
 
     def drivers(self) -> list[Raw]:
-        """Return the pods of drivers that are there."""
+        """Return the existing driver pods."""
         self._collect()
         return [pod for pod in self.pods.values() if pod["metadata"]["labels"][SPARK_ROLE_LABEL] == "driver"]
 
     def executors(self) -> list[Raw]:
-        """Return the pods of executors that are there."""
+        """Return the existing executor pods."""
         self._collect()
         return [pod for pod in self.pods.values() if pod["metadata"]["labels"][SPARK_ROLE_LABEL] == "executor"]
 
     def remove(self, name: str, namespace: str = "shop") -> None:
-        """Delete a pod as a user would, or its node."""
+        """Delete a pod at once, as a forced deletion or the loss of its node does."""
         self.pods.pop((namespace, name), None)
 
-    # What the operator does.
+    # Calls of the operator.
 
     async def list_pods(self, namespace: str) -> Sequence[RawObject]:
         def effect() -> list[Raw]:
@@ -107,8 +107,8 @@ class FakeSpark:
             uid, attempt = metadata["labels"][SPARK_APPLICATION_LABEL], int(metadata["labels"][SPARK_ATTEMPT_LABEL])
             self.created.append((uid, attempt))
             pod = self._keep(dict(copied(manifest)))
-            self.alive_at_once = max(self.alive_at_once, len(self._alive(uid)))
-            self._spawn(self._live(where, pod, self._fate(attempt)))
+            self.max_alive_drivers = max(self.max_alive_drivers, len(self._alive(uid)))
+            self._spawn(self._run_pod(where, pod, self._script(attempt)))
             return copied(pod)
 
         return await self._call(f"create pod {metadata['name']}", effect)
@@ -120,7 +120,7 @@ class FakeSpark:
                 raise ConflictError(f"pod {name} is another one")
             if "deletionTimestamp" not in pod["metadata"]:
                 pod["metadata"]["deletionTimestamp"] = "2026-01-01T12:00:00Z"
-                self._spawn(self._go((namespace, name), pod))
+                self._spawn(self._terminate((namespace, name), pod))
 
         await self._call(f"delete pod {name}", effect)
 
@@ -191,8 +191,8 @@ class FakeSpark:
         self._collect()
         return self.gate.call(f"kube {name}", effect)
 
-    def _fate(self, attempt: int) -> Fate:
-        return self.fates[min(attempt, len(self.fates)) - 1] if self.fates else WELL
+    def _script(self, attempt: int) -> DriverScript:
+        return self.scripts[min(attempt, len(self.scripts)) - 1] if self.scripts else SUCCEEDS
 
     def _pod(self, namespace: str, name: str) -> Raw:
         if (namespace, name) not in self.pods:
@@ -210,52 +210,52 @@ class FakeSpark:
         self.pods[pod["metadata"]["namespace"], pod["metadata"]["name"]] = pod
         return pod
 
-    async def _live(self, where: tuple[str, str], pod: Raw, fate: Fate) -> None:
+    async def _run_pod(self, where: tuple[str, str], pod: Raw, script: DriverScript) -> None:
         await asyncio.sleep(START_S)
-        if fate.waiting == "Unschedulable":
+        if script.waiting == "Unschedulable":
             condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
             pod["status"]["conditions"] = [condition]
             return
-        if fate.waiting:
-            _contain(pod, DRIVER_CONTAINER, waiting={"reason": fate.waiting, "message": "not found"})
+        if script.waiting:
+            _contain(pod, DRIVER_CONTAINER, waiting={"reason": script.waiting, "message": "not found"})
             return
         pod["status"]["phase"] = "Running"
         _contain(pod, DRIVER_CONTAINER, running={})
-        made = [self._executor(where, pod, index, fate) for index in range(fate.executors)]
-        if fate.exit_code is None:
+        made = [self._executor(where, pod, index, script) for index in range(script.executors)]
+        if script.exit_code is None:
             return
         await asyncio.sleep(RUN_S)
         if "deletionTimestamp" in pod["metadata"] or self.pods.get(where) is not pod:
             return
-        pod["status"]["phase"] = "Failed" if fate.exit_code else "Succeeded"
-        if fate.pod_reason:
-            pod["status"] |= {"reason": fate.pod_reason, "message": "The node was low on memory"}
-        _contain(pod, DRIVER_CONTAINER, terminated=_ended(fate))
-        if not fate.exit_code:
+        pod["status"]["phase"] = "Failed" if script.exit_code else "Succeeded"
+        if script.pod_reason:
+            pod["status"] |= {"reason": script.pod_reason, "message": "The node was low on memory"}
+        _contain(pod, DRIVER_CONTAINER, terminated=_terminated(script))
+        if not script.exit_code:
             for executor in made:
                 executor["status"]["phase"] = "Succeeded"
 
-    def _executor(self, where: tuple[str, str], driver: Raw, index: int, fate: Fate) -> Raw:
+    def _executor(self, where: tuple[str, str], driver: Raw, index: int, script: DriverScript) -> Raw:
         labels = {**driver["metadata"]["labels"], SPARK_ROLE_LABEL: "executor"}
         owners = [{"uid": driver["metadata"]["uid"], "controller": True}]
         name = f"{where[1]}-exec-{index}"
         metadata = {"namespace": where[0], "name": name, "labels": labels, "ownerReferences": owners}
         pod = self._keep({"metadata": metadata})
         pod["status"]["phase"] = "Running"
-        if fate.executor_reason == "Evicted" and index == 0:
+        if script.executor_reason == "Evicted" and index == 0:
             pod["status"] = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"}
-        elif fate.executor_reason and index == 0:
+        elif script.executor_reason and index == 0:
             pod["status"]["phase"] = "Failed"
-            _contain(pod, EXECUTOR_CONTAINER, terminated={"reason": fate.executor_reason, "exitCode": 137})
+            _contain(pod, EXECUTOR_CONTAINER, terminated={"reason": script.executor_reason, "exitCode": 137})
         return pod
 
-    async def _go(self, where: tuple[str, str], pod: Raw) -> None:
+    async def _terminate(self, where: tuple[str, str], pod: Raw) -> None:
         await asyncio.sleep(STOP_S)
         if self.pods.get(where) is pod:
             del self.pods[where]
 
     def _collect(self) -> None:
-        """Delete what has no owner any more, as Kubernetes' garbage collector does."""
+        """Delete pods whose owners no longer exist, as Kubernetes' garbage collector does."""
         while True:
             uids = {held["metadata"]["uid"] for held in (*self.kube.objects.values(), *self.pods.values())}
             orphans = [
@@ -274,9 +274,9 @@ class FakeSpark:
         task.add_done_callback(self._tasks.discard)
 
 
-def _ended(fate: Fate) -> Raw:
-    told = {"message": fate.message} if fate.message else {}
-    return {"reason": fate.reason, "exitCode": fate.exit_code, **told}
+def _terminated(script: DriverScript) -> Raw:
+    message = {"message": script.message} if script.message else {}
+    return {"reason": script.reason, "exitCode": script.exit_code, **message}
 
 
 def _contain(pod: Raw, name: str, **state: Raw) -> None:
@@ -284,9 +284,9 @@ def _contain(pod: Raw, name: str, **state: Raw) -> None:
 
 
 def missing_account() -> RefusedError:
-    """What the API server says of a pod whose service account is not there (admission plugin ServiceAccount)."""
-    words = 'pods "x" is forbidden: error looking up service account shop/spark: serviceaccount "spark" not found'
-    return RefusedError(f"POST /api/v1/namespaces/shop/pods: 403 {words}")
+    """Response of the API server to a pod whose service account does not exist (admission plugin ServiceAccount)."""
+    message = 'pods "x" is forbidden: error looking up service account shop/spark: serviceaccount "spark" not found'
+    return RefusedError(f"POST /api/v1/namespaces/shop/pods: 403 {message}")
 
 
 APPLICATION = Key(Kind.SPARK_APPLICATION, "shop", "pi")

@@ -1,4 +1,4 @@
-"""A stand-in for the kubelet on an API server without nodes: it brings drivers' pods to where a test wants them."""
+"""A simulated kubelet for an API server without nodes: it sets the states of drivers' pods as tests define them."""
 
 from __future__ import annotations
 
@@ -10,52 +10,52 @@ from kafka_operator.names import SPARK_ROLE_LABEL
 from kafka_operator.resources.spark_pods import DRIVER_CONTAINER
 from lab.kubernetes import KubernetesApi
 
-LOOK_S = 0.2
+POLL_INTERVAL_S = 0.2
 
-WELL = ({"running": {}}, {"terminated": {"exitCode": 0, "reason": "Completed"}})
+SUCCEEDS = ({"running": {}}, {"terminated": {"exitCode": 0, "reason": "Completed"}})
 FAILS = ({"running": {}}, {"terminated": {"exitCode": 1, "reason": "Error"}})
-FOR_EVER = ({"running": {}},)
+RUNS_FOREVER = ({"running": {}},)
 NO_IMAGE = ({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}},)
-"""States that a driver's container goes through, a look each; the last one stays."""
+"""States of a driver's container, one per poll; the last one stays."""
 
 
 class Kubelet:
-    """Plays one step of each driver's pod with each look; `fates` has the states by the beginning of the pod's name."""
+    """Sets the next state of each driver's pod at each poll; `scripts` has the states by prefix of the pod's name."""
 
     def __init__(self, api: KubernetesApi, namespace: str) -> None:
         self.api = api
         self.namespace = namespace
-        self.fates: dict[str, tuple[dict[str, Any], ...]] = {}
+        self.scripts: dict[str, tuple[dict[str, Any], ...]] = {}
         self.seen: dict[str, int] = {}
-        """How many states each pod has gone through, by uid."""
+        """Number of states that each pod has had, by uid."""
         self.names: list[str] = []
-        """Every driver that there ever was, in the order in which they were seen."""
+        """All drivers that ever existed, in the order in which they were read."""
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start polling."""
         self._thread.start()
 
     def close(self) -> None:
-        """End, and wait for it."""
+        """Stop polling."""
         self._ends.set()
         self._thread.join()
 
     def drivers(self) -> list[dict[str, Any]]:
-        """Return the drivers' pods that are there."""
+        """Return the existing driver pods."""
         found = self.api.get(f"/api/v1/namespaces/{self.namespace}/pods?labelSelector={SPARK_ROLE_LABEL}%3Ddriver")
         return [] if found is None else json.loads(found)["items"]
 
     def _run(self) -> None:
-        while not self._ends.wait(LOOK_S):
+        while not self._ends.wait(POLL_INTERVAL_S):
             for pod in self.drivers():
                 self._step(pod["metadata"]["name"], pod["metadata"]["uid"])
 
     def _step(self, name: str, uid: str) -> None:
         if uid not in self.seen:
             self.names.append(name)
-        states = next((states for start, states in self.fates.items() if name.startswith(start)), WELL)
+        states = next((states for start, states in self.scripts.items() if name.startswith(start)), SUCCEEDS)
         step = self.seen.get(uid, 0)
         self.seen[uid] = step + 1
         if step >= len(states):

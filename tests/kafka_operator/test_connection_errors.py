@@ -1,4 +1,4 @@
-"""TLS and SASL of the Admin client, by kafka-python against a server of ours over real sockets: who is let in, and what is said."""
+"""TLS and SASL of the Admin client (kafka-python) against a Steward server over real sockets: accepted logins and reported errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ StartServer = Callable[..., Awaitable[int]]
 
 @pytest.fixture
 async def start_server(authority: Authority) -> AsyncIterator[StartServer]:
-    """Start servers that tell a client who it is; closed after the test."""
+    """Start servers that return the client's principal; closed after the test."""
     async with contextlib.AsyncExitStack() as stack:
 
         async def start(
@@ -68,12 +68,12 @@ async def start_server(authority: Authority) -> AsyncIterator[StartServer]:
 
 @pytest.fixture(autouse=True)
 def short_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server on loopback answers at once, or never."""
+    """Shorten the bootstrap timeout: a server on loopback answers at once, or never."""
     monkeypatch.setattr(connection_module, "BOOTSTRAP_TIMEOUT_MS", 1_500)
 
 
-async def who(port: int, security: Security, host: str = "127.0.0.1") -> str:
-    """Ask a server as whom it knows us."""
+async def principal_at(port: int, security: Security, host: str = "127.0.0.1") -> str:
+    """Return the principal under which a server knows the client."""
     admin = KafkaAdmin([f"{host}:{port}"], Metrics(), security)
     try:
         return (await admin.describe_cluster()).cluster_id
@@ -82,9 +82,9 @@ async def who(port: int, security: Security, host: str = "127.0.0.1") -> str:
 
 
 async def refusal(port: int, security: Security, host: str = "127.0.0.1") -> ConnectionRejectedError:
-    """Return why we are not let in."""
+    """Return the error of a rejected connection."""
     with pytest.raises(ConnectionRejectedError) as caught:
-        await who(port, security, host)
+        await principal_at(port, security, host)
     return caught.value
 
 
@@ -100,33 +100,33 @@ def certificate_of(paths: tuple[Path, Path]) -> ClientCertificate:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-async def test_a_login_by_sasl_over_tls_is_let_in(
+async def test_a_sasl_login_over_tls_is_accepted(
     mechanism: str, start_server: StartServer, authority: Authority
 ) -> None:
     """PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, with a password of any characters."""
     port = await start_server(sasl=MECHANISMS)
 
-    assert await who(port, trusting(authority, login=Login(mechanism, ALICE, PASSWORD))) == "User:alice"
+    assert await principal_at(port, trusting(authority, login=Login(mechanism, ALICE, PASSWORD))) == "User:alice"
 
 
-async def test_a_users_name_may_have_any_characters(start_server: StartServer, authority: Authority) -> None:
-    """RFC 5802's saslname, as a distinguished name is one."""
+async def test_a_user_name_may_contain_any_characters(start_server: StartServer, authority: Authority) -> None:
+    """RFC 5802, saslname: for example a distinguished name, with `=` and `,`."""
     name = "CN=alice,O=Shop"
     port = await start_server(sasl=MECHANISMS, users={name: PASSWORD})
 
-    assert await who(port, trusting(authority, login=Login("SCRAM-SHA-512", name, PASSWORD))) == f"User:{name}"
+    assert await principal_at(port, trusting(authority, login=Login("SCRAM-SHA-512", name, PASSWORD))) == f"User:{name}"
 
 
-async def test_a_certificate_of_ones_own_is_shown(start_server: StartServer, authority: Authority) -> None:
-    """MTLS: the principal is the certificate's name; no file is left behind."""
+async def test_a_client_certificate_is_presented(start_server: StartServer, authority: Authority) -> None:
+    """With mutual TLS, the principal is the certificate's subject."""
     port = await start_server(client_auth=True)
     certificate = certificate_of(authority.sign("client", "/CN=steward"))
 
-    assert await who(port, trusting(authority, certificate=certificate)) == "User:CN=steward"
+    assert await principal_at(port, trusting(authority, certificate=certificate)) == "User:CN=steward"
 
 
-async def test_who_shows_no_certificate_where_one_is_asked_for_is_told(authority: Authority) -> None:
-    """TLS 1.3 tells only after the handshake, by an alert."""
+async def test_a_missing_client_certificate_is_reported(authority: Authority) -> None:
+    """With TLS 1.3 a server reports it only after the handshake, by an alert."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*authority.sign("broker", "/CN=broker"))
     context.verify_mode = ssl.CERT_REQUIRED
@@ -159,10 +159,10 @@ async def test_who_shows_no_certificate_where_one_is_asked_for_is_told(authority
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-async def test_a_wrong_password_is_told_and_shown_nowhere(
+async def test_a_wrong_password_is_reported_without_the_password(
     mechanism: str, start_server: StartServer, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Never a secret in a log, an exception or a repr."""
+    """No log, exception or repr contains a secret."""
     caplog.set_level(logging.DEBUG)
     port = await start_server(sasl=MECHANISMS)
     security = trusting(authority, login=Login(mechanism, ALICE, GUESS))
@@ -173,8 +173,8 @@ async def test_a_wrong_password_is_told_and_shown_nowhere(
     assert GUESS not in caplog.text + repr(error) + error.message + repr(security)
 
 
-async def test_a_mechanism_that_is_not_offered_is_told(start_server: StartServer, authority: Authority) -> None:
-    """The type has to be that of the listener."""
+async def test_an_unsupported_mechanism_is_reported(start_server: StartServer, authority: Authority) -> None:
+    """The mechanism must be one of the listener's."""
     port = await start_server(sasl=("SCRAM-SHA-512",))
 
     error = await refusal(port, trusting(authority, login=Login("PLAIN", ALICE, PASSWORD)))
@@ -183,7 +183,7 @@ async def test_a_mechanism_that_is_not_offered_is_told(start_server: StartServer
 
 
 async def test_another_authoritys_certificate_is_not_accepted(start_server: StartServer, tmp_path: Path) -> None:
-    """TLS is verified."""
+    """The chain of certificates is verified."""
     port = await start_server()
 
     error = await refusal(port, trusting(Authority(tmp_path)))
@@ -192,7 +192,7 @@ async def test_another_authoritys_certificate_is_not_accepted(start_server: Star
 
 
 async def test_a_certificate_for_another_name_is_not_accepted(start_server: StartServer, authority: Authority) -> None:
-    """Host names are verified: 127.0.0.2 is loopback too, and not in the certificate."""
+    """Host names are verified: 127.0.0.2 is also loopback, but not in the certificate."""
     port = await start_server(host="127.0.0.2")
 
     error = await refusal(port, trusting(authority), host="127.0.0.2")
@@ -200,8 +200,8 @@ async def test_a_certificate_for_another_name_is_not_accepted(start_server: Star
     assert "mismatch" in error.message
 
 
-async def test_tls_to_a_port_that_speaks_none_is_told(authority: Authority) -> None:
-    """The commonest mistake."""
+async def test_tls_to_a_plaintext_port_is_reported(authority: Authority) -> None:
+    """The most common mistake."""
 
     async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -215,14 +215,14 @@ async def test_tls_to_a_port_that_speaks_none_is_told(authority: Authority) -> N
     assert "does not use TLS" in error.message
 
 
-async def test_nobody_there_is_not_a_refusal(authority: Authority) -> None:
-    """Unreachable stays unreachable."""
+async def test_an_unreachable_server_is_not_a_rejection(authority: Authority) -> None:
+    """The error is ClusterUnreachableError."""
     with pytest.raises(ClusterUnreachableError):
-        await who(1, trusting(authority, login=Login("PLAIN", ALICE, PASSWORD)))
+        await principal_at(1, trusting(authority, login=Login("PLAIN", ALICE, PASSWORD)))
 
 
-def test_pem_that_cannot_be_used_is_told_by_its_part(authority: Authority, tmp_path: Path) -> None:
-    """Bad PEM, another certificate's key, a passphrase; OpenSSL asks no terminal, and no part is quoted."""
+def test_unusable_pem_is_reported_by_its_part(authority: Authority, tmp_path: Path) -> None:
+    """Invalid PEM, the key of another certificate, a passphrase. OpenSSL prompts for none, and no message quotes the PEM."""
     good = certificate_of(authority.sign("good", "/CN=good"))
     other = certificate_of(authority.sign("other", "/CN=other"))
     locked = tmp_path / "locked"
@@ -245,8 +245,8 @@ def test_pem_that_cannot_be_used_is_told_by_its_part(authority: Authority, tmp_p
     assert caught.value.part == "ca"
 
 
-def test_a_key_is_on_no_disk_afterwards(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenSSL reads files alone: ours are gone when the context is there."""
+def test_no_key_remains_on_disk(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenSSL reads keys only from files; they are deleted once the context exists."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     make_context(trusting(authority, certificate=certificate_of(authority.sign("good", "/CN=good"))))
 

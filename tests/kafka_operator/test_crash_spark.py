@@ -8,7 +8,7 @@ import pytest
 
 from tests.kafka_operator.crash_stories import deaths
 from tests.kafka_operator.documents import copied
-from tests.kafka_operator.fake_spark import APPLICATION, FAILS, FOR_EVER, SCHEDULE, WELL, Fate
+from tests.kafka_operator.fake_spark import APPLICATION, FAILS, RUNS_FOREVER, SCHEDULE, SUCCEEDS, DriverScript
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import Raw
 from tests.kafka_operator.spark import SparkWorld, raw_schedule, raw_spark
@@ -29,19 +29,19 @@ async def succeeds(world: SparkWorld) -> None:
 
 async def fails_once(world: SparkWorld) -> None:
     """Two attempts."""
-    world.fake.fates = [FAILS, WELL]
+    world.fake.scripts = [FAILS, SUCCEEDS]
     world.kube.apply(raw_spark(restartPolicy={"type": "OnFailure", "onFailureRetryInterval": 1}))
 
 
 async def never_starts(world: SparkWorld) -> None:
     """The attempt fails by its time limit."""
-    world.fake.fates = [Fate(waiting="ImagePullBackOff")]
+    world.fake.scripts = [DriverScript(waiting="ImagePullBackOff")]
     world.kube.apply(raw_spark(startTimeoutSeconds=10))
 
 
 async def suspended_and_resumed(world: SparkWorld) -> None:
     """Two attempts, with nothing between them."""
-    world.fake.fates = [FOR_EVER, WELL]
+    world.fake.scripts = [RUNS_FOREVER, SUCCEEDS]
     world.kube.apply(raw_spark())
     await world.run(8)
     world.kube.apply(raw_spark(suspend=True))
@@ -56,7 +56,7 @@ async def lives_for_a_while(world: SparkWorld) -> None:
 
 async def deleted(world: SparkWorld) -> None:
     """Gone while it runs."""
-    world.fake.fates = [FOR_EVER]
+    world.fake.scripts = [RUNS_FOREVER]
     world.kube.apply(raw_spark())
     await world.run(8)
     world.kube.delete(APPLICATION)
@@ -71,7 +71,7 @@ async def scheduled(world: SparkWorld) -> None:
 
 async def replaced(world: SparkWorld) -> None:
     """A run that does not end makes room for the next."""
-    world.fake.fates = [FOR_EVER]
+    world.fake.scripts = [RUNS_FOREVER]
     world.kube.apply(raw_schedule(schedule="* * * * *", concurrencyPolicy="Replace"))
     await world.run(130)
     world.kube.apply(raw_schedule(schedule="* * * * *", concurrencyPolicy="Replace", suspend=True))
@@ -104,7 +104,7 @@ async def tell(story: Story, gate: Gate) -> tuple[object, list[str]]:
             await world.check_that_writes_have_ended()
         runs = [key for key in world.kube.objects if key not in {APPLICATION, SCHEDULE}]
         assert len(set(world.fake.created)) == len(world.fake.created), "two drivers of one attempt"
-        assert world.fake.alive_at_once <= 1, "two drivers at once"
+        assert world.fake.max_alive_drivers <= 1, "two drivers at once"
         assert len(runs) <= 3
         return end_of(world), calls
     finally:

@@ -1,4 +1,4 @@
-"""Elections: what is selected, who is asked, what is told (result per partition; unclean with acceptDataLoss)."""
+"""Elections: selected partitions, requests, and reported results (per partition; unclean with acceptDataLoss)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOT_IN_SYNC = Failure(80, "PREFERRED_LEADER_NOT_AVAILABLE", "The preferred leade
 
 
 def election(*, deleted: bool = False, **spec: Any) -> Election:
-    """An Election as read back."""
+    """An Election as the API server returns it."""
     raw = raw_election(**(spec or {"topics": ["orders"]}))
     raw["metadata"] |= {"uid": "uid-e", "resourceVersion": "9", "generation": 1, "creationTimestamp": CREATED}
     if deleted:
@@ -38,13 +38,13 @@ def election(*, deleted: bool = False, **spec: Any) -> Election:
 
 
 def seen(*leaders: int, name: str = "orders", replicas: tuple[int, ...] = (1, 2, 3)) -> dict[str, KafkaTopic]:
-    """A topic by its partitions' leaders."""
+    """A topic whose partitions have these leaders."""
     partitions = tuple(KafkaPartition(index, leader, replicas) for index, leader in enumerate(leaders))
     return {name: KafkaTopic(name, None, partitions)}
 
 
 def view(topics: dict[str, KafkaTopic], **fields: Any) -> ElectionView:
-    """What a decision sees, now."""
+    """Input of a decision."""
     return ElectionView(now=NOW, topics=topics, **fields)
 
 
@@ -54,7 +54,7 @@ def after(item: Election, step: object) -> Election:
     raw = raw_election(topics=["orders"])
     raw["metadata"] |= {"uid": "uid-e", "resourceVersion": "9", "generation": 1, "creationTimestamp": CREATED}
     raw["status"] = {name: value for name, value in step.status.to_patch().items() if value is not None}
-    assert step.status == read_election(raw).status, "what is written is what is read"
+    assert step.status == read_election(raw).status, "the status is parsed as it was written"
     return replace(item, status=step.status)
 
 
@@ -70,23 +70,25 @@ def after(item: Election, step: object) -> Election:
         ({"all": True, "type": "Unclean", "acceptDataLoss": True}, [0, 1, 2], [2]),
     ],
 )
-def test_what_is_selected_and_who_needs_it(spec: dict[str, Any], selected: list[int], needing: list[int]) -> None:
-    """Brokers: whose preferred leader they are; unclean: that have a replica there and no leader."""
+def test_selected_partitions_and_those_that_need_an_election(
+    spec: dict[str, Any], selected: list[int], needing: list[int]
+) -> None:
+    """`brokers` selects partitions by their preferred leader, or by their replicas if unclean. Unclean elections are for partitions without leader."""
     chosen = select(election(**spec), seen(1, 2, NO_LEADER))
 
     assert len(selected) == chosen.selected
     assert needing == [item.index for item in chosen.needing]
 
 
-def test_a_topic_that_another_election_asked_for_is_not_selected() -> None:
-    """A batch looks at all of them at once."""
+def test_topics_of_other_elections_are_not_selected() -> None:
+    """A batch reads the topics of all its Elections at once."""
     chosen = select(election(topics=["orders"]), seen(2) | seen(2, name="payments"))
 
     assert chosen.needing == (Partition("orders", 0),)
 
 
-def test_an_election_is_recorded_asked_for_and_judged() -> None:
-    """Running first, with who needs it; then the question; then the end, by who leads now."""
+def test_an_election_is_recorded_requested_and_evaluated() -> None:
+    """First Running with the partitions that need it, then the request, then the results from the current leaders."""
     fresh = election()
     running_now = after(fresh, decide_election(fresh, view(seen(1, 2, 2))))
     assert running_now.status.state is ElectionState.RUNNING
@@ -104,16 +106,16 @@ def test_an_election_is_recorded_asked_for_and_judged() -> None:
     assert decide_election(ended, view(seen(2, 2, 2))) == Done()
 
 
-def test_an_answer_that_was_lost_changes_no_result() -> None:
-    """Killed after the question: the next look finds nobody who needs it, and tells the same."""
+def test_a_lost_response_does_not_change_the_result() -> None:
+    """Killed after the request: the next poll finds no partition that needs an election, and reports the same."""
     fresh = election()
     running_now = after(fresh, decide_election(fresh, view(seen(2, 2))))
 
     assert decide_election(running_now, view(seen(1, 1))) == decide_election(running_now, view(seen(1, 1), asked=True))
 
 
-def test_nothing_to_elect_is_complete_at_once() -> None:
-    """ELECTION_NOT_NEEDED for all."""
+def test_an_election_that_is_not_needed_completes_at_once() -> None:
+    """ELECTION_NOT_NEEDED for all partitions."""
     ended = after(election(), decide_election(election(), view(seen(1, 1))))
 
     assert ended.status.state is ElectionState.COMPLETED
@@ -121,8 +123,8 @@ def test_nothing_to_elect_is_complete_at_once() -> None:
     assert ended.status.to_patch()["counts"]["notNeeded"] == 2
 
 
-def test_what_may_pass_is_asked_again_for_a_while_and_then_told() -> None:
-    """A preferred leader that is catching up; PartlyFailed where others were elected, Failed where nobody was."""
+def test_a_temporary_failure_is_retried_for_a_while_and_then_reported() -> None:
+    """A preferred leader that is catching up. PartlyFailed if other leaders were elected, Failed if none was."""
     fresh = election()
     running_now = after(fresh, decide_election(fresh, view(seen(2, 2))))
     failures = {Partition("orders", 1): NOT_IN_SYNC}
@@ -138,14 +140,14 @@ def test_what_may_pass_is_asked_again_for_a_while_and_then_told() -> None:
     assert "Not elected: orders-1: PREFERRED_LEADER_NOT_AVAILABLE." in message
 
     one = after(fresh, decide_election(fresh, view(seen(2))))
-    nobody = view(seen(2), asked=True, failures={Partition("orders", 0): NOT_IN_SYNC}, waited_s=TRY_FOR_S)
-    failed = after(one, decide_election(one, nobody))
+    none_elected = view(seen(2), asked=True, failures={Partition("orders", 0): NOT_IN_SYNC}, waited_s=TRY_FOR_S)
+    failed = after(one, decide_election(one, none_elected))
     assert failed.status.state is ElectionState.FAILED
     assert ready(failed.status.conditions) == ("False", "PreferredLeaderNotAvailable")
 
 
-def test_what_is_named_and_not_there_is_waited_for_and_then_told() -> None:
-    """A topic that is applied with it; the others are elected all the same."""
+def test_a_missing_topic_is_awaited_for_a_while_and_then_reported() -> None:
+    """It may be applied together with the Election. Leaders of the other topics are elected in any case."""
     item = election(topics=["orders", "gone"])
     step = decide_election(item, view(seen(2)))
     pending = after(item, step)
@@ -168,8 +170,8 @@ def test_what_is_named_and_not_there_is_waited_for_and_then_told() -> None:
 
 
 @pytest.mark.shows("E9")
-def test_unclean_needs_consent_and_tells_of_the_loss() -> None:
-    """CEL says so at apply; a store without CEL is told here."""
+def test_an_unclean_election_needs_consent_and_reports_the_loss() -> None:
+    """CEL checks the consent at apply; this check covers objects that were stored without CEL."""
     without = election(type="Unclean", topics=["orders"])
     assert ready(after(without, decide_election(without, view(seen(-1)))).status.conditions) == (
         "False",
@@ -187,7 +189,7 @@ def test_unclean_needs_consent_and_tells_of_the_loss() -> None:
 
 
 def test_results_are_bounded_and_failures_come_first() -> None:
-    """Counts tell of all of them."""
+    """The counts include all partitions."""
     partitions = [Partition("orders", index) for index in range(2_000)]
     failures = dict.fromkeys(partitions[1_990:], NOT_IN_SYNC)
 
@@ -200,8 +202,8 @@ def test_results_are_bounded_and_failures_come_first() -> None:
     assert (len(wordy[0].result), len(wordy[0].message or "")) == (64, 1_024)
 
 
-def test_an_election_waits_for_its_cluster_and_for_leave() -> None:
-    """Away: Unknown, and what was begun goes on; not allowed: told, then failed."""
+def test_an_election_waits_for_its_cluster_and_for_permission() -> None:
+    """Unreachable cluster: Ready=Unknown, retried. Not allowed: reported, Failed after a while."""
     away = Away("ClusterUnreachable", "No broker answers.")
     pending = after(election(), decide_election_away(election(), away, NOW, 0))
     assert pending.status.state is ElectionState.PENDING
@@ -210,20 +212,20 @@ def test_an_election_waits_for_its_cluster_and_for_leave() -> None:
     assert isinstance(decide_election_away(election(), replace(away, definite=False), NOW, 1), Retry)
 
     refused = view(seen(2), refusal=Refusal("NotAllowed", "Cluster a/b does not allow it."))
-    told = after(election(), decide_election(election(), refused))
-    assert told.status.state is ElectionState.PENDING
-    failed = after(told, decide_election(told, replace(refused, waited_s=TRY_FOR_S)))
+    reported = after(election(), decide_election(election(), refused))
+    assert reported.status.state is ElectionState.PENDING
+    failed = after(reported, decide_election(reported, replace(refused, waited_s=TRY_FOR_S)))
     assert failed.status.state is ElectionState.FAILED
 
 
-def test_a_deleted_election_is_left_alone() -> None:
-    """It holds no finalizer."""
+def test_a_deleted_election_is_ignored() -> None:
+    """It has no finalizer."""
     assert decide_election(election(deleted=True), view(seen(2))) == Done()
     assert decide_election_away(election(deleted=True), Away("x", "y"), NOW, 0) == Done()
 
 
-def test_the_request_names_partitions_by_topic_and_the_answer_is_read() -> None:
-    """KIP-460; that none was needed is no failure."""
+def test_the_request_groups_partitions_by_topic_and_the_response_is_parsed() -> None:
+    """KIP-460; ELECTION_NOT_NEEDED is no failure."""
     wanted = Elect(ElectionType.UNCLEAN, (Partition("a", 0), Partition("a", 2), Partition("b", 1)))
     request = elect_leaders_request(wanted, 8_000)
     assert (
@@ -246,8 +248,8 @@ def test_the_request_names_partitions_by_topic_and_the_answer_is_read() -> None:
 
 
 @in_virtual_time
-async def test_leaders_return_and_it_is_told_with_two_writes() -> None:
-    """Asked once, written twice (Running, Completed), and nothing after (O1, O7)."""
+async def test_preferred_leaders_are_elected_with_two_status_writes() -> None:
+    """One request and two writes (Running, Completed), none afterwards (O1, O7)."""
     async with running() as world:
         world.kafka.add("orders", [(1, 2), (2, 1)])
         world.kafka.leaders[Partition("orders", 0)] = 2
@@ -264,8 +266,8 @@ async def test_leaders_return_and_it_is_told_with_two_writes() -> None:
 
 
 @in_virtual_time
-async def test_another_namespace_may_elect_what_it_may_name_and_nothing_else() -> None:
-    """allowedNamespaces: a tenant never touches another's topics."""
+async def test_another_namespace_may_elect_only_topics_that_it_may_name() -> None:
+    """allowedNamespaces: a tenant cannot change topics of others."""
     async with running(cluster=False) as world:
         world.kube.apply(raw_cluster(allowedNamespaces=[{"namespaces": ["team"], "topicNames": ["team-*"]}]))
         world.kafka.add("team-a", [(1, 2)])

@@ -1,4 +1,4 @@
-"""The operator's process on a real API server and a stock Kafka cluster, which has a controller of its own (mode external)."""
+"""The operator on a real API server and a stock Kafka cluster with its own controller (mode external)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180
 
 
 @pytest.mark.shows("F1")
-def test_a_topic_is_created_grows_changes_and_goes(shop: Namespace, kafka: Stock, operator: StewardOperator) -> None:
-    """Create to Ready; partitions and settings; two writes for the creation; the Kafka topic goes with the resource."""
+def test_a_topic_is_created_extended_changed_and_deleted(
+    shop: Namespace, kafka: Stock, operator: StewardOperator
+) -> None:
+    """Creation to Ready takes two writes; partitions and settings change; the Kafka topic is deleted with the resource."""
     before = _topic_writes(operator)
     shop.take(raw_topic("e2e-life", config={"retention.ms": "60000", "min.insync.replicas": "2"}))
     shop.until("Topic", "e2e-life", "True", "AsDeclared")
     assert _topic_writes(operator) - before == 2
-    # The brokers hear of a topic one after the other; the operator has it from the controller.
+    # Brokers learn of a topic one after the other; the operator reads it from the controller.
     wait_until(lambda: len(kafka.replicas("e2e-life")) == 6, timeout_s=PATIENCE_S, what="all brokers know the topic")
     assert kafka.config("e2e-life") == {"retention.ms": "60000", "min.insync.replicas": "2"}
     found = json.dumps(shop.get("Topic", "e2e-life"))
@@ -50,8 +52,8 @@ def test_a_topic_is_created_grows_changes_and_goes(shop: Namespace, kafka: Stock
     wait_until(lambda: not kafka.exists("e2e-life"), timeout_s=PATIENCE_S, what="the Kafka topic is gone")
 
 
-def test_a_cluster_shows_what_it_is(shop: Namespace, brokers: Brokers) -> None:
-    """Brokers, their ids, the controller, Kafka's own id."""
+def test_a_cluster_status_has_its_brokers_and_controller(shop: Namespace, brokers: Brokers) -> None:
+    """Number and ids of brokers, the controller's id, and Kafka's cluster id."""
     status = shop.status("Cluster", "main")
 
     assert (status["brokers"], status["brokerIds"]) == (3, [1, 2, 3])
@@ -59,8 +61,8 @@ def test_a_cluster_shows_what_it_is(shop: Namespace, brokers: Brokers) -> None:
     assert status["clusterId"]
 
 
-def test_a_cluster_shows_its_versions(shop: Namespace) -> None:
-    """What brokers are, and what they say to each other."""
+def test_a_cluster_status_has_its_versions(shop: Namespace) -> None:
+    """The brokers' software version and the inter-broker protocol."""
     versions = shop.status("Cluster", "main")["versions"]
 
     assert (versions["software"], versions["interBrokerProtocol"]) == ("3.9", "3.9-IV0")
@@ -80,10 +82,10 @@ def test_a_cluster_shows_its_versions(shop: Namespace) -> None:
         ),
     ],
 )
-def test_bad_input_is_told_in_the_brokers_words(
+def test_bad_input_is_reported_with_the_brokers_message(
     shop: Namespace, kafka: Stock, name: str, spec: dict[str, object], reason: str, words: str
 ) -> None:
-    """The reason and the message; nothing is created; one event; and it recovers when the spec does."""
+    """Ready has the reason and the message, nothing is created, and one event is posted. A corrected spec becomes Ready."""
     shop.take(raw_topic(f"e2e-bad-{name}", **spec))
 
     shop.until("Topic", f"e2e-bad-{name}", "False", reason, words)
@@ -93,8 +95,8 @@ def test_bad_input_is_told_in_the_brokers_words(
     shop.until_events(f"e2e-bad-{name}", ("Warning", reason), ("Normal", "AsDeclared"))
 
 
-def test_a_name_that_collides_is_told(shop: Namespace) -> None:
-    """Kafka: a.b and a_b would be the same metric."""
+def test_a_colliding_name_is_reported(shop: Namespace) -> None:
+    """Kafka rejects it: a.b and a_b would have the same metric names."""
     shop.take(raw_topic("e2e.collides"))
     shop.until("Topic", "e2e.collides", "True")
     shop.take(raw_topic("second", topicName="e2e_collides"))
@@ -103,8 +105,8 @@ def test_a_name_that_collides_is_told(shop: Namespace) -> None:
 
 
 @pytest.mark.shows("F6")
-def test_drift_is_reverted_and_foreign_settings_stay(shop: Namespace, kafka: Stock) -> None:
-    """At the next look at everything; nothing is written to Kubernetes for it."""
+def test_drift_is_reverted_and_undeclared_settings_are_kept(shop: Namespace, kafka: Stock) -> None:
+    """At the next resync, without a write to Kubernetes."""
     shop.take(raw_topic("e2e-drift", config={"retention.ms": "60000"}))
     shop.until("Topic", "e2e-drift", "True")
     found = shop.get("Topic", "e2e-drift")
@@ -132,12 +134,12 @@ def test_the_oldest_topic_wins_and_the_next_takes_over(shop: Namespace, kafka: S
     assert len(kafka.replicas("e2e-shared")) == 2
     shop.delete("Topic", "e2e-first")
     shop.until("Topic", "e2e-second", "True")
-    wait_until(lambda: len(kafka.replicas("e2e-shared")) == 3, timeout_s=PATIENCE_S, what="it was created anew")
+    wait_until(lambda: len(kafka.replicas("e2e-shared")) == 3, timeout_s=PATIENCE_S, what="it was recreated")
 
 
 @pytest.mark.shows("F11", "F20", "E15")
-def test_a_reassignment_moves_and_shows_how_far_it_is(shop: Namespace, kafka: Stock) -> None:
-    """Ends Ready with exactly the target; the base is kept in the status."""
+def test_a_reassignment_moves_partitions_and_shows_its_progress(shop: Namespace, kafka: Stock) -> None:
+    """It ends Ready with exactly the target replicas; the status keeps the base."""
     kafka.create("e2e-move", [[1, 2]] * 4)
     kafka.fill("e2e-move", 50)
     plan = raw_plan("e2e-move", p0=[2, 3], p1=[3, 2], p2=[3, 1], p3=[1, 2])
@@ -166,7 +168,7 @@ def test_a_reassignment_moves_and_shows_how_far_it_is(shop: Namespace, kafka: St
 def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled(
     shop: Namespace, kafka: Stock, operator: StewardOperator
 ) -> None:
-    """Kill -9 on the way; a second plan for the same partition; action Cancel."""
+    """Kill -9 while it runs; a second plan for the same partition; action Cancel."""
     kafka.create("e2e-slow", [[1, 2], [1, 2]])
     kafka.fill("e2e-slow", 400)
     kafka.throttle(3, "e2e-slow", 1000)
@@ -184,17 +186,17 @@ def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancel
         shop.take(raw_reassignment(plan=plan, action="Cancel"))
         shop.until("Reassignment", "move", "False", "Cancelled")
 
-        def as_left() -> bool:
+        def is_cancelled() -> bool:
             first, second = kafka.replicas("e2e-slow")
             return (set(first), second) == ({1, 2}, [2, 1])
 
-        wait_until(as_left, timeout_s=PATIENCE_S, what="what arrived stays, the rest is as before")
+        wait_until(is_cancelled, timeout_s=PATIENCE_S, what="completed moves stay, the others are undone")
     finally:
         kafka.throttle(3, "e2e-slow", None)
 
 
-def test_a_reassignment_deleted_on_the_way_is_cancelled_and_goes(shop: Namespace, kafka: Stock) -> None:
-    """The finalizer holds it until nothing moves for it."""
+def test_a_reassignment_deleted_while_it_runs_is_cancelled_first(shop: Namespace, kafka: Stock) -> None:
+    """The finalizer stays until none of its moves runs."""
     kafka.create("e2e-stop", [[1, 2]])
     kafka.fill("e2e-stop", 400)
     kafka.throttle(3, "e2e-stop", 1000)
@@ -207,7 +209,7 @@ def test_a_reassignment_deleted_on_the_way_is_cancelled_and_goes(shop: Namespace
         wait_until(
             lambda: {1, 2} == set(kafka.replicas("e2e-stop")[0]),
             timeout_s=PATIENCE_S,
-            what="their previous replicas again",
+            what="the partition has its previous replicas",
         )
     finally:
         kafka.throttle(3, "e2e-stop", None)
@@ -224,7 +226,7 @@ def test_a_reassignment_deleted_on_the_way_is_cancelled_and_goes(shop: Namespace
 def test_a_bad_plan_has_a_reason_and_moves_nothing(
     shop: Namespace, kafka: Stock, reason: str, plan: list[dict[str, object]]
 ) -> None:
-    """A reason each, and nothing moved."""
+    """Each error has its own reason."""
     if not kafka.exists("e2e-plans"):
         kafka.create("e2e-plans", [[1, 2], [1, 2]])
     shop.take(raw_reassignment(plan=plan))
@@ -235,17 +237,17 @@ def test_a_bad_plan_has_a_reason_and_moves_nothing(
     assert kafka.replicas("e2e-plans") == [[1, 2], [1, 2]]
 
 
-def test_an_unreachable_cluster_is_unknown_told_once_and_found_when_its_address_is_right(
+def test_an_unreachable_cluster_is_unknown_with_one_event_until_its_address_is_corrected(
     shop: Namespace, kafka: Stock
 ) -> None:
-    """Ready=Unknown, retried with back-off, named in an event once."""
+    """Ready=Unknown, retried with backoff, one event."""
     shop.take(raw_cluster("away", "127.0.0.1:1"))
     shop.take(raw_topic("e2e-away", cluster="away"))
     shop.until("Cluster", "away", "Unknown", "ClusterUnreachable")
     shop.until("Topic", "e2e-away", "Unknown", "ClusterUnreachable")
     words = "No broker of Cluster away responds at 127.0.0.1:1."
     assert [shop.ready("Cluster", "away")[2], shop.ready("Topic", "e2e-away")[2]] == [words, words]
-    time.sleep(5)  # some tries more, none of which is to be told
+    time.sleep(5)  # some more attempts, none of which may post an event
     shop.until_events("away", ("Warning", "ClusterUnreachable"))
     shop.until_events("e2e-away", ("Warning", "ClusterUnreachable"))
 
@@ -264,8 +266,8 @@ def test_a_topic_without_its_cluster_waits_for_it(shop: Namespace, kafka: Stock)
     shop.until("Topic", "e2e-early", "True")
 
 
-def test_killed_while_it_creates_many_topics_it_converges(shop: Namespace, operator: StewardOperator) -> None:
-    """Kill -9 at any moment, twice; every topic is Ready in the end."""
+def test_an_operator_killed_while_it_creates_many_topics_converges(shop: Namespace, operator: StewardOperator) -> None:
+    """Kill -9 twice during the creation; all topics become Ready."""
     count = 40
     texts = [raw_topic(f"e2e-many-{index}", partitions=1, replicationFactor=1) for index in range(count)]
     items = [{**text, "metadata": {**text["metadata"], "namespace": shop.name}} for text in texts]
@@ -284,8 +286,8 @@ def test_killed_while_it_creates_many_topics_it_converges(shop: Namespace, opera
 
 
 @pytest.mark.shows("F37")
-def test_probes_and_metrics_answer(operator: StewardOperator, shop: Namespace) -> None:
-    """/healthz (asked by the lab), /readyz, /metrics with the names that alerts use."""
+def test_probes_and_metrics_are_served(operator: StewardOperator, shop: Namespace) -> None:
+    """/healthz (polled by the lab), /readyz, /metrics with the names that alerts use."""
     assert shop.ready("Cluster", "main")[0] == "True"
     port, _ = operator._probe
     ready = http_get(port, "/readyz")
@@ -304,8 +306,10 @@ def test_probes_and_metrics_answer(operator: StewardOperator, shop: Namespace) -
         assert name in text
 
 
-def test_it_ends_well_on_sigterm(api: KubernetesApi, operator: StewardOperator, tmp_path: Path) -> None:
-    """Exit code 0, and soon."""
+def test_sigterm_ends_the_operator_with_exit_code_0(
+    api: KubernetesApi, operator: StewardOperator, tmp_path: Path
+) -> None:
+    """The process stops gracefully."""
     assert operator.ready
     other = StewardOperator(api.kubeconfig_for(OPERATOR), tmp_path)
     other.start()
@@ -314,15 +318,15 @@ def test_it_ends_well_on_sigterm(api: KubernetesApi, operator: StewardOperator, 
     other.close()
 
 
-def test_without_rights_it_says_so_and_ends(api: KubernetesApi, tmp_path: Path) -> None:
-    """The pod is started anew, and its log says what is missing."""
-    nobody = json.loads(api.kubeconfig_for(OPERATOR).read_text(encoding="utf-8"))
-    nobody["users"][0]["user"]["token"] = "wrong"
+def test_an_operator_without_access_logs_it_and_exits(api: KubernetesApi, tmp_path: Path) -> None:
+    """Kubernetes restarts the pod, and the log states the reason."""
+    unauthorized = json.loads(api.kubeconfig_for(OPERATOR).read_text(encoding="utf-8"))
+    unauthorized["users"][0]["user"]["token"] = "wrong"
     path = tmp_path / "kubeconfig"
-    path.write_text(json.dumps(nobody), encoding="utf-8")
+    path.write_text(json.dumps(unauthorized), encoding="utf-8")
     process = StewardOperator(path, tmp_path)
     process.launch()
-    wait_until(lambda: not process.process.running, timeout_s=PATIENCE_S, what="it has ended")
+    wait_until(lambda: not process.process.running, timeout_s=PATIENCE_S, what="the process has exited")
 
     assert "Operator cannot start" in process.process.log_tail(200)
     process.close()

@@ -1,4 +1,4 @@
-"""The same stories as on version 3.9, on a stock Kafka 4.x cluster with a quorum of its own: three brokers, and a controller beside them."""
+"""The same tests as on version 3.9, on a stock Kafka 4.x cluster: three brokers and a controller of its own."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from lab.kraft import KraftCluster
 from tests.kafka_operator.live import Namespace
 from tests.kafka_operator.stock import Brokers, Stock
 from tests.kafka_operator.test_end_to_end import (
-    test_a_cluster_shows_what_it_is,
-    test_a_topic_is_created_grows_changes_and_goes,
-    test_drift_is_reverted_and_foreign_settings_stay,
+    test_a_cluster_status_has_its_brokers_and_controller,
+    test_a_topic_is_created_extended_changed_and_deleted,
+    test_drift_is_reverted_and_undeclared_settings_are_kept,
 )
 from tests.kafka_operator.test_end_to_end import (
-    test_bad_input_is_told_in_the_brokers_words as tell_bad_input,
+    test_bad_input_is_reported_with_the_brokers_message as report_bad_input,
 )
 from tests.kafka_operator.test_end_to_end_elections import (
     test_a_partition_without_a_leader_gets_one_where_loss_is_accepted,
@@ -25,12 +25,12 @@ from tests.kafka_operator.test_end_to_end_moves import (
 )
 
 __all__ = [
-    "test_a_cluster_shows_what_it_is",
+    "test_a_cluster_status_has_its_brokers_and_controller",
     "test_a_goal_is_proposed_approved_and_reached",
     "test_a_partition_without_a_leader_gets_one_where_loss_is_accepted",
     "test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back",
-    "test_a_topic_is_created_grows_changes_and_goes",
-    "test_drift_is_reverted_and_foreign_settings_stay",
+    "test_a_topic_is_created_extended_changed_and_deleted",
+    "test_drift_is_reverted_and_undeclared_settings_are_kept",
     "test_what_is_imported_applies_and_is_ready_at_once",
 ]
 
@@ -45,18 +45,18 @@ TOO_MANY = (
 
 @pytest.fixture(scope="module")
 def brokers(kraft_cluster: KraftCluster) -> Brokers:
-    """The cluster that takes the place of the one of version 3.9."""
+    """The cluster that replaces the one of version 3.9."""
     return kraft_cluster
 
 
 @pytest.fixture(scope="module")
 def kafka(kraft_cluster: KraftCluster) -> Stock:
-    """The same, as its owner uses it."""
+    """The same cluster, as its owner uses it."""
     return Stock(kraft_cluster.bootstrap())
 
 
-def test_a_cluster_shows_its_versions(shop: Namespace) -> None:
-    """What brokers are, and the level of their metadata in the place of a protocol between brokers."""
+def test_a_cluster_status_has_its_versions(shop: Namespace) -> None:
+    """The brokers' software version, and metadata.version instead of an inter-broker protocol."""
     versions = shop.status("Cluster", "main")["versions"]
 
     assert (versions["software"], versions["metadataVersion"]) == ("4.3", "4.3-IV0")
@@ -76,8 +76,8 @@ def test_a_cluster_shows_its_versions(shop: Namespace) -> None:
         ("key", {"config": {"no.such": "1"}}, "InvalidConfig", "Unknown topic config name: no.such"),
     ],
 )
-def test_bad_input_is_told_in_the_brokers_words(
+def test_bad_input_is_reported_with_the_brokers_message(
     shop: Namespace, kafka: Stock, name: str, spec: dict[str, object], reason: str, words: str
 ) -> None:
     """Its own controller has words of its own; the reasons are the same."""
-    tell_bad_input(shop, kafka, name, spec, reason, words)
+    report_bad_input(shop, kafka, name, spec, reason, words)

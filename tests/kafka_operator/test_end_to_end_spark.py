@@ -21,7 +21,7 @@ from lab.steward import StewardOperator
 from lab.waiting import wait_until
 from tests.kafka_operator.live import PATIENCE_S, ROOT, Namespace
 from tests.kafka_operator.spark import raw_schedule, raw_spark
-from tests.kafka_operator.spark_kubelet import FAILS, FOR_EVER, NO_IMAGE, Kubelet
+from tests.kafka_operator.spark_kubelet import FAILS, NO_IMAGE, RUNS_FOREVER, Kubelet
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(240)]
 
@@ -119,7 +119,7 @@ def test_an_application_is_one_driver_that_the_restricted_standard_takes(jobs: N
 
 def test_another_attempt_has_another_driver(jobs: Namespace, kubelet: Kubelet) -> None:
     """O11; and the end, with what happened in its words."""
-    kubelet.fates["bad"] = FAILS
+    kubelet.scripts["bad"] = FAILS
     policy = {"type": "OnFailure", "onFailureRetries": 1, "onFailureRetryInterval": 1}
     jobs.take(raw_spark("bad", restartPolicy=policy))
     status = until_state(jobs, "bad", "Failed")
@@ -132,7 +132,7 @@ def test_another_attempt_has_another_driver(jobs: Namespace, kubelet: Kubelet) -
 @pytest.mark.shows("O11")
 def test_a_killed_operator_finds_its_driver_again(jobs: Namespace, kubelet: Kubelet, operator: StewardOperator) -> None:
     """O11: killed at any moment, one driver an attempt."""
-    kubelet.fates["long"] = FOR_EVER
+    kubelet.scripts["long"] = RUNS_FOREVER
     jobs.take(raw_spark("long"))
     wait_until(lambda: bool(kubelet.drivers()), timeout_s=PATIENCE_S, what="a driver is there")
     operator.kill()
@@ -147,7 +147,7 @@ def test_a_killed_operator_finds_its_driver_again(jobs: Namespace, kubelet: Kube
 
 def test_an_image_that_cannot_be_pulled_and_a_pod_that_may_not_be_are_told(jobs: Namespace, kubelet: Kubelet) -> None:
     """A condition and an event that say what and what to do."""
-    kubelet.fates["image"] = NO_IMAGE
+    kubelet.scripts["image"] = NO_IMAGE
     jobs.take(raw_spark("image"))
     jobs.take(raw_spark("root", driver={"securityContext": {"privileged": True}}))
     jobs.take(raw_spark("typo", driver={"volumeMounts": [{"name": "none", "mountPath": "/none"}]}))
@@ -162,7 +162,7 @@ def test_an_image_that_cannot_be_pulled_and_a_pod_that_may_not_be_are_told(jobs:
 
 def test_a_schedule_starts_what_is_due_late_and_once(jobs: Namespace, kubelet: Kubelet) -> None:
     """Missed schedules are handled like a CronJob's: one started late, one told."""
-    assert kubelet.fates == {}
+    assert kubelet.scripts == {}
     jobs.take(raw_schedule("hourly", suspend=True))
     jobs.until("ScheduledSparkApplication", "hourly", "True", "Suspended")
     past = (datetime.now(UTC) - timedelta(hours=5)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -61,7 +61,7 @@ async def test_a_roll_replaces_each_pod_once_one_at_a_time_the_controller_last()
 
         assert took_s < 3 * ONE_POD_S + 5
         assert pods.deleted == ["main-broker-1", "main-broker-2", "main-broker-0"]
-        assert pods.away_at_once == 1
+        assert pods.max_not_ready == 1
         await world.until(lambda: told(world) == ["Rolling", "Rolling", "Rolling", "Settled"])
 
 
@@ -113,7 +113,7 @@ async def test_a_roll_goes_on_after_the_operator_is_killed() -> None:
 
         await world.until(lambda: pods.revisions == ["rev-2"] * 3)
 
-        assert (len(pods.deleted), pods.away_at_once) == (3, 1)
+        assert (len(pods.deleted), pods.max_not_ready) == (3, 1)
 
 
 @pytest.mark.shows("F34")
@@ -195,7 +195,7 @@ async def test_a_chart_that_scales_out_the_statefulset_first_makes_each_pod_once
 
         await world.until(lambda: pods.revisions == ["rev-1"] * 5)
 
-        assert pods._made == 5
+        assert pods._created == 5
 
 
 @in_virtual_time

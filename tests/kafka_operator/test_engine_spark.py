@@ -8,10 +8,10 @@ from kafka_operator.names import PAUSE, SPARK_ATTEMPT_LABEL
 from tests.kafka_operator.fake_spark import (
     APPLICATION,
     FAILS,
-    FOR_EVER,
     OUT_OF_MEMORY,
-    WELL,
-    Fate,
+    RUNS_FOREVER,
+    SUCCEEDS,
+    DriverScript,
     missing_account,
 )
 from tests.kafka_operator.spark import raw_spark, spark_running
@@ -51,17 +51,17 @@ async def test_an_application_runs_to_its_end_and_its_executors_go_with_it() -> 
 async def test_a_failed_attempt_is_followed_by_another_with_a_driver_of_its_own() -> None:
     """OnFailure: the log's tail is kept, the old driver goes, the n-th failure waits n intervals."""
     async with spark_running() as world:
-        world.fake.fates = [FAILS, FAILS, WELL]
+        world.fake.scripts = [FAILS, FAILS, SUCCEEDS]
         policy = {"type": "OnFailure", "onFailureRetries": 2, "onFailureRetryInterval": 5}
         world.kube.apply(raw_spark(restartPolicy=policy))
         await world.until(lambda: world.status().get("state") == "PendingRerun")
-        assert world.status()["driver"]["logTail"] == "Traceback: the last words\n"
+        assert world.status()["driver"]["logTail"] == "Traceback: the last line\n"
         assert world.kube.ready(APPLICATION)[:2] == ("False", "DriverFailed")
 
         await world.until(lambda: world.status()["state"] == "Completed")
 
         assert [attempt for _, attempt in world.fake.created] == [1, 2, 3]
-        assert world.fake.alive_at_once == 1
+        assert world.fake.max_alive_drivers == 1
         assert {"attempts": 3, "failedAttempts": 2}.items() <= world.status().items()
         assert [driver["metadata"]["labels"][SPARK_ATTEMPT_LABEL] for driver in world.fake.drivers()] == ["3"]
 
@@ -70,7 +70,7 @@ async def test_a_failed_attempt_is_followed_by_another_with_a_driver_of_its_own(
 async def test_retries_come_to_an_end() -> None:
     """A limit on everything."""
     async with spark_running() as world:
-        world.fake.fates = [OUT_OF_MEMORY]
+        world.fake.scripts = [OUT_OF_MEMORY]
         policy = {"type": "OnFailure", "onFailureRetries": 1, "onFailureRetryInterval": 1}
         world.kube.apply(raw_spark(restartPolicy=policy))
         await world.until(lambda: world.status().get("state") == "Failed")
@@ -84,20 +84,20 @@ async def test_retries_come_to_an_end() -> None:
 
 
 TROUBLES = [
-    (Fate(waiting="ErrImagePull"), "ImageNotPulled", "The image spark:1 cannot be pulled"),
-    (Fate(waiting="ImagePullBackOff"), "ImageNotPulled", "imagePullSecrets"),
-    (Fate(waiting="Unschedulable"), "Unschedulable", "No node can run the driver: 0/3 nodes"),
-    (Fate(waiting="CreateContainerConfigError"), "ContainerConfigError", "Check the Secrets"),
+    (DriverScript(waiting="ErrImagePull"), "ImageNotPulled", "The image spark:1 cannot be pulled"),
+    (DriverScript(waiting="ImagePullBackOff"), "ImageNotPulled", "imagePullSecrets"),
+    (DriverScript(waiting="Unschedulable"), "Unschedulable", "No node can run the driver: 0/3 nodes"),
+    (DriverScript(waiting="CreateContainerConfigError"), "ContainerConfigError", "Check the Secrets"),
 ]
 
 
-@pytest.mark.parametrize(("fate", "reason", "words"), TROUBLES, ids=lambda value: getattr(value, "waiting", ""))
-def test_what_holds_a_driver_up_is_told_and_in_the_end_fails_it(fate: Fate, reason: str, words: str) -> None:
+@pytest.mark.parametrize(("script", "reason", "words"), TROUBLES, ids=lambda value: getattr(value, "waiting", ""))
+def test_what_holds_a_driver_up_is_told_and_in_the_end_fails_it(script: DriverScript, reason: str, words: str) -> None:
     """By condition and event, once, while it may pass; after startTimeoutSeconds the attempt has failed."""
 
     async def story() -> None:
         async with spark_running() as world:
-            world.fake.fates = [fate]
+            world.fake.scripts = [script]
             world.kube.apply(raw_spark(startTimeoutSeconds=60))
             await world.run(20)
             assert world.status()["state"] == "Submitted"
@@ -115,19 +115,19 @@ def test_what_holds_a_driver_up_is_told_and_in_the_end_fails_it(fate: Fate, reas
 
 
 ENDINGS = [
-    (Fate(exit_code=1, reason="Error"), "DriverFailed", "exit code 1"),
-    (Fate(exit_code=137, reason="OOMKilled"), "DriverOutOfMemory", "memoryOverhead"),
-    (Fate(exit_code=143, reason="Error", pod_reason="Evicted"), "DriverEvicted", "low on memory"),
+    (DriverScript(exit_code=1, reason="Error"), "DriverFailed", "exit code 1"),
+    (DriverScript(exit_code=137, reason="OOMKilled"), "DriverOutOfMemory", "memoryOverhead"),
+    (DriverScript(exit_code=143, reason="Error", pod_reason="Evicted"), "DriverEvicted", "low on memory"),
 ]
 
 
-@pytest.mark.parametrize(("fate", "reason", "words"), ENDINGS, ids=lambda value: getattr(value, "reason", ""))
-def test_why_a_driver_ended_is_told(fate: Fate, reason: str, words: str) -> None:
+@pytest.mark.parametrize(("script", "reason", "words"), ENDINGS, ids=lambda value: getattr(value, "reason", ""))
+def test_why_a_driver_ended_is_told(script: DriverScript, reason: str, words: str) -> None:
     """What happened, and what to do."""
 
     async def story() -> None:
         async with spark_running() as world:
-            world.fake.fates = [fate]
+            world.fake.scripts = [script]
             world.kube.apply(raw_spark())
             await world.until(lambda: world.status().get("state") == "Failed")
             assert world.kube.ready(APPLICATION)[:2] == ("False", reason)
@@ -142,7 +142,7 @@ def test_executors_that_are_lost_are_told_of_and_the_application_goes_on(told: s
 
     async def story() -> None:
         async with spark_running() as world:
-            world.fake.fates = [Fate(executors=2, executor_reason=told)]
+            world.fake.scripts = [DriverScript(executors=2, executor_reason=told)]
             world.kube.apply(raw_spark())
             await world.until(lambda: world.status().get("state") == "Completed")
             (condition,) = [item for item in world.status()["conditions"] if item["type"] == "ExecutorsHealthy"]
@@ -157,7 +157,7 @@ def test_executors_that_are_lost_are_told_of_and_the_application_goes_on(told: s
 async def test_a_driver_that_is_gone_is_not_made_again_in_the_same_attempt() -> None:
     """Deleted by somebody, or with its node: the attempt has failed, and the policy says what follows."""
     async with spark_running() as world:
-        world.fake.fates = [FOR_EVER, WELL]
+        world.fake.scripts = [RUNS_FOREVER, SUCCEEDS]
         world.kube.apply(raw_spark(restartPolicy={"type": "OnFailure", "onFailureRetryInterval": 1}))
         await world.until(lambda: world.status().get("state") == "Running")
         world.fake.remove(world.status()["driver"]["podName"])
@@ -195,7 +195,7 @@ async def test_a_refused_driver_fails_the_application_where_nothing_is_to_be_tri
 async def test_suspend_ends_what_runs_and_resume_begins_another_attempt() -> None:
     """All pods are gone before Suspended is said."""
     async with spark_running() as world:
-        world.fake.fates = [FOR_EVER, WELL]
+        world.fake.scripts = [RUNS_FOREVER, SUCCEEDS]
         world.kube.apply(raw_spark())
         await world.until(lambda: world.status().get("state") == "Running")
         world.kube.apply(raw_spark(suspend=True))
@@ -239,14 +239,14 @@ async def test_always_goes_on() -> None:
         attempts = [attempt for _, attempt in world.fake.created]
         assert list(range(1, len(attempts) + 1)) == attempts
         assert len(attempts) > 3
-        assert world.fake.alive_at_once == 1
+        assert world.fake.max_alive_drivers == 1
 
 
 @in_virtual_time
 async def test_a_deleted_application_takes_driver_and_executors_with_it() -> None:
     """By owner references alone: no finalizer."""
     async with spark_running() as world:
-        world.fake.fates = [FOR_EVER]
+        world.fake.scripts = [RUNS_FOREVER]
         world.kube.apply(raw_spark())
         await world.until(lambda: world.status().get("state") == "Running")
         assert not world.kube.objects[APPLICATION]["metadata"].get("finalizers")
@@ -260,7 +260,7 @@ async def test_a_deleted_application_takes_driver_and_executors_with_it() -> Non
 async def test_one_of_the_same_name_has_drivers_of_other_names() -> None:
     """The uid is part of the name, so a driver that is slow to go is not taken for the new one's."""
     async with spark_running() as world:
-        world.fake.fates = [FOR_EVER]
+        world.fake.scripts = [RUNS_FOREVER]
         world.kube.apply(raw_spark())
         await world.until(lambda: world.status().get("state") == "Running")
         first = world.status()["driver"]["podName"]
@@ -275,7 +275,7 @@ async def test_one_of_the_same_name_has_drivers_of_other_names() -> None:
 async def test_pods_of_a_hundred_applications_are_looked_at_by_one_list_at_a_time() -> None:
     """A list each second or two, not one for each application."""
     async with spark_running() as world:
-        world.fake.fates = [FOR_EVER]
+        world.fake.scripts = [RUNS_FOREVER]
         for index in range(100):
             world.kube.apply(raw_spark(f"pi-{index}"))
         await world.run(5)

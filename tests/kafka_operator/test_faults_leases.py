@@ -1,6 +1,6 @@
-"""A holder frozen at every call that it makes, past its Lease; another takes over; the first is thawed and acts on what it knew.
+"""A holder that is paused at each of its calls for longer than its Lease, and resumes with outdated state after another has taken over.
 
-A Lease does not fence: what is on its way when a process freezes goes out when it is thawed. The end is the same as without (O1, O3).
+A Lease does not fence: calls in flight at the pause are sent after it. The final state is the same as without a pause (O1, O3).
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ STORIES: tuple[Story, ...] = (create, change, delete, conflict, reassign, cancel
 READS = ("describe_", "list_")
 """Methods of the ports without an effect."""
 
-FROZEN_S = 30.0
-"""Twice as long as another needs to take over."""
+PAUSE_S = 30.0
+"""Length of a pause: twice the time of a takeover."""
 
 PortT = TypeVar("PortT")
 
 
 class Process:
-    """One operator with the Lease between it and its work; all that it calls waits while it is frozen."""
+    """One operator process with a Lease; its calls wait while it is paused."""
 
-    def __init__(self, world: World, leases: FakeLeases, identity: str, *, freeze_at: int | None = None) -> None:
+    def __init__(self, world: World, leases: FakeLeases, identity: str, *, pause_at: int | None = None) -> None:
         self.calls: list[str] = []
         self.ended = False
-        self._freeze_at = freeze_at
-        self._thawed = asyncio.Event()
-        self._thawed.set()
+        self._pause_at = pause_at
+        self._resumed = asyncio.Event()
+        self._resumed.set()
         self._tasks: list[asyncio.Task[None]] = []
         loop = asyncio.get_running_loop()
 
@@ -56,10 +56,10 @@ class Process:
             return START + timedelta(seconds=loop.time())
 
         metrics = Metrics()
-        named = cast("Leases", Freezing(leases, self, counted=False))
+        named = cast("Leases", PausablePort(leases, self, counted=False))
         self.leadership = Leadership(named, ["operator"], identity, now=now, clock=loop.time, metrics=metrics)
-        kube = fenced(cast("Kube", Freezing(world.kube, self)), self._holds, lambda: UnavailableError("no Lease"))
-        kafka = cast("Admin", Freezing(world.kafka, self))
+        kube = fenced(cast("Kube", PausablePort(world.kube, self)), self._holds, lambda: UnavailableError("no Lease"))
+        kafka = cast("Admin", PausablePort(world.kafka, self))
         admin = fenced(kafka, self._holds, lambda: ClusterUnreachableError("no Lease"))
         self.core = build_core(
             kube,
@@ -73,37 +73,37 @@ class Process:
         )
 
     def start(self) -> None:
-        """Stand by, work, and end when the Lease is lost."""
+        """Wait for the Lease, work, and end when the Lease is lost."""
         self._tasks.append(asyncio.create_task(self._run()))
 
     async def kill(self) -> None:
-        """End it with nothing tidied up."""
+        """End it at any point of its work."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.core.close()
         await self.leadership.release()
 
-    def bring(self, event: WatchEvent) -> None:
-        """Have its watch bring an event, once it has begun to watch."""
+    def deliver(self, event: WatchEvent) -> None:
+        """Deliver a watch event, if the process has begun to watch."""
         if self.leadership.shard is not None:
             self._tasks.append(asyncio.create_task(self._take(event)))
 
-    async def turn(self, name: str, *, counted: bool) -> None:
-        """Pass a call, or wait in it while frozen; the call of the number freezes the process."""
+    async def await_call(self, name: str, *, counted: bool) -> None:
+        """Wait while the process is paused; the call with the number `pause_at` pauses it."""
         if counted:
             self.calls.append(name)
-            if len(self.calls) == self._freeze_at:
-                self._thawed.clear()
-                asyncio.get_running_loop().call_later(FROZEN_S, self._thawed.set)
-        await self._thawed.wait()
+            if len(self.calls) == self._pause_at:
+                self._resumed.clear()
+                asyncio.get_running_loop().call_later(PAUSE_S, self._resumed.set)
+        await self._resumed.wait()
 
     def _holds(self) -> bool:
         return self.leadership.holds
 
     async def _take(self, event: WatchEvent) -> None:
         await asyncio.sleep(WATCH_DELAY_S)
-        await self._thawed.wait()
+        await self._resumed.wait()
         await self.core.front.take(event.kind, event.type, event.object)
 
     async def _run(self) -> None:
@@ -117,8 +117,8 @@ class Process:
             self.ended = True
 
 
-class Freezing:
-    """A port whose calls wait for their process to be thawed."""
+class PausablePort:
+    """A port whose calls wait while their process is paused."""
 
     def __init__(self, port: Any, process: Process, *, counted: bool = True) -> None:
         self._port = port
@@ -130,20 +130,20 @@ class Freezing:
 
         async def call(*arguments: Any, **named: Any) -> Any:
             if name != "close":
-                await self._process.turn(name, counted=self._counted)
+                await self._process.await_call(name, counted=self._counted)
             return await method(*arguments, **named)
 
         return call
 
 
-async def tell_frozen(story: Story, freeze_at: int | None) -> tuple[object, list[str], bool]:
-    """Tell a story with two processes; return the end, the first one's calls, and whether that one has ended."""
+async def run_paused(story: Story, pause_at: int | None) -> tuple[object, list[str], bool]:
+    """Run a story with two processes; return the final state, the first one's calls, and whether it has ended."""
     world, leases = World(), FakeLeases()
-    processes = [Process(world, leases, "first", freeze_at=freeze_at), Process(world, leases, "second")]
+    processes = [Process(world, leases, "first", pause_at=pause_at), Process(world, leases, "second")]
 
     def watched(event: WatchEvent) -> None:
         for process in processes:
-            process.bring(event)
+            process.deliver(event)
 
     world.kube.watcher = watched
     world.kube.apply(raw_cluster())
@@ -166,13 +166,13 @@ async def tell_frozen(story: Story, freeze_at: int | None) -> tuple[object, list
 @pytest.mark.shows("F36", "O10")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-def test_a_thawed_holders_late_calls_change_no_end(story: Story) -> None:
-    """O1, O3, O10: frozen before each of its calls for 30 s, while another works under the Lease; it ends, and the end is the same.
+def test_late_calls_of_a_resumed_holder_do_not_change_the_final_state(story: Story) -> None:
+    """O1, O3, O10: paused for 30 s before each of its calls while another holds the Lease; it ends, and the final state is the same.
 
-    Of several reads in a row, with no effect between them, the first stands for all; the soak has each.
+    Of consecutive reads without a write between them only the first is tried; the soak tries each.
     """
     expected, _ = run_virtually(tell(story, Gate()))
-    undisturbed, calls, ended = run_virtually(tell_frozen(story, None))
+    undisturbed, calls, ended = run_virtually(run_paused(story, None))
     assert (undisturbed, ended) == (expected, False)
     last = max(
         number for number, name in enumerate(calls, 1) if name.startswith(("patch", "create", "alter", "delete"))
@@ -181,5 +181,5 @@ def test_a_thawed_holders_late_calls_change_no_end(story: Story) -> None:
     for number in range(1, last + 1):
         if not EXHAUSTIVE and all(name.startswith(READS) for name in (["", *calls])[number - 1 : number + 1]):
             continue
-        state, _, ended = run_virtually(tell_frozen(story, number))
-        assert (state, ended) == (expected, True), f"frozen before call {number}: {calls[number - 1]}"
+        state, _, ended = run_virtually(run_paused(story, number))
+        assert (state, ended) == (expected, True), f"paused before call {number}: {calls[number - 1]}"

@@ -65,8 +65,8 @@ async def leaders(admin: KafkaAdmin, topic: str) -> list[int]:
     return [item.leader for item in found.partitions] if isinstance(found, KafkaTopic) else []
 
 
-async def test_a_cluster_shows_what_it_is(admin: KafkaAdmin, stock: Stock) -> None:
-    """Brokers that are controllers, too, are brokers; metadata.version instead of a protocol between brokers."""
+async def test_a_cluster_with_combined_nodes_is_described(admin: KafkaAdmin, stock: Stock) -> None:
+    """Combined nodes are brokers, too; metadata.version replaces the inter-broker protocol."""
     seen = await admin.describe_cluster()
     assert seen.broker_ids == (1, 2)
 

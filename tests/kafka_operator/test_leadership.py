@@ -1,4 +1,4 @@
-"""Processes that hold a Lease or stand by for it, on virtual time."""
+"""Holder and standbys of a Lease, on virtual time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TAKEOVER_S = 15.0
 
 
 def process(leases: FakeLeases, identity: str, names: Sequence[str] = ("operator",)) -> Leadership:
-    """One process."""
+    """Leadership of one process."""
     clock = asyncio.get_running_loop().time
     return Leadership(
         leases,
@@ -35,15 +35,15 @@ def process(leases: FakeLeases, identity: str, names: Sequence[str] = ("operator
 
 
 def kill(leader: Leadership) -> None:
-    """Nothing of it goes on."""
+    """Stop its renewals without a release."""
     assert leader._keeping is not None
     leader._keeping.cancel()
 
 
 @pytest.mark.shows("O10")
 @in_virtual_time
-async def test_one_works_and_the_others_stand_by() -> None:
-    """O10; they say for whom. The holder renews every two seconds and nobody else writes."""
+async def test_one_process_is_active_and_the_others_are_standbys() -> None:
+    """O10: a standby names the holder. Only the holder writes to the Lease, every two seconds."""
     leases = FakeLeases()
     first, second = process(leases, "a"), process(leases, "b")
     assert await first.gain() == 0
@@ -62,8 +62,8 @@ async def test_one_works_and_the_others_stand_by() -> None:
 
 
 @in_virtual_time
-async def test_a_killed_holder_is_followed_within_fifteen_seconds() -> None:
-    """Whenever between two renewals it dies."""
+async def test_a_standby_takes_over_from_a_killed_holder_within_fifteen_seconds() -> None:
+    """At any time between two renewals."""
     for alive_s in (1.0, 2.001, 2.9, 3.999, 5.5):
         leases = FakeLeases()
         first, second = process(leases, "a"), process(leases, "b")
@@ -71,15 +71,15 @@ async def test_a_killed_holder_is_followed_within_fifteen_seconds() -> None:
         waiting = asyncio.create_task(second.gain())
         await asyncio.sleep(alive_s)
         kill(first)
-        async with asyncio.timeout(TAKEOVER_S - 2):  # what is left is for its first list
+        async with asyncio.timeout(TAKEOVER_S - 2):  # the other two seconds are for its first list
             await waiting
         assert (leases.held["operator"].holder, leases.held["operator"].transitions) == ("b", 1)
         await second.release()
 
 
 @in_virtual_time
-async def test_a_holder_that_ends_well_is_followed_at_once() -> None:
-    """SIGTERM: the Lease is released, and the next look takes it."""
+async def test_a_standby_takes_over_at_once_after_a_graceful_stop() -> None:
+    """SIGTERM: the Lease is released, and the standby's next poll acquires it."""
     leases = FakeLeases()
     first, second = process(leases, "a"), process(leases, "b")
     await first.gain()
@@ -94,7 +94,7 @@ async def test_a_holder_that_ends_well_is_followed_at_once() -> None:
 
 
 @in_virtual_time
-async def test_a_restarted_container_of_the_same_pod_goes_on_at_once() -> None:
+async def test_a_restarted_container_of_the_same_pod_is_active_at_once() -> None:
     """Its identity is the pod's name."""
     leases = FakeLeases()
     first = process(leases, "pod")
@@ -106,8 +106,8 @@ async def test_a_restarted_container_of_the_same_pod_goes_on_at_once() -> None:
 
 
 @pytest.mark.parametrize("how", ["fails", "hangs"])
-def test_a_holder_that_cannot_renew_stops_before_another_may_begin(how: str) -> None:
-    """An API server that is away, or hangs; it ends with words."""
+def test_a_holder_that_cannot_renew_stops_before_another_process_may_acquire_the_lease(how: str) -> None:
+    """The API server is unavailable, or hangs; the error states that the Lease was not renewed."""
 
     @in_virtual_time
     async def story() -> None:
@@ -127,8 +127,8 @@ def test_a_holder_that_cannot_renew_stops_before_another_may_begin(how: str) -> 
 
 
 @in_virtual_time
-async def test_a_short_outage_costs_nothing() -> None:
-    """Renewed before the deadline; so is one whose answer was lost, or that somebody else has edited, or deleted."""
+async def test_a_holder_survives_a_short_outage() -> None:
+    """The Lease is renewed before the deadline, also after a lost response and after another client has edited or deleted it."""
     leases = FakeLeases()
     holder = process(leases, "a")
     await holder.gain()
@@ -152,8 +152,8 @@ async def test_a_short_outage_costs_nothing() -> None:
 
 
 @in_virtual_time
-async def test_a_holder_whose_lease_is_anothers_ends() -> None:
-    """As one that was frozen finds it; its fence is shut by then."""
+async def test_a_holder_whose_lease_another_process_has_acquired_ends() -> None:
+    """As after a pause of the process. The fence blocks its calls from then on."""
     leases = FakeLeases()
     holder = process(leases, "a")
     await holder.gain()
@@ -166,8 +166,8 @@ async def test_a_holder_whose_lease_is_anothers_ends() -> None:
 
 
 @in_virtual_time
-async def test_every_shard_has_one_process_and_a_spare_takes_any() -> None:
-    """Three Leases, four processes: one stands by for all of them."""
+async def test_every_shard_has_one_process_and_a_spare_can_take_any() -> None:
+    """Three Leases and four processes: one is the standby for all three."""
     leases = FakeLeases()
     names = ("x-0", "x-1", "x-2")
     processes = [process(leases, identity, names) for identity in "abcd"]
@@ -187,8 +187,8 @@ async def test_every_shard_has_one_process_and_a_spare_takes_any() -> None:
 
 
 @in_virtual_time
-async def test_what_it_writes_to_the_metrics() -> None:
-    """1 while it is held, 0 while it stands by and after it was given back."""
+async def test_the_metric_is_1_only_while_the_lease_is_held() -> None:
+    """`steward_lease_held` is 0 before the Lease is acquired and after its release."""
     leases = FakeLeases()
     holder = process(leases, "a")
 

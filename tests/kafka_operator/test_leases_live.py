@@ -1,6 +1,6 @@
-"""Processes of the operator on a real API server, of which one holds the Lease: killed, ended well, frozen and thawed.
+"""Two operator processes and one Lease on a real API server: the holder is killed, stopped, or paused and resumed.
 
-No Kafka is needed to see who works: a Topic whose Cluster is not there has that written into its status.
+No Kafka is needed to detect the active process: it writes ClusterNotFound into the status of a Topic without a Cluster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.kafka_operator.makers import raw_topic
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(180)]
 
 TAKEOVER_S = 15.0
-"""A standby takes over within 15 s of a killed holder; all of it, to the first status that it writes."""
+"""Maximum time from the kill of the holder to the first status that the standby writes."""
 
 ROLE = f"""
 apiVersion: rbac.authorization.k8s.io/v1
@@ -54,12 +54,12 @@ metadata: {{name: steward-leases-tests, namespace: leases}}
 roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: steward-leases-tests}}
 subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]
 """
-"""As the chart grants it: Leases in one namespace, by name."""
+"""The rights that the chart grants: Leases in one namespace, by name."""
 
 
 @pytest.fixture(scope="module")
 def place(api: KubernetesApi) -> Namespace:
-    """The namespace of the Lease and of what is served."""
+    """Namespace of the Lease and of the resources."""
     made = Namespace(api, "leases")
     api.kubectl("apply", "-f", "-", stdin=ROLE, check=True)
     return made
@@ -67,10 +67,10 @@ def place(api: KubernetesApi) -> Namespace:
 
 @pytest.fixture
 def pair(place: Namespace, tmp_path: Path) -> Iterator[tuple[StewardOperator, StewardOperator]]:
-    """One that works, and one that stands by."""
+    """An active process and a standby."""
     processes = [operator(place, tmp_path / name, name) for name in ("first", "second")]
     processes[0].start()
-    wait_until(lambda: held(processes[0]) == 1, timeout_s=PATIENCE_S, what="the first works")
+    wait_until(lambda: held(processes[0]) == 1, timeout_s=PATIENCE_S, what="the first process holds the Lease")
     processes[1].start()
     yield processes[0], processes[1]
     for process in processes:
@@ -87,23 +87,23 @@ def operator(place: Namespace, folder: Path, identity: str) -> StewardOperator:
 
 
 def held(process: StewardOperator) -> float | None:
-    """What its metric says."""
+    """Value of its metric `steward_lease_held`."""
     return process.metric('steward_lease_held{lease="operator"}')
 
 
-def worked_on(place: Namespace, name: str) -> float:
-    """Apply a Topic and return the seconds until somebody has written its status."""
+def apply_and_wait(place: Namespace, name: str) -> float:
+    """Apply a Topic and return the seconds until a process has written its status."""
     place.take(raw_topic(name))
     return place.until("Topic", name, "Unknown", "ClusterNotFound")
 
 
 @pytest.mark.shows("F36")
-def test_a_standby_is_ready_and_follows_a_killed_holder(
+def test_a_standby_is_ready_and_takes_over_from_a_killed_holder(
     pair: tuple[StewardOperator, StewardOperator], place: Namespace
 ) -> None:
-    """Within 15 s of the kill; until then it says for whom it stands by, and writes nothing."""
+    """Within 15 s of the kill. Before, its /readyz names the holder, and it writes nothing."""
     first, second = pair
-    worked_on(place, "before")
+    apply_and_wait(place, "before")
     wait_until(
         lambda: _readiness(second) == (200, {"lease": "standby; operator is held by first"}),
         timeout_s=PATIENCE_S,
@@ -114,90 +114,88 @@ def test_a_standby_is_ready_and_follows_a_killed_holder(
 
     killed_s = time.monotonic()
     first.kill()
-    worked_on(place, "after")
+    apply_and_wait(place, "after")
 
     assert time.monotonic() - killed_s < TAKEOVER_S
     assert held(second) == 1
     assert _readiness(second) == (200, {})
 
 
-def test_a_holder_that_is_told_to_end_is_followed_at_once(
+def test_a_standby_takes_over_at_once_from_a_stopped_holder(
     pair: tuple[StewardOperator, StewardOperator], place: Namespace
 ) -> None:
-    """SIGTERM gives the Lease back."""
+    """SIGTERM releases the Lease."""
     first, second = pair
 
     assert first.stop() == 0
     ended_s = time.monotonic()
-    worked_on(place, "after")
+    apply_and_wait(place, "after")
 
     assert time.monotonic() - ended_s < 5
     assert held(second) == 1
 
 
-def test_a_standby_that_is_told_to_end_ends_well(
-    pair: tuple[StewardOperator, StewardOperator], place: Namespace
-) -> None:
-    """And the holder goes on."""
+def test_a_stopped_standby_exits_with_code_0(pair: tuple[StewardOperator, StewardOperator], place: Namespace) -> None:
+    """The holder stays active."""
     first, second = pair
 
     assert second.stop() == 0
 
-    worked_on(place, "after")
+    apply_and_wait(place, "after")
     assert held(first) == 1
 
 
 @pytest.mark.shows("O10")
-def test_a_thawed_holder_begins_anew_and_changes_nothing(
+def test_a_resumed_holder_restarts_and_changes_nothing(
     pair: tuple[StewardOperator, StewardOperator], place: Namespace
 ) -> None:
-    """O10: SIGSTOP past the Lease, another takes over, SIGCONT: every status is as the other left it."""
+    """O10: SIGSTOP for longer than the Lease, takeover, SIGCONT: every status stays as the new holder wrote it."""
     first, second = pair
-    worked_on(place, "before")
+    apply_and_wait(place, "before")
     first.pause()
-    place.take(raw_topic("before", partitions=9))  # a change that the frozen one finds when it wakes
-    worked_on(place, "after")
+    place.take(raw_topic("before", partitions=9))  # a change that the paused process receives when it resumes
+    apply_and_wait(place, "after")
     wait_until(
         lambda: place.status("Topic", "before").get("conditions", [{}])[0].get("observedGeneration") == 2,
         timeout_s=PATIENCE_S,
-        what="the other has worked on the change",
+        what="the standby has processed the change",
     )
     versions = _versions(place)
 
     first.resume()
 
-    _await_a_new_beginning(first)
+    _await_restart(first)
     wait_until(
         lambda: _readiness(first) == (200, {"lease": "standby; operator is held by second"}),
         timeout_s=PATIENCE_S,
-        what="it is standby",
+        what="the first process is a standby",
     )
     assert held(second) == 1
     assert versions == _versions(place)
 
 
-def test_without_the_api_server_a_holder_begins_anew_and_is_there_when_it_is_back(
+def test_a_holder_restarts_without_the_api_server_and_recovers_with_it(
     pair: tuple[StewardOperator, StewardOperator], place: Namespace
 ) -> None:
-    """It cannot know who holds the Lease; so it stops before another may begin, in the same container: no kubelet's back-off follows."""
+    """It cannot renew the Lease, so it restarts before another process may acquire it; in the same container, without the kubelet's backoff."""
     first, second = pair
     before = first.process.pid
     place.api.pause()
     try:
-        _await_a_new_beginning(first)
+        _await_restart(first)
     finally:
         place.api.resume()
 
-    worked_on(place, "after")
+    apply_and_wait(place, "after")
     assert before == first.process.pid
     assert sorted((held(first) or 0.0, held(second) or 0.0)) == [0.0, 1.0]
 
 
-def _await_a_new_beginning(process: StewardOperator) -> None:
+def _await_restart(process: StewardOperator) -> None:
     wait_until(
         lambda: "Operator starting" in process.process.log_text().partition("Lost Lease; restarting")[2],
         timeout_s=PATIENCE_S,
-        what="it begins anew after it lost the Lease",
+        what="it restarts after it lost the Lease",
         context=process.process.log_text,
     )
 

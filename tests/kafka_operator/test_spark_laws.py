@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from kafka_operator.decide.spark_states import FOLLOWERS, may_follow
 from kafka_operator.resources.spark_status import SparkState
-from tests.kafka_operator.fake_spark import APPLICATION, FAILS, FOR_EVER, OUT_OF_MEMORY, WELL, Fate
+from tests.kafka_operator.fake_spark import APPLICATION, FAILS, OUT_OF_MEMORY, RUNS_FOREVER, SUCCEEDS, DriverScript
 from tests.kafka_operator.fake_spark import missing_account as refused
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.spark import SparkWorld, raw_spark
 from tests.kafka_operator.virtual_time import run_virtually
 
-FATES = (
-    WELL,
+SCRIPTS = (
+    SUCCEEDS,
     FAILS,
-    FOR_EVER,
+    RUNS_FOREVER,
     OUT_OF_MEMORY,
-    Fate(waiting="ErrImagePull"),
-    Fate(executors=1, executor_reason="Evicted"),
+    DriverScript(waiting="ErrImagePull"),
+    DriverScript(executors=1, executor_reason="Evicted"),
 )
 POLICY = {"type": "OnFailure", "onFailureRetries": 3, "onFailureRetryInterval": 1, "onSubmissionFailureRetries": 1}
 
@@ -35,10 +35,10 @@ HAPPENINGS = st.lists(
 )
 
 
-async def live(fates: Sequence[Fate], happenings: Sequence[Happening], *, lose: bool = False) -> SparkWorld:
+async def live(scripts: Sequence[DriverScript], happenings: Sequence[Happening], *, lose: bool = False) -> SparkWorld:
     """Let an application live through what happens; with `lose` its drivers are deleted by others, too."""
     world = SparkWorld(Gate())
-    world.fake.fates = list(fates)
+    world.fake.scripts = list(scripts)
     world.start()
     spec = {"restartPolicy": POLICY, "startTimeoutSeconds": 5}
     try:
@@ -61,24 +61,26 @@ async def live(fates: Sequence[Fate], happenings: Sequence[Happening], *, lose: 
 
 @pytest.mark.shows("O11")
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from(FATES), min_size=1, max_size=4), HAPPENINGS)
-def test_there_is_exactly_one_driver_an_attempt(fates: list[Fate], happenings: list[Happening]) -> None:
+@given(st.lists(st.sampled_from(SCRIPTS), min_size=1, max_size=4), HAPPENINGS)
+def test_there_is_exactly_one_driver_an_attempt(scripts: list[DriverScript], happenings: list[Happening]) -> None:
     """O11, under any crash and restart: none twice, none left out, one at a time; and what is written is what there was."""
-    world = run_virtually(live(fates, happenings))
+    world = run_virtually(live(scripts, happenings))
     attempts = [attempt for _, attempt in world.fake.created]
 
     assert list(range(1, len(attempts) + 1)) == attempts
-    assert world.fake.alive_at_once <= 1
+    assert world.fake.max_alive_drivers <= 1
     assert len(attempts) == world.status(APPLICATION).get("attempts", 0)
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.sampled_from(FATES), min_size=1, max_size=4), HAPPENINGS)
-def test_no_two_drivers_are_alive_at_once_whoever_deletes_them(fates: list[Fate], happenings: list[Happening]) -> None:
+@given(st.lists(st.sampled_from(SCRIPTS), min_size=1, max_size=4), HAPPENINGS)
+def test_no_two_drivers_are_alive_at_once_whoever_deletes_them(
+    scripts: list[DriverScript], happenings: list[Happening]
+) -> None:
     """A driver that vanishes before anybody wrote it down may be made again under its name; beside another one, never."""
-    world = run_virtually(live(fates, happenings, lose=True))
+    world = run_virtually(live(scripts, happenings, lose=True))
 
-    assert world.fake.alive_at_once <= 1
+    assert world.fake.max_alive_drivers <= 1
 
 
 def test_ends_are_ends_and_every_state_has_its_row() -> None:

@@ -12,7 +12,7 @@ from kafka_operator.kube.port import RefusedError
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.metadata import read_time, write_time
 from kafka_operator.resources.spark_application import SparkApplication
-from tests.kafka_operator.fake_spark import FOR_EVER, SCHEDULE
+from tests.kafka_operator.fake_spark import RUNS_FOREVER, SCHEDULE
 from tests.kafka_operator.makers import NOW, Raw, ready
 from tests.kafka_operator.spark import SparkWorld, raw_schedule, raw_spark, schedule, spark, spark_running
 from tests.kafka_operator.world import in_virtual_time
@@ -80,7 +80,7 @@ async def test_a_period_starts_a_run_each_time_that_it_is_over() -> None:
 async def test_forbid_waits_for_the_run_that_goes_on_and_takes_the_last_time_then() -> None:
     """Told once while it waits."""
     async with spark_running() as world:
-        world.fake.fates = [FOR_EVER]
+        world.fake.scripts = [RUNS_FOREVER]
         world.kube.apply(raw_schedule(schedule=MINUTE, concurrencyPolicy="Forbid"))
         await world.run(250)
         (name,) = runs(world)
@@ -98,7 +98,7 @@ async def test_forbid_waits_for_the_run_that_goes_on_and_takes_the_last_time_the
 async def test_allow_has_runs_side_by_side_and_replace_has_one() -> None:
     """The three policies."""
     async with spark_running() as world:
-        world.fake.fates = [FOR_EVER]
+        world.fake.scripts = [RUNS_FOREVER]
         world.kube.apply(raw_schedule("side-by-side", schedule=MINUTE))
         world.kube.apply(raw_schedule("replaced", schedule=MINUTE, concurrencyPolicy="Replace"))
         await world.run(190)

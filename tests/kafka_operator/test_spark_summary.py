@@ -22,7 +22,7 @@ from kafka_operator.resources.spark_summary import (
     read_summary,
     summary_in,
 )
-from tests.kafka_operator.fake_spark import FAILS, WELL
+from tests.kafka_operator.fake_spark import FAILS, SUCCEEDS
 from tests.kafka_operator.spark import raw_spark, spark, spark_running
 from tests.kafka_operator.world import in_virtual_time
 
@@ -54,7 +54,7 @@ async def test_the_summary_of_a_driver_that_completed_is_in_the_status() -> None
     """With its end, in one write; a failed driver's words are in the condition instead."""
     async with spark_running() as world:
         words = "there are no samples yet at kafka://b:9092: start `steward sampler`"
-        world.fake.fates = [replace(FAILS, message=words), replace(WELL, message=message())]
+        world.fake.scripts = [replace(FAILS, message=words), replace(SUCCEEDS, message=message())]
         world.kube.apply(raw_spark(restartPolicy={"type": "OnFailure", "onFailureRetryInterval": 1}))
         await world.until(lambda: world.status().get("state") == "PendingRerun")
         assert "start `steward sampler`" in world.status()["conditions"][0]["message"]
@@ -72,7 +72,7 @@ async def test_the_summary_of_a_driver_that_completed_is_in_the_status() -> None
 async def test_a_summary_that_cannot_be_read_is_told_of_once_and_fails_nothing() -> None:
     """It was cut off; the application has completed all the same."""
     async with spark_running() as world:
-        world.fake.fates = [replace(WELL, message=message()[:-9])]
+        world.fake.scripts = [replace(SUCCEEDS, message=message()[:-9])]
         world.kube.apply(raw_spark())
         await world.until(lambda: world.status().get("state") == "Completed")
 

@@ -1,4 +1,4 @@
-"""Whose a Kafka topic is that is there already, and what is done before it is taken over."""
+"""Ownership of an existing Kafka topic, and its adoption."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def status_of(step: object) -> TopicStatus:
 
 
 def test_a_topic_as_declared_is_adopted_at_once() -> None:
-    """Features (e) 8: it must match."""
+    """E8: a topic that matches the declaration is adopted."""
     assert decide_topic(topic(held=False), topic_view(kafka_topic())) == Claim(origin=OURS)
 
 
-def test_a_topic_that_differs_is_shown_and_not_touched() -> None:
-    """Features (e) 8: or show the difference first. No finalizer: its deletion must not delete what is not ours."""
+def test_differences_of_an_existing_topic_are_shown_and_it_is_not_changed() -> None:
+    """E8: the differences are shown first. Without a finalizer: the deletion of the resource must not delete a topic that it does not own."""
     declared = topic(held=False, **DIFFERENT)
     seen = kafka_topic(retention_ms="1")
 
@@ -50,8 +50,8 @@ def test_a_topic_that_differs_is_shown_and_not_touched() -> None:
 
 @pytest.mark.shows("E8")
 @pytest.mark.parametrize("word", ["true", "digest"])
-def test_it_is_taken_over_when_its_user_agrees_to_these_differences(word: str) -> None:
-    """By their digest, or to whatever differs."""
+def test_a_topic_is_adopted_when_its_user_accepts_these_differences(word: str) -> None:
+    """By their digest, or by `true` for any differences."""
     seen = kafka_topic(retention_ms="1")
     digest = digest_of(find_drift(topic(**DIFFERENT), seen), seen)
     agreed = topic(held=False, annotations={ADOPT: digest if word == "digest" else word}, **DIFFERENT)
@@ -61,8 +61,8 @@ def test_it_is_taken_over_when_its_user_agrees_to_these_differences(word: str) -
     assert isinstance(decide_topic(claimed, topic_view(seen)), Apply)
 
 
-def test_an_agreement_to_other_differences_is_none() -> None:
-    """What has changed since is shown anew."""
+def test_consent_to_other_differences_is_not_accepted() -> None:
+    """The message shows that the annotation is for other differences."""
     stale = topic(held=False, annotations={ADOPT: "0123456789ab"}, **DIFFERENT)
 
     message = status_of(decide_topic(stale, topic_view(kafka_topic()))).conditions[0].message
@@ -70,15 +70,15 @@ def test_an_agreement_to_other_differences_is_none() -> None:
     assert "is 0123456789ab, which is for other differences" in message
 
 
-def test_a_digest_is_of_one_topic_alone() -> None:
-    """Deleted and created anew in between, it is another one."""
+def test_a_digest_is_valid_for_one_topic_id_only() -> None:
+    """A topic that was deleted and recreated has another digest."""
     drift = find_drift(topic(**DIFFERENT), kafka_topic())
 
     assert digest_of(drift, kafka_topic()) != digest_of(drift, kafka_topic(topic_id=OTHER_ID))
 
 
-def test_what_we_created_ourselves_is_not_looked_on_as_found() -> None:
-    """A crash between the creation and the status; the spec may have changed meanwhile."""
+def test_a_topic_that_the_operator_created_needs_no_adoption() -> None:
+    """After a crash between the creation and the write of the status. The spec may have changed in the meantime."""
     created = topic(origin=TO_CREATE, generation=2, config={"retention.ms": "2"})
 
     assert is_ours(created, kafka_topic())
@@ -87,8 +87,8 @@ def test_what_we_created_ourselves_is_not_looked_on_as_found() -> None:
     )
 
 
-def test_what_somebody_else_created_in_the_moment_of_our_creation_is_shown_first() -> None:
-    """The spec is the one of which the creation was announced, and the topic is not as it says."""
+def test_a_topic_that_another_client_created_at_the_same_time_is_pending_adoption() -> None:
+    """The spec has the generation of the noted creation, but the topic differs from it."""
     declared = topic(origin=TO_CREATE, config={"retention.ms": "2"})
 
     assert not is_ours(declared, kafka_topic())
@@ -97,36 +97,36 @@ def test_what_somebody_else_created_in_the_moment_of_our_creation_is_shown_first
     assert ready(status_of(late).conditions) == ("False", "AdoptionPending")
 
 
-def test_a_creation_that_came_to_nothing_proves_nothing_later() -> None:
-    """The brokers refused it; somebody else creates a topic of that name; then the spec is mended."""
-    mended = replace(
+def test_a_failed_creation_is_no_proof_of_ownership() -> None:
+    """The brokers reject the creation, another client creates a topic of that name, and then the spec is corrected."""
+    corrected = replace(
         topic(origin=TO_CREATE, generation=2, config={"retention.ms": "2"}), status=TopicStatus(observed_generation=1)
     )
 
-    assert not is_ours(mended, kafka_topic())
-    step = decide_topic(mended, topic_view(kafka_topic()))
+    assert not is_ours(corrected, kafka_topic())
+    step = decide_topic(corrected, topic_view(kafka_topic()))
     assert ready(status_of(step).conditions) == ("False", "AdoptionPending")
-    assert decide_topic(mended, topic_view()) == Claim(frozenset({"retention.ms"}), "created/2/-")
+    assert decide_topic(corrected, topic_view()) == Claim(frozenset({"retention.ms"}), "created/2/-")
 
 
 @pytest.mark.parametrize("note", ["created", "created/x/-", "created//-", "adopted", "nonsense"])
-def test_a_note_that_somebody_spoilt_proves_nothing(note: str) -> None:
-    """And is written anew."""
-    spoilt = topic(origin=note, config={"retention.ms": "2"})
+def test_an_invalid_note_is_no_proof_of_ownership(note: str) -> None:
+    """It is written again."""
+    invalid = topic(origin=note, config={"retention.ms": "2"})
 
-    assert not is_ours(spoilt, kafka_topic())
-    assert decide_topic(spoilt, topic_view()) == Claim(frozenset({"retention.ms"}), TO_CREATE)
+    assert not is_ours(invalid, kafka_topic())
+    assert decide_topic(invalid, topic_view()) == Claim(frozenset({"retention.ms"}), TO_CREATE)
 
 
-def test_a_creation_that_is_refused_is_announced_once() -> None:
-    """However often it is tried for the same spec."""
+def test_a_rejected_creation_is_noted_once() -> None:
+    """For any number of attempts with the same spec."""
     refused = replace(topic(origin=TO_CREATE), status=TopicStatus(observed_generation=1))
 
     assert isinstance(decide_topic(refused, topic_view()), Apply)
 
 
-def test_another_topic_of_the_same_name_is_not_ours() -> None:
-    """Somebody deleted the Kafka topic and created another one: as declared it is adopted, else its differences are shown."""
+def test_another_topic_of_the_same_name_is_not_owned() -> None:
+    """Another client has deleted the Kafka topic and created another one: it is adopted if it matches, otherwise its differences are shown."""
     declared = replace(topic(origin=TO_CREATE), status=TopicStatus(topic_id=OTHER_ID, partitions=6))
 
     assert not is_ours(declared, kafka_topic())
@@ -135,8 +135,8 @@ def test_another_topic_of_the_same_name_is_not_ours() -> None:
     assert ready(status_of(step).conditions) == ("False", "AdoptionPending")
 
 
-def test_a_topic_that_went_is_created_anew_and_that_is_noted_first() -> None:
-    """The note names the topic before: the one that comes is ours, the one that was is no proof of it."""
+def test_a_deleted_topic_is_recreated_after_a_note_of_it() -> None:
+    """The note contains the id of the deleted topic; a topic with another id is the recreated one."""
     gone = replace(topic(origin=TO_CREATE), status=TopicStatus(topic_id=OTHER_ID))
 
     assert decide_topic(gone, topic_view()) == Claim(origin=f"created/1/{OTHER_ID}")
@@ -145,8 +145,8 @@ def test_a_topic_that_went_is_created_anew_and_that_is_noted_first() -> None:
     assert is_ours(noted, kafka_topic())
 
 
-def test_a_cluster_without_topic_ids_is_served_too() -> None:
-    """Before Kafka 2.8: what the status shows is ours."""
+def test_clusters_without_topic_ids_are_supported() -> None:
+    """Before Kafka 2.8: a topic that the status shows is owned."""
     old = kafka_topic(topic_id=None)
     known = replace(topic(origin="created/1/-", config={"a": "1"}), status=TopicStatus(partitions=6))
 
@@ -155,8 +155,8 @@ def test_a_cluster_without_topic_ids_is_served_too() -> None:
     assert decide_topic(topic(held=False), topic_view(old)) == Claim(origin="adopted/-")
 
 
-def test_what_was_not_agreed_to_is_kept_when_the_topic_goes() -> None:
-    """O4, with the finalizer still there from a topic before."""
+def test_a_kafka_topic_pending_adoption_is_kept_when_its_resource_is_deleted() -> None:
+    """O4, with the finalizer for a previous Kafka topic."""
     pending = replace(topic(origin=TO_CREATE, deleted=True), status=TopicStatus(topic_id=OTHER_ID))
 
     step = decide_topic_deletion(pending, topic_view(kafka_topic(partitions=3)))
@@ -166,7 +166,7 @@ def test_what_was_not_agreed_to_is_kept_when_the_topic_goes() -> None:
     assert step.announcement.reason == "TopicKept"
 
 
-def test_an_adoption_is_told_once() -> None:
+def test_an_adoption_posts_one_event() -> None:
     """With the status that first shows the topic."""
     step = decide_topic(topic(), topic_view(kafka_topic()))
 
