@@ -24,7 +24,7 @@ from tests.kafka_wire.net.authority import Authority
 
 pytest_plugins = ["lab.pytest_plugin", "pytester"]
 
-# A busy machine is no defect of an example; pytest's own timeout ends one that hangs. The soak looks further, `--quick` less far.
+# A busy machine is no defect of an example; pytest's own timeout ends one that hangs. The soak tries more examples, `--quick` fewer.
 settings.register_profile("brief", deadline=None, max_examples=5)
 settings.register_profile("quick", deadline=None, max_examples=25)
 settings.register_profile("soak", deadline=None, max_examples=400)

@@ -64,7 +64,7 @@ def numbers(pattern: re.Pattern[str], document: str) -> list[str]:
 
 
 def test_notes_are_numbered_upwards() -> None:
-    """A number stands for one fact, so that a citation stays right."""
+    """Each number has one fact, so that citations stay correct."""
     found = [int(number) for number in numbers(_NOTE_ROW, "docs/protocol-notes.md")]
 
     assert found == sorted(set(found))

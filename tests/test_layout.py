@@ -1,4 +1,4 @@
-"""The shape of the checkout that everything stands on."""
+"""Layout of the checkout."""
 
 from __future__ import annotations
 

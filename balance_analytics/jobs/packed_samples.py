@@ -1,7 +1,7 @@
 """Samples of a partition and hour packed into one row, before they are shuffled: 50 samples cost hardly more than one.
 
 A task gathers `ROWS_AT_ONCE` samples in any order and writes a row of PACKED for each partition, hour and list of replicas among them.
-`samples` of such a row are the bytes of an int64 matrix with the columns FIELDS; NULL stands for null.
+`samples` of such a row are the bytes of an int64 matrix with the columns FIELDS; NULL represents null.
 Leaves out what is computed from samples (`sample_hours`).
 """
 

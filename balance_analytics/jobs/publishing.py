@@ -103,7 +103,7 @@ class Published:
         return Table(self.spark, self.root, columns, self.what, by_day=by_day, files=files)
 
     def write(self, frame: DataFrame, run: str, part: str | None = None, *, table: str = "", layout: str = "") -> Parts:
-        """Write files of a run, which nobody reads yet, and return them by day, or as `part`; `table` names a second table with days.
+        """Write files of a run, which no manifest lists yet, and return them by day, or as `part`; `table` names a second table with days.
 
         `layout` is a folder of the form key=value that states the layout of the files. Raises `AnalyticsError`.
         """

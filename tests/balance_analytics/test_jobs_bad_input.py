@@ -91,24 +91,24 @@ def test_samples_that_are_compacted_while_they_are_read_are_read_again(spark: Sp
     assert left_out.all() == ()
 
 
-def test_too_few_hours_say_how_many_there_must_be(tmp_path: Path) -> None:
-    """Rather no study than one of an afternoon."""
+def test_too_few_hours_are_rejected_with_the_required_number(tmp_path: Path) -> None:
+    """A study of one afternoon would be misleading."""
     write_facts(lay_out(LOAD), tmp_path / "facts")
 
     with pytest.raises(AnalyticsError, match=r"facts of 72 hours, too few to study: .* there are 100 \(--min-hours\)"):
         study(tmp_path, "--stage", "loads", "--min-hours", "100")
 
 
-def test_a_store_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    """A refused connection, and a scheme that this Spark knows no file system for."""
-    with pytest.raises(AnalyticsError, match=r"the store of the samples cannot be reached: hdfs://127.0.0.1:9/looks"):
-        study(tmp_path, "--samples", "hdfs://127.0.0.1:9/looks")
-    with pytest.raises(AnalyticsError, match=r"no file system for s3a://bucket/looks.*hadoop-aws"):
-        study(tmp_path, "--samples", "s3a://bucket/looks")
+def test_an_unreachable_store_is_named(tmp_path: Path) -> None:
+    """A refused connection, and a scheme for which Spark has no file system."""
+    with pytest.raises(AnalyticsError, match=r"the store of the samples cannot be reached: hdfs://127.0.0.1:9/samples"):
+        study(tmp_path, "--samples", "hdfs://127.0.0.1:9/samples")
+    with pytest.raises(AnalyticsError, match=r"no file system for s3a://bucket/samples.*hadoop-aws"):
+        study(tmp_path, "--samples", "s3a://bucket/samples")
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("text", "words"),
     [
         ("java.net.UnknownHostException: store", "the store of the facts cannot be reached"),
         ("org.apache.kafka.common.errors.TimeoutException: x", "the brokers at kafka://b:9092 do not answer"),
@@ -116,9 +116,9 @@ def test_a_store_that_does_not_answer_is_named(tmp_path: Path) -> None:
         ("something else", "the facts at kafka://b:9092 could not be worked on: something else"),
     ],
 )
-def test_what_spark_says_becomes_a_sentence(told: str, words: str) -> None:
-    """By the exception that is in it."""
-    assert words in sentence_of(told, "kafka://b:9092", "facts")
+def test_an_error_of_spark_is_reported_as_a_sentence(text: str, words: str) -> None:
+    """By the exception that the text contains."""
+    assert words in sentence_of(text, "kafka://b:9092", "facts")
 
 
 def test_files_given_by_hand_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

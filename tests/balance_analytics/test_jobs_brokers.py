@@ -56,8 +56,8 @@ def folder(size: int | None) -> Any:
 
 
 def spark_with(roles: Any, controller: Any, disks: dict[int, Any]) -> Any:
-    """A session whose JVM has the client: brokers 1 and 2 and the controller, which says its `roles`."""
-    told = (
+    """A session whose JVM has the client: brokers 1 and 2 and the controller, with its `roles`."""
+    configs = (
         roles
         if isinstance(roles, Exception)
         else JavaMap({"controller": {"process.roles": SimpleNamespace(value=lambda: roles)}})
@@ -67,7 +67,7 @@ def spark_with(roles: Any, controller: Any, disks: dict[int, Any]) -> Any:
     )
     admin = SimpleNamespace(
         describeCluster=lambda: cluster,
-        describeConfigs=lambda _: SimpleNamespace(all=lambda: Future(told)),
+        describeConfigs=lambda _: SimpleNamespace(all=lambda: Future(configs)),
         describeLogDirs=lambda asked: SimpleNamespace(
             descriptions=lambda: {broker: Future(disks.get(broker, Py4JError("timed out"))) for broker in asked}
         ),
@@ -123,7 +123,7 @@ DISKS = {1: {"/a": folder(GIB), "/b": folder(2 * GIB)}, 2: {"/a": folder(GIB)}, 
     ],
 )
 def test_a_controller_that_holds_no_data_is_no_broker(roles: Any, brokers: set[int], left: list[str]) -> None:
-    """Nothing may be moved to it, and nothing is where nobody knows."""
+    """No partition may be moved to it. Unknown roles are reported."""
     left_out = LeftOuts()
     racks, sizes = _asked(spark_with(roles, node(990), DISKS), {}, left_out)
 

@@ -39,22 +39,22 @@ PATIENCE_S = 60.0
 
 @cache
 def messages() -> Sequence[dict[str, Any]]:
-    """The load as the sampler says it: a message for a topic and a look, arrays with an entry a partition."""
+    """The load as the sampler writes it: a message per topic and sample, with arrays that have an entry per partition."""
     return tuple(_messages())
 
 
 def _messages() -> Iterator[dict[str, Any]]:
     for _, columns in samples(lay_out(LOAD)):
-        looks = [
+        partition_rows = [
             dict(zip(names(SAMPLE_ROWS), row, strict=True))
             for row in zip(*(pa.array(columns[name]).to_pylist() for name in names(SAMPLE_ROWS)), strict=True)
         ]
         of_message: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        for row in looks:
+        for row in partition_rows:
             of_message.setdefault(tuple(row[name] for name in PER_MESSAGE), []).append(row)
-        for said, partitions in of_message.items():
+        for shared, partitions in of_message.items():
             arrays = {name: [row[name] for row in partitions] for name in names(SAMPLE_ROWS) if name not in PER_MESSAGE}
-            yield {"schema": 1, **dict(zip(PER_MESSAGE, said, strict=True)), **arrays}
+            yield {"schema": 1, **dict(zip(PER_MESSAGE, shared, strict=True)), **arrays}
 
 
 def create(bootstrap: str) -> None:
@@ -112,8 +112,8 @@ def run(spark: SparkSession, place: str, folder: Path, now_ms: int = NOW_MS) -> 
 def from_parquet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """The facts of the same load as Parquet."""
     folder = tmp_path_factory.mktemp("parquet")
-    write_samples(lay_out(LOAD), folder / "looks")
-    found, nothing = run(spark, str(folder / "looks"), folder)
+    write_samples(lay_out(LOAD), folder / "samples")
+    found, nothing = run(spark, str(folder / "samples"), folder)
     assert nothing == []
     return found
 
@@ -164,21 +164,19 @@ def test_messages_are_read_once(
     assert run(spark, place, tmp_path / "kafka", later_ms) == (from_parquet, [])
 
 
-def test_a_topic_that_is_not_there_says_what_to_start(
+def test_a_missing_topic_is_reported_with_what_to_start(
     spark: SparkSession, kafka_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
-    """The first run may come before the first look."""
+    """The first run may be before the first sample."""
     with pytest.raises(AnalyticsError, match=r"no samples yet at kafka://.*: start `steward sampler`"):
         run(spark, f"kafka://{kafka_cluster.bootstrap()}/not-there", tmp_path)
 
 
-def test_brokers_tell_who_they_are_and_how_large_their_disks_are(
-    spark: SparkSession, kafka_cluster: KafkaCluster
-) -> None:
-    """No sample says so; what was told by hand wins."""
+def test_racks_and_disk_sizes_are_read_from_brokers(spark: SparkSession, kafka_cluster: KafkaCluster) -> None:
+    """Samples do not contain them; values given by the user take precedence."""
     left_out = LeftOuts()
-    told = BrokerFacts({1: "by-hand"}, {1: 7})
-    found = brokers_of(spark, Samples(spark, f"kafka://{kafka_cluster.bootstrap()}"), told, left_out)
+    given = BrokerFacts({1: "by-hand"}, {1: 7})
+    found = brokers_of(spark, Samples(spark, f"kafka://{kafka_cluster.bootstrap()}"), given, left_out)
 
     alive = frozenset(
         int(node) for node in AdminClient({"bootstrap.servers": kafka_cluster.bootstrap()}).list_topics().brokers
@@ -190,8 +188,8 @@ def test_brokers_tell_who_they_are_and_how_large_their_disks_are(
     assert all(size > 2**20 for broker, size in found.facts.capacities.items() if broker != 1)
 
 
-def test_brokers_that_are_away_are_named(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unreachable place is told with what to do."""
+def test_unreachable_brokers_are_named(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the address and what to do."""
     monkeypatch.setattr("balance_analytics.jobs.java_admin.TIMEOUT_S", 1)
 
     with pytest.raises(
@@ -200,8 +198,8 @@ def test_brokers_that_are_away_are_named(spark: SparkSession, monkeypatch: pytes
         brokers_of(spark, Samples(spark, "kafka://127.0.0.1:9/x"), BrokerFacts(), LeftOuts())
 
 
-def test_parquet_has_no_brokers_to_ask(spark: SparkSession) -> None:
-    """What was told by hand is all."""
-    told = BrokerFacts({1: "a"}, {})
+def test_with_parquet_only_given_broker_facts_are_used(spark: SparkSession) -> None:
+    """Samples in Parquet have no address of brokers."""
+    given = BrokerFacts({1: "a"}, {})
 
-    assert brokers_of(spark, Samples(spark, "/looks"), told, LeftOuts()) == Brokers(told, None)
+    assert brokers_of(spark, Samples(spark, "/samples"), given, LeftOuts()) == Brokers(given, None)

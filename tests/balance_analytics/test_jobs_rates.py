@@ -49,7 +49,7 @@ def fact(partition: int, topic: str = "t", minutes: int = 60, **changes: Any) ->
 
 
 def test_a_topics_rate_is_spread_by_the_first_rule_that_knows(spark: SparkSession) -> None:
-    """By the estimate, else by messages, else evenly; what nobody saw has its part and no number."""
+    """By the estimate, else by messages, else evenly. What was not sampled has its share and no number."""
     unknown: dict[str, Any] = {"bytes_out": None, "bytes_out_source": "none"}
     rows = [
         fact(0, "estimate", bytes_out=30.0),
@@ -102,7 +102,7 @@ def test_a_topics_rate_is_spread_by_the_first_rule_that_knows(spark: SparkSessio
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A day of looks, and rates of two runs of the sampler that overlap, beside what is none."""
+    """A day of samples, and rates of two overlapping runs of the sampler; other files are ignored."""
     made = tmp_path_factory.mktemp("rated")
     layout = lay_out(LOAD)
     write_samples(layout, made / "samples")

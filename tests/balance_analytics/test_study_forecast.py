@@ -110,7 +110,7 @@ def test_a_few_days_say_nothing() -> None:
 
 
 def test_hours_with_copies_unknown_and_days_with_replicas_moved_are_not_read() -> None:
-    """A dip that nobody measured, and a jump that is no growth."""
+    """The dip was not measured, and the jump is no growth."""
     hours = np.arange(72)
     levels, copies = 10.0 * np.arange(72.0), np.full(72, 1000)
     copies[23], levels[23] = 600, 100.0

@@ -22,7 +22,7 @@ JOBS = "kafka-spark"
 """The namespace of Spark jobs, by default."""
 
 KUBE_VERSION = "1.34.2"
-"""helm asks a server for it; one that renders alone must be told."""
+"""helm reads it from a server; without one it must be given."""
 
 TIMEOUT_S = 60.0
 

@@ -1,4 +1,4 @@
-"""Topics that nobody deletes by accident: the chart's ValidatingAdmissionPolicy on a real API server."""
+"""Protection of topics from accidental deletion: the chart's ValidatingAdmissionPolicy on a real API server."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from tests.charts.rights import granted, needed
 pytestmark = pytest.mark.helm
 
 
-def test_only_who_asks_kubernetes_is_given_a_token(rendered: list[Resource]) -> None:
-    """The operator and the uninstall by their accounts, and of a broker's pod the container that looks for the rack."""
+def test_only_pods_that_call_the_api_have_a_token(rendered: list[Resource]) -> None:
+    """The operator and the uninstall job by their accounts; in a broker's pod only the container that reads the rack."""
     with_token = {
         where for where, pod in pods(rendered).items() if pod["spec"].get("automountServiceAccountToken", True)
     }

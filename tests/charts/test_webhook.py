@@ -1,4 +1,4 @@
-"""The admission webhook: off unless it is asked for, and never in the way when nobody answers."""
+"""The admission webhook: disabled by default, and it blocks nothing when it does not respond."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_it_asks_the_operator_and_takes_what_nobody_answers(chart: Chart, webhoo
 
 
 def test_the_certificate_is_that_of_the_secret_or_of_cert_manager(chart: Chart) -> None:
-    """The pod mounts the Secret that the certificate is in, and the API server is told whom to trust."""
+    """The pod mounts the Secret with the certificate, and the webhook configuration has its CA."""
     by_secret = chart.render({"operator": {"webhook": BY_SECRET}})
     by_manager = chart.render({"operator": {"webhook": BY_CERT_MANAGER}})
     issuer = {"name": "authority", "kind": "ClusterIssuer"}

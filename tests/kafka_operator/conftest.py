@@ -44,7 +44,7 @@ def api() -> Iterator[KubernetesApi]:
 
 @pytest.fixture(scope="module")
 def operator(api: KubernetesApi, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StewardOperator]:
-    """The operator, with no more rights than it needs; it looks at everything every three seconds."""
+    """The operator, with only the rights that it needs, and a resync every three seconds."""
     api.kubectl("apply", "-f", "-", stdin=ROLE, check=True)
     folder = tmp_path_factory.mktemp("operator")
     process = StewardOperator(api.kubeconfig_for(OPERATOR), folder, arguments=["--resync-interval-s=3"])

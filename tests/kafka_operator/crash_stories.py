@@ -1,4 +1,4 @@
-"""A story told in the world of fakes, with the operator killed after each effect that it has; in the soak before and after every call."""
+"""Stories in a world of fakes, in which the operator is killed after each of its effects; in the soak before and after every call."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 """Whether the process is killed before and after every single call, reads included."""
 
 READS = ("kafka describe_", "kafka list_", "kube list", "kube get")
-"""Calls without an effect: to die after one is to die before it."""
+"""Calls without an effect: a kill after one equals a kill before it."""
 
 SETTLE_S = 60.0
-"""Longer than every patience of a decision that these stories touch."""
+"""Longer than every timeout of a decision in these stories."""
 
 
-async def tell(story: Story, gate: Gate) -> tuple[State, list[str]]:
-    """Tell a story; return what is seen in the end, and the calls that were made until things had settled."""
+async def run_story(story: Story, gate: Gate) -> tuple[State, list[str]]:
+    """Run a story; return the final state, and the calls that were made until it was stable."""
     world = World(gate)
     world.kube.apply(raw_cluster())
     world.start()
@@ -42,16 +42,16 @@ async def tell(story: Story, gate: Gate) -> tuple[State, list[str]]:
 
 
 def ends_alike(story: Story) -> State:
-    """Assert O1 and O3: the end is the same whichever call the process died at; return that end.
+    """Assert O1 and O3: the final state is the same for each call at which the process is killed; return that state.
 
     `deaths` chooses the calls; `HYPOTHESIS_PROFILE=soak` tries all.
     """
-    expected, calls = run_virtually(tell(story, Gate()))
+    expected, calls = run_virtually(run_story(story, Gate()))
     assert any(call.startswith("kube patch") for call in calls)
 
     for number, after in deaths(calls):
         gate = Gate(kill_at=number, after=after)
-        state, _ = run_virtually(tell(story, gate))
+        state, _ = run_virtually(run_story(story, gate))
         where = f"killed {'after' if after else 'before'} call {number}: {calls[number - 1]}"
         assert state == expected, where
     return expected

@@ -177,7 +177,7 @@ class FakeKafka(FakeBrokers):
         """Nothing is open."""
 
     def add(self, name: str, replicas: Sequence[tuple[int, ...]], **config: str) -> None:
-        """Have a topic that nobody declared."""
+        """Add a topic that no Topic declares."""
         settings = {key.replace("_", "."): value for key, value in config.items()}
         self.topics[name] = HeldTopic(str(uuid.UUID(int=next(self._ids))), list(replicas), settings)
 
@@ -243,7 +243,7 @@ class FakeKafka(FakeBrokers):
         return [broker for broker in replicas if broker in self.broker_ids]
 
     def leader(self, partition: Partition) -> int:
-        """Return who leads a partition; -1 for nobody."""
+        """Return the leader of a partition; -1 for none."""
         replicas = self.topics[partition.topic].replicas[partition.index]
         return self.leaders.get(partition, next(iter(self._in_sync(replicas)), NO_LEADER))
 

@@ -49,7 +49,7 @@ class FaultyGate(Gate):
     faults: Mapping[int, Fault] = field(default_factory=dict)
 
     def heal(self) -> None:
-        """Spoil nothing any more, and kill nobody."""
+        """End all faults and kills."""
         self.faults = {}
         self.kill_at = None
 
@@ -58,7 +58,7 @@ class FaultyGate(Gate):
         if fault is None or self.dead:
             return super().call(name, effect)
 
-        def spoilt() -> T:
+        def with_fault() -> T:
             if fault is Fault.DOUBLED:
                 effect()
                 return effect()
@@ -66,7 +66,7 @@ class FaultyGate(Gate):
                 effect()
             raise _error(name, fault)
 
-        return super().call(name, spoilt)
+        return super().call(name, with_fault)
 
 
 def _error(name: str, fault: Fault) -> Exception:
@@ -76,18 +76,18 @@ def _error(name: str, fault: Fault) -> Exception:
 
 
 class Watch(StrEnum):
-    """What the watch does to one event, or to all from it on."""
+    """Fault of the watch at one event, or from that event on."""
 
     GAP = "gap"
-    """It is never brought."""
+    """The event is lost."""
     LATE = "late"
-    """It comes after those that happened later."""
+    """It is delivered after later events."""
     CUT = "cut"
-    """Neither it nor any other is brought any more, until the operator lists anew."""
+    """It and all further events are lost until the operator lists again."""
 
 
 class FaultyWorld(World):
-    """A world whose watch brings every event twice, and does `watch` to the event of this number (from 1); lists may be stale."""
+    """A world whose watch delivers every event twice, with the fault `watch` at the event of this number (from 1). Lists may be stale."""
 
     def __init__(
         self, gate: Gate | None = None, *, watch: Watch | None = None, event: int = 0, stale: bool = False

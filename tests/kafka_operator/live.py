@@ -69,11 +69,11 @@ class Namespace:
         _check(self.api.apply(f"{self._path(raw['kind'])}/{raw['metadata']['name']}", named))
 
     def delete(self, kind: str, name: str) -> None:
-        """Ask for a deletion, without waiting for it."""
+        """Request a deletion without waiting for it."""
         _check(self.api.send("DELETE", f"{self._path(kind)}/{name}"))
 
     def empty(self) -> None:
-        """Delete all that is in it, and wait until it is gone: no other test's operator shall meet it."""
+        """Delete all resources in it, and wait until they are gone, so that the operators of other tests do not process them."""
         for kind in PLURALS:
             _check(self.api.send("DELETE", self._path(kind)))
         wait_until(self._is_empty, timeout_s=PATIENCE_S, what=f"{self.name} is empty")

@@ -29,9 +29,9 @@ CREATED = "2026-01-01T11:00:00Z"
 DELETED = "2026-01-01T11:59:59Z"
 TOPIC_ID = "11111111-1111-1111-1111-111111111111"
 OURS = f"adopted/{TOPIC_ID}"
-"""The note that says that the topic of that id is this Topic's own, whatever it looks like."""
+"""The note that the Topic owns the Kafka topic with that id, whatever its settings are."""
 TO_CREATE = "created/1/-"
-"""The note that says that a Topic of generation 1 is about to create its first Kafka topic."""
+"""The note that a Topic of generation 1 is about to create its first Kafka topic."""
 
 Raw = dict[str, Any]
 

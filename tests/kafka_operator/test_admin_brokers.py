@@ -86,7 +86,7 @@ def test_a_broker_that_refuses_says_why() -> None:
 
 
 def test_only_what_is_set_on_the_broker_itself_is_read() -> None:
-    """What it inherits from the cluster's default is nobody's to restore there."""
+    """A value inherited from the cluster's default is not set on the broker, and not restored there."""
     entries = [
         answer(name="a", value="1", config_source=2),
         answer(name="b", value="2", config_source=3),

@@ -49,15 +49,15 @@ class FakeConnection:
 
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeConnection]]:
-    """Connections that answer as told."""
+    """Connections that return prepared responses."""
 
-    class Told(FakeConnection):
+    class Prepared(FakeConnection):
         opened: list[FakeConnection] = []  # noqa: RUF012
         answers: list[Any] = []  # noqa: RUF012
 
-    monkeypatch.setattr(client_module, "Connection", Told)
-    yield Told
-    assert all(connection.closed for connection in Told.opened)
+    monkeypatch.setattr(client_module, "Connection", Prepared)
+    yield Prepared
+    assert all(connection.closed for connection in Prepared.opened)
 
 
 async def test_one_connection_serves_many_calls(connections: type[FakeConnection]) -> None:

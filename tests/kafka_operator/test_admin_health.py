@@ -25,7 +25,7 @@ METADATA = Answer(
 
 
 class Controller:
-    """Answers as told; every topic it is asked for wants as many in sync as its name says."""
+    """Returns prepared responses; min.insync.replicas of each topic is the number in its name."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []

@@ -90,10 +90,10 @@ def test_topics_are_read_and_missing_ones_left_out() -> None:
     assert (secret.code, secret.name) == (29, "TOPIC_AUTHORIZATION_FAILED")
 
 
-def test_a_topic_of_which_only_the_lack_of_a_leader_is_said_is_not_one_without_partitions() -> None:
-    """A controller that has not begun says so of every topic (and brokers of one that is being made): nobody knows more yet.
+def test_a_topic_reported_only_as_leaderless_does_not_count_as_one_without_partitions() -> None:
+    """A controller that is starting reports it for every topic, and brokers for one that is being created: the partitions are unknown.
 
-    To be taken at its word would be to grow a topic that is there, and to forget what had been seen of it.
+    Otherwise partitions would be added to an existing topic, and its known state be lost.
     """
     leaderless = answer(partition_index=0, leader_id=-1, replica_nodes=[1], isr_nodes=[1])
     response = answer(

@@ -84,10 +84,10 @@ async def test_a_topic_is_taken_as_the_brokers_would_take_it(spec: dict[str, Any
     asked = Asked()
     before = asked.kafka.state()
 
-    allowed, told = await asked(raw_topic(**spec))
+    allowed, message = await asked(raw_topic(**spec))
 
-    assert (taken, True) == (allowed, words in told), told
-    assert bool(words) == bool(told)
+    assert (taken, True) == (allowed, words in message), message
+    assert bool(words) == bool(message)
     assert before == asked.kafka.state()
 
 
@@ -113,10 +113,10 @@ REASSIGNMENTS: list[tuple[dict[str, Any], bool, str]] = [
 @pytest.mark.parametrize(("spec", "taken", "words"), REASSIGNMENTS, ids=lambda value: str(value)[:50])
 async def test_a_reassignment_is_taken_if_it_can_be_carried_out(spec: dict[str, Any], taken: bool, words: str) -> None:
     """Unknown brokers and partitions, goals that contradict each other or the cluster; what may yet come is a warning."""
-    allowed, told = await Asked()(raw_reassignment(**spec))
+    allowed, message = await Asked()(raw_reassignment(**spec))
 
-    assert (taken, True) == (allowed, words in told), told
-    assert bool(words) == bool(told)
+    assert (taken, True) == (allowed, words in message), message
+    assert bool(words) == bool(message)
 
 
 @pytest.mark.shows("E13")
@@ -139,8 +139,8 @@ async def test_where_nobody_can_be_asked_it_is_taken_with_a_warning() -> None:
     assert await asked(raw_topic()) == (True, "Accepted without validation by the brokers: It is away.")
     assert asked.kafka.gate.calls == []
     asked.kube.failures.append(UnavailableError("503"))
-    allowed, told = await asked(raw_topic())
-    assert (allowed, "could not be read" in told) == (True, True)
+    allowed, message = await asked(raw_topic())
+    assert (allowed, "could not be read" in message) == (True, True)
 
 
 def test_an_answer_that_takes_too_long_is_not_waited_for() -> None:
@@ -158,8 +158,8 @@ def test_an_answer_that_takes_too_long_is_not_waited_for() -> None:
         answer = await asked(raw_topic(topicName="new"))
         return *answer, asyncio.get_running_loop().time() - began_s
 
-    allowed, told, took_s = run_virtually(story())
-    assert (allowed, f"no response within {DEADLINE_S:.0f} s" in told) == (True, True)
+    allowed, message, took_s = run_virtually(story())
+    assert (allowed, f"no response within {DEADLINE_S:.0f} s" in message) == (True, True)
     assert DEADLINE_S <= took_s < DEADLINE_S + 1
 
 
@@ -198,8 +198,8 @@ async def test_a_namespace_is_held_to_the_clusters_rules_at_apply() -> None:
     asked = Asked(allowedNamespaces=[{"namespaces": ["tenant"], "topicNames": ["${namespace}.*"]}])
     raw = raw_topic(clusterRef={"name": "main", "namespace": "shop"})
     raw["metadata"]["namespace"] = "tenant"
-    allowed, told = await asked(raw)
-    assert (allowed, told.startswith("NameNotAllowed")) == (False, True)
+    allowed, message = await asked(raw)
+    assert (allowed, message.startswith("NameNotAllowed")) == (False, True)
     moves = raw_reassignment(goal={"rebalance": True}, clusterRef={"name": "main", "namespace": "shop"})
     moves["metadata"]["namespace"] = "tenant"
     assert not (await asked(moves))[0]

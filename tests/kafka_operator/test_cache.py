@@ -75,8 +75,8 @@ def test_clusters_of_one_kafka_id_are_one() -> None:
 
 
 @pytest.mark.shows("D7")
-def test_what_is_gone_stays_gone() -> None:
-    """A late event of a deleted Topic would have its Kafka topic made anew; another of its name is another."""
+def test_a_late_event_does_not_restore_a_deleted_resource() -> None:
+    """Otherwise a late event of a deleted Topic would recreate its Kafka topic. A new resource of the same name is another one."""
     cache = Cache()
     first = topic(uid="first")
     cache.learn(first)

@@ -1,6 +1,6 @@
 """The operator killed after each effect that it has, in the soak at every call: the end is always the same (O3).
 
-Each story is told once undisturbed, which counts its calls; then once for each call, with the process killed there and a new one
+Each story runs once without a kill, which counts its calls; then once for each call, with the process killed there and a new one
 started. What users of Kubernetes and of Kafka see in the end is compared, and nothing is written any more (O1).
 """
 

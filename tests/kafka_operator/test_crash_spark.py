@@ -90,8 +90,8 @@ def end_of(world: SparkWorld) -> object:
     return shown, sorted(pod["metadata"]["name"] for pod in (*world.fake.drivers(), *world.fake.executors()))
 
 
-async def tell(story: Story, gate: Gate) -> tuple[object, list[str]]:
-    """Tell a story; return what is seen in the end, and the calls that were made. One undisturbed must come to rest."""
+async def run_story(story: Story, gate: Gate) -> tuple[object, list[str]]:
+    """Run a story; return the final state, and the calls that were made. Without a kill, the writes must end."""
     undisturbed = gate.kill_at is None
     world = SparkWorld(gate)
     world.start()
@@ -118,10 +118,10 @@ async def tell(story: Story, gate: Gate) -> tuple[object, list[str]]:
 )
 def test_the_end_is_the_same_whichever_call_it_dies_at(story: Story) -> None:
     """O3 and O11: one driver an attempt, one run a time, nothing left over."""
-    expected, calls = run_virtually(tell(story, Gate()))
+    expected, calls = run_virtually(run_story(story, Gate()))
     assert any(call.startswith("kube create") for call in calls)
 
     for number, after in deaths(calls):
-        found, _ = run_virtually(tell(story, Gate(kill_at=number, after=after)))
+        found, _ = run_virtually(run_story(story, Gate(kill_at=number, after=after)))
         where = f"killed {'after' if after else 'before'} call {number}: {calls[number - 1]}"
         assert found == expected, where

@@ -70,7 +70,7 @@ async def change_after_creation(world: World) -> None:
 
 
 async def recreate(world: World) -> None:
-    """Somebody deletes the Kafka topic; then the spec changes while it is created anew."""
+    """Another client deletes the Kafka topic; then the spec changes while it is recreated."""
     world.kube.apply(raw_topic(config={"retention.ms": "1"}))
     await world.run(2)
     world.kafka.topics.pop("orders", None)

@@ -1,4 +1,4 @@
-"""What is done about a Cluster's pods: named before deleted, told once, brokers before controllers."""
+"""Decisions about a Cluster's pods: recorded before they are deleted, one event each, brokers before controllers."""
 
 from __future__ import annotations
 

@@ -74,10 +74,10 @@ def test_a_good_plan_is_claimed_then_recorded_with_its_base_then_handed_over_onc
     assert assignments(p0=TARGET, p1=TARGET) == recorded.plan
 
     recorded = replace(recorded, plan=assignments(p0=TARGET, p1=TARGET), base=assignments(p0=BASE, p1=BASE))
-    told = written(decide(replace(fresh(), status=recorded), view(AT_BASE)))
-    assert (told.handed_over, told.handing_over) == (0, 2)
+    reported = written(decide(replace(fresh(), status=recorded), view(AT_BASE)))
+    assert (reported.handed_over, reported.handing_over) == (0, 2)
 
-    handed = decide(replace(fresh(), status=told), view(AT_BASE))
+    handed = decide(replace(fresh(), status=reported), view(AT_BASE))
     assert handed == Submit({P0: TARGET, P1: TARGET})
 
     running = written(decide(at(State.PENDING), view(AT_BASE, moves=BOTH_MOVE)))
@@ -87,10 +87,10 @@ def test_a_good_plan_is_claimed_then_recorded_with_its_base_then_handed_over_onc
 def test_only_what_is_still_at_its_base_is_handed_over() -> None:
     """Killed between the call and the status: what moves or has arrived is not handed over again."""
     seen = view(AT_BASE, moves=FIRST_MOVES)
-    told = written(decide(at(State.PENDING), seen))
+    reported = written(decide(at(State.PENDING), seen))
 
-    assert (told.handed_over, told.handing_over) == (0, 2)
-    assert decide(replace(at(State.PENDING), status=told), seen) == Submit({P1: TARGET})
+    assert (reported.handed_over, reported.handing_over) == (0, 2)
+    assert decide(replace(at(State.PENDING), status=reported), seen) == Submit({P1: TARGET})
 
 
 def test_progress_is_written_when_it_changes_and_looked_at_each_second() -> None:
@@ -119,11 +119,11 @@ def test_it_is_ready_when_every_partition_has_exactly_the_target() -> None:
 def test_a_running_one_that_was_let_go_of_is_held_again() -> None:
     """Its Cluster was gone for a while: then nothing that only the operator could delete is left."""
     gone = Away("ClusterNotFound", "Namespace shop has no Cluster main.", leaving=True)
-    told = written(decide_reassignment_away(at(State.RUNNING), gone, NOW, 0))
+    reported = written(decide_reassignment_away(at(State.RUNNING), gone, NOW, 0))
 
-    assert isinstance(decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, 0), Retry)
+    assert isinstance(decide_reassignment_away(replace(at(State.RUNNING), status=reported), gone, NOW, 0), Retry)
     assert (
-        decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, CLUSTER_LEAVING_TIMEOUT_S)
+        decide_reassignment_away(replace(at(State.RUNNING), status=reported), gone, NOW, CLUSTER_LEAVING_TIMEOUT_S)
         == Release()
     )
     assert decide(at(State.RUNNING, held=False), view(ALL_ARRIVED)) == Claim()
@@ -194,9 +194,9 @@ def test_a_passing_refusal_is_tried_again() -> None:
     passing = {P1: Failure(41, "NOT_CONTROLLER", "I am not the controller.")}
 
     seen = view(AT_BASE, submitted=True, failures=passing)
-    told = written(decide(at(State.PENDING), seen))
+    reported = written(decide(at(State.PENDING), seen))
 
-    assert isinstance(decide(replace(at(State.PENDING), status=told), seen), Retry)
+    assert isinstance(decide(replace(at(State.PENDING), status=reported), seen), Retry)
 
 
 @pytest.mark.shows("O9")

@@ -40,10 +40,12 @@ def until_ended(shop: Namespace, name: str) -> dict[str, object]:
 
 @pytest.mark.shows("F35")
 def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, brokers: Brokers) -> None:
-    """Features 35: by ElectLeaders, on a controller that is not ours; what needs none is told, too."""
+    """F35: by ElectLeaders, on a stock controller. Partitions that need no election are reported, too."""
     kafka.create("elect-preferred", [[2, 1], [1, 2], [2, 3]])
     brokers.broker(2).restart()
-    wait_until(lambda: 2 not in leaders(kafka, "elect-preferred"), timeout_s=PATIENCE_S, what="broker 2 leads nothing")
+    wait_until(
+        lambda: 2 not in leaders(kafka, "elect-preferred"), timeout_s=PATIENCE_S, what="broker 2 leads no partition"
+    )
     wait_until(
         lambda: kafka.in_sync("elect-preferred") == [[1, 2], [1, 2], [2, 3]], timeout_s=PATIENCE_S, what="all in sync"
     )
@@ -70,7 +72,7 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     wait_until(lambda: kafka.in_sync("elect-unclean") == [[2]], timeout_s=PATIENCE_S, what="2 is alone")
     brokers.broker(2).kill()
     brokers.broker(3).start()
-    wait_until(lambda: leaders(kafka, "elect-unclean") == [-1], timeout_s=PATIENCE_S, what="nobody leads")
+    wait_until(lambda: leaders(kafka, "elect-unclean") == [-1], timeout_s=PATIENCE_S, what="no broker leads")
     shop.take(raw_election("preferred", partitions=[{"topic": "elect-unclean", "partition": 0}]))
     wait_until(
         lambda: int(shop.status("Cluster", "main").get("offline", 0)) > 0, timeout_s=VITALS_S, what="the Cluster tells"

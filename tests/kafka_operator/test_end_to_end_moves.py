@@ -102,7 +102,7 @@ def test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back(shop:
 def test_a_throttled_move_that_is_killed_and_deleted_leaves_no_throttle(
     shop: Namespace, kafka: Stock, operator: Any
 ) -> None:
-    """Kill -9 while the throttle is set; deleted while nobody looks; what somebody else had set stays."""
+    """Kill -9 while the throttle is set; deleted while no operator runs; throttles of other clients stay."""
     kafka.create("e2e-killed", [[1, 2]])
     kafka.fill("e2e-killed", 300)
     kafka.set_config("e2e-killed", "leader.replication.throttled.replicas", "5:1")
@@ -121,8 +121,8 @@ def test_a_throttled_move_that_is_killed_and_deleted_leaves_no_throttle(
 
 
 @pytest.mark.shows("F15")
-def test_a_throttle_below_the_traffic_is_told_before_anything_moves(shop: Namespace, kafka: Stock, writer: Any) -> None:
-    """Measured on the real logs, told with figures; raised, it is carried out while the traffic goes on."""
+def test_a_throttle_below_the_traffic_is_reported_before_any_move(shop: Namespace, kafka: Stock, writer: Any) -> None:
+    """The traffic is measured on the real logs and reported. With a higher throttle the move completes during the traffic."""
     kafka.create("e2e-busy", [[1, 2]])
     writer("e2e-busy")
     plan = raw_plan("e2e-busy", p0=[2, 3])

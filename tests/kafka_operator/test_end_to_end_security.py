@@ -122,10 +122,10 @@ def test_secrets_are_read_rotated_and_shown_nowhere(
     assert [secret for secret in (GUESS, ROTATED, *PASSWORDS.values(), "PRIVATE KEY") if secret in shown] == []
 
 
-def test_a_certificate_of_our_own_opens_the_cluster(
+def test_a_client_certificate_authenticates_the_operator(
     api: KubernetesApi, operator: StewardOperator, guarded: KafkaCluster, authority: Authority, tmp_path: Path
 ) -> None:
-    """MTLS; the brokers' certificate is verified, and its trouble told."""
+    """Mutual TLS; the brokers' certificate is verified, and errors of it are reported."""
     assert operator.ready
     namespace = Namespace(api, "certificates")
     api.kubectl(f"--namespace={namespace.name}", "apply", "-f", "-", stdin=READ_SECRETS, check=True)
@@ -147,6 +147,6 @@ def test_a_certificate_of_our_own_opens_the_cluster(
     wait_until(
         lambda: namespace.ready("Cluster", "main")[1] in {"TlsFailed", "ClusterUnreachable"},
         timeout_s=PATIENCE_S,
-        what="without a certificate nobody is let in",
+        what="a connection without a certificate is rejected",
     )
     namespace.empty()

@@ -48,7 +48,7 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}
 
 @pytest.fixture(scope="module")
 def operator(api: KubernetesApi, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StewardOperator]:
-    """The operator with --spark; it looks at everything every three seconds."""
+    """The operator with --spark, and a resync every three seconds."""
     api.kubectl("apply", "-f", "-", stdin=RIGHTS, check=True)
     folder = tmp_path_factory.mktemp("operator")
     process = StewardOperator(api.kubeconfig_for(OPERATOR), folder, arguments=["--spark", "--resync-interval-s=3"])
@@ -109,7 +109,7 @@ def test_an_application_is_one_driver_that_the_restricted_standard_takes(jobs: N
             == [("Normal", "DriverCreated"), ("Normal", "Completed")]
         ),  # which a look may miss
         timeout_s=PATIENCE_S,
-        what="its beginning and its end are told",
+        what="its start and its end are posted as events",
         context=lambda: str(jobs.events("well")),
     )
     row = jobs.kubectl("get", "sapp", "well")
@@ -161,7 +161,7 @@ def test_an_image_that_cannot_be_pulled_and_a_pod_that_may_not_be_are_told(jobs:
 
 
 def test_a_schedule_starts_what_is_due_late_and_once(jobs: Namespace, kubelet: Kubelet) -> None:
-    """Missed schedules are handled like a CronJob's: one started late, one told."""
+    """Missed schedules are handled like a CronJob's: one is started late, the other reported."""
     assert kubelet.scripts == {}
     jobs.take(raw_schedule("hourly", suspend=True))
     jobs.until("ScheduledSparkApplication", "hourly", "True", "Suspended")

@@ -19,7 +19,7 @@ from tests.kafka_operator.stock import Stock
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
 
 RESYNCS_S = 7.0
-"""Two looks at everything, every three seconds: who would change something has had the time for it."""
+"""Two resyncs of three seconds each: enough time for an unwanted change."""
 
 
 @pytest.fixture

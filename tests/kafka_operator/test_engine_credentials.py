@@ -1,4 +1,4 @@
-"""Clusters behind a login: rotated while the operator runs, told when it is wrong, shown nowhere."""
+"""Credentials of Clusters: rotated while the operator runs, reported when they are wrong, never shown."""
 
 from __future__ import annotations
 

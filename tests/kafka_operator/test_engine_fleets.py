@@ -16,7 +16,7 @@ from tests.kafka_operator.world import World, in_virtual_time, running
 
 MAIN = Key(Kind.CLUSTER, "shop", "main")
 ONE_POD_S = STOP_S + START_S + 3
-"""A pod's replacement, with the looks before and after it."""
+"""Time of a pod's replacement, with the polls before and after it."""
 
 
 def declared(replicas: int = 3) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def condition(world: World, name: str) -> tuple[str, str, str]:
     return "", "", ""
 
 
-def told(world: World) -> list[str]:
+def reasons(world: World) -> list[str]:
     """The reasons of all events."""
     return [event.reason for event in world.kube.events]
 
@@ -62,7 +62,7 @@ async def test_a_roll_replaces_each_pod_once_one_at_a_time_the_controller_last()
         assert took_s < 3 * ONE_POD_S + 5
         assert pods.deleted == ["main-broker-1", "main-broker-2", "main-broker-0"]
         assert pods.max_not_ready == 1
-        await world.until(lambda: told(world) == ["Rolling", "Rolling", "Rolling", "Settled"])
+        await world.until(lambda: reasons(world) == ["Rolling", "Rolling", "Rolling", "Settled"])
 
 
 @in_virtual_time
@@ -79,7 +79,7 @@ async def test_a_stateful_set_without_the_clusters_label_is_neither_scaled_nor_r
             status, reason, message = condition(world, "Settled")
             assert (status, reason) == ("Unknown", "NotLabelled")
             assert "kubectl label statefulset main-broker steward.dev/cluster=main" in message
-            assert told(world)[-1] == "NotLabelled"
+            assert reasons(world)[-1] == "NotLabelled"
 
             pods.labels = {"steward.dev/cluster": "main"}
             await world.until(lambda p=pods: p.replicas == 5)
@@ -127,7 +127,7 @@ async def test_a_pod_leaves_a_node_that_is_cordoned() -> None:
         await world.run(30)
 
         assert took_s < 6
-        assert (pods.deleted, told(world)) == (["main-broker-1"], ["Draining", "Settled"])
+        assert (pods.deleted, reasons(world)) == (["main-broker-1"], ["Draining", "Settled"])
         assert pods.pods[1]["spec"]["nodeName"] != "node-1"
 
 
@@ -137,7 +137,7 @@ async def test_a_pod_that_never_starts_stops_the_roll_and_a_mended_form_goes_on(
     async with fleet() as (world, pods):
         pods.starts = False
         pods.roll()
-        await world.until(lambda: "PodStuck" in told(world), seconds=400)
+        await world.until(lambda: "PodStuck" in reasons(world), seconds=400)
         assert (pods.deleted, condition(world, "Settled")[1]) == (["main-broker-1"], "PodStuck")
 
         pods.starts = True
@@ -153,9 +153,9 @@ async def test_scaling_in_waits_until_the_broker_holds_nothing() -> None:
     async with fleet(4) as (world, pods):
         world.kafka.add("late", [(3, 4)])
         world.kube.apply(declared(3))
-        await world.until(lambda: "ScaleInRefused" in told(world))
+        await world.until(lambda: "ScaleInRefused" in reasons(world))
         assert (pods.replicas, "broker 4 holds late-0." in condition(world, "Scaled")[2]) == (4, True)
-        assert told(world) == ["ScaleInRefused"]
+        assert reasons(world) == ["ScaleInRefused"]
 
         world.kafka.topics["late"].replicas = [(3, 1)]
         await world.until(lambda: pods.replicas == 3)
@@ -207,7 +207,7 @@ async def test_without_rights_or_with_an_api_server_away_nothing_is_done() -> No
         pods.failures.append(UnavailableError("503"))
         await world.until(lambda: condition(world, "Settled")[0] == "True")
 
-        await world.until(lambda: told(world) == ["NotAllowed", "Settled"])
+        await world.until(lambda: reasons(world) == ["NotAllowed", "Settled"])
 
 
 @in_virtual_time

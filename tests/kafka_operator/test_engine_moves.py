@@ -1,4 +1,4 @@
-"""Moves on their way, there and back: waves, bytes and time left, what stands still; over fakes and virtual time."""
+"""Running moves, forward and back: waves, remaining bytes and time, stuck moves; with fakes and virtual time."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ async def test_moves_go_on_in_waves_and_show_bytes_and_time_left() -> None:
 
 @pytest.mark.shows("E15")
 @in_virtual_time
-async def test_a_move_that_stands_still_is_named_with_its_likely_cause() -> None:
-    """Features rows 19, 20: a dead broker is told; when it goes on, so is that."""
+async def test_a_stuck_move_is_reported_with_its_likely_cause() -> None:
+    """F19, F20: a dead broker is reported; so is the continuation of the move."""
     async with running() as world:
         world.kafka.move_s = 400
         await orders(world)

@@ -10,7 +10,7 @@ from kafka_operator.decide.rebalance_need import GONE_AFTER_S, SETTLE_S
 from kafka_operator.names import PAUSE, Key, Kind
 from kafka_operator.resources.reassignment import Partition
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment
-from tests.kafka_operator.test_engine_fleets import MAIN, condition, fleet, told
+from tests.kafka_operator.test_engine_fleets import MAIN, condition, fleet, reasons
 from tests.kafka_operator.test_engine_throttles import status
 from tests.kafka_operator.world import World, in_virtual_time, running
 
@@ -69,7 +69,7 @@ async def test_brokers_that_are_new_get_one_proposal_that_waits_for_approval() -
         assert spec == {"clusterRef": {"name": "main"}, "goal": goal, "approval": "Required", **TERMS}
         assert status(world, FIRST)["state"] == "Proposed"
         assert "approvedDigest" in condition(world, "Rebalanced")[2]
-        assert "RebalanceMade" in told(world)
+        assert "RebalanceMade" in reasons(world)
         assert world.kafka.submitted == []
 
         approve(world, FIRST)
@@ -201,7 +201,7 @@ async def test_scaling_in_empties_the_brokers_and_their_pods_go() -> None:
 
 @in_virtual_time
 async def test_scaling_out_and_in_by_itself() -> None:
-    """Row 21 with approval Automatic: nobody has to do anything but scale."""
+    """F21 with approval Automatic: users only have to scale."""
     async with fleet(3) as (world, pods):
         world.kube.apply(scaled(3, approval="Automatic"))
         await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)

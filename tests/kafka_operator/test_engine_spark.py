@@ -23,7 +23,7 @@ ENDED = {"Completed", "Failed"}
 
 @in_virtual_time
 async def test_an_application_runs_to_its_end_and_its_executors_go_with_it() -> None:
-    """Submitted, Running, Completed; one driver; the driver's pod stays for its log; each news is told once."""
+    """Submitted, Running, Completed; one driver; the driver's pod stays for its log; each event is posted once."""
     async with spark_running() as world:
         world.kube.apply(raw_spark())
         took_s = await world.until(lambda: bool(world.fake.drivers()))
@@ -92,7 +92,9 @@ TROUBLES = [
 
 
 @pytest.mark.parametrize(("script", "reason", "words"), TROUBLES, ids=lambda value: getattr(value, "waiting", ""))
-def test_what_holds_a_driver_up_is_told_and_in_the_end_fails_it(script: DriverScript, reason: str, words: str) -> None:
+def test_an_obstacle_to_the_start_of_a_driver_is_reported_and_finally_fails_it(
+    script: DriverScript, reason: str, words: str
+) -> None:
     """By condition and event, once, while it may pass; after startTimeoutSeconds the attempt has failed."""
 
     async def story() -> None:
@@ -122,7 +124,7 @@ ENDINGS = [
 
 
 @pytest.mark.parametrize(("script", "reason", "words"), ENDINGS, ids=lambda value: getattr(value, "reason", ""))
-def test_why_a_driver_ended_is_told(script: DriverScript, reason: str, words: str) -> None:
+def test_the_reason_for_a_drivers_end_is_reported(script: DriverScript, reason: str, words: str) -> None:
     """What happened, and what to do."""
 
     async def story() -> None:
@@ -136,13 +138,15 @@ def test_why_a_driver_ended_is_told(script: DriverScript, reason: str, words: st
     run_virtually(story())
 
 
-@pytest.mark.parametrize(("told", "reason"), [("Evicted", "ExecutorsEvicted"), ("OOMKilled", "ExecutorsOutOfMemory")])
-def test_executors_that_are_lost_are_told_of_and_the_application_goes_on(told: str, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("executor_reason", "reason"), [("Evicted", "ExecutorsEvicted"), ("OOMKilled", "ExecutorsOutOfMemory")]
+)
+def test_lost_executors_are_reported_and_the_application_continues(executor_reason: str, reason: str) -> None:
     """A condition of its own: Spark replaces them, and the application may yet complete."""
 
     async def story() -> None:
         async with spark_running() as world:
-            world.fake.scripts = [DriverScript(executors=2, executor_reason=told)]
+            world.fake.scripts = [DriverScript(executors=2, executor_reason=executor_reason)]
             world.kube.apply(raw_spark())
             await world.until(lambda: world.status().get("state") == "Completed")
             (condition,) = [item for item in world.status()["conditions"] if item["type"] == "ExecutorsHealthy"]

@@ -47,7 +47,7 @@ def rates(world: World) -> set[str]:
 @pytest.mark.shows("O14")
 @in_virtual_time
 async def test_another_namespace_never_lowers_the_owners_rate() -> None:
-    """O14: Else a move of the owner stands still for as long as a tenant likes."""
+    """O14: Otherwise a tenant could stall the owner's moves."""
     async with running() as world:
         await prepared(world, minBytesPerSecond=1)
         world.kube.apply(own_move(throttle={"bytesPerSecond": FAST}))

@@ -185,8 +185,8 @@ async def test_two_reassignments_share_a_broker_and_leave_nothing() -> None:
 
 @pytest.mark.shows("E4")
 @in_virtual_time
-async def test_a_throttle_that_a_broker_keeps_is_told_and_removed_when_it_is_back() -> None:
-    """The broker is away when the move ends: the end is told, and so is what was left."""
+async def test_a_throttle_left_on_an_unreachable_broker_is_reported_and_removed_later() -> None:
+    """The broker is unreachable when the move ends: the end and the remaining throttle are reported."""
     async with running() as world:
         world.kafka.move_s = 10
         await orders(world)

@@ -14,7 +14,7 @@ from tests.kafka_operator.world import in_virtual_time, running
 @pytest.mark.shows("O5")
 @in_virtual_time
 async def test_the_oldest_of_two_topics_wins_and_the_next_takes_over() -> None:
-    """O5: the other says Conflict and names the winner; on the winner's deletion it creates the topic anew."""
+    """O5: the other one has Ready=False, Conflict, with the name of the owner; after the owner's deletion it recreates the topic."""
     async with running() as world:
         await settled_topic(world)
         await world.run(2)

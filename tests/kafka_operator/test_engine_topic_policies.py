@@ -24,7 +24,7 @@ def events(world: World) -> list[str]:
 
 @in_virtual_time
 async def test_a_topic_that_observes_writes_one_status_and_nothing_in_kafka() -> None:
-    """Features 8: the drift is told once, however often it is looked at; what is new is told at the resync."""
+    """F8: a drift is reported once, in any number of resyncs; new drift is reported at the next resync."""
     async with running() as world:
         world.kafka.add("orders", [(1, 2, 3)] * 4, retention_ms="9")
         world.kube.apply(raw_topic(policy="Observe", config={"retention.ms": "1", "no.such": "1"}))
@@ -46,8 +46,8 @@ async def test_a_topic_that_observes_writes_one_status_and_nothing_in_kafka() ->
 
 
 @in_virtual_time
-async def test_a_topic_that_only_observes_is_in_nobodys_way() -> None:
-    """It is older, and owns nothing; its deletion leaves the Kafka topic as well."""
+async def test_a_topic_that_only_observes_does_not_block_others() -> None:
+    """It is older, but owns nothing; its deletion also keeps the Kafka topic."""
     async with running() as world:
         world.kube.apply(raw_topic("watching", topicName="orders", policy="Observe"))
         await world.run(2)
@@ -125,7 +125,7 @@ async def test_drift_whose_mending_is_not_seen_at_once_is_told_once_too() -> Non
 
 @in_virtual_time
 async def test_a_controller_that_knows_too_little_for_a_moment_changes_nothing() -> None:
-    """A topic that is not shown once is not created, and nothing is written or told."""
+    """A topic that is missing from one response is not created, and nothing is written or reported."""
     async with running() as world:
         await settled_topic(world)
         held = world.kafka.topics.pop("orders")

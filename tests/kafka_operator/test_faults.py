@@ -33,17 +33,17 @@ pytestmark = pytest.mark.slow
 STORIES: tuple[Story, ...] = (create, change, delete, conflict, refused, reassign, cancel, delete_running, elect)
 
 EVENTS = range(1, 9) if EXHAUSTIVE else (1, 2, 4, 7)
-"""Numbers of the events of a story that are lost or late: its first, and some that follow from what was done."""
+"""Numbers of the events of a story that are lost or late: the first ones, and some later ones."""
 
 RANDOM_RUNS = 100 if EXHAUSTIVE else 6
-"""Of each story, with a fifth of all calls spoilt and a kill among them."""
+"""Runs of each story, in which a fifth of all calls fail and the operator is killed."""
 
 FAULTS_A_CALL = len(Fault) if EXHAUSTIVE else 1
-"""Ways in which each call is spoilt, one call in these and the next in others; the soak has all."""
+"""Number of faults tried at each call, different ones at the next call; the soak tries all."""
 
 
-async def tell(story: Story, world: World) -> object:
-    """Tell a story in a world; return what is seen in the end, when faults have stopped and nothing is written any more."""
+async def run_story(story: Story, world: World) -> object:
+    """Run a story in a world; return the final state, after faults and writes have ended."""
     world.kube.apply(raw_cluster())
     world.start()
     try:
@@ -60,13 +60,13 @@ async def tell(story: Story, world: World) -> object:
 
 
 def undisturbed(story: Story) -> tuple[object, list[str]]:
-    """The end of a story without faults, and the calls of it."""
+    """Return the final state of a story without faults, and its calls."""
     gate = Gate()
     return run_virtually(_undisturbed(story, gate)), gate.calls
 
 
 async def _undisturbed(story: Story, gate: Gate) -> object:
-    return await tell(story, World(gate))
+    return await run_story(story, World(gate))
 
 
 def ways(number: int) -> list[Fault]:
@@ -76,7 +76,7 @@ def ways(number: int) -> list[Fault]:
 
 
 def looked_before(calls: Sequence[str]) -> frozenset[int]:
-    """Return the numbers, from 1, of looks that followed the same call before; none of them in the soak."""
+    """Return the numbers, from 1, of reads that followed the same call before; none of them in the soak."""
     seen: set[tuple[str, str]] = set()
     repeated: set[int] = set()
     for number, (before, call) in enumerate(zip(["", *calls], calls, strict=False), 1):
@@ -110,7 +110,7 @@ def test_whichever_call_is_spoilt_the_end_is_the_same(story: Story, fault: Fault
             continue
 
         async def spoilt(number: int = number) -> object:
-            return await tell(story, World(FaultyGate(faults={number: fault})))
+            return await run_story(story, World(FaultyGate(faults={number: fault})))
 
         assert run_virtually(spoilt()) == expected, f"{fault} at call {number}: {calls[number - 1]}"
 
@@ -127,7 +127,7 @@ def test_many_faults_and_a_kill_change_no_end(story: Story) -> None:
         gate = FaultyGate(faults=faults, kill_at=rng.randrange(4, len(calls)), after=rng.random() < 0.5)
 
         async def spoilt(gate: Gate = gate) -> object:
-            return await tell(story, World(gate))
+            return await run_story(story, World(gate))
 
         assert run_virtually(spoilt()) == expected, f"seed {seed}: {faults}"
 
@@ -144,7 +144,7 @@ def test_whichever_event_is_lost_or_late_the_end_is_the_same(story: Story, watch
         async def watched(number: int = number) -> object:
             world = FaultyWorld(watch=watch, event=number)
             world.resync_s = 1.0
-            return await tell(story, world)
+            return await run_story(story, world)
 
         assert run_virtually(watched()) == expected, f"{watch} from event {number} on"
 
@@ -159,6 +159,6 @@ def test_stale_lists_change_no_end(story: Story) -> None:
     async def stale() -> object:
         world = FaultyWorld(stale=True)
         world.resync_s = 1.0
-        return await tell(story, world)
+        return await run_story(story, world)
 
     assert run_virtually(stale()) == expected

@@ -20,7 +20,7 @@ from kafka_operator.engine.leadership import Leadership, LeaseLostError
 from kafka_operator.kube.leases_port import Leases
 from kafka_operator.kube.port import Kube, UnavailableError
 from kafka_operator.metrics import Metrics
-from tests.kafka_operator.crash_stories import EXHAUSTIVE, SETTLE_S, Story, tell
+from tests.kafka_operator.crash_stories import EXHAUSTIVE, SETTLE_S, Story, run_story
 from tests.kafka_operator.fake_kube import START, WatchEvent
 from tests.kafka_operator.fake_leases import FakeLeases
 from tests.kafka_operator.gate import Gate
@@ -171,7 +171,7 @@ def test_late_calls_of_a_resumed_holder_do_not_change_the_final_state(story: Sto
 
     Of consecutive reads without a write between them only the first is tried; the soak tries each.
     """
-    expected, _ = run_virtually(tell(story, Gate()))
+    expected, _ = run_virtually(run_story(story, Gate()))
     undisturbed, calls, ended = run_virtually(run_paused(story, None))
     assert (undisturbed, ended) == (expected, False)
     last = max(

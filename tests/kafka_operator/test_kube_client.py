@@ -28,7 +28,7 @@ ORDERS = Key(Kind.TOPIC, "shop", "orders")
 
 
 class Api:
-    """A server that answers as told, and remembers what it was asked."""
+    """A server that returns prepared responses, and records the requests."""
 
     def __init__(self) -> None:
         self.answers: list[web.Response] = []
@@ -132,7 +132,7 @@ async def test_an_event_is_posted_in_the_resources_namespace(api: tuple[Api, Kub
     assert (method, path) == ("POST", "/api/v1/namespaces/shop/events")
     assert body["reason"] == "InvalidConfig"
     fake.answer(409, {"message": "already exists"})
-    await kube.post_event(Notice(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))  # told already
+    await kube.post_event(Notice(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))  # already posted
 
 
 @pytest.mark.parametrize(

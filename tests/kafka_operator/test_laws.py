@@ -198,7 +198,7 @@ def test_what_only_observes_or_was_not_agreed_to_is_left_as_it_is(before: Topic,
 @pytest.mark.shows("F7")
 @given(declared(), shown())
 def test_what_is_left_alone_is_never_touched(before: Topic, seen: KafkaTopic | None) -> None:
-    """Neither set nor reset, whatever this Topic has set before, and no difference to tell of."""
+    """Neither set nor reset, whatever this Topic has set before, and no difference is reported."""
     _, settled = converge(before, seen)
 
     if seen is not None and settled is not None:

@@ -30,7 +30,7 @@ MAIN = ClusterRef("shop", "main")
 
 
 class FakeAdmin:
-    """Answers, or fails as told."""
+    """Responds, or fails as configured."""
 
     def __init__(self, servers: Sequence[str], security: Security = PLAINTEXT) -> None:
         self.servers = tuple(servers)

@@ -23,7 +23,7 @@ def key(name: str, namespace: str = "shop") -> Key:
 
 
 class Recorder:
-    """Does as told and notes the batches."""
+    """Behaves as configured, and records the batches."""
 
     def __init__(self, work: Work | None = None) -> None:
         self.batches: list[tuple[float, ClusterRef, list[Key]]] = []

@@ -45,8 +45,8 @@ async def test_in_a_namespace_that_ends_everything_is_let_go_of() -> None:
 
 
 @in_virtual_time
-async def test_in_a_namespace_that_stays_nothing_is_let_go_of() -> None:
-    """An operator that is only started anew."""
+async def test_in_a_namespace_that_stays_finalizers_are_kept() -> None:
+    """The operator is only restarted."""
     async with running() as world:
         await settled(world)
 
@@ -56,8 +56,8 @@ async def test_in_a_namespace_that_stays_nothing_is_let_go_of() -> None:
 
 
 @in_virtual_time
-async def test_what_others_changed_on_the_way_is_let_go_of_all_the_same() -> None:
-    """A conflict is read again; an API server that is away is told and ends nothing."""
+async def test_finalizers_are_removed_despite_conflicts_and_failures() -> None:
+    """After a conflict the resource is read again; an unavailable API server is reported, and the teardown continues."""
     async with running() as world:
         await settled(world)
         world.kube.failures.append(UnavailableError("503"))

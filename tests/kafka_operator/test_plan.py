@@ -16,7 +16,7 @@ OTHER = Key(Kind.REASSIGNMENT, "shop", "other")
 
 
 def check(plan: tuple[Assignment, ...], **others: Any) -> PlanProblem | None:
-    """Check a plan on brokers 1 to 4, where nothing moves unless told."""
+    """Check a plan on brokers 1 to 4, where nothing moves by default."""
     given: dict[str, Any] = {"topics": TOPICS, "broker_ids": (1, 2, 3, 4), "moves": {}, "rivals": {}} | others
     return check_plan(plan, **given)
 

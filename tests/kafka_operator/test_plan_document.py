@@ -139,10 +139,10 @@ BAD = [
 @pytest.mark.parametrize(("raws", "words"), BAD, ids=lambda value: value if isinstance(value, str) else "")
 def test_what_is_no_plan_is_told_with_its_place(raws: list[dict[str, Any]], words: str) -> None:
     """Garbage, and entries that could be no partition."""
-    with pytest.raises(DocumentError) as told:
+    with pytest.raises(DocumentError) as caught:
         read_config_maps(raws)
 
-    assert words in str(told.value)
+    assert words in str(caught.value)
 
 
 def test_parts_of_two_clusters_are_no_plan() -> None:

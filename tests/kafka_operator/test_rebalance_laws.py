@@ -199,7 +199,7 @@ def _move_on(model: Model, item: Reassignment, name: str) -> None:
 
 
 def declared(held: Cluster, replicas: int) -> Cluster:
-    """The same Cluster with so many pods declared; the operator stands for the most that there were."""
+    """The same Cluster with this number of pods declared; the operator maintains the largest number so far."""
     standing = max(held.status.broker_replicas or 0, replicas)
     return replace(
         held,

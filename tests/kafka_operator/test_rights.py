@@ -1,4 +1,4 @@
-"""What must be allowed, and how a missing right is told (it says which verb on which resource, and exits)."""
+"""Required rights, and the error for a missing one: the operator logs the verb and the resource, and exits."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_dependencies_are_handed_on() -> None:
 
 
 def test_the_pod_is_the_attempts_own_and_goes_with_the_application() -> None:
-    """O11: a name for each attempt; never started anew by its node."""
+    """O11: a name for each attempt; never restarted by its node."""
     found = driver_pod(spark(), 1)
     metadata, spec = found["metadata"], found["spec"]
 

@@ -1,4 +1,4 @@
-"""Schedules as a CronJob has them: what starts, what is left out, what is told (missed schedules handled like a CronJob)."""
+"""Schedules like those of a CronJob: started, skipped and reported runs; missed schedules are handled like a CronJob's."""
 
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ def test_what_is_later_than_the_deadline_allows_is_left_out_and_told_once() -> N
     assert news.reason == "MissedDeadline"
     assert write_time(NOW) == status.last_schedule_time
 
-    told = {name: value for name, value in status.to_patch().items() if value is not None}
-    again = schedule(startingDeadlineSeconds=60, status=told)
+    written = {name: value for name, value in status.to_patch().items() if value is not None}
+    again = schedule(startingDeadlineSeconds=60, status=written)
     assert isinstance(decide_schedule(again, ScheduleView(at)), Wait)
 
 
@@ -166,10 +166,10 @@ def test_a_suspended_schedule_starts_nothing_and_then_the_last_that_was_missed()
     """As a CronJob that is resumed."""
     status, _ = ended(decide_schedule(schedule(suspend=True), ScheduleView(NOW)))
     assert ready(status.conditions) == ("True", "Suspended")
-    told = {name: value for name, value in status.to_patch().items() if value is not None}
+    written = {name: value for name, value in status.to_patch().items() if value is not None}
 
-    assert decide_schedule(schedule(suspend=True, status=told), ScheduleView(NOW)) == Done()
-    assert isinstance(decide_schedule(schedule(status=told), ScheduleView(NOW)), CreateRun)
+    assert decide_schedule(schedule(suspend=True, status=written), ScheduleView(NOW)) == Done()
+    assert isinstance(decide_schedule(schedule(status=written), ScheduleView(NOW)), CreateRun)
 
 
 def test_a_run_that_is_not_written_down_is_not_deleted_as_old() -> None:

@@ -45,7 +45,7 @@ def test_times_ascend_and_none_comes_twice(schedule: tuple[str, str], moment: da
 def test_what_comes_next_does_not_depend_on_where_one_begins(
     schedule: tuple[str, str], moment: datetime, minutes: int
 ) -> None:
-    """A process that is started anew finds the same times: one run a time."""
+    """A restarted process computes the same times: one run for each."""
     times = times_of(schedule)
     if times is None:
         return
@@ -167,7 +167,7 @@ def test_the_times_of_a_period_do_not_depend_on_where_one_begins(
 
 
 def test_a_year_of_missed_minutes_is_quick_to_reckon() -> None:
-    """More than a hundred are too many to tell; the last of them is found all the same."""
+    """More than a hundred are not counted; the last one is found anyway."""
     since = datetime(2025, 1, 1, tzinfo=UTC)
     missed = read_times("* * * * *", "Europe/Berlin").missed(since, since + timedelta(days=365))
 

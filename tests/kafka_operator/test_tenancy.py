@@ -52,7 +52,7 @@ def reason(refusal: Refusal | None) -> str:
 def test_the_first_rule_that_names_a_namespace_says_which_topics(
     rules: list[dict[str, Any]], namespace: str, name: str, expected: str
 ) -> None:
-    """A tenant never edits another's cluster; Kafka's own topics are nobody's by a mere *."""
+    """A tenant cannot change another's cluster; the pattern * does not include Kafka's internal topics."""
     assert reason(refusal_of_topic(allowing(*rules), namespace, name)) == expected
 
 

@@ -1,4 +1,4 @@
-"""How fast a throttle should be, and what two looks at sizes tell."""
+"""Rates of throttles, and the progress between two measurements of sizes."""
 
 from __future__ import annotations
 
@@ -116,15 +116,15 @@ def test_looks_tell_bytes_speed_and_time_left() -> None:
 
 
 def test_a_move_is_stuck_when_it_copies_nothing_for_long() -> None:
-    """One byte more begins the time anew."""
+    """One more byte restarts the time."""
     moved = places(BOTH_MOVE)
     sizes = {P0: {1: 10, 3: 1}, P1: {1: 10, 3: 1}}
     _, memory = measure(moved, sizes, None, 0, ALIVE)
     _, memory = measure(moved, {**sizes, P1: {1: 10, 3: 2}}, memory, 60, ALIVE)
 
-    told, _ = measure(moved, {**sizes, P1: {1: 10, 3: 2}}, memory, STUCK_AFTER_S, ALIVE)
+    measured, _ = measure(moved, {**sizes, P1: {1: 10, 3: 2}}, memory, STUCK_AFTER_S, ALIVE)
 
-    assert told.stuck == (P0,)
+    assert measured.stuck == (P0,)
 
 
 def test_only_replicas_of_living_brokers_that_do_not_move_fall_behind() -> None:
@@ -132,10 +132,10 @@ def test_only_replicas_of_living_brokers_that_do_not_move_fall_behind() -> None:
     moved = places(BOTH_MOVE, isr=(1,))
     sizes = {P0: {1: 1000, 2: 400, 3: 0}}
 
-    told, _ = measure(moved, sizes, None, 0, ALIVE)
+    measured, _ = measure(moved, sizes, None, 0, ALIVE)
     without, _ = measure(moved, sizes, None, 0, (1, 3))
 
-    assert (told.lag, told.fallen) == (600, 2)
+    assert (measured.lag, measured.fallen) == (600, 2)
     assert without.fallen == 0
 
 

@@ -109,7 +109,7 @@ def test_a_change_whose_moves_have_all_begun_is_not_over() -> None:
 
 
 def test_a_change_that_is_edited_again_is_cancelled() -> None:
-    """Its copies are no longer wanted; when it has ended, the factor is looked at anew."""
+    """Its replicas are no longer wanted; when it has ended, the factor is compared again."""
     aims = reassignment(goal={"replicationFactor": 4, "topics": ["orders"]})
     running = child("orders-rf4-1", State.RUNNING)
     unwanted = replace(running, goal=aims.goal)
@@ -128,7 +128,7 @@ def test_a_change_that_is_edited_again_is_cancelled() -> None:
 
 
 def test_a_change_that_is_over_leaves_nothing_behind_in_the_status() -> None:
-    """As declared, and no change to tell of."""
+    """As declared, without a change to report."""
     declared = topic(replicationFactor=2)
     running = topic_view(kafka_topic(), reassignments=found(child(FIRST, State.RUNNING)))
     changing = replace(declared, status=status_of(decide_topic(declared, running)))
@@ -167,10 +167,10 @@ def test_a_factor_that_somebody_changed_again_is_changed_back_after_a_while() ->
     assert step.name == f"{FIRST}-1"
 
 
-def test_a_factor_that_somebody_raised_is_told_and_no_copy_is_taken_away() -> None:
-    """A Reassignment by a person's own hand outranks what the Topic said before it; else a lost copy would be our doing.
+def test_a_factor_that_another_client_raised_is_reported_and_no_replica_removed() -> None:
+    """A user's own Reassignment takes precedence over an earlier declaration; otherwise the operator would remove replicas.
 
-    It holds until the Topic is edited: what is declared anew is carried out.
+    This holds until the Topic is edited: a new declaration is carried out.
     """
     declared = topic(replicationFactor=2)
     settled = replace(declared, status=status_of(decide_topic(declared, topic_view(kafka_topic(replicas=(1, 2))))))
@@ -178,17 +178,17 @@ def test_a_factor_that_somebody_raised_is_told_and_no_copy_is_taken_away() -> No
 
     troubled = replace(settled, status=status_of(decide_topic(settled, replace(raised, failure=Failure(37, "", "")))))
 
-    told = status_of(decide_topic(troubled, raised))
+    reported = status_of(decide_topic(troubled, raised))
 
-    assert ready(told.conditions) == ("False", "ReplicationFactorRaised")
-    assert [item.field for item in told.drift] == ["replicationFactor"]
-    assert decide_topic(replace(settled, status=told), raised) == Wait(POLL_INTERVAL_S)
-    edited = replace(topic(replicationFactor=2, generation=2), status=told)
+    assert ready(reported.conditions) == ("False", "ReplicationFactorRaised")
+    assert [item.field for item in reported.drift] == ["replicationFactor"]
+    assert decide_topic(replace(settled, status=reported), raised) == Wait(POLL_INTERVAL_S)
+    edited = replace(topic(replicationFactor=2, generation=2), status=reported)
     assert isinstance(decide_topic(edited, raised), CreateReassignment)
 
 
-def test_a_factor_that_somebody_lowered_is_raised_again() -> None:
-    """More copies harm nobody."""
+def test_a_factor_that_another_client_lowered_is_raised_again() -> None:
+    """More replicas do no harm."""
     declared = topic(replicationFactor=3)
     settled = replace(declared, status=status_of(decide_topic(declared, topic_view(kafka_topic()))))
     lowered = topic_view(kafka_topic(replicas=(1, 2)), waited_s=PATIENCE_S)

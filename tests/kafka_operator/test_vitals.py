@@ -241,11 +241,11 @@ async def test_partitions_are_counted_at_once_and_once_more_where_brokers_change
 ) -> None:
     """At the next poll and the one after, since replicas are fetched in between; never in more than a twentieth of the time."""
     clock = [0.0]
-    looks, brokers, counted = counting(clock, took_s)
+    vitals, brokers, counted = counting(clock, took_s)
     while clock[0] < 100:
         if clock[0] >= 45:
             brokers.append((1, 2))
-        await looks.read(ClusterRef("kafka", "main"))
+        await vitals.read(ClusterRef("kafka", "main"))
         clock[0] += 10
     assert counted == expected
 

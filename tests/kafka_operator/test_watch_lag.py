@@ -20,8 +20,8 @@ class Clock:
         return self.now_s
 
 
-def test_the_watch_owes_what_a_list_has_shown_until_it_brings_it() -> None:
-    """A stalled watch looks like one on which nothing happens, but for this."""
+def test_the_watch_lags_while_it_has_not_delivered_what_a_list_contained() -> None:
+    """Otherwise a stalled watch cannot be distinguished from one without events."""
     clock = Clock()
     lag = WatchLag(clock)
     lag.brought(A, "5")

@@ -56,19 +56,19 @@ class Hook:
         api.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(made), check=True)
 
     def words(self, raw: Mapping[str, Any], *options: str) -> str:
-        """Apply a resource; return what is told to the user: a refusal, or warnings."""
+        """Apply a resource; return the message to the user: a rejection, or warnings."""
         named = {**raw, "metadata": {**raw["metadata"], "namespace": self.namespace.name}}
         return self.namespace.api.kubectl("apply", "-f", "-", *options, stdin=yaml.safe_dump(named)).stderr
 
-    def until_told(self, words: str) -> None:
-        """Wait until this is told of a bad Topic: an API server learns of a webhook within seconds."""
-        told: list[str] = []
+    def until_message(self, words: str) -> None:
+        """Wait until the message for a bad Topic contains this: an API server uses a new webhook within seconds."""
+        messages: list[str] = []
 
         def answered() -> bool:
-            told.append(self.words(BAD, "--dry-run=server"))
-            return words in told[-1]
+            messages.append(self.words(BAD, "--dry-run=server"))
+            return words in messages[-1]
 
-        wait_until(answered, timeout_s=PATIENCE_S, what="the webhook is asked", context=lambda: str(told[-1:]))
+        wait_until(answered, timeout_s=PATIENCE_S, what="the webhook is asked", context=lambda: str(messages[-1:]))
 
 
 @pytest.fixture
@@ -103,7 +103,9 @@ async def test_the_brokers_words_refuse_at_apply(api: KubernetesApi, hook: Hook)
 def _apply_all(hook: Hook) -> None:
     namespace = hook.namespace
     namespace.take(raw_cluster("main", "kafka:9092"))
-    hook.until_told("InvalidConfig: Topic bad is rejected: validation by the brokers failed: Unknown topic config name")
+    hook.until_message(
+        "InvalidConfig: Topic bad is rejected: validation by the brokers failed: Unknown topic config name"
+    )
     assert "larger than available brokers: 4" in namespace.refusal(raw_topic("wide", replicationFactor=7))
     assert "UnknownBroker" in namespace.refusal(raw_reassignment("far", goal={"removeBrokers": [77]}))
     namespace.take(raw_topic("good"))
@@ -126,7 +128,7 @@ def test_the_operators_process_answers_and_one_that_is_away_is_in_nobodys_way(
     operator.start()
     try:
         hook.namespace.take(raw_cluster("main", "127.0.0.1:1"))
-        hook.until_told("No broker of Cluster main responds at 127.0.0.1:1")
+        hook.until_message("No broker of Cluster main responds at 127.0.0.1:1")
         hook.namespace.take(BAD)
         hook.namespace.empty()
     finally:

@@ -39,7 +39,7 @@ def refuse_everywhere(prepared: Prepared, faults: FaultyStore, fault: str, show:
             end = "went on"
         except AnalyticsError:
             end = "ended with a sentence"
-        except Exception as error:  # noqa: BLE001 - any other exception is what this looks for
+        except Exception as error:  # noqa: BLE001 - any other exception is a defect
             end = "failed"
             wrong = [f"{type(error).__name__}: {str(error)[:200]}"]
         operation, reached = short(faults.last, str(scenario.folder)), faults.count >= at

@@ -1,4 +1,4 @@
-"""Let go of all custom resources before the operator is uninstalled: nobody else would take its finalizer off them.
+"""Remove the operator's finalizer from all custom resources before it is uninstalled: no other process removes it.
 
     python3 release_resources.py NAMESPACE RELEASE OPERATOR_LABELS BROKER_LABELS SERVED_NAMESPACE,SERVED_NAMESPACE
 
