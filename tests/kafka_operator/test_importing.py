@@ -234,7 +234,7 @@ BAD_CONFIGS = [
     ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.mechanism is none of"),
     (
         {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": f'x password="{SECRET}";'},
-        "sasl.jaas.config says no username and password",
+        "sasl.jaas.config has no username or no password",
     ),
     ({"security.protocol": "SSL", "ssl.truststore.location": "a.jks"}, "ssl.truststore.type is not PEM"),
     (

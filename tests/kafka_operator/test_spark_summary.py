@@ -94,7 +94,7 @@ def test_another_programs_message_is_no_summary() -> None:
     [
         ({"partitions": None}, "partitions lacks"),
         ({"partitions": -1}, "partitions is no number from 0"),
-        ({"partitions": 1.5}, "partitions is no whole number"),
+        ({"partitions": 1.5}, "partitions is not a whole number"),
         ({"partitions": True}, "partitions is no number"),
         ({"bytesToMove": 2**80}, "bytesToMove is no number from 0"),
         ({"windowEnd": "yesterday"}, "windowEnd has not the form"),

@@ -98,7 +98,7 @@ def _login(properties: Mapping[str, str]) -> Login:
     jaas = properties.get("sasl.jaas.config", "")
     options = {name: quoted or plain for name, quoted, plain in JAAS_OPTION.findall(jaas)}
     if not options.get("username") or not options.get("password"):
-        raise ClientConfigError("sasl.jaas.config says no username and password")
+        raise ClientConfigError("sasl.jaas.config has no username or no password")
     return Login(mechanism, *(re.sub(r"\\(.)", r"\1", options[name]) for name in ("username", "password")))
 
 

@@ -171,7 +171,7 @@ def _by_resource(body: RawObject, name: str) -> dict[str, float]:
 def _whole(body: RawObject, name: str) -> int:
     found = _required(_number(body, name), name)
     if not found.is_integer():
-        raise SummaryError(f"{name} is no whole number")
+        raise SummaryError(f"{name} is not a whole number")
     return int(found)
 
 
