@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_operator.decide.move_meter import Measured
 from kafka_operator.decide.observed import KafkaPartition, KafkaTopic, Move
-from kafka_operator.decide.places import Places, busy_brokers, find_places
+from kafka_operator.decide.partition_progress import PartitionProgress, busy_brokers, find_progress
 from kafka_operator.decide.plan_completion import cancel_moves
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle, ThrottleInForce
@@ -276,15 +276,15 @@ def test_a_move_that_copies_nothing_waits_for_nobody() -> None:
     plan = tuple(Assignment(Partition("t", index), (2, 1)) for index in range(50))
     base = tuple(Assignment(item.partition, (1, 2)) for item in plan)
     topic = KafkaTopic("t", None, tuple(KafkaPartition(index, 1, (1, 2)) for index in range(50)))
-    places: Places = find_places(Recorded(plan, base), ReassignmentStatus(), {"t": topic}, {})
-    assert hand_over_up_to(places, plan, 0, {}, Concurrency(1, 1)) == 50
+    partitions: PartitionProgress = find_progress(Recorded(plan, base), ReassignmentStatus(), {"t": topic}, {})
+    assert hand_over_up_to(partitions, plan, 0, {}, Concurrency(1, 1)) == 50
 
     copied = tuple(replace(item, replicas=(1, 3)) for item in plan)
-    places = find_places(Recorded(copied, base), ReassignmentStatus(), {"t": topic}, {})
+    partitions = find_progress(Recorded(copied, base), ReassignmentStatus(), {"t": topic}, {})
     foreign = {Partition("u", 0): Move((5, 6), (5,), (6,))}
     assert (
-        hand_over_up_to(places, copied, 0, {}, Concurrency(1, 5)),
-        hand_over_up_to(places, copied, 0, foreign, Concurrency(9, 1)),
+        hand_over_up_to(partitions, copied, 0, {}, Concurrency(1, 5)),
+        hand_over_up_to(partitions, copied, 0, foreign, Concurrency(9, 1)),
     ) == (1, 0)
     assert busy_brokers((1, 3), topic.partitions[0]) == frozenset({1, 3})
     assert cancel_moves(plan[:1]) == Submit({plan[0].partition: None})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_operator.decide.move_meter import STUCK_AFTER_S, Measured, measure, seconds_left
 from kafka_operator.decide.observed import KafkaPartition, KafkaTopic, Moves
-from kafka_operator.decide.places import Places, find_places
+from kafka_operator.decide.partition_progress import PartitionProgress, find_progress
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.throttle_rate import HEADROOM, Need, need_of, rate_of, too_low
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
@@ -26,20 +26,20 @@ FIXED, ADAPTIVE = ThrottleSpec(1000, 1000), ThrottleSpec(1000, 100_000)
 ALIVE = (1, 2, 3)
 
 
-def places(moves: Moves | None = None, isr: tuple[int, ...] = (1, 2)) -> Places:
+def partitions(moves: Moves | None = None, isr: tuple[int, ...] = (1, 2)) -> PartitionProgress:
     """Two partitions on 1 and 2, led by 1."""
     shown = tuple(KafkaPartition(index, 1, (1, 2), isr) for index in range(2))
     topics = {"orders": KafkaTopic("orders", None, shown)}
-    return find_places(Recorded(PLAN, BASE), ReassignmentStatus(handing_over=2), topics, moves or {})
+    return find_progress(Recorded(PLAN, BASE), ReassignmentStatus(handing_over=2), topics, moves or {})
 
 
 def test_the_need_is_that_of_the_busiest_broker() -> None:
     """Broker 1 sends both, broker 3 receives both; with one move at a time the busier one counts."""
     growth = {P0: 300.0, P1: 500.0}
 
-    assert need_of(PLAN, places(), growth, Concurrency(10, 10)) == Need(1, 800.0)
-    assert need_of(PLAN, places(), growth, Concurrency(1, 10)) == Need(1, 500.0)
-    assert need_of(PLAN, places(), {}, Concurrency(1, 10)) is None
+    assert need_of(PLAN, partitions(), growth, Concurrency(10, 10)) == Need(1, 800.0)
+    assert need_of(PLAN, partitions(), growth, Concurrency(1, 10)) == Need(1, 500.0)
+    assert need_of(PLAN, partitions(), {}, Concurrency(1, 10)) is None
 
 
 def test_a_throttle_needs_headroom_above_the_traffic() -> None:
@@ -102,7 +102,7 @@ def test_a_rate_is_always_between_its_ends(
 
 def test_looks_tell_bytes_speed_and_time_left() -> None:
     """Bytes of added replicas alone; speed from the second look on."""
-    moved = places(BOTH_MOVE)
+    moved = partitions(BOTH_MOVE)
     first, memory = measure(moved, {P0: {1: 1000, 2: 1000, 3: 100}, P1: {1: 500, 2: 500}}, None, 0, ALIVE)
     second, memory = measure(moved, {P0: {1: 1000, 2: 1000, 3: 600}, P1: {1: 500, 2: 500}}, memory, 5, ALIVE)
 
@@ -117,7 +117,7 @@ def test_looks_tell_bytes_speed_and_time_left() -> None:
 
 def test_a_move_is_stuck_when_it_copies_nothing_for_long() -> None:
     """One more byte restarts the time."""
-    moved = places(BOTH_MOVE)
+    moved = partitions(BOTH_MOVE)
     sizes = {P0: {1: 10, 3: 1}, P1: {1: 10, 3: 1}}
     _, memory = measure(moved, sizes, None, 0, ALIVE)
     _, memory = measure(moved, {**sizes, P1: {1: 10, 3: 2}}, memory, 60, ALIVE)
@@ -129,7 +129,7 @@ def test_a_move_is_stuck_when_it_copies_nothing_for_long() -> None:
 
 def test_only_replicas_of_living_brokers_that_do_not_move_fall_behind() -> None:
     """A broker that is being emptied because it is dead slows nothing down."""
-    moved = places(BOTH_MOVE, isr=(1,))
+    moved = partitions(BOTH_MOVE, isr=(1,))
     sizes = {P0: {1: 1000, 2: 400, 3: 0}}
 
     measured, _ = measure(moved, sizes, None, 0, ALIVE)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kafka_operator.decide.layout import Sizes, size_of
 from kafka_operator.decide.observed import NO_LEADER, KafkaPartition
-from kafka_operator.decide.places import Places
+from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.resources.reassignment import Assignment, Partition
 
 MEASURE_EVERY_S = 5.0
@@ -69,17 +69,17 @@ class Measured:
 
 
 def measure(
-    places: Places, sizes: Sizes, before: Memory | None, now_s: float, alive: Collection[int]
+    partitions: PartitionProgress, sizes: Sizes, before: Memory | None, now_s: float, alive: Collection[int]
 ) -> tuple[Measured, Memory]:
     """Return the result of a sample compared with the previous one, and the state to keep; lag of dead brokers is ignored."""
     known = sizes if before is None else {**before.sizes, **sizes}
-    arrived = _to_add(places.arrived, places, known)
-    waiting = sum(_to_add(group, places, known) for group in (places.moving, places.due, places.later))
-    by_partition = {item.partition: copied_of(item, places, known) for item in places.moving}
+    arrived = _to_add(partitions.arrived, partitions, known)
+    waiting = sum(_to_add(group, partitions, known) for group in (partitions.moving, partitions.due, partitions.later))
+    by_partition = {item.partition: copied_of(item, partitions, known) for item in partitions.moving}
     copied = arrived + sum(by_partition.values())
     copy_states = _copy_states(by_partition, before, now_s)
     stuck = tuple(sorted(name for name, state in copy_states.items() if now_s - state.since_s >= STUCK_AFTER_S))
-    lag = sum(_lag(item, places, sizes) for item in places.moving)
+    lag = sum(_lag(item, partitions, sizes) for item in partitions.moving)
     remaining = waiting - sum(by_partition.values())
     speed = (
         None if before is None else _smoothed(before.speed, _per_second(before.remaining - remaining, before, now_s))
@@ -94,25 +94,25 @@ def measure(
         growth=None if before is None else growth(before, sizes, now_s),
         lag=lag,
         lag_before=lag if before is None else before.lag,
-        fallen=sum(_fallen(item, alive) for item in places.present.values()),
+        fallen=sum(_fallen(item, alive) for item in partitions.present.values()),
     )
     return measured, Memory(now_s, known, copied, remaining, speed, lag, copy_states)
 
 
-def _to_add(items: Iterable[Assignment], places: Places, sizes: Sizes) -> int:
+def _to_add(items: Iterable[Assignment], partitions: PartitionProgress, sizes: Sizes) -> int:
     """Return the bytes of all replicas that these moves add or have added."""
-    return sum(size_of(item.partition, sizes) * copies_added(item, places) for item in items)
+    return sum(size_of(item.partition, sizes) * copies_added(item, partitions) for item in items)
 
 
-def copied_of(item: Assignment, places: Places, sizes: Sizes) -> int:
+def copied_of(item: Assignment, partitions: PartitionProgress, sizes: Sizes) -> int:
     """Return the bytes that the added replicas of a moving partition have."""
     held = sizes.get(item.partition, {})
-    return sum(held.get(broker, 0) for broker in _added(item, places))
+    return sum(held.get(broker, 0) for broker in _added(item, partitions))
 
 
-def copies_added(item: Assignment, places: Places) -> int:
+def copies_added(item: Assignment, partitions: PartitionProgress) -> int:
     """Return the number of replicas that a partition's move adds, or has added."""
-    return len(_added(item, places))
+    return len(_added(item, partitions))
 
 
 def growth(before: Memory, sizes: Sizes, now_s: float) -> Mapping[Partition, float]:
@@ -132,8 +132,8 @@ def seconds_left(measured: Measured) -> int | None:
     return int(measured.remaining / measured.speed) + 1
 
 
-def _added(item: Assignment, places: Places) -> Collection[int]:
-    base = places.base.get(item.partition, ())
+def _added(item: Assignment, partitions: PartitionProgress) -> Collection[int]:
+    base = partitions.base.get(item.partition, ())
     return [broker for broker in item.replicas if broker not in base]
 
 
@@ -153,9 +153,9 @@ def _smoothed(before: float | None, present: float) -> float:
     return present if before is None else SPEED_KEPT * before + (1 - SPEED_KEPT) * present
 
 
-def _lag(item: Assignment, places: Places, sizes: Sizes) -> int:
+def _lag(item: Assignment, partitions: PartitionProgress, sizes: Sizes) -> int:
     """Return by how many bytes the remaining replicas are behind the leader, in total."""
-    known, held = places.present.get(item.partition), sizes.get(item.partition, {})
+    known, held = partitions.present.get(item.partition), sizes.get(item.partition, {})
     if known is None or known.leader == NO_LEADER or known.leader not in held:
         return 0
     followers: Iterable[int] = (broker for broker in known.replicas if broker != known.leader and broker in held)

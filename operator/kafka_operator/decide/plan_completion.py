@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from kafka_operator.decide.kafka_errors import message_of
 from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.places import Places
+from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.decide.plan import listed
 from kafka_operator.decide.reassignment_status import THROTTLE_LEFT, ended, flagged, written
 from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle, ThrottleInForce
@@ -105,11 +105,11 @@ def as_seen(desired: DesiredThrottle, view: ReassignmentView) -> Hashable:
     return (desired.rate, desired.brokers, topics, others)
 
 
-def stop(places: Places, view: ReassignmentView) -> Step | None:
+def stop(partitions: PartitionProgress, view: ReassignmentView) -> Step | None:
     """Cancel the moves in progress; None if there are none."""
-    if not places.moving:
+    if not partitions.moving:
         return None
-    return Retry() if view.submitted and not view.failures else cancel_moves(places.moving)
+    return Retry() if view.submitted and not view.failures else cancel_moves(partitions.moving)
 
 
 def cancel_moves(items: Iterable[Assignment]) -> Submit:

@@ -12,7 +12,7 @@ from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.move_meter import STUCK_AFTER_S, seconds_left
 from kafka_operator.decide.observed import NO_LEADER, Failure
-from kafka_operator.decide.places import Places
+from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.decide.plan import MAX_LISTED, listed
 from kafka_operator.decide.plan_completion import as_seen, finish, stop, throttle_step
 from kafka_operator.decide.plan_packing import Recorded
@@ -28,29 +28,33 @@ from kafka_operator.resources.reassignment_records import Progress
 from kafka_operator.resources.throttle import ThrottleRecord
 
 
-def decide_way(reassignment: Reassignment, view: ReassignmentView, way: Recorded, places: Places) -> Step:
-    """Return the next step towards `way.plan`, which has not been reached."""
-    astray = places.lost + places.stray
+def decide_execution(
+    reassignment: Reassignment, view: ReassignmentView, directed: Recorded, partitions: PartitionProgress
+) -> Step:
+    """Return the next step towards `directed.plan`, which has not been reached."""
+    astray = partitions.lost + partitions.stray
     if view.failures and not any(passes_by_itself(failure) for failure in view.failures.values()):
-        return refused(reassignment, view, places)
-    if astray and not places.moving:
+        return refused(reassignment, view, partitions)
+    if astray and not partitions.moving:
         if view.waited_s < STRAY_TIMEOUT_S:
             return Retry(cap_s=RETRY_LATER_S)
-        return _fail(reassignment, view, places, "Interrupted", _interrupted(astray))
+        return _fail(reassignment, view, partitions, "Interrupted", _interrupted(astray))
     if not reassignment.status.handing_over:
-        held_up = _held_up_by_throttle(reassignment, view, way, places)
+        held_up = _held_up_by_throttle(reassignment, view, partitions)
         if held_up is not None:
             return held_up
-    return _advance(reassignment, view, way, places)
+    return _advance(reassignment, view, directed, partitions)
 
 
-def _advance(reassignment: Reassignment, view: ReassignmentView, way: Recorded, places: Places) -> Step:
+def _advance(
+    reassignment: Reassignment, view: ReassignmentView, directed: Recorded, partitions: PartitionProgress
+) -> Step:
     status = reassignment.status
     end = status.handing_over
-    if not (places.lost or places.stray or places.due):
-        end = hand_over_up_to(places, way.plan, end, view.moves, reassignment.concurrency)
-    beginning = _between(way.plan, status.handing_over, end, places.later)
-    desired = _desired_throttle(reassignment, view, way, places, beginning)
+    if not (partitions.lost or partitions.stray or partitions.due):
+        end = hand_over_up_to(partitions, directed.plan, end, view.moves, reassignment.concurrency)
+    beginning = _between(directed.plan, status.handing_over, end, partitions.later)
+    desired = _desired_throttle(reassignment, view, partitions, beginning)
     record = _record(status.throttle, desired, view)
     if isinstance(record, ReadThrottle):
         return record
@@ -59,8 +63,8 @@ def _advance(reassignment: Reassignment, view: ReassignmentView, way: Recorded, 
     unset = _unset_throttle(desired, view)
     if unset is not None:
         return _wait_for_throttle(reassignment, view, unset)
-    shown = _shown(reassignment, view, places)
-    handed_over = status.handed_over if places.due else status.handing_over
+    shown = _shown(reassignment, view, partitions)
+    handed_over = status.handed_over if partitions.due else status.handing_over
     shown = replace(shown, handed_over=handed_over, handing_over=end, throttle=record)
     write = written(reassignment, shown)
     if write is not None:
@@ -68,24 +72,24 @@ def _advance(reassignment: Reassignment, view: ReassignmentView, way: Recorded, 
     step = throttle_step(reassignment, view, desired)
     if step is not None:
         return step
-    if places.due:
-        return Retry() if view.submitted else Submit({item.partition: item.replicas for item in places.due})
-    return Wait(poll_interval_s(places.total))
+    if partitions.due:
+        return Retry() if view.submitted else Submit({item.partition: item.replicas for item in partitions.due})
+    return Wait(poll_interval_s(partitions.total))
 
 
-def refused(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
+def refused(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Step:
     """Cancel the remaining moves when the controller rejected some of them."""
     partition, failure = min(view.failures.items())
     message = (
         f"The controller rejected partition {partition}: {message_of(failure)} Moves in progress were cancelled; "
-        f"{len(places.arrived)} of {places.total} partitions had completed."
+        f"{len(partitions.arrived)} of {partitions.total} partitions had completed."
     )
-    return stop(places, view) or _fail(reassignment, view, places, reason_of(failure), message)
+    return stop(partitions, view) or _fail(reassignment, view, partitions, reason_of(failure), message)
 
 
-def progress_of(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Progress:
+def progress_of(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Progress:
     """Return the progress; bytes are those of the last sample."""
-    before, now = reassignment.status.progress, places.progress
+    before, now = reassignment.status.progress, partitions.progress
     total = None if before is None else before.bytes_total
     if total is None and view.measured is not None:
         total = view.measured.total or None
@@ -98,18 +102,18 @@ def progress_of(reassignment: Reassignment, view: ReassignmentView, places: Plac
     return replace(now, bytes_moved=moved, bytes_total=total, eta_s=seconds_left(view.measured))
 
 
-def _shown(reassignment: Reassignment, view: ReassignmentView, places: Places) -> ReassignmentStatus:
+def _shown(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> ReassignmentStatus:
     """Return the status with the progress; unchanged before the first move."""
     status, generation = reassignment.status, reassignment.metadata.generation
-    begun = bool(places.moving or places.arrived or status.handed_over or status.rollback)
+    begun = bool(partitions.moving or partitions.arrived or status.handed_over or status.rollback)
     if not begun and status.state is State.PENDING:
         shown = judged(reassignment, FALSE, "Pending", "The plan is being submitted to the controller.", view.now)
     else:
-        shown = running(reassignment, progress_of(reassignment, view, places), view.now)
+        shown = running(reassignment, progress_of(reassignment, view, partitions), view.now)
     shown = flagged(shown, THROTTLE_TOO_LOW, None, generation, view.now)
     if view.measured is None:
         return shown
-    return flagged(shown, STUCK, _stuck(reassignment, view, places), generation, view.now)
+    return flagged(shown, STUCK, _stuck(reassignment, view, partitions), generation, view.now)
 
 
 def _between(
@@ -124,16 +128,15 @@ def _between(
 def _desired_throttle(
     reassignment: Reassignment,
     view: ReassignmentView,
-    way: Recorded,
-    places: Places,
+    partitions: PartitionProgress,
     beginning: tuple[Assignment, ...],
 ) -> DesiredThrottle:
     spec = reassignment.throttle
     if spec is None:
         return NOTHING
-    need = _need(reassignment, view, way, places)
+    need = _need(reassignment, view, partitions)
     rate = rate_of(spec, reassignment.status.throttle, view.measured, need)
-    return desired_throttle_for((*places.moving, *places.due, *beginning), places, rate, view.broker_ids)
+    return desired_throttle_for((*partitions.moving, *partitions.due, *beginning), partitions, rate, view.broker_ids)
 
 
 def _record(
@@ -176,30 +179,29 @@ def _wait_for_throttle(reassignment: Reassignment, view: ReassignmentView, unset
     return written(reassignment, updated) or Retry(RETRY_LATER_S)
 
 
-def _need(reassignment: Reassignment, view: ReassignmentView, way: Recorded, places: Places) -> Need | None:
+def _need(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Need | None:
     if view.measured is None or view.measured.growth is None:
         return None
-    del way
-    items = (*places.moving, *places.due, *places.later)
-    return need_of(items, places, view.measured.growth, reassignment.concurrency)
+    items = (*partitions.moving, *partitions.due, *partitions.later)
+    return need_of(items, partitions, view.measured.growth, reassignment.concurrency)
 
 
 def _held_up_by_throttle(
-    reassignment: Reassignment, view: ReassignmentView, way: Recorded, places: Places
+    reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress
 ) -> Step | None:
     """Return the wait of a plan that has not started while its throttle is too low, or while that is not known yet."""
     spec = reassignment.throttle
     if spec is None:
         return None
     if view.measured is None or view.measured.growth is None:
-        return Wait(poll_interval_s(places.total))
-    words = too_low(spec, _need(reassignment, view, way, places))
+        return Wait(poll_interval_s(partitions.total))
+    words = too_low(spec, _need(reassignment, view, partitions))
     if words is None:
         return None
     status = judged(reassignment, FALSE, THROTTLE_TOO_LOW, words, view.now)
     shown = flagged(status, THROTTLE_TOO_LOW, ("BelowTraffic", words), reassignment.metadata.generation, view.now)
     same = _already_reported(reassignment)
-    return (None if same else written(reassignment, shown)) or Wait(poll_interval_s(places.total))
+    return (None if same else written(reassignment, shown)) or Wait(poll_interval_s(partitions.total))
 
 
 def _already_reported(reassignment: Reassignment) -> bool:
@@ -214,21 +216,25 @@ def _already_reported(reassignment: Reassignment) -> bool:
     )
 
 
-def _stuck(reassignment: Reassignment, view: ReassignmentView, places: Places) -> tuple[str, str] | None:
+def _stuck(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> tuple[str, str] | None:
     """Return reason and message for stuck moves, with the likely cause of the first one."""
     stuck = () if view.measured is None else view.measured.stuck
     if not stuck:
         return None
-    targets = {item.partition: item.replicas for item in places.moving}
-    reason, cause = _cause(reassignment, view, places, stuck[0], targets.get(stuck[0], ()))
+    targets = {item.partition: item.replicas for item in partitions.moving}
+    reason, cause = _cause(reassignment, view, partitions, stuck[0], targets.get(stuck[0], ()))
     names = listed([str(name) for name in stuck])
     return reason, f"No data was copied for {STUCK_AFTER_S:.0f} s for {names}. Likely cause: {cause}"
 
 
 def _cause(
-    reassignment: Reassignment, view: ReassignmentView, places: Places, name: Partition, target: tuple[int, ...]
+    reassignment: Reassignment,
+    view: ReassignmentView,
+    partitions: PartitionProgress,
+    name: Partition,
+    target: tuple[int, ...],
 ) -> tuple[str, str]:
-    known = places.present.get(name)
+    known = partitions.present.get(name)
     before = () if known is None else known.replicas
     dead = sorted(set(target) - set(before) - set(view.broker_ids))
     if dead:
@@ -251,8 +257,10 @@ def _cause(
     )
 
 
-def _fail(reassignment: Reassignment, view: ReassignmentView, places: Places, reason: str, message: str) -> Step:
-    progress = progress_of(reassignment, view, places)
+def _fail(
+    reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress, reason: str, message: str
+) -> Step:
+    progress = progress_of(reassignment, view, partitions)
     return finish(reassignment, view, State.FAILED, reason=reason, message=message, progress=progress)
 
 

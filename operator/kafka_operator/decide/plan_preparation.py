@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.desired_plan import Checked, DesiredPlan, Material, checked, desired_plan_of
-from kafka_operator.decide.places import Places
+from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.decide.plan import PlanProblem, check_plan
 from kafka_operator.decide.plan_packing import INLINE_PARTITIONS, Recorded
 from kafka_operator.decide.reassignment_status import ended, pending, proposed, written
@@ -46,11 +46,11 @@ def decide_preparation(reassignment: Reassignment, view: ReassignmentView) -> St
     return _record(reassignment, view, view.wanted, drifted=False)
 
 
-def decide_proposed(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
+def decide_proposed(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Step:
     """Return the next step for a Reassignment that waits for approval."""
     if reassignment.action is not Action.EXECUTE:
         return _never_begun(reassignment, view)
-    if has_drifted(places):
+    if has_drifted(partitions):
         return propose_again(reassignment, view)
     status = reassignment.status
     if reassignment.approval is Approval.REQUIRED and reassignment.approved_digest != status.digest:
@@ -66,11 +66,11 @@ def decide_proposed(reassignment: Reassignment, view: ReassignmentView, places: 
     return written(reassignment, pending(reassignment, FALSE, *CHECKED, view.now)) or Retry()
 
 
-def has_drifted(places: Places) -> bool:
+def has_drifted(partitions: PartitionProgress) -> bool:
     """Return whether a partition of a plan that has not started differs from its base."""
-    at_base = len(places.later) + len(places.due)
-    at_both = sum(places.base[item.partition] == item.replicas for item in places.arrived)
-    return at_base + at_both < places.total
+    at_base = len(partitions.later) + len(partitions.due)
+    at_both = sum(partitions.base[item.partition] == item.replicas for item in partitions.arrived)
+    return at_base + at_both < partitions.total
 
 
 def propose_again(reassignment: Reassignment, view: ReassignmentView) -> Step:

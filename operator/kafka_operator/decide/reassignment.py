@@ -20,10 +20,10 @@ from datetime import datetime
 from kafka_operator.decide.conditions import FALSE, UNKNOWN
 from kafka_operator.decide.deletion_timeouts import release_or_retry
 from kafka_operator.decide.observed import Away
-from kafka_operator.decide.places import Places, find_places, find_places_back
+from kafka_operator.decide.partition_progress import PartitionProgress, find_progress, find_rollback_progress
 from kafka_operator.decide.plan import PlanProblem, listed
 from kafka_operator.decide.plan_completion import cancel_moves, clean_up, finish, stop
-from kafka_operator.decide.plan_execution import decide_way, progress_of
+from kafka_operator.decide.plan_execution import decide_execution, progress_of
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.plan_preparation import decide_preparation, decide_proposed, has_drifted, propose_again
 from kafka_operator.decide.reassignment_status import judged, running, written
@@ -49,8 +49,8 @@ def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> S
     if not isinstance(view.recorded, Recorded):
         return _lost(reassignment, view)
     if _back(reassignment) and status.state not in {State.PROPOSED, None}:
-        return _decide_back(reassignment, view, view.recorded)
-    return _decide_there(reassignment, view, view.recorded)
+        return _decide_rollback(reassignment, view, view.recorded)
+    return _decide_forward(reassignment, view, view.recorded)
 
 
 def decide_reassignment_away(reassignment: Reassignment, away: Away, now: datetime, waited_s: float) -> Step:
@@ -67,8 +67,8 @@ def decide_reassignment_away(reassignment: Reassignment, away: Away, now: dateti
     return step or release_or_retry(away, waited_s, held=reassignment.metadata.held)
 
 
-def ways(status: ReassignmentStatus, recorded: Recorded) -> Recorded:
-    """Return the direction in which a Reassignment runs."""
+def in_direction(status: ReassignmentStatus, recorded: Recorded) -> Recorded:
+    """Return the plan in the direction in which a Reassignment runs: back to the base in a rollback."""
     return Recorded(recorded.base, recorded.plan) if status.rollback else recorded
 
 
@@ -76,38 +76,38 @@ def _back(reassignment: Reassignment) -> bool:
     return reassignment.action is Action.ROLLBACK
 
 
-def _decide_there(reassignment: Reassignment, view: ReassignmentView, way: Recorded) -> Step:
+def _decide_forward(reassignment: Reassignment, view: ReassignmentView, directed: Recorded) -> Step:
     status = reassignment.status
-    places = find_places(way, status, view.topics, view.moves)
+    partitions = find_progress(directed, status, view.topics, view.moves)
     if status.state is State.PROPOSED:
-        return decide_proposed(reassignment, view, places)
+        return decide_proposed(reassignment, view, partitions)
     if reassignment.action is Action.CANCEL:
-        return _cancel(reassignment, view, places)
-    if places.done:
-        return _complete(reassignment, view, places)
+        return _cancel(reassignment, view, partitions)
+    if partitions.done:
+        return _complete(reassignment, view, partitions)
     asks = reassignment.goal is not None or reassignment.approval is Approval.REQUIRED
-    if asks and not status.handing_over and has_drifted(places):
+    if asks and not status.handing_over and has_drifted(partitions):
         return propose_again(reassignment, view)
-    return decide_way(reassignment, view, way, replace(places, stray=places.stray + places.gone))
+    return decide_execution(reassignment, view, directed, replace(partitions, stray=partitions.stray + partitions.gone))
 
 
-def _decide_back(reassignment: Reassignment, view: ReassignmentView, recorded: Recorded) -> Step:
+def _decide_rollback(reassignment: Reassignment, view: ReassignmentView, recorded: Recorded) -> Step:
     status = reassignment.status
     if not status.rollback:
         begun = replace(status, rollback=True, handed_over=0, handing_over=0, completion_time=None)
-        places = find_places_back(ways(begun, recorded), begun, view.topics, view.moves)
-        shown = running(replace(reassignment, status=begun), places.progress, view.now)
+        partitions = find_rollback_progress(in_direction(begun, recorded), begun, view.topics, view.moves)
+        shown = running(replace(reassignment, status=begun), partitions.progress, view.now)
         return written(reassignment, shown) or Retry()
-    way = ways(status, recorded)
-    places = find_places_back(way, status, view.topics, view.moves)
-    claimed = [item.partition for item in way.plan if item.partition in view.rivals]
+    directed = in_direction(status, recorded)
+    partitions = find_rollback_progress(directed, status, view.topics, view.moves)
+    claimed = [item.partition for item in directed.plan if item.partition in view.rivals]
     if claimed:
         return _wait_for_rival(reassignment, view, listed(claimed), view.rivals[claimed[0]].name)
-    if places.stray:
-        return Retry() if view.submitted else cancel_moves(places.stray)
-    if len(places.arrived) + len(places.gone) == places.total:
-        return _rolled_back(reassignment, view, places)
-    return decide_way(reassignment, view, way, places)
+    if partitions.stray:
+        return Retry() if view.submitted else cancel_moves(partitions.stray)
+    if len(partitions.arrived) + len(partitions.gone) == partitions.total:
+        return _rolled_back(reassignment, view, partitions)
+    return decide_execution(reassignment, view, directed, partitions)
 
 
 def _wait_for_rival(reassignment: Reassignment, view: ReassignmentView, names: str, rival: str) -> Step:
@@ -116,29 +116,29 @@ def _wait_for_rival(reassignment: Reassignment, view: ReassignmentView, names: s
     return written(reassignment, updated) or Retry(RETRY_LATER_S)
 
 
-def _rolled_back(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
-    message = f"All {len(places.arrived)} partitions have their previous replicas again."
-    if places.gone:
-        gone = listed([str(item.partition) for item in places.gone])
-        message = f"{message} {len(places.gone)} no longer exist: {gone}."
-    progress = progress_of(reassignment, view, places)
+def _rolled_back(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Step:
+    message = f"All {len(partitions.arrived)} partitions have their previous replicas again."
+    if partitions.gone:
+        gone = listed([str(item.partition) for item in partitions.gone])
+        message = f"{message} {len(partitions.gone)} no longer exist: {gone}."
+    progress = progress_of(reassignment, view, partitions)
     return finish(reassignment, view, State.ROLLED_BACK, reason="RolledBack", message=message, progress=progress)
 
 
-def _cancel(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
-    step = stop(places, view)
+def _cancel(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Step:
+    step = stop(partitions, view)
     if step is not None:
         return step
-    if places.done:
-        return _complete(reassignment, view, places)
-    progress = progress_of(reassignment, view, places)
+    if partitions.done:
+        return _complete(reassignment, view, partitions)
+    progress = progress_of(reassignment, view, partitions)
     message = f"Cancelled. {progress.done} of {progress.total} partitions had completed and keep their new replicas; the others have their previous replicas again."
     return finish(reassignment, view, State.CANCELLED, reason="Cancelled", message=message, progress=progress)
 
 
-def _complete(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
-    message = f"All {places.total} partitions have the replicas of the plan."
-    progress = progress_of(reassignment, view, places)
+def _complete(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Step:
+    message = f"All {partitions.total} partitions have the replicas of the plan."
+    progress = progress_of(reassignment, view, partitions)
     return finish(reassignment, view, State.COMPLETED, reason="Completed", message=message, progress=progress)
 
 

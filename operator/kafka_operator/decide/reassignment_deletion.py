@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from kafka_operator.decide.deletion_timeouts import release_after_timeout
 from kafka_operator.decide.observed import Away
-from kafka_operator.decide.places import find_places, find_places_back
+from kafka_operator.decide.partition_progress import find_progress, find_rollback_progress
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_completion import cancel_moves, remove_throttle
 from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.reassignment import ways
+from kafka_operator.decide.reassignment import in_direction
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
 from kafka_operator.decide.steps import Announcement, Done, Release
 from kafka_operator.resources.reassignment import Assignment, Reassignment
@@ -55,9 +55,9 @@ def _moving(reassignment: Reassignment, view: ReassignmentView) -> tuple[Assignm
     """Return what moves on the way that it is on; nothing where plan and base are gone."""
     if not isinstance(view.recorded, Recorded):
         return ()
-    status, way = reassignment.status, ways(reassignment.status, view.recorded)
-    find = find_places_back if status.rollback else find_places
-    return find(way, status, view.topics, view.moves).moving
+    status, directed = reassignment.status, in_direction(reassignment.status, view.recorded)
+    find = find_rollback_progress if status.rollback else find_progress
+    return find(directed, status, view.topics, view.moves).moving
 
 
 def _moves_go_on(why: str) -> Announcement:

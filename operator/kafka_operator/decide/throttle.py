@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.places import Places
+from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.decide.reassignment_steps import AlterBroker, AlterThrottle, ReadThrottle
 from kafka_operator.decide.steps import AlterConfig
 from kafka_operator.resources.reassignment import Assignment
@@ -86,13 +86,13 @@ NO_OTHERS = OtherThrottles()
 
 
 def desired_throttle_for(
-    items: Iterable[Assignment], places: Places, rate: int, alive: Collection[int]
+    items: Iterable[Assignment], partitions: PartitionProgress, rate: int, alive: Collection[int]
 ) -> DesiredThrottle:
     """Return the throttle of these moves: previous replicas send, added replicas receive; offline brokers do neither."""
     brokers: set[int] = set()
     topics: dict[str, tuple[set[str], set[str]]] = {}
     for item in items:
-        known = places.present.get(item.partition)
+        known = partitions.present.get(item.partition)
         before = () if known is None else known.replicas
         adding = [broker for broker in item.replicas if broker not in before]
         if not adding:

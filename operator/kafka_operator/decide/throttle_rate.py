@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from kafka_operator.decide.move_meter import Measured
 from kafka_operator.decide.observed import NO_LEADER
-from kafka_operator.decide.places import Places
+from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.resources.reassignment import Assignment, Partition
 from kafka_operator.resources.reassignment_records import written_bytes
 from kafka_operator.resources.reassignment_terms import Concurrency
@@ -43,13 +43,16 @@ class Need:
 
 
 def need_of(
-    items: Iterable[Assignment], places: Places, growth: Mapping[Partition, float], concurrency: Concurrency
+    items: Iterable[Assignment],
+    partitions: PartitionProgress,
+    growth: Mapping[Partition, float],
+    concurrency: Concurrency,
 ) -> Need | None:
     """Return the largest need of any broker when the busiest of these moves go on at once; None where nothing grows."""
     sent: dict[int, list[float]] = defaultdict(list)
     received: dict[int, list[float]] = defaultdict(list)
     for item in items:
-        known, rate = places.present.get(item.partition), growth.get(item.partition, 0.0)
+        known, rate = partitions.present.get(item.partition), growth.get(item.partition, 0.0)
         adding = set(item.replicas) - set(known.replicas if known is not None else ())
         if known is None or not adding or rate <= 0:
             continue

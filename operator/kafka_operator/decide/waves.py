@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from kafka_operator.decide.observed import NO_LEADER, Move, Moves
-from kafka_operator.decide.places import Places
+from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.resources.reassignment import Assignment, Partition
 from kafka_operator.resources.reassignment_terms import Concurrency
 
@@ -20,20 +20,24 @@ MAX_HANDED_OVER = 5_000
 
 
 def hand_over_up_to(
-    places: Places, order: Sequence[Assignment], handing_over: int, moves: Moves, concurrency: Concurrency
+    partitions: PartitionProgress,
+    order: Sequence[Assignment],
+    handing_over: int,
+    moves: Moves,
+    concurrency: Concurrency,
 ) -> int:
     """Return the number of the plan's partitions, from its beginning, that may have been handed over after the next call."""
-    busy, going_on = _going_on(places, moves)
-    for item in places.due:
-        brokers = places.brokers_of(item)
+    busy, going_on = _going_on(partitions, moves)
+    for item in partitions.due:
+        brokers = partitions.brokers_of(item)
         busy.update(brokers)
         going_on += bool(brokers)
     end, begun = handing_over, 0
     while end < len(order) and begun < MAX_HANDED_OVER:
         item = order[end]
         # What waits is in the plan's order too, so that no table of it is needed.
-        if begun < len(places.later) and item.partition == places.later[begun].partition:
-            brokers = places.brokers_of(item)
+        if begun < len(partitions.later) and item.partition == partitions.later[begun].partition:
+            brokers = partitions.brokers_of(item)
             if brokers and (
                 going_on >= concurrency.cluster or any(busy[broker] >= concurrency.per_broker for broker in brokers)
             ):
@@ -45,17 +49,17 @@ def hand_over_up_to(
     return end
 
 
-def _going_on(places: Places, moves: Moves) -> tuple[Counter[int], int]:
+def _going_on(partitions: PartitionProgress, moves: Moves) -> tuple[Counter[int], int]:
     """Return how many moves each broker takes part in, and how many there are."""
     busy: Counter[int] = Counter()
     copying = [(partition, move) for partition, move in moves.items() if move.adding]
     for partition, move in copying:
-        busy.update(brokers_of_move(places, partition, move))
+        busy.update(brokers_of_move(partitions, partition, move))
     return busy, len(copying)
 
 
-def brokers_of_move(places: Places, partition: Partition, move: Move) -> Iterable[int]:
+def brokers_of_move(partitions: PartitionProgress, partition: Partition, move: Move) -> Iterable[int]:
     """Return the brokers that a move that goes on keeps busy; of other clients' partitions the leader is not known."""
-    known = places.present.get(partition)
+    known = partitions.present.get(partition)
     leader = [] if known is None or known.leader in {NO_LEADER, *move.adding} else [known.leader]
     return [*move.adding, *leader]

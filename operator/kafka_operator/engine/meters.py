@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from kafka_operator.admin.port import Admin
 from kafka_operator.decide.move_meter import MEASURE_EVERY_S, Measured, Memory, measure
-from kafka_operator.decide.places import Places, find_places, find_places_back
+from kafka_operator.decide.partition_progress import PartitionProgress, find_progress, find_rollback_progress
 from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.reassignment import ways
+from kafka_operator.decide.reassignment import in_direction
 from kafka_operator.decide.reassignment_view import ReassignmentView
 from kafka_operator.engine.reassignment_reads import query_sizes
 from kafka_operator.names import Key
@@ -43,14 +43,14 @@ class Meters:
     async def measure(self, admin: Admin, item: Reassignment, view: ReassignmentView) -> Measured:
         """Take a sample, and return the progress since the previous one."""
         assert isinstance(view.recorded, Recorded), item.key
-        way = ways(item.status, view.recorded)
-        find = find_places_back if item.status.rollback else find_places
-        places = find(way, item.status, view.topics, view.moves)
+        directed = in_direction(item.status, view.recorded)
+        find = find_rollback_progress if item.status.rollback else find_progress
+        partitions = find(directed, item.status, view.topics, view.moves)
         before = self._memory(item)
-        wanted = _asked_for(item, places, way, whole=before is None)
-        brokers = _brokers(way) & set(view.broker_ids)
+        wanted = _asked_for(item, partitions, directed, whole=before is None)
+        brokers = _brokers(directed) & set(view.broker_ids)
         sizes = await query_sizes(admin, brokers, wanted) if wanted else {}
-        measured, memory = measure(places, sizes, before, self.clock(), view.broker_ids)
+        measured, memory = measure(partitions, sizes, before, self.clock(), view.broker_ids)
         self._memories[item.key] = (item.status.rollback, memory)
         return measured
 
@@ -64,12 +64,14 @@ class Meters:
         return memory if back == item.status.rollback else None
 
 
-def _asked_for(item: Reassignment, places: Places, way: Recorded, *, whole: bool) -> list[Partition]:
+def _asked_for(
+    item: Reassignment, partitions: PartitionProgress, directed: Recorded, *, whole: bool
+) -> list[Partition]:
     if whole or not item.status.handing_over:
-        return [entry.partition for entry in way.plan]
-    return [entry.partition for entry in (*places.moving, *places.due)]
+        return [entry.partition for entry in directed.plan]
+    return [entry.partition for entry in (*partitions.moving, *partitions.due)]
 
 
-def _brokers(way: Recorded) -> set[int]:
-    different = {entry.replicas for entries in (way.plan, way.base) for entry in entries}
+def _brokers(directed: Recorded) -> set[int]:
+    different = {entry.replicas for entries in (directed.plan, directed.base) for entry in entries}
     return {broker for replicas in different for broker in replicas}

@@ -1,8 +1,8 @@
 """Progress of the partitions of a plan, as the cluster shows it.
 
-A plan has a way there (base to plan) and a way back (plan to base). `handed_over` and `handing_over` count along its order: what is
-before the first was seen on its way, what is before the second may have been given to the controller, the rest was not. So after any
-crash it is known what remains to be submitted, and what another client has cancelled.
+A plan runs forward (base to plan) or back (plan to base). `handed_over` and `handing_over` are positions in the plan's order: the
+partitions before the first were seen moving, those before the second may have been submitted to the controller, the others were not.
+So after any crash it is known what remains to be submitted, and what another client has cancelled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka_operator.resources.reassignment_records import Progress
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class PresentPartitions:
     """Every partition as it is, without the replicas that are being added to it: Metadata shows the union."""
 
     topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
@@ -47,28 +47,28 @@ class Present:
 
 
 @dataclass(frozen=True)
-class Places:
-    """The partitions of a plan by where they are; each group is in the plan's order."""
+class PartitionProgress:
+    """The partitions of a plan, grouped by progress; each group is in the plan's order."""
 
     arrived: tuple[Assignment, ...] = ()
     moving: tuple[Assignment, ...] = ()
     due: tuple[Assignment, ...] = ()
-    """Before `handing_over`, and not on their way: to be handed over, perhaps again."""
+    """Before `handing_over`, and not moving: to be submitted, perhaps again."""
     later: tuple[Assignment, ...] = ()
     """After `handing_over`."""
     lost: tuple[Assignment, ...] = ()
-    """Seen on their way before, and cancelled by another client."""
+    """Seen moving before, and cancelled by another client."""
     stray: tuple[Assignment, ...] = ()
-    """At neither end, or on the way to somewhere else."""
+    """With replicas of neither base nor plan, or moving to other replicas."""
     gone: tuple[Assignment, ...] = ()
-    """Of topics or partitions that do not exist any more."""
-    present: Present = field(default_factory=Present)
+    """Partitions that no longer exist."""
+    present: PresentPartitions = field(default_factory=PresentPartitions)
     origin: tuple[Assignment, ...] = ()
-    """Where all come from, in the plan's order."""
+    """Replicas before the move of each partition, in the plan's order."""
 
     @cached_property
     def base(self) -> Mapping[Partition, tuple[int, ...]]:
-        """The replicas that each partition comes from; made when it is asked for, since few steps ask."""
+        """The replicas before the move by partition; computed on first use, since few steps need it."""
         return {item.partition: item.replicas for item in self.origin}
 
     @property
@@ -84,7 +84,7 @@ class Places:
 
     @property
     def astray(self) -> tuple[Assignment, ...]:
-        """Return those that will not arrive by themselves."""
+        """Return the partitions that do not reach the plan without intervention."""
         return (*self.lost, *self.stray, *self.gone)
 
     @property
@@ -112,10 +112,12 @@ def busy_brokers(target: tuple[int, ...], present: KafkaPartition) -> frozenset[
     return adding | {present.leader} if adding and present.leader != NO_LEADER else adding
 
 
-def find_places(way: Recorded, status: ReassignmentStatus, topics: Mapping[str, KafkaTopic], moves: Moves) -> Places:
-    """Sort the partitions of a way there: `way.plan` is the target, `way.base` where each comes from."""
+def find_progress(
+    directed: Recorded, status: ReassignmentStatus, topics: Mapping[str, KafkaTopic], moves: Moves
+) -> PartitionProgress:
+    """Group the partitions of a plan that runs forward: `directed.plan` is the target, `directed.base` the replicas before."""
     found: dict[str, list[Assignment]] = {name: [] for name in GROUPS}
-    for number, (item, before) in enumerate(zip(way.plan, way.base, strict=True)):
+    for number, (item, before) in enumerate(zip(directed.plan, directed.base, strict=True)):
         known, move = partition_in(topics, item.partition), moves.get(item.partition)
         if known is None:
             group = "gone"
@@ -128,18 +130,18 @@ def find_places(way: Recorded, status: ReassignmentStatus, topics: Mapping[str, 
         else:
             group = _waiting(number, status)
         found[group].append(item)
-    return _places(found, way, Present(topics, moves))
+    return _progress(found, directed, PresentPartitions(topics, moves))
 
 
-def find_places_back(
-    way: Recorded, status: ReassignmentStatus, topics: Mapping[str, KafkaTopic], moves: Moves
-) -> Places:
-    """Sort the partitions of a way back, `way.plan` being the base: wherever a partition is, it goes back.
+def find_rollback_progress(
+    directed: Recorded, status: ReassignmentStatus, topics: Mapping[str, KafkaTopic], moves: Moves
+) -> PartitionProgress:
+    """Group the partitions of a rollback: `directed.plan` is the base, which every partition returns to.
 
     One that still moves elsewhere is a stray until that move is cancelled.
     """
     found: dict[str, list[Assignment]] = {name: [] for name in GROUPS}
-    for number, item in enumerate(way.plan):
+    for number, item in enumerate(directed.plan):
         known, move = partition_in(topics, item.partition), moves.get(item.partition)
         if known is None:
             group = "gone"
@@ -148,14 +150,18 @@ def find_places_back(
         else:
             group = "arrived" if known.replicas == item.replicas else _waiting(number, status)
         found[group].append(item)
-    return _places(found, way, Present(topics, moves))
+    return _progress(found, directed, PresentPartitions(topics, moves))
 
 
 GROUPS = ("arrived", "moving", "due", "later", "lost", "stray", "gone")
 
 
-def _places(found: Mapping[str, Sequence[Assignment]], way: Recorded, present: Present) -> Places:
-    return Places(**{name: tuple(items) for name, items in found.items()}, present=present, origin=way.base)
+def _progress(
+    found: Mapping[str, Sequence[Assignment]], directed: Recorded, present: PresentPartitions
+) -> PartitionProgress:
+    return PartitionProgress(
+        **{name: tuple(items) for name, items in found.items()}, present=present, origin=directed.base
+    )
 
 
 def _waiting(number: int, status: ReassignmentStatus) -> str:
