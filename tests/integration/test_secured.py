@@ -213,8 +213,8 @@ async def test_the_operator_connects_and_elects_leaders(secured: Secured) -> Non
         found = (await operator.describe_topics(["operated"]))["operated"]
         assert isinstance(found, KafkaTopic)
         assert [item.replicas[0] for item in found.partitions] == [item.leader for item in found.partitions]
-        vitals = await operator.describe_vitals()
-        assert (vitals.under_replicated, vitals.offline) == (0, 0)
+        cluster_metrics = await operator.describe_cluster_metrics()
+        assert (cluster_metrics.under_replicated, cluster_metrics.offline) == (0, 0)
     finally:
         await operator.close()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kafka_operator.admin.port import ClusterUnreachableError, ConnectionRejectedError, ControllerUnavailableError
-from kafka_operator.decide.copies import Copies, Health
+from kafka_operator.decide.cluster_metrics import ClusterMetrics, read_versions
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.observed import (
     NO_LEADER,
@@ -21,15 +21,15 @@ from kafka_operator.decide.observed import (
     KafkaTopic,
     Move,
 )
+from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
-from kafka_operator.decide.vitals import Vitals, read_versions
 from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Security
 from tests.kafka_operator.fake_brokers import FakeBrokers
 from tests.kafka_operator.gate import Gate
-from tests.kafka_operator.seats import Seat, tally
+from tests.kafka_operator.seats import Seat, count_partitions
 
 KNOWN_SETTINGS = {
     "retention.ms": "LONG",
@@ -136,7 +136,7 @@ class FakeKafka(FakeBrokers):
 
         return await self._change("alter_reassignments", effect)
 
-    async def describe_health(self) -> Health:
+    async def describe_health(self) -> ReplicaHealth:
         return await self._change("describe_health", self._health)
 
     async def elect_leaders(self, wanted: Elect) -> Mapping[Partition, Failure]:
@@ -147,8 +147,8 @@ class FakeKafka(FakeBrokers):
 
         return await self._change("elect_leaders", effect)
 
-    async def describe_vitals(self) -> Vitals:
-        def seats() -> Vitals:
+    async def describe_cluster_metrics(self) -> ClusterMetrics:
+        def seats() -> ClusterMetrics:
             self._settle()
             found = [
                 Seat(
@@ -157,9 +157,9 @@ class FakeKafka(FakeBrokers):
                 for name, held in self.topics.items()
                 for index, replicas in enumerate(held.replicas)
             ]
-            return tally(found, {})
+            return count_partitions(found, {})
 
-        return await self._change("describe_vitals", seats)
+        return await self._change("describe_cluster_metrics", seats)
 
     async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
         def versions() -> Versions:
@@ -265,15 +265,15 @@ class FakeKafka(FakeBrokers):
             self.leaders[partition] = alive[0]
         return None
 
-    def _health(self) -> Health:
+    def _health(self) -> ReplicaHealth:
         """Replicas are in sync as long as their broker is alive."""
         self._settle()
-        copies = [
-            Copies(Partition(name, index), replicas, tuple(b for b in replicas if b in self.broker_ids))
+        partitions = [
+            PartitionReplicas(Partition(name, index), replicas, tuple(b for b in replicas if b in self.broker_ids))
             for name, held in self.topics.items()
             for index, replicas in enumerate(held.replicas)
         ]
-        return Health(self.controller_id, self.broker_ids, tuple(copies))
+        return ReplicaHealth(self.controller_id, self.broker_ids, tuple(partitions))
 
     def _visible(self, name: str) -> bool:
         return name in self.topics and _now_s() >= self.topics[name].visible_s

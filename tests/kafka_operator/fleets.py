@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from kafka_operator.decide.copies import Copies, Health
+from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.decide.rolling import READY_WITHIN_S
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, PodGroup
 from kafka_operator.resources.pods import Pod, PodSet
@@ -31,15 +31,19 @@ def pod_set(*pods: Pod, replicas: int | None = None, **fields: Any) -> PodSet:
     return replace(made, **fields)
 
 
-def copies(index: int, replicas: tuple[int, ...], isr: tuple[int, ...] | None = None, topic: str = "orders") -> Copies:
+def partition(
+    index: int, replicas: tuple[int, ...], isr: tuple[int, ...] | None = None, topic: str = "orders"
+) -> PartitionReplicas:
     """A partition; in sync by default."""
-    return Copies(Partition(topic, index), replicas, replicas if isr is None else isr)
+    return PartitionReplicas(Partition(topic, index), replicas, replicas if isr is None else isr)
 
 
-def health(*partitions: Copies, controller_id: int = 1000, brokers: int = 3, min_isr: int = 2) -> Health:
+def health(
+    *partitions: PartitionReplicas, controller_id: int = 1000, brokers: int = 3, min_isr: int = 2
+) -> ReplicaHealth:
     """A cluster of brokers 0, 1, …; all topics have the same min.insync.replicas."""
     by_topic = {item.partition.topic: min_isr for item in partitions}
-    return Health(controller_id, tuple(range(brokers)), partitions, by_topic)
+    return ReplicaHealth(controller_id, tuple(range(brokers)), partitions, by_topic)
 
 
 def fleet(replicas: int | None = 3, **status: Any) -> Cluster:

@@ -1,12 +1,12 @@
-"""Partitions of a cluster as values, and what the product's `Tally` counts of them."""
+"""Partitions of a cluster as values, and what the product's `PartitionCounter` counts of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kafka_operator.decide.cluster_metrics import ClusterMetrics, PartitionCounter
 from kafka_operator.decide.observed import Moves
-from kafka_operator.decide.vitals import Tally, Vitals
 from kafka_operator.resources.reassignment import Partition
 
 
@@ -20,9 +20,9 @@ class Seat:
     in_sync: int
 
 
-def tally(seats: Iterable[Seat], moves: Moves) -> Vitals:
+def count_partitions(seats: Iterable[Seat], moves: Moves) -> ClusterMetrics:
     """Return the numbers of some partitions."""
-    counted = Tally()
+    counted = PartitionCounter()
     for seat in seats:
         counted.count(seat.partition.topic, seat.partition.index, seat.leader, list(seat.replicas), seat.in_sync)
     return counted.sum_up(moves)

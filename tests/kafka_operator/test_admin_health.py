@@ -1,15 +1,15 @@
-"""Where copies are and how many are wanted in sync, out of Kafka's answers."""
+"""Replicas of all partitions and min.insync.replicas, read from Kafka's answers."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace as Answer
 from typing import Any
 
-from kafka_operator.admin.health import MAX_TOPICS, copies_of, query_health, query_min_isr
-from tests.kafka_operator.fleets import copies
+from kafka_operator.admin.health import MAX_TOPICS, partitions_of, query_health, query_min_isr
+from tests.kafka_operator.fleets import partition
 
 
-def partition(index: int, replicas: list[int], isr: list[int]) -> Any:
+def answered_partition(index: int, replicas: list[int], isr: list[int]) -> Any:
     """A partition of a Metadata answer."""
     return Answer(partition_index=index, replica_nodes=replicas, isr_nodes=isr)
 
@@ -18,7 +18,7 @@ METADATA = Answer(
     controller_id=1000,
     brokers=[Answer(node_id=node_id) for node_id in (1, 0, 1000)],
     topics=[
-        Answer(name="orders", partitions=[partition(0, [0, 1], [1]), partition(1, [1, 0], [1, 0])]),
+        Answer(name="orders", partitions=[answered_partition(0, [0, 1], [1]), answered_partition(1, [1, 0], [1, 0])]),
         Answer(name="empty", partitions=[]),
     ],
 )
@@ -51,7 +51,7 @@ class Controller:
 
 def test_all_partitions_are_read_with_their_replicas_in_sync() -> None:
     """Out of one Metadata answer."""
-    assert list(copies_of(METADATA)) == [copies(0, (0, 1), isr=(1,)), copies(1, (1, 0))]
+    assert list(partitions_of(METADATA)) == [partition(0, (0, 1), isr=(1,)), partition(1, (1, 0))]
 
 
 def test_the_controller_is_asked_for_everything_and_counts_as_no_broker() -> None:
@@ -60,7 +60,7 @@ def test_the_controller_is_asked_for_everything_and_counts_as_no_broker() -> Non
 
     found = query_health(controller, {1000: True})  # type: ignore[arg-type]
 
-    assert (found.controller_id, found.broker_ids, len(found.copies), found.min_isr) == (1000, (0, 1), 2, None)
+    assert (found.controller_id, found.broker_ids, len(found.partitions), found.min_isr) == (1000, (0, 1), 2, None)
     assert (controller.asked[0].topics, controller.asked[0].allow_auto_topic_creation) == (None, False)
 
 

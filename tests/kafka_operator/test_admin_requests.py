@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from kafka_operator.admin import requests
+from kafka_operator.admin.cluster_metrics import query_cluster_metrics
 from kafka_operator.admin.connection import Connection
 from kafka_operator.admin.health import query_health
 from kafka_operator.admin.port import ControllerUnavailableError
-from kafka_operator.admin.vitals import query_vitals
 from kafka_operator.decide.observed import ConfigValue, Failure, KafkaTopic, Move
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.reassignment import Partition
@@ -114,7 +114,7 @@ def test_a_topic_reported_only_as_leaderless_does_not_count_as_one_without_parti
 @pytest.mark.parametrize(
     "look",
     [
-        query_vitals,
+        query_cluster_metrics,
         lambda connection: query_health(connection, {}),
         lambda connection: requests.metadata_of(connection, ["a"]),
     ],

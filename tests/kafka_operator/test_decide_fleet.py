@@ -20,11 +20,11 @@ from kafka_operator.decide.rolling import AskKafka
 from kafka_operator.decide.steps import Announcement, Wait, WriteStatus
 from kafka_operator.resources.cluster import Cluster, Replacing, read_cluster
 from kafka_operator.resources.pods import PodSet
-from tests.kafka_operator.fleets import LONG_AGO, OLD, copies, fleet, health, pod, pod_set
+from tests.kafka_operator.fleets import LONG_AGO, OLD, fleet, health, partition, pod, pod_set
 from tests.kafka_operator.makers import NOW, raw_cluster
 
 THREE = pod_set(pod(0), pod(1), pod(2))
-WELL = health(copies(0, (0, 1, 2)))
+WELL = health(partition(0, (0, 1, 2)))
 
 
 def settle(cluster: Cluster, pods: PodSet | Away, **view: Any) -> tuple[Cluster, Step, list[Announcement]]:
@@ -102,7 +102,7 @@ def test_a_refused_scale_in_is_a_warning_and_the_pods_stay() -> None:
     assert shown(refused)["Scaled"] == ("False", "ScaleInRefused")
     assert [(event.warning, event.reason) for event in events] == [(True, "ScaleInRefused")]
     assert "broker 2 holds orders-0" in events[0].message
-    moved, step, events = settle(refused, THREE, health=health(copies(0, (0, 1))))
+    moved, step, events = settle(refused, THREE, health=health(partition(0, (0, 1))))
     assert (ScaleTo(THREE, 2), 2) == (step, moved.status.broker_replicas)
     assert [event.reason for event in events] == ["Scaled"]
 
@@ -125,7 +125,7 @@ def test_pods_that_nobody_counts_are_rolled_all_the_same() -> None:
 def test_controllers_come_after_all_brokers() -> None:
     """Standby first, the active one last."""
     controllers = pod_set(pod(1000, OLD), pod(1001, OLD), first_id=1000)
-    seen = health(copies(0, (0, 1, 2)), controller_id=1001)
+    seen = health(partition(0, (0, 1, 2)), controller_id=1001)
 
     _, first, _ = settle(fleet(), pod_set(pod(0), pod(1), pod(2, OLD)), controllers=controllers, health=seen)
     _, then, _ = settle(fleet(), THREE, controllers=controllers, health=seen)

@@ -9,10 +9,10 @@ import pytest
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollView, Settled, Verdict, decide_roll
 from kafka_operator.resources.pods import PodSet
-from tests.kafka_operator.fleets import LONG_AGO, NEW, OLD, copies, health, pod, pod_set
+from tests.kafka_operator.fleets import LONG_AGO, NEW, OLD, health, partition, pod, pod_set
 from tests.kafka_operator.makers import NOW
 
-WELL = health(copies(0, (0, 1, 2)), copies(1, (1, 2, 0)))
+WELL = health(partition(0, (0, 1, 2)), partition(1, (1, 2, 0)))
 AWAY = Away("ClusterUnreachable", "No broker answers.")
 OLD_PODS = pod_set(pod(0, OLD), pod(1, OLD), pod(2, OLD))
 
@@ -53,7 +53,7 @@ def test_pods_of_an_old_revision_are_replaced_by_id() -> None:
 
 def test_the_broker_that_is_the_controller_is_the_last() -> None:
     """The controller last, so that there is one failover and not three."""
-    seen = health(copies(0, (0, 1, 2)), controller_id=0)
+    seen = health(partition(0, (0, 1, 2)), controller_id=0)
 
     assert replaced(roll(OLD_PODS, seen))[0] == "main-broker-1"
     assert replaced(roll(pod_set(pod(0, OLD), pod(1), pod(2)), seen))[0] == "main-broker-0"
@@ -68,7 +68,7 @@ def test_a_pod_that_was_chosen_stays_chosen() -> None:
 
 def test_what_topics_want_is_asked_only_when_all_are_in_sync() -> None:
     """It is one setting of every topic."""
-    late = replace(health(copies(0, (0, 1), isr=(1,))), min_isr=None)
+    late = replace(health(partition(0, (0, 1), isr=(1,))), min_isr=None)
 
     assert held(roll(OLD_PODS, late))[0] == "UnderReplicated"
     assert roll(OLD_PODS, replace(WELL, min_isr=None)) == AskKafka(min_isr=True)
@@ -103,7 +103,7 @@ def test_nothing_is_replaced_while_a_pod_is_away(away: object) -> None:
 
 def test_the_next_waits_until_the_last_is_in_every_isr_again() -> None:
     """A Ready pod is not enough."""
-    seen = health(copies(0, (0, 1, 2), isr=(1, 2)), copies(7, (1, 2), isr=(1, 2)))
+    seen = health(partition(0, (0, 1, 2), isr=(1, 2)), partition(7, (1, 2), isr=(1, 2)))
 
     assert held(roll(pod_set(pod(0), pod(1, OLD), pod(2, OLD)), seen)) == (
         "UnderReplicated",
@@ -113,7 +113,7 @@ def test_the_next_waits_until_the_last_is_in_every_isr_again() -> None:
 
 def test_a_broker_that_kafka_does_not_list_is_waited_for() -> None:
     """Its pod says Ready, its registration is not seen yet."""
-    reason, message = held(roll(OLD_PODS, health(copies(0, (0, 1)), brokers=2)))
+    reason, message = held(roll(OLD_PODS, health(partition(0, (0, 1)), brokers=2)))
 
     assert (reason, "main-broker-2 (id 2)" in message) == ("WaitingForBrokers", True)
 
@@ -125,7 +125,7 @@ def test_nothing_is_replaced_without_a_controller() -> None:
 
 def test_no_partition_may_fall_under_min_isr() -> None:
     """Issue; the message names the partitions."""
-    seen = health(copies(0, (0, 1)), copies(1, (1, 2)), copies(2, (2, 0)), min_isr=2)
+    seen = health(partition(0, (0, 1)), partition(1, (1, 2)), partition(2, (2, 0)), min_isr=2)
 
     reason, message = held(roll(OLD_PODS, seen))
 
@@ -135,7 +135,7 @@ def test_no_partition_may_fall_under_min_isr() -> None:
 
 def test_one_broker_that_must_stay_holds_up_no_other() -> None:
     """A topic with a single copy on broker 0."""
-    seen = health(copies(0, (0,)), min_isr=1)
+    seen = health(partition(0, (0,)), min_isr=1)
 
     assert replaced(roll(OLD_PODS, seen))[0] == "main-broker-1"
     assert held(roll(pod_set(pod(0, OLD), pod(1), pod(2)), seen))[0] == "WouldFallUnderMinIsr"
@@ -156,10 +156,10 @@ def test_a_pod_that_does_not_get_ready_in_time_stops_everything() -> None:
 def test_a_stuck_pod_of_an_old_revision_is_what_is_replaced() -> None:
     """A form that cannot start is left by rolling to one that can; what it holds is out of sync anyhow."""
     stuck = pod(2, OLD, ready=False, since=LONG_AGO)
-    seen = health(copies(0, (0, 1, 2), isr=(0, 1)), brokers=2)
+    seen = health(partition(0, (0, 1, 2), isr=(0, 1)), brokers=2)
 
     assert replaced(roll(pod_set(pod(0, OLD), pod(1, OLD), stuck), seen))[0] == "main-broker-2"
-    still_in_sync = health(copies(0, (1, 2)), brokers=3)
+    still_in_sync = health(partition(0, (1, 2)), brokers=3)
     assert held(roll(pod_set(pod(0, OLD), pod(1, OLD), stuck), still_in_sync))[0] == "WouldFallUnderMinIsr"
 
 

@@ -10,7 +10,7 @@ import pytest
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.scaling import YOUNG_S, AskHolders, Scale, decide_scale
 from kafka_operator.resources.pods import PodSet
-from tests.kafka_operator.fleets import copies, health, pod, pod_set
+from tests.kafka_operator.fleets import health, partition, pod, pod_set
 from tests.kafka_operator.makers import NOW
 
 THREE = pod_set(pod(0), pod(1), pod(2))
@@ -40,7 +40,9 @@ def test_fewer_need_a_look_at_kafka() -> None:
 
 def test_brokers_that_hold_replicas_stay_and_are_named() -> None:
     """By broker, with the partitions, out of sync or not."""
-    seen = health(copies(0, (0, 1)), copies(1, (0, 2), isr=(0,)), copies(2, (1, 2)), copies(0, (1, 0), topic="logs"))
+    seen = health(
+        partition(0, (0, 1)), partition(1, (0, 2), isr=(0,)), partition(2, (1, 2)), partition(0, (1, 0), topic="logs")
+    )
 
     found = scale(1, 3, seen)
 
@@ -51,7 +53,7 @@ def test_brokers_that_hold_replicas_stay_and_are_named() -> None:
 
 def test_many_partitions_are_named_in_part() -> None:
     """A message has its limits."""
-    found = scale(2, 3, health(*(copies(index, (2, 0)) for index in range(9))))
+    found = scale(2, 3, health(*(partition(index, (2, 0)) for index in range(9))))
 
     assert isinstance(found, Scale)
     assert "orders-4 and 4 more" in found.message
@@ -59,7 +61,7 @@ def test_many_partitions_are_named_in_part() -> None:
 
 def test_empty_brokers_may_go() -> None:
     """All that leave at once: they hold nothing."""
-    found = scale(1, 3, health(copies(0, (0,))))
+    found = scale(1, 3, health(partition(0, (0,))))
 
     assert isinstance(found, Scale)
     assert (found.replicas, found.refused) == (1, False)
@@ -71,7 +73,7 @@ def test_what_somebody_else_scaled_in_is_set_back() -> None:
 
     assert isinstance(found, Scale)
     assert found.replicas == 5
-    refused = scale(3, 5, health(copies(0, (0, 4)), brokers=3))
+    refused = scale(3, 5, health(partition(0, (0, 4)), brokers=3))
     assert isinstance(refused, Scale)
     assert (refused.replicas, refused.reason) == (5, "ScaleInRefused")
 
@@ -79,7 +81,7 @@ def test_what_somebody_else_scaled_in_is_set_back() -> None:
 def test_what_somebody_else_scaled_out_is_looked_at_before_it_goes() -> None:
     """The StatefulSet has 3, 2 are declared and stood for: the third broker may hold replicas by now."""
     assert scale(2, 2) == AskHolders()
-    held = scale(2, 2, health(copies(0, (0, 2))))
+    held = scale(2, 2, health(partition(0, (0, 2))))
     assert isinstance(held, Scale)
     assert (held.replicas, held.reason) == (3, "ScaleInRefused")
 

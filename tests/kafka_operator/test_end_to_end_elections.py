@@ -17,7 +17,7 @@ from tests.kafka_operator.stock import Brokers, Stock
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
 
-VITALS_S = 60.0
+CLUSTER_METRICS_S = 60.0
 """All partitions are counted every half minute."""
 
 
@@ -75,7 +75,9 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     wait_until(lambda: leaders(kafka, "elect-unclean") == [-1], timeout_s=PATIENCE_S, what="no broker leads")
     shop.take(raw_election("preferred", partitions=[{"topic": "elect-unclean", "partition": 0}]))
     wait_until(
-        lambda: int(shop.status("Cluster", "main").get("offline", 0)) > 0, timeout_s=VITALS_S, what="the Cluster tells"
+        lambda: int(shop.status("Cluster", "main").get("offline", 0)) > 0,
+        timeout_s=CLUSTER_METRICS_S,
+        what="the Cluster tells",
     )
     failed = until_ended(shop, "preferred")
     assert "PREFERRED_LEADER_NOT_AVAILABLE" in str(failed["results"])
@@ -87,7 +89,9 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     assert status["results"] == expected
     brokers.broker(2).start()
     wait_until(
-        lambda: shop.status("Cluster", "main").get("underReplicated") == 0, timeout_s=VITALS_S, what="all is well again"
+        lambda: shop.status("Cluster", "main").get("underReplicated") == 0,
+        timeout_s=CLUSTER_METRICS_S,
+        what="all is well again",
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_operator.decide.cluster import VITALS_EVERY_S
+from kafka_operator.decide.cluster import CLUSTER_METRICS_EVERY_S
 from lab.cluster import KafkaCluster
 from lab.kubernetes import ADMIN, KubernetesApi
 from lab.kubernetes_proxy import Call, KubernetesProxy, RequestFault, Rule, kubernetes_proxy
@@ -128,5 +128,5 @@ def _rests(shop: Namespace, proxy: KubernetesProxy) -> None:
     writes: list[Call] = [call for call in proxy.calls[calls:] if call.method != "GET"]
     counted = [call for call in writes if "/clusters/main/status?" in call.path]
     assert [call for call in writes if call not in counted] == []
-    assert len(counted) <= 1, f"partitions are counted every {VITALS_EVERY_S:g} s: {counted}"
+    assert len(counted) <= 1, f"partitions are counted every {CLUSTER_METRICS_EVERY_S:g} s: {counted}"
     assert shop.ready("Cluster", "main")[:1] == ("True",)

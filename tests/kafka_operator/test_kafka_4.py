@@ -81,8 +81,13 @@ async def test_a_cluster_with_combined_nodes_is_described(admin: KafkaAdmin, sto
     await asyncio.to_thread(stock.create, "seen", [[1, 2], [2, 1]])
 
     async def well() -> bool:
-        vitals = await admin.describe_vitals()
-        return (vitals.partitions, vitals.under_replicated, vitals.offline, vitals.imbalance.partitions) == (2, 0, 0, 0)
+        cluster_metrics = await admin.describe_cluster_metrics()
+        return (
+            cluster_metrics.partitions,
+            cluster_metrics.under_replicated,
+            cluster_metrics.offline,
+            cluster_metrics.imbalance.partitions,
+        ) == (2, 0, 0, 0)
 
     await eventually(well)
 
@@ -97,7 +102,7 @@ async def test_leaders_are_elected_and_what_is_not_needed_is_no_failure(
     assert await admin.elect_leaders(everything) == {}
 
     async def in_sync() -> bool:
-        return (await admin.describe_vitals()).under_replicated == 0
+        return (await admin.describe_cluster_metrics()).under_replicated == 0
 
     await eventually(in_sync)
     await asyncio.to_thread(nodes[2].stop)
@@ -110,9 +115,9 @@ async def test_leaders_are_elected_and_what_is_not_needed_is_no_failure(
     assert {partition: failure.name for partition, failure in failed.items()} == {
         Partition("elected", 0): "PREFERRED_LEADER_NOT_AVAILABLE"
     }
-    vitals = await admin.describe_vitals()
-    assert vitals.under_replicated > 0
-    assert vitals.imbalance.worst_broker == 2
+    cluster_metrics = await admin.describe_cluster_metrics()
+    assert cluster_metrics.under_replicated > 0
+    assert cluster_metrics.imbalance.worst_broker == 2
 
     await asyncio.to_thread(nodes[2].start)
 

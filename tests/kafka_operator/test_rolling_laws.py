@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_operator.decide.copies import Copies, Health
 from kafka_operator.decide.fleet import BUSY_POLL_S, DeletePod, FleetView, ScaleTo, decide_fleet
+from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.decide.rolling import READY_WITHIN_S, AskKafka
 from kafka_operator.decide.steps import WriteStatus
 from kafka_operator.resources.cluster import Cluster
@@ -125,12 +125,16 @@ class Site:
         """Return a partition's ISR."""
         return tuple(b for b in self.layout.replicas[partition] if (partition, b) not in self.out_of_sync)
 
-    def health(self) -> Health:
+    def health(self) -> ReplicaHealth:
         """Return what Kafka shows."""
-        copies = tuple(Copies(item, replicas, self.isr(item)) for item, replicas in self.layout.replicas.items())
+        partitions = tuple(
+            PartitionReplicas(item, replicas, self.isr(item)) for item, replicas in self.layout.replicas.items()
+        )
         alive = tuple(node_id for node_id, present in self.pods.items() if not present.away)
         controller_id = alive[0] if alive else -1
-        return Health(controller_id, alive, copies, {item.topic: self.layout.min_isr for item in self.layout.replicas})
+        return ReplicaHealth(
+            controller_id, alive, partitions, {item.topic: self.layout.min_isr for item in self.layout.replicas}
+        )
 
     def moment(self) -> datetime:
         """Return the time now."""

@@ -17,6 +17,7 @@ from kafka.errors import KafkaError
 from kafka_operator.admin import requests
 from kafka_operator.admin.broker_roles import only_brokers
 from kafka_operator.admin.brokers import change_broker_configs, query_broker_configs, query_logs
+from kafka_operator.admin.cluster_metrics import query_cluster_metrics, query_versions
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
 from kafka_operator.admin.connection_errors import classify_connection_error
 from kafka_operator.admin.health import query_health, query_min_isr
@@ -30,15 +31,14 @@ from kafka_operator.admin.port import (
 )
 from kafka_operator.admin.quorum import controller_of
 from kafka_operator.admin.tls import make_context
-from kafka_operator.admin.vitals import query_versions, query_vitals
-from kafka_operator.decide.copies import Health
+from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
 from kafka_operator.decide.layout import BrokerSizes, Layout
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
-from kafka_operator.decide.vitals import Vitals
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.reassignment import Partition
@@ -157,7 +157,7 @@ class KafkaAdmin:
             if not (targets.get(partition) is None and failure.code == NO_REASSIGNMENT_IN_PROGRESS)
         }
 
-    async def describe_health(self) -> Health:
+    async def describe_health(self) -> ReplicaHealth:
         """Return the locations of all replicas of all partitions, as the controller sees them, without min_isr."""
         return await self._call("describe_health", lambda connection: query_health(connection, self._controllers_only))
 
@@ -200,9 +200,9 @@ class KafkaAdmin:
         _raise_refusal(getattr(response, "error_code", 0), None)
         return requests.failed_elections(response)
 
-    async def describe_vitals(self) -> Vitals:
+    async def describe_cluster_metrics(self) -> ClusterMetrics:
         """Return the numbers of all partitions, as the controller sees them."""
-        return await self._call("describe_vitals", query_vitals)
+        return await self._call("describe_vitals", query_cluster_metrics)
 
     async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
         """Return the software versions of these brokers."""

@@ -15,7 +15,7 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from kafka_operator.admin.broker_roles import only_brokers
 from kafka_operator.admin.connection import Connection
 from kafka_operator.admin.requests import metadata_of
-from kafka_operator.decide.copies import Copies, Health
+from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.resources.reassignment import Partition
 
 MIN_ISR = "min.insync.replicas"
@@ -24,18 +24,20 @@ MAX_TOPICS = 500
 """Topics in one DescribeConfigs: an answer of some 50 kB, with one setting each."""
 
 
-def query_health(connection: Connection, known: dict[int, bool]) -> Health:
+def query_health(connection: Connection, known: dict[int, bool]) -> ReplicaHealth:
     """Query all partitions from the controller; `known` is `only_brokers`' own."""
     response = metadata_of(connection, None)
-    return Health(response.controller_id, only_brokers(connection, response, known), tuple(copies_of(response)))
+    return ReplicaHealth(
+        response.controller_id, only_brokers(connection, response, known), tuple(partitions_of(response))
+    )
 
 
-def copies_of(response: Any) -> Iterator[Copies]:
+def partitions_of(response: Any) -> Iterator[PartitionReplicas]:
     """Read a Metadata answer."""
     for topic in response.topics:
         for item in topic.partitions:
             name = Partition(topic.name, item.partition_index)
-            yield Copies(name, tuple(item.replica_nodes), tuple(item.isr_nodes))
+            yield PartitionReplicas(name, tuple(item.replica_nodes), tuple(item.isr_nodes))
 
 
 def query_min_isr(connection: Connection, topics: Collection[str]) -> Mapping[str, int]:

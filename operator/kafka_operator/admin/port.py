@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from kafka_operator.decide.copies import Health
+from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.layout import BrokerSizes, Layout
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
-from kafka_operator.decide.vitals import Vitals
 from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.reassignment import Partition
 
@@ -103,7 +103,7 @@ class Admin(Protocol):
         """Start moves, and cancel those whose target is None; return the rejected partitions."""
         ...
 
-    async def describe_health(self) -> Health:
+    async def describe_health(self) -> ReplicaHealth:
         """Return the locations of all replicas of all partitions, without min_isr."""
         ...
 
@@ -135,7 +135,7 @@ class Admin(Protocol):
         """Elect leaders where needed; return the partitions without a leader, or with another than requested."""
         ...
 
-    async def describe_vitals(self) -> Vitals:
+    async def describe_cluster_metrics(self) -> ClusterMetrics:
         """Return the numbers of all partitions."""
         ...
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, announce, condition_of, with_condition, with_ready
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
 from kafka_operator.decide.observed import Away, ClusterSeen
 from kafka_operator.decide.steps import Announcement, Claim, Done, Release, Retry, Wait, WriteStatus
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
-from kafka_operator.decide.vitals import Vitals
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
 from kafka_operator.resources.reassignment import Partition
 
@@ -36,10 +36,10 @@ DEPENDENT_POLL_S = 0.5
 Step = Claim | Release | WriteStatus[ClusterStatus] | Retry | Wait | Done
 
 
-VITALS_EVERY_S = 30.0
+CLUSTER_METRICS_EVERY_S = 30.0
 """Interval between counts of all partitions: with 200,000 of them a response of 8.5 MB and two seconds of CPU."""
 
-VITALS_SHARE = 20
+CLUSTER_METRICS_SHARE = 20
 """The pause after a count is this many times its duration, so counting takes at most a twentieth of the time."""
 
 VERSIONS_EVERY_S = 300.0
@@ -55,7 +55,7 @@ class ClusterSnapshot:
     """Result of one read of a cluster; None for parts that were not read this time."""
 
     seen: ClusterSeen
-    vitals: Vitals | None = None
+    cluster_metrics: ClusterMetrics | None = None
     versions: Versions | None = None
 
 
@@ -87,14 +87,14 @@ def decide_cluster(cluster: Cluster, snapshot: ClusterSnapshot | Away, now: date
     return Retry(AWAY_FIRST_S, POLL_INTERVAL_S) if isinstance(snapshot, Away) else Wait(POLL_INTERVAL_S)
 
 
-def vitals_pause_s(took_s: float) -> float:
+def cluster_metrics_pause_s(took_s: float) -> float:
     """Return the pause until all partitions are counted again."""
-    return max(VITALS_EVERY_S, shortest_vitals_pause_s(took_s))
+    return max(CLUSTER_METRICS_EVERY_S, shortest_cluster_metrics_pause_s(took_s))
 
 
-def shortest_vitals_pause_s(took_s: float) -> float:
+def shortest_cluster_metrics_pause_s(took_s: float) -> float:
     """Return the pause after which brokers that joined or left have all partitions counted again."""
-    return VITALS_SHARE * took_s
+    return CLUSTER_METRICS_SHARE * took_s
 
 
 def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: float) -> Release | Retry | Done:
@@ -110,7 +110,7 @@ def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: 
 
 def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> ClusterStatus:
     generation = cluster.metadata.generation
-    seen, vitals = snapshot.seen, snapshot.vitals
+    seen, cluster_metrics = snapshot.seen, snapshot.cluster_metrics
     conditions = with_ready(
         cluster.status.conditions,
         status=TRUE,
@@ -128,26 +128,26 @@ def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> 
         versions=snapshot.versions or cluster.status.versions,
         conditions=conditions,
     )
-    if vitals is None:
+    if cluster_metrics is None:
         return status
-    healthy, reason, message = _health(vitals)
+    healthy, reason, message = _health(cluster_metrics)
     return replace(
         status,
-        under_replicated=vitals.under_replicated,
-        offline=vitals.offline,
-        imbalance=vitals.imbalance,
+        under_replicated=cluster_metrics.under_replicated,
+        offline=cluster_metrics.offline,
+        imbalance=cluster_metrics.imbalance,
         conditions=with_condition(
             conditions, HEALTHY, status=healthy, reason=reason, message=message, generation=generation, now=now
         ),
     )
 
 
-def _health(vitals: Vitals) -> tuple[str, str, str]:
+def _health(cluster_metrics: ClusterMetrics) -> tuple[str, str, str]:
     """Return status, reason and message of Healthy: the most severe problem, without numbers, which are in the status."""
-    if vitals.offline:
-        return FALSE, OFFLINE, f"Partitions without a leader, such as {_listed(vitals.offline_examples)}."
-    if vitals.under_replicated:
-        examples = _listed(vitals.under_replicated_examples)
+    if cluster_metrics.offline:
+        return FALSE, OFFLINE, f"Partitions without a leader, such as {_listed(cluster_metrics.offline_examples)}."
+    if cluster_metrics.under_replicated:
+        examples = _listed(cluster_metrics.under_replicated_examples)
         return FALSE, "UnderReplicated", f"Partitions with out-of-sync replicas, such as {examples}."
     return TRUE, "AllInSync", "Every partition has a leader, and every replica is in sync."
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, with_condition
-from kafka_operator.decide.copies import Health
 from kafka_operator.decide.observed import Away
+from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollView, Settled, Verdict, decide_roll
 from kafka_operator.decide.scaling import AskHolders, Scale, decide_scale
 from kafka_operator.decide.steps import Announcement, Wait, WriteStatus
@@ -45,7 +45,7 @@ class FleetView:
     brokers: PodSet | Away
     controllers: PodSet | Away | None = None
     leaving_nodes: Mapping[str, str] = field(default_factory=dict)
-    health: Health | Away | None = None
+    health: ReplicaHealth | Away | None = None
 
 
 @dataclass(frozen=True, slots=True)

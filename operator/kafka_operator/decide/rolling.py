@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from kafka_operator.decide.copies import Health, behind, endangered, named
 from kafka_operator.decide.observed import Away
+from kafka_operator.decide.replica_health import ReplicaHealth, out_of_sync, partition_names, under_min_isr_without
 from kafka_operator.resources.pods import Pod, PodSet
 
 READY_WITHIN_S = 300.0
@@ -34,7 +34,7 @@ class RollView:
     pod_set: PodSet
     leaving_nodes: Mapping[str, str]
     """Kubernetes node -> why it is to be left, in words."""
-    health: Health | Away | None = None
+    health: ReplicaHealth | Away | None = None
     chosen: str = ""
     """Uid of the pod that was chosen before, by us or by another operator: none other is, as long as this one is due and there."""
     brokers: bool = True
@@ -93,7 +93,7 @@ def decide_roll(view: RollView) -> Verdict:
     return _asked(view, view.health, stuck, due)
 
 
-def _asked(view: RollView, health: Health, stuck: Sequence[Pod], due: Sequence[Pod]) -> Verdict:
+def _asked(view: RollView, health: ReplicaHealth, stuck: Sequence[Pod], due: Sequence[Pod]) -> Verdict:
     """Decide by what Kafka shows."""
     stuck_ids = {pod.node_id for pod in stuck}
     unknown = [pod for pod in view.pod_set.pods if pod.ready and view.brokers and pod.node_id not in health.broker_ids]
@@ -102,18 +102,21 @@ def _asked(view: RollView, health: Health, stuck: Sequence[Pod], due: Sequence[P
         return Hold("WaitingForBrokers", f"Kafka does not list {names} among its brokers.")
     if not stuck and health.controller_id < 0:
         return Hold("WaitingForController", "The cluster has no active controller.")
-    late = behind(health.copies, without=stuck_ids)
+    late = out_of_sync(health.partitions, without=stuck_ids)
     if late:
-        return Hold("UnderReplicated", f"Waiting until every replica is in sync. Out of sync: {named(late)}.")
+        return Hold("UnderReplicated", f"Waiting until every replica is in sync. Out of sync: {partition_names(late)}.")
     if health.min_isr is None:
         return AskKafka(min_isr=True)
     turn = _in_turn(view, health, stuck or due)
     refused = ""
     for pod in turn:
-        lost = endangered(health, pod.node_id)
+        lost = under_min_isr_without(health, pod.node_id)
         if not lost:
             return _replace(pod, view)
-        refused = refused or f"Replacing {pod.name} would leave partitions below min.insync.replicas: {named(lost)}."
+        refused = (
+            refused
+            or f"Replacing {pod.name} would leave partitions below min.insync.replicas: {partition_names(lost)}."
+        )
     return Hold("WouldFallUnderMinIsr", refused)
 
 
@@ -124,7 +127,7 @@ def _unasked(view: RollView, stuck: Sequence[Pod], away: Away) -> Verdict:
     return Hold(away.reason, f"No pod is replaced while the cluster is unreachable. {away.message}")
 
 
-def _in_turn(view: RollView, health: Health, pods: Sequence[Pod]) -> list[Pod]:
+def _in_turn(view: RollView, health: ReplicaHealth, pods: Sequence[Pod]) -> list[Pod]:
     """Return the pods that may be next: those of a drain first, and the controller only when it is the last."""
     chosen = [pod for pod in pods if pod.uid == view.chosen]
     if chosen:

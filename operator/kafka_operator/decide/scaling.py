@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from kafka_operator.decide.copies import Copies, Health, held_by, named
 from kafka_operator.decide.observed import Away
+from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth, partition_names, with_replica_on
 from kafka_operator.resources.pods import Pod, PodSet
 
 YOUNG_S = 30.0
@@ -40,7 +40,7 @@ def decide_scale(
     declared: int,
     maintained: int | None,
     pod_set: PodSet,
-    health: Health | Away | None,
+    health: ReplicaHealth | Away | None,
     now: datetime,
     *,
     emptied: bool = False,
@@ -62,7 +62,7 @@ def decide_scale(
     if isinstance(health, Away):
         words = f"No pod is removed while the cluster is unreachable. {health.message}"
         return Scale(before, health.reason, words)
-    held = held_by(health.copies, leaving)
+    held = with_replica_on(health.partitions, leaving)
     if held:
         return Scale(before, "ScaleInRefused", _refusal(before, declared, leaving, held, emptied=emptied))
     return Scale(declared, "AsDeclared", f"{declared} broker pods, as declared.")
@@ -72,9 +72,11 @@ def _age_s(pod: Pod, now: datetime) -> float:
     return (now - pod.since).total_seconds()
 
 
-def _refusal(before: int, declared: int, leaving: range, held: list[Copies], *, emptied: bool) -> str:
-    by_broker = [(broker, held_by(held, {broker})) for broker in leaving]
-    holders = "; ".join(f"broker {broker} holds {named(copies)}" for broker, copies in by_broker if copies)
+def _refusal(before: int, declared: int, leaving: range, held: list[PartitionReplicas], *, emptied: bool) -> str:
+    by_broker = [(broker, with_replica_on(held, {broker})) for broker in leaving]
+    holders = "; ".join(
+        f"broker {broker} holds {partition_names(partitions)}" for broker, partitions in by_broker if partitions
+    )
     way = (
         "spec.autoRebalance creates a Reassignment that moves these replicas, see the condition Rebalanced"
         if emptied

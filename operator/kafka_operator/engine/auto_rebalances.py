@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.cluster import vitals_pause_s
+from kafka_operator.decide.cluster import cluster_metrics_pause_s
 from kafka_operator.decide.conditions import TRUE, ready_of
 from kafka_operator.decide.layout import Layout
 from kafka_operator.decide.rebalance import POLL_INTERVAL_S, RebalanceView, decide_rebalance
@@ -180,7 +180,7 @@ class AutoRebalances:
         layout, spread = await self._links.use(ref, read)
         took_s = self._clock() - began_s
         seen.holders = holders_of(layout, spec.excluded_topics)
-        seen.layout_s = self._clock() + vitals_pause_s(took_s) - POLL_INTERVAL_S
+        seen.layout_s = self._clock() + cluster_metrics_pause_s(took_s) - POLL_INTERVAL_S
         if spread is not None:
-            seen.measure_s = self._clock() + max(MEASURE_EVERY_S, vitals_pause_s(took_s))
+            seen.measure_s = self._clock() + max(MEASURE_EVERY_S, cluster_metrics_pause_s(took_s))
         return spread

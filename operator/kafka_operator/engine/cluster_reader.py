@@ -6,9 +6,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka_operator.decide.cluster import VERSIONS_EVERY_S, ClusterSnapshot, shortest_vitals_pause_s, vitals_pause_s
+from kafka_operator.decide.cluster import (
+    VERSIONS_EVERY_S,
+    ClusterSnapshot,
+    cluster_metrics_pause_s,
+    shortest_cluster_metrics_pause_s,
+)
+from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.observed import Away, ClusterSeen
-from kafka_operator.decide.vitals import Vitals
 from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import Versions
@@ -21,8 +26,8 @@ class _Due:
     """Due times of the infrequent reads of one cluster: immediately at first, and for another cluster at the same address."""
 
     cluster_id: str
-    vitals_s: float = 0.0
-    earliest_vitals_s: float = 0.0
+    cluster_metrics_s: float = 0.0
+    earliest_cluster_metrics_s: float = 0.0
     """Earliest time of the next count of partitions after a change of brokers."""
     counted: tuple[int, ...] | None = None
     """Brokers at the last count."""
@@ -49,30 +54,32 @@ class ClusterReader:
         if due is None or due.cluster_id != seen.cluster_id:
             due = self._due[ref] = _Due(seen.cluster_id)
         try:
-            vitals = await self._vitals(ref, due, seen)
+            cluster_metrics = await self._cluster_metrics(ref, due, seen)
             versions = await self._versions(ref, due, seen)
         except AwayError as error:
             log.info("Failed to read cluster health or versions", extra={"cluster": str(ref), "error": str(error)})
             return ClusterSnapshot(seen)
-        return ClusterSnapshot(seen, vitals, versions)
+        return ClusterSnapshot(seen, cluster_metrics, versions)
 
     def forget(self, ref: ClusterRef) -> None:
         """Remove the state of a deleted Cluster."""
         self._due.pop(ref, None)
 
-    async def _vitals(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> Vitals | None:
+    async def _cluster_metrics(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> ClusterMetrics | None:
         """Count all partitions when due, and at once when brokers have joined or left."""
         began_s = self._clock()
         changed = due.counted is not None and due.counted != seen.broker_ids
-        if began_s < (due.earliest_vitals_s if changed else due.vitals_s):
+        if began_s < (due.earliest_cluster_metrics_s if changed else due.cluster_metrics_s):
             return None
-        vitals = await self._links.use(ref, lambda admin: admin.describe_vitals())
+        cluster_metrics = await self._links.use(ref, lambda admin: admin.describe_cluster_metrics())
         ended_s = self._clock()
-        due.earliest_vitals_s = ended_s + shortest_vitals_pause_s(ended_s - began_s)
+        due.earliest_cluster_metrics_s = ended_s + shortest_cluster_metrics_pause_s(ended_s - began_s)
         # Replicas may still be fetching right after a change, so the next poll counts too.
-        due.vitals_s = due.earliest_vitals_s if changed else ended_s + vitals_pause_s(ended_s - began_s)
+        due.cluster_metrics_s = (
+            due.earliest_cluster_metrics_s if changed else ended_s + cluster_metrics_pause_s(ended_s - began_s)
+        )
         due.counted = seen.broker_ids
-        return vitals
+        return cluster_metrics
 
     async def _versions(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> Versions | None:
         if self._clock() < due.versions_s and due.asked == seen.broker_ids:

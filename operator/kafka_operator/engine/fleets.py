@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.copies import Health
 from kafka_operator.decide.fleet import (
     BUSY_POLL_S,
     IDLE_POLL_S,
@@ -19,6 +18,7 @@ from kafka_operator.decide.fleet import (
     without_fleet,
 )
 from kafka_operator.decide.observed import Away
+from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import AskKafka
 from kafka_operator.decide.steps import Done, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
@@ -127,10 +127,10 @@ class Fleets:
                 leaving[name] = why
         return leaving
 
-    async def _ask(self, ref: ClusterRef, view: FleetView, step: AskKafka) -> Health | Away:
+    async def _ask(self, ref: ClusterRef, view: FleetView, step: AskKafka) -> ReplicaHealth | Away:
         try:
-            if step.min_isr and isinstance(view.health, Health):
-                topics = {item.partition.topic for item in view.health.copies}
+            if step.min_isr and isinstance(view.health, ReplicaHealth):
+                topics = {item.partition.topic for item in view.health.partitions}
                 wanted = await self._links.use(ref, lambda admin: admin.describe_min_isr(topics))
                 return replace(view.health, min_isr=wanted)
             return await self._links.use(ref, lambda admin: admin.describe_health())

@@ -17,7 +17,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
 from kafka_operator.admin.requests import list_reassignments_request, metadata_of, moves_of
-from kafka_operator.decide.vitals import Tally, Vitals, read_versions
+from kafka_operator.decide.cluster_metrics import ClusterMetrics, PartitionCounter, read_versions
 from kafka_operator.resources.cluster import Versions
 
 INTER_BROKER_PROTOCOL = "inter.broker.protocol.version"
@@ -26,23 +26,23 @@ MAX_ASKED = 200
 """Brokers whose software versions are queried: each needs a connection; the largest clusters have some hundreds."""
 
 
-def query_vitals(connection: Connection) -> Vitals:
+def query_cluster_metrics(connection: Connection) -> ClusterMetrics:
     """Query all partitions from the controller, and moves where they matter."""
-    tally = count(metadata_of(connection, None))
-    if tally.is_complete:
-        return tally.sum_up({})
+    counter = count(metadata_of(connection, None))
+    if counter.is_complete:
+        return counter.sum_up({})
     asked = list_reassignments_request(OPERATION_TIMEOUT_MS)
     answer = connection.to_controller(asked, lambda response: (response.error_code,))
-    return tally.sum_up(moves_of(answer) if answer.error_code == 0 else {})
+    return counter.sum_up(moves_of(answer) if answer.error_code == 0 else {})
 
 
-def count(response: Any) -> Tally:
+def count(response: Any) -> PartitionCounter:
     """Count the partitions of a Metadata answer."""
-    tally = Tally()
+    counter = PartitionCounter()
     for topic in response.topics:
         for item in topic.partitions:
-            tally.count(topic.name, item.partition_index, item.leader_id, item.replica_nodes, len(item.isr_nodes))
-    return tally
+            counter.count(topic.name, item.partition_index, item.leader_id, item.replica_nodes, len(item.isr_nodes))
+    return counter
 
 
 def query_versions(connection: Connection, broker_ids: Collection[int]) -> Versions:

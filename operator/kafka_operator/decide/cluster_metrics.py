@@ -1,7 +1,4 @@
-"""Health metrics of a cluster, from one read of all partitions and from the brokers.
-
-Leaves out what a Cluster's status makes of it (cluster).
-"""
+"""Health metrics of a cluster, from one read of all partitions and from the brokers."""
 
 from __future__ import annotations
 
@@ -60,7 +57,7 @@ METADATA_VERSIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Vitals:
+class ClusterMetrics:
     """All partitions of a cluster, counted; the examples are the first ones by name."""
 
     partitions: int = 0
@@ -71,7 +68,7 @@ class Vitals:
     under_replicated_examples: tuple[Partition, ...] = ()
 
 
-class Tally:
+class PartitionCounter:
     """Collects partitions as columns: a cluster may have 200,000."""
 
     def __init__(self) -> None:
@@ -89,7 +86,7 @@ class Tally:
             column.append(value)
         self.is_complete &= in_sync >= len(replicas)
 
-    def sum_up(self, moves: Moves) -> Vitals:
+    def sum_up(self, moves: Moves) -> ClusterMetrics:
         """Compute the numbers; replicas that a reassignment adds need not be in sync yet (KIP-455)."""
         leader, preferred, replicas, in_sync = (np.array(column, dtype=np.int64) for column in self._columns)
         adding = np.zeros(len(self._names), dtype=np.int64)
@@ -98,7 +95,7 @@ class Tally:
                 move = moves.get(Partition(*name))
                 adding[place] = 0 if move is None else len(move.adding)
         health = partition_health(leader, preferred, replicas, in_sync, adding)
-        return Vitals(
+        return ClusterMetrics(
             partitions=len(self._names),
             under_replicated=int(health.under_replicated.sum()),
             offline=int(health.offline.sum()),

@@ -1,7 +1,4 @@
-"""Health of replicas: effects of the loss of a broker on its partitions, as pure functions.
-
-rolling.py and scaling.py decide on them.
-"""
+"""Health of replicas: effects of the loss of a broker on its partitions."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ UNKNOWN_MIN_ISR = 32767
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class PartitionReplicas:
     """One partition: the brokers that hold it (while it moves, those of before and after), and those in sync."""
 
     partition: Partition
@@ -28,52 +25,52 @@ class Copies:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
-    """What a cluster shows of all its partitions.
+class ReplicaHealth:
+    """The replicas of all partitions of a cluster, and its live brokers.
 
     `min_isr` is min.insync.replicas by topic, the cluster's default where a topic sets none; None until it is requested.
     """
 
     controller_id: int
     broker_ids: tuple[int, ...]
-    copies: tuple[Copies, ...]
+    partitions: tuple[PartitionReplicas, ...]
     min_isr: Mapping[str, int] | None = None
 
 
-def behind(copies: Iterable[Copies], *, without: Collection[int] = ()) -> list[Copies]:
-    """Return the partitions that miss a replica in their ISR, other than those of the brokers `without`."""
+def out_of_sync(partitions: Iterable[PartitionReplicas], *, without: Collection[int] = ()) -> list[PartitionReplicas]:
+    """Return the partitions with a replica out of sync, other than replicas on the brokers `without`."""
     return [
-        item for item in copies if any(broker not in item.isr and broker not in without for broker in item.replicas)
+        item for item in partitions if any(broker not in item.isr and broker not in without for broker in item.replicas)
     ]
 
 
-def endangered(health: Health, broker_id: int) -> list[Copies]:
-    """Return the partitions that would be under their min.insync.replicas without this broker, or are so with it already.
+def under_min_isr_without(health: ReplicaHealth, broker_id: int) -> list[PartitionReplicas]:
+    """Return the partitions that would be under their min.insync.replicas without this broker, or already are.
 
-    One that the broker is not in sync for loses nothing by its going. A partition with a single copy is always among them.
+    A partition whose ISR does not contain the broker is not affected. A partition with a single replica always is.
     """
     assert health.min_isr is not None, broker_id
     limits = health.min_isr
     return [
         item
-        for item in health.copies
+        for item in health.partitions
         if broker_id in item.isr
         and is_under_min_isr(len(item.isr) - 1, limits.get(item.partition.topic, UNKNOWN_MIN_ISR))
     ]
 
 
-def held_by(copies: Iterable[Copies], broker_ids: Collection[int]) -> list[Copies]:
+def with_replica_on(partitions: Iterable[PartitionReplicas], broker_ids: Collection[int]) -> list[PartitionReplicas]:
     """Return the partitions that have a replica on any of these brokers."""
     leaving = frozenset(broker_ids)
-    return [item for item in copies if not leaving.isdisjoint(item.replicas)]
+    return [item for item in partitions if not leaving.isdisjoint(item.replicas)]
 
 
-def named(copies: Sequence[Copies]) -> str:
+def partition_names(partitions: Sequence[PartitionReplicas]) -> str:
     """Return the partitions' names, the first few of them, in order.
 
-    >>> named([Copies(Partition("b", 0), (1,), (1,)), Copies(Partition("a", 2), (1,), (1,))])
+    >>> partition_names([PartitionReplicas(Partition("b", 0), (1,), (1,)), PartitionReplicas(Partition("a", 2), (1,), (1,))])
     'a-2, b-0'
     """
-    names = [str(partition) for partition in sorted(item.partition for item in copies)]
+    names = [str(partition) for partition in sorted(item.partition for item in partitions)]
     listed = ", ".join(names[:MAX_NAMED])
     return listed if len(names) <= MAX_NAMED else f"{listed} and {len(names) - MAX_NAMED} more"

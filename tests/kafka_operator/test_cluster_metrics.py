@@ -11,25 +11,25 @@ import pytest
 from kafka.errors import KafkaConnectionError
 from kafka.protocol.metadata import MetadataResponse
 
-from kafka_operator.admin.vitals import count, query_versions, query_vitals
+from kafka_operator.admin.cluster_metrics import count, query_cluster_metrics, query_versions
 from kafka_operator.decide.cluster import (
+    CLUSTER_METRICS_EVERY_S,
+    CLUSTER_METRICS_SHARE,
     POLL_INTERVAL_S,
-    VITALS_EVERY_S,
-    VITALS_SHARE,
     ClusterSnapshot,
+    cluster_metrics_pause_s,
     decide_cluster,
-    vitals_pause_s,
 )
+from kafka_operator.decide.cluster_metrics import METADATA_VERSIONS, ClusterMetrics, read_versions
 from kafka_operator.decide.observed import NO_LEADER, Away, ClusterSeen
 from kafka_operator.decide.steps import WriteStatus
-from kafka_operator.decide.vitals import METADATA_VERSIONS, Vitals, read_versions
 from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import ClusterStatus, Imbalance, Versions, read_cluster
 from kafka_operator.resources.reassignment import Partition
 from kafka_wire import codec
 from tests.kafka_operator.makers import CREATED, NOW, cluster, moving, raw_cluster
-from tests.kafka_operator.seats import Seat, tally
+from tests.kafka_operator.seats import Seat, count_partitions
 from tests.kafka_operator.world import in_virtual_time, running
 
 SEEN = ClusterSeen("abc", 2, (1, 2, 3))
@@ -42,11 +42,11 @@ def seat(index: int, leader: int, replicas: tuple[int, ...] = (1, 2, 3), in_sync
 
 def test_partitions_are_counted_as_kafkas_tools_count_them() -> None:
     """`kafka-topics --under-replicated-partitions`, and partitions without a leader; examples by name."""
-    vitals = tally([seat(0, 1), seat(2, 1, in_sync=2), seat(1, NO_LEADER, in_sync=1)], {})
+    cluster_metrics = count_partitions([seat(0, 1), seat(2, 1, in_sync=2), seat(1, NO_LEADER, in_sync=1)], {})
 
-    assert (vitals.partitions, vitals.under_replicated, vitals.offline) == (3, 2, 1)
-    assert vitals.offline_examples == (Partition("orders", 1),)
-    assert vitals.under_replicated_examples == (Partition("orders", 1), Partition("orders", 2))
+    assert (cluster_metrics.partitions, cluster_metrics.under_replicated, cluster_metrics.offline) == (3, 2, 1)
+    assert cluster_metrics.offline_examples == (Partition("orders", 1),)
+    assert cluster_metrics.under_replicated_examples == (Partition("orders", 1), Partition("orders", 2))
 
 
 def test_a_replica_that_a_move_adds_is_not_missed() -> None:
@@ -54,23 +54,23 @@ def test_a_replica_that_a_move_adds_is_not_missed() -> None:
     union = Seat(Partition("orders", 0), 1, (4, 2, 1), 2)
     moves = moving("orders", 0, (1, 2), (4, 2))
 
-    assert tally([union], moves).under_replicated == 0
-    assert tally([replace(union, in_sync=1)], moves).under_replicated == 1
-    assert tally([union], {}).under_replicated == 1
+    assert count_partitions([union], moves).under_replicated == 0
+    assert count_partitions([replace(union, in_sync=1)], moves).under_replicated == 1
+    assert count_partitions([union], {}).under_replicated == 1
 
 
 def test_imbalance_names_the_broker_that_lacks_most() -> None:
     """leader.imbalance.per.broker.percentage: the share of what a broker would lead; rounded up, so that 0 is none."""
     seats = [seat(index, 1) for index in range(199)] + [seat(199, 2), seat(200, 3, (2, 3)), seat(201, 2, (2, 3))]
 
-    assert tally(seats, {}).imbalance == Imbalance(2, 1, 2, 50)
-    assert tally(seats[:10], {}).imbalance == Imbalance(0, 0, None, 0)
-    assert tally([], {}).imbalance == Imbalance()
+    assert count_partitions(seats, {}).imbalance == Imbalance(2, 1, 2, 50)
+    assert count_partitions(seats[:10], {}).imbalance == Imbalance(0, 0, None, 0)
+    assert count_partitions([], {}).imbalance == Imbalance()
 
 
 def test_a_partition_without_a_leader_counts_as_imbalance() -> None:
     """KafkaController.preferredReplicaImbalanceCount: its leader is not the preferred replica."""
-    imbalance = tally([seat(0, 1), seat(1, NO_LEADER, (2, 1))], {}).imbalance
+    imbalance = count_partitions([seat(0, 1), seat(1, NO_LEADER, (2, 1))], {}).imbalance
 
     assert imbalance == Imbalance(1, 50, 2, 100)
 
@@ -89,7 +89,7 @@ def test_a_status_is_read_back_as_it_was_written() -> None:
     """Else every look would write it again (O1)."""
     look = ClusterSnapshot(
         SEEN,
-        Vitals(10, 1, 0, Imbalance(1, 10, 2, 50), (), (Partition("orders", 1),)),
+        ClusterMetrics(10, 1, 0, Imbalance(1, 10, 2, 50), (), (Partition("orders", 1),)),
         Versions(("3.9", "4.0"), "4.0-IV3", None, (("kraft.version", 1),)),
     )
     step = decide_cluster(cluster(), look, NOW, 0.0)
@@ -102,21 +102,23 @@ def test_a_status_is_read_back_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vitals", "status", "reason", "words"),
+    ("cluster_metrics", "status", "reason", "words"),
     [
-        (Vitals(partitions=3), "True", "AllInSync", "every replica is in sync"),
+        (ClusterMetrics(partitions=3), "True", "AllInSync", "every replica is in sync"),
         (
-            Vitals(3, 2, 0, under_replicated_examples=(Partition("a", 1), Partition("b", 2))),
+            ClusterMetrics(3, 2, 0, under_replicated_examples=(Partition("a", 1), Partition("b", 2))),
             "False",
             "UnderReplicated",
             "such as a-1, b-2.",
         ),
-        (Vitals(3, 2, 1, offline_examples=(Partition("a", 1),)), "False", "OfflinePartitions", "such as a-1."),
+        (ClusterMetrics(3, 2, 1, offline_examples=(Partition("a", 1),)), "False", "OfflinePartitions", "such as a-1."),
     ],
 )
-def test_health_is_a_condition_beside_ready(vitals: Vitals, status: str, reason: str, words: str) -> None:
+def test_health_is_a_condition_beside_ready(
+    cluster_metrics: ClusterMetrics, status: str, reason: str, words: str
+) -> None:
     """Ready says that the cluster answers; Healthy, that nothing is missing. Partitions without a leader are worth an event."""
-    step = decide_cluster(cluster(), ClusterSnapshot(SEEN, vitals), NOW, 0.0)
+    step = decide_cluster(cluster(), ClusterSnapshot(SEEN, cluster_metrics), NOW, 0.0)
     assert isinstance(step, WriteStatus)
     ready, healthy = step.status.conditions
     assert (ready.type, ready.status) == ("Ready", "True")
@@ -130,13 +132,13 @@ def test_health_is_a_condition_beside_ready(vitals: Vitals, status: str, reason:
     assert isinstance(away, WriteStatus)
     assert isinstance(away.status, ClusterStatus)
     assert {condition.status for condition in away.status.conditions} == {"Unknown"}
-    assert vitals.under_replicated == away.status.under_replicated
+    assert cluster_metrics.under_replicated == away.status.under_replicated
 
 
 def test_counting_takes_at_most_a_twentieth_of_the_time() -> None:
     """Cheap at 200,000 partitions."""
-    assert vitals_pause_s(0.01) == VITALS_EVERY_S
-    assert vitals_pause_s(10) == 10 * VITALS_SHARE
+    assert cluster_metrics_pause_s(0.01) == CLUSTER_METRICS_EVERY_S
+    assert cluster_metrics_pause_s(10) == 10 * CLUSTER_METRICS_SHARE
 
 
 def metadata(partitions: int, *, in_sync: int = 2) -> Any:
@@ -165,7 +167,7 @@ def metadata(partitions: int, *, in_sync: int = 2) -> Any:
 
 def test_a_metadata_answer_is_counted() -> None:
     """As kafka-python reads it."""
-    assert count(metadata(1_000)).sum_up({}) == Vitals(partitions=1_000, imbalance=Imbalance())
+    assert count(metadata(1_000)).sum_up({}) == ClusterMetrics(partitions=1_000, imbalance=Imbalance())
 
 
 class FakeConnection:
@@ -199,8 +201,8 @@ def test_moves_are_asked_for_only_where_something_lacks() -> None:
     """One request for a cluster that is well."""
     well, unwell = FakeConnection(2), FakeConnection(1)
 
-    assert query_vitals(well).under_replicated == 0  # type: ignore[arg-type]
-    assert query_vitals(unwell).under_replicated == 100  # type: ignore[arg-type]
+    assert query_cluster_metrics(well).under_replicated == 0  # type: ignore[arg-type]
+    assert query_cluster_metrics(unwell).under_replicated == 100  # type: ignore[arg-type]
     assert (len(well.asked), len(unwell.asked)) == (1, 2)
 
 
@@ -220,10 +222,10 @@ def counting(clock: list[float], took_s: float) -> tuple[ClusterReader, list[tup
         async def describe_cluster(self) -> ClusterSeen:
             return ClusterSeen("id", 1, brokers[-1])
 
-        async def describe_vitals(self) -> Vitals:
+        async def describe_cluster_metrics(self) -> ClusterMetrics:
             counted.append(clock[0])
             clock[0] += took_s
-            return Vitals(partitions=0, imbalance=Imbalance())
+            return ClusterMetrics(partitions=0, imbalance=Imbalance())
 
         async def describe_versions(self, _: object) -> Versions:
             return Versions()
