@@ -19,7 +19,7 @@ from kafka_operator.decide.steps import (
 )
 from kafka_operator.decide.topic import (
     FAILOVER_TIMEOUT_S,
-    PATIENCE_S,
+    TRANSIENT_ERROR_TIMEOUT_S,
     decide_topic,
     decide_topic_away,
     wanted_actions,
@@ -155,7 +155,7 @@ def test_a_topic_that_is_being_created_by_kafka_is_waited_for() -> None:
 
 def test_what_kafka_never_shows_is_told_after_a_while() -> None:
     """A wait that a person would notice has a reason."""
-    step = decide_topic(topic(origin=TO_CREATE), topic_view(None, applied=True, waited_s=PATIENCE_S))
+    step = decide_topic(topic(origin=TO_CREATE), topic_view(None, applied=True, waited_s=TRANSIENT_ERROR_TIMEOUT_S))
 
     assert ready(written(step).conditions) == ("False", "Progressing")
 
@@ -165,7 +165,7 @@ def test_partitions_without_leader_are_named() -> None:
     seen = kafka_topic()
     dark = replace(seen, partitions=(*seen.partitions[:5], KafkaPartition(5, -1, (1, 2, 3))))
 
-    status = written(decide_topic(topic(), topic_view(dark, waited_s=PATIENCE_S)))
+    status = written(decide_topic(topic(), topic_view(dark, waited_s=TRANSIENT_ERROR_TIMEOUT_S)))
 
     assert ready(status.conditions) == ("False", "NoLeader")
     assert "Partitions without a leader: 5." in status.conditions[0].message
@@ -203,7 +203,7 @@ def test_a_passing_refusal_is_kept_to_ourselves_for_a_while() -> None:
     exists = Failure(36, "TOPIC_ALREADY_EXISTS", "Topic 'orders' already exists.")
 
     assert isinstance(decide_topic(topic(), topic_view(failure=exists)), Retry)
-    late = decide_topic(topic(), topic_view(failure=exists, waited_s=PATIENCE_S))
+    late = decide_topic(topic(), topic_view(failure=exists, waited_s=TRANSIENT_ERROR_TIMEOUT_S))
     assert ready(written(late).conditions) == ("False", "TopicExists")
 
 

@@ -19,7 +19,7 @@ from kafka_operator.decide.steps import (
     WriteStatus,
 )
 from kafka_operator.decide.tenancy import Refusal
-from kafka_operator.decide.topic import PATIENCE_S, decide_topic
+from kafka_operator.decide.topic import TRANSIENT_ERROR_TIMEOUT_S, decide_topic
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.metadata import Condition
 from kafka_operator.resources.topic import Drift, Topic, TopicStatus
@@ -213,7 +213,9 @@ def test_a_refused_topic_that_only_observes_shows_the_brokers_words() -> None:
 def test_a_topic_without_leader_is_observed_as_such() -> None:
     """As declared is not all that counts."""
     dark = replace(kafka_topic(partitions=1), partitions=(KafkaPartition(0, -1, (1, 2, 3)),))
-    step = decide_topic(topic(held=False, policy="Observe", partitions=1), topic_view(dark, waited_s=PATIENCE_S))
+    step = decide_topic(
+        topic(held=False, policy="Observe", partitions=1), topic_view(dark, waited_s=TRANSIENT_ERROR_TIMEOUT_S)
+    )
 
     assert ready(status_of(step).conditions) == ("False", "NoLeader")
 

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 from kubernetes.aio.client import Configuration
 
 from kafka_operator.kube import client as client_module
-from kafka_operator.kube.client import PATIENT_ATTEMPTS, KubeClient
+from kafka_operator.kube.client import MAX_ATTEMPTS, KubeClient
 from kafka_operator.kube.port import (
     ConflictError,
     KubeError,
@@ -159,16 +159,16 @@ async def test_each_status_means_what_is_to_be_done(
         await kube.get_object(ORDERS)
 
 
-async def test_a_server_that_asks_for_patience_is_given_some(api: tuple[Api, KubeClient]) -> None:
+async def test_calls_are_repeated_after_the_time_of_retry_after(api: tuple[Api, KubeClient]) -> None:
     """429 with Retry-After is repeated, a few times."""
     fake, kube = api
-    for _ in range(PATIENT_ATTEMPTS - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         fake.answer(429, Retry_After="0")
     fake.answer(200, {"kind": "Topic"})
 
     assert await kube.get_object(ORDERS) == {"kind": "Topic"}
 
-    for _ in range(PATIENT_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         fake.answer(429, Retry_After="0")
     with pytest.raises(UnavailableError):
         await kube.get_object(ORDERS)

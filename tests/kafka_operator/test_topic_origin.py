@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator.decide.steps import AlterConfig, Apply, Claim, CreateTopic, Done, Release, Retry, WriteStatus
-from kafka_operator.decide.topic import PATIENCE_S, decide_topic
+from kafka_operator.decide.topic import TRANSIENT_ERROR_TIMEOUT_S, decide_topic
 from kafka_operator.decide.topic_deletion import decide_topic_deletion
 from kafka_operator.decide.topic_drift import digest_of, find_drift
 from kafka_operator.decide.topic_origin import is_ours
@@ -93,7 +93,7 @@ def test_a_topic_that_another_client_created_at_the_same_time_is_pending_adoptio
 
     assert not is_ours(declared, kafka_topic())
     assert isinstance(decide_topic(declared, topic_view(kafka_topic())), Retry)
-    late = decide_topic(declared, topic_view(kafka_topic(), waited_s=PATIENCE_S))
+    late = decide_topic(declared, topic_view(kafka_topic(), waited_s=TRANSIENT_ERROR_TIMEOUT_S))
     assert ready(status_of(late).conditions) == ("False", "AdoptionPending")
 
 

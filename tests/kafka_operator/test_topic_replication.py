@@ -10,7 +10,7 @@ import pytest
 from kafka_operator.decide.conditions import with_ready
 from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Retry, Wait, WriteStatus
-from kafka_operator.decide.topic import PATIENCE_S, decide_topic
+from kafka_operator.decide.topic import TRANSIENT_ERROR_TIMEOUT_S, decide_topic
 from kafka_operator.decide.topic_replication import POLL_INTERVAL_S
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Progress, Reassignment, ReassignmentStatus, State
@@ -162,7 +162,7 @@ def test_a_factor_that_somebody_changed_again_is_changed_back_after_a_while() ->
     over = found(child(FIRST, State.COMPLETED))
 
     assert isinstance(decide_topic(declared, topic_view(kafka_topic(), reassignments=over)), Retry)
-    step = decide_topic(declared, topic_view(kafka_topic(), reassignments=over, waited_s=PATIENCE_S))
+    step = decide_topic(declared, topic_view(kafka_topic(), reassignments=over, waited_s=TRANSIENT_ERROR_TIMEOUT_S))
     assert isinstance(step, CreateReassignment)
     assert step.name == f"{FIRST}-1"
 
@@ -174,7 +174,7 @@ def test_a_factor_that_another_client_raised_is_reported_and_no_replica_removed(
     """
     declared = topic(replicationFactor=2)
     settled = replace(declared, status=status_of(decide_topic(declared, topic_view(kafka_topic(replicas=(1, 2))))))
-    raised = topic_view(kafka_topic(replicas=(1, 2, 3)), waited_s=PATIENCE_S)
+    raised = topic_view(kafka_topic(replicas=(1, 2, 3)), waited_s=TRANSIENT_ERROR_TIMEOUT_S)
 
     troubled = replace(settled, status=status_of(decide_topic(settled, replace(raised, failure=Failure(37, "", "")))))
 
@@ -191,7 +191,7 @@ def test_a_factor_that_another_client_lowered_is_raised_again() -> None:
     """More replicas do no harm."""
     declared = topic(replicationFactor=3)
     settled = replace(declared, status=status_of(decide_topic(declared, topic_view(kafka_topic()))))
-    lowered = topic_view(kafka_topic(replicas=(1, 2)), waited_s=PATIENCE_S)
+    lowered = topic_view(kafka_topic(replicas=(1, 2)), waited_s=TRANSIENT_ERROR_TIMEOUT_S)
 
     assert isinstance(decide_topic(settled, lowered), CreateReassignment)
 
@@ -200,7 +200,9 @@ def test_a_name_that_somebody_else_has_taken_is_passed_over() -> None:
     """It is not our Reassignment, and says nothing about ours."""
     taken = found(child(FIRST, State.FAILED, owner=None))
 
-    step = decide_topic(topic(replicationFactor=2), topic_view(kafka_topic(), reassignments=taken, waited_s=PATIENCE_S))
+    step = decide_topic(
+        topic(replicationFactor=2), topic_view(kafka_topic(), reassignments=taken, waited_s=TRANSIENT_ERROR_TIMEOUT_S)
+    )
 
     assert isinstance(step, CreateReassignment)
     assert step.name == f"{FIRST}-1"

@@ -104,8 +104,8 @@ def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: 
         return Done()
     if dependents.held == 0:
         return Release()
-    patience_s = RELEASE_AFTER_S if dependents.leaving else NAMESPACE_GRACE_S
-    return Retry(DEPENDENT_POLL_S, DEPENDENT_POLL_S) if waited_s < patience_s else Release()
+    timeout_s = RELEASE_AFTER_S if dependents.leaving else NAMESPACE_GRACE_S
+    return Retry(DEPENDENT_POLL_S, DEPENDENT_POLL_S) if waited_s < timeout_s else Release()
 
 
 def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> ClusterStatus:

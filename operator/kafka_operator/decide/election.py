@@ -22,7 +22,7 @@ from kafka_operator.decide.kafka_errors import may_pass_for_an_election
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.steps import Announcement, Done, Retry, WriteStatus
 from kafka_operator.decide.tenancy import Refusal
-from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S, PATIENCE_S
+from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S, TRANSIENT_ERROR_TIMEOUT_S
 from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionStatus, ElectionType
 from kafka_operator.resources.metadata import write_time
 from kafka_operator.resources.reassignment import Partition
@@ -88,7 +88,9 @@ def decide_election(election: Election, view: ElectionView) -> Step:
         return Elect(election.type, chosen.needing)
     failures = {item: view.failures[item] for item in chosen.needing if item in view.failures}
     unseen = [item for item in chosen.needing if item not in failures]
-    if unseen and view.waited_s < PATIENCE_S:  # the controller has elected, and brokers do not show it yet
+    if (
+        unseen and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S
+    ):  # the controller has elected, and brokers do not show it yet
         return Retry()
     if any(map(may_pass_for_an_election, failures.values())) and view.waited_s < TRY_FOR_S:
         return Retry(ASK_FIRST_S, ASK_CAP_S)

@@ -54,7 +54,7 @@ from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic, TopicStatus
 
-PATIENCE_S = 5.0
+TRANSIENT_ERROR_TIMEOUT_S = 5.0
 """How long a transient problem is not reported: a hundred times the usual delay of metadata, and less than a user waits."""
 
 FAILOVER_TIMEOUT_S = 25.0
@@ -179,7 +179,9 @@ def _adopt(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     drift = find_drift(topic, seen)
     if may_adopt(topic, seen, drift):
         return Claim(frozenset(dict(topic.config)) | topic.managed_config, adoption_of(seen))
-    if creates(topic) and view.waited_s < PATIENCE_S:  # a topic that the operator is creating may appear piece by piece
+    if (
+        creates(topic) and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S
+    ):  # a topic that the operator is creating may appear piece by piece
         return Retry()
     verdict = Verdict(FALSE, "AdoptionPending", adoption_message(topic, seen, drift), drift)
     return judged(topic, verdict, view.now) or Done()
@@ -214,7 +216,7 @@ def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     if isinstance(change, CancelReassignment):
         return change
     if isinstance(change, CreateReassignment):
-        return Retry() if is_repeated(change, topic) and view.waited_s < PATIENCE_S else change
+        return Retry() if is_repeated(change, topic) and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S else change
     if change is not None:
         return judged(topic, change, view.now, shown=seen) or Wait(POLL_INTERVAL_S)
     dark = _without_leader(topic, view, seen)
@@ -230,7 +232,7 @@ def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
 def _without_leader(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step | None:
     if not seen.leaderless:
         return None
-    if view.waited_s < PATIENCE_S:
+    if view.waited_s < TRANSIENT_ERROR_TIMEOUT_S:
         return Retry()
     listed = ", ".join(map(str, seen.leaderless))
     message = f"Partitions without a leader: {listed}. None of their in-sync replicas is live."
@@ -239,7 +241,7 @@ def _without_leader(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step | N
 
 def _after_failure(topic: Topic, view: TopicView, failure: Failure) -> Step:
     passing = passes_by_itself(failure) or failure.code == UNKNOWN_TOPIC_OR_PARTITION  # it was deleted during the read
-    if passing and view.waited_s < PATIENCE_S:
+    if passing and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S:
         return Retry()
     verdict = Verdict(FALSE, reason_of(failure), message_of(failure))
     shown = view.seen if view.seen is not None and (topic.observes or is_ours(topic, view.seen)) else None
@@ -248,7 +250,7 @@ def _after_failure(topic: Topic, view: TopicView, failure: Failure) -> Step:
 
 def _not_visible(topic: Topic, view: TopicView) -> Step:
     """Kafka accepted the change and does not show it yet."""
-    if view.waited_s < PATIENCE_S:
+    if view.waited_s < TRANSIENT_ERROR_TIMEOUT_S:
         return Retry()
     message = "Kafka has accepted the change, but it is not visible yet."
     return with_ready_only(topic, FALSE, "Progressing", message, view.now) or Retry()

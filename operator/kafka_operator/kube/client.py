@@ -39,17 +39,17 @@ REQUEST_TIMEOUT_S = 15.0
 PAGE_SIZE = 500
 """Objects of one page of a list: what kubectl and client-go ask for."""
 
-PATIENT_ATTEMPTS = 4
+MAX_ATTEMPTS = 4
 """Attempts of a call while the server answers with Retry-After; then the engine's backoff takes over."""
 
-MAX_PATIENCE_S = 5.0
+MAX_RETRY_AFTER_S = 5.0
 """Longest Retry-After that is obeyed here."""
 
 MAX_LIST_RESTARTS = 3
 """Number of restarts of a list whose continue token has expired (410)."""
 
 MERGE_PATCH = "application/merge-patch+json"
-PATIENCE_ASKED = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+RETRY_AFTER_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
 class ExpiredError(KubeError):
@@ -168,11 +168,11 @@ class KubeClient:
 
     async def _ask(self, name: str, method: str, path: str, body: Any) -> bytes:
         with self._metrics.kube_call(name):
-            for attempt in range(1, PATIENT_ATTEMPTS + 1):
-                status, patience_s, data = await self._request(method, path, body)
-                if status not in PATIENCE_ASKED or patience_s is None or attempt == PATIENT_ATTEMPTS:
+            for attempt in range(1, MAX_ATTEMPTS + 1):
+                status, retry_after_s, data = await self._request(method, path, body)
+                if status not in RETRY_AFTER_STATUSES or retry_after_s is None or attempt == MAX_ATTEMPTS:
                     break
-                await asyncio.sleep(min(patience_s, MAX_PATIENCE_S))
+                await asyncio.sleep(min(retry_after_s, MAX_RETRY_AFTER_S))
         return _answer(status, data, f"{method} {path}")
 
     async def _request(self, method: str, path: str, body: Any) -> tuple[int, float | None, bytes]:
