@@ -6,7 +6,7 @@ from types import SimpleNamespace as Answer
 from typing import Any
 
 from kafka_operator.admin.health import MAX_TOPICS, partitions_of, query_health, query_min_isr
-from tests.kafka_operator.fleets import partition
+from tests.kafka_operator.cluster_pods import partition
 
 
 def answered_partition(index: int, replicas: list[int], isr: list[int]) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollView, Settled, Verdict, decide_roll
 from kafka_operator.resources.pods import PodSet
-from tests.kafka_operator.fleets import LONG_AGO, NEW, OLD, health, partition, pod, pod_set
+from tests.kafka_operator.cluster_pods import LONG_AGO, NEW, OLD, health, partition, pod, pod_set
 from tests.kafka_operator.makers import NOW
 
 WELL = health(partition(0, (0, 1, 2)), partition(1, (1, 2, 0)))

@@ -10,7 +10,7 @@ import pytest
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.scaling import YOUNG_S, AskHolders, Scale, decide_scale
 from kafka_operator.resources.pods import PodSet
-from tests.kafka_operator.fleets import health, partition, pod, pod_set
+from tests.kafka_operator.cluster_pods import health, partition, pod, pod_set
 from tests.kafka_operator.makers import NOW
 
 THREE = pod_set(pod(0), pod(1), pod(2))

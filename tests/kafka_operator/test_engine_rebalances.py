@@ -10,7 +10,7 @@ from kafka_operator.decide.rebalance_need import GONE_AFTER_S, SETTLE_S
 from kafka_operator.names import PAUSE, Key, Kind
 from kafka_operator.resources.reassignment import Partition
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment
-from tests.kafka_operator.test_engine_fleets import MAIN, condition, fleet, reasons
+from tests.kafka_operator.test_engine_cluster_pods import MAIN, condition, settled_pods, told
 from tests.kafka_operator.test_engine_throttles import status
 from tests.kafka_operator.world import World, in_virtual_time, running
 
@@ -177,7 +177,7 @@ def scaled(replicas: int, **auto: Any) -> dict[str, Any]:
 @in_virtual_time
 async def test_scaling_in_empties_the_brokers_and_their_pods_go() -> None:
     """Row 21: what is refused while a broker holds replicas makes the Reassignment that moves them."""
-    async with fleet(4) as (world, pods):
+    async with settled_pods(4) as (world, pods):
         world.kafka.add("late", [(3, 4), (4, 1)])
         world.kube.apply(scaled(4))
         await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
@@ -202,7 +202,7 @@ async def test_scaling_in_empties_the_brokers_and_their_pods_go() -> None:
 @in_virtual_time
 async def test_scaling_out_and_in_by_itself() -> None:
     """F21 with approval Automatic: users only have to scale."""
-    async with fleet(3) as (world, pods):
+    async with settled_pods(3) as (world, pods):
         world.kube.apply(scaled(3, approval="Automatic"))
         await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
         world.kafka.add("wide", [(1, 2, 3), (2, 3, 1), (3, 1, 2)] * 4)
@@ -221,7 +221,7 @@ async def test_scaling_out_and_in_by_itself() -> None:
 @in_virtual_time
 async def test_a_removal_that_cannot_be_is_told_and_not_tried_for_ever() -> None:
     """Too few brokers stay for the replicas: one Reassignment that moves nothing, and no other until it is wanted again."""
-    async with fleet(3) as (world, pods):
+    async with settled_pods(3) as (world, pods):
         world.kube.apply(scaled(3, approval="Automatic"))
         await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
         world.kube.apply(scaled(2, approval="Automatic"))
@@ -236,7 +236,7 @@ async def test_a_removal_that_cannot_be_is_told_and_not_tried_for_ever() -> None
 @in_virtual_time
 async def test_a_broker_without_a_pod_that_is_away_for_long_is_emptied() -> None:
     """Row 21: gone from what is declared, as after a StatefulSet that was made smaller by hand."""
-    async with fleet(3) as (world, _):
+    async with settled_pods(3) as (world, _):
         world.kafka.add("old", [(7, 1), (1, 7)])
         world.kube.apply(scaled(3))
         await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)

@@ -15,7 +15,7 @@ from kafka_operator.kube.client import KubeClient
 from kafka_operator.kube.pods import PodClient
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.pods import drain_of, read_pod_set, selector_of
-from tests.kafka_operator.fleets import pod, pod_set
+from tests.kafka_operator.cluster_pods import pod, pod_set
 
 CREATED, TURNED, GOING = "2026-01-01T10:00:00Z", "2026-01-01T11:00:00Z", "2026-01-01T11:30:00Z"
 

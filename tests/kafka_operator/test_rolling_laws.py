@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_operator.decide.fleet import BUSY_POLL_S, DeletePod, FleetView, ScaleTo, decide_fleet
+from kafka_operator.decide.cluster_pods import BUSY_POLL_S, DeletePod, PodsView, ScaleTo, decide_pods
 from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.decide.rolling import READY_WITHIN_S, AskKafka
 from kafka_operator.decide.steps import WriteStatus
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.pods import Pod
 from kafka_operator.resources.reassignment import Partition
-from tests.kafka_operator.fleets import fleet, pod, pod_set
+from tests.kafka_operator.cluster_pods import cluster_with_pods, pod, pod_set
 from tests.kafka_operator.makers import NOW
 
 LOOKS = 40
 SETTLING_LOOKS = 400
-"""Looks until a fleet that nothing happens to any more must be at rest: a few for each pod, and the limit for a stuck one."""
+"""Polls until pods that no longer change must be settled: a few for each pod, and the limit for a stuck one."""
 
 
 @dataclass
@@ -52,14 +52,14 @@ class Site:
     def look(self) -> None:
         """Carry out what is decided until a look brings nothing more, and hold it to the laws."""
         for _ in range(8):
-            view = FleetView(
+            view = PodsView(
                 now=NOW + timedelta(seconds=self.now_s),
                 brokers=pod_set(*self.pods.values(), replicas=self.layout.brokers, update_revision=self.name()),
                 leaving_nodes=dict.fromkeys(self.cordoned, "it is cordoned"),
             )
-            step = decide_fleet(self.cluster, view)
+            step = decide_pods(self.cluster, view)
             if isinstance(step, AskKafka):
-                step = decide_fleet(self.cluster, replace(view, health=self.health()))
+                step = decide_pods(self.cluster, replace(view, health=self.health()))
             if isinstance(step, WriteStatus):
                 self.cluster = replace(self.cluster, status=step.status)
             elif isinstance(step, DeletePod):
@@ -168,7 +168,7 @@ def layouts(draw: st.DrawFn) -> Layout:
 def lived(layout: Layout, seed: int) -> Site:
     """A site after a restless time."""
     pods = {node_id: pod(node_id, "rev-0") for node_id in range(layout.brokers)}
-    site = Site(layout, random.Random(seed), fleet(layout.brokers), pods)
+    site = Site(layout, random.Random(seed), cluster_with_pods(layout.brokers), pods)
     for _ in range(LOOKS):
         site.look()
         site.pass_time(calm=False)

@@ -12,8 +12,8 @@ from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.auto_rebalances import AutoRebalances
 from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.cluster_pods import PodReconciler
 from kafka_operator.engine.cluster_reader import ClusterReader
-from kafka_operator.engine.fleets import Fleets
 from kafka_operator.engine.links import Links
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.writer import Outcome, Writer
@@ -35,7 +35,7 @@ class ClusterReconciler:
         retries: Retries,
         now: Callable[[], datetime],
         wake: Callable[[Key], None],
-        fleets: Fleets,
+        pod_reconciler: PodReconciler,
         reader: ClusterReader,
         rebalances: AutoRebalances,
     ) -> None:
@@ -46,7 +46,7 @@ class ClusterReconciler:
         self._retries = retries
         self._now = now
         self._wake = wake
-        self._fleets = fleets
+        self._pod_reconciler = pod_reconciler
         self._reader = reader
         self._rebalances = rebalances
 
@@ -59,7 +59,7 @@ class ClusterReconciler:
         cluster = self._cache.cluster(ref)
         if cluster is not None and cluster.metadata.paused:
             return outcome
-        outcome = _sooner(outcome, await self._fleets.reconcile(ref))
+        outcome = _sooner(outcome, await self._pod_reconciler.reconcile(ref))
         return _sooner(outcome, await self._rebalances.reconcile(ref))
 
     async def _update_status(self, ref: ClusterRef) -> Outcome:

@@ -11,12 +11,12 @@ from functools import partial
 from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.auto_rebalances import AutoRebalances
 from kafka_operator.engine.cache import Cache, ref_of
+from kafka_operator.engine.cluster_pods import PodReconciler
 from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.engine.clusters import ClusterReconciler
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.elections import ElectionReconciler
 from kafka_operator.engine.figures import Figures
-from kafka_operator.engine.fleets import Fleets
 from kafka_operator.engine.front import Front
 from kafka_operator.engine.links import Connect, Links
 from kafka_operator.engine.loop import LINGER_S, Lane, Loop, Reconciler
@@ -90,11 +90,11 @@ def build_core(
     def wake(key: Key) -> None:
         loop.wake(key)
 
-    fleets = Fleets(pods, cache, links, writer, now, drain=drain)
+    pod_reconciler = PodReconciler(pods, cache, links, writer, now, drain=drain)
     owned = OwnedReassignments(kube)
     rebalances = AutoRebalances(cache, links, writer, owned, now, clock, lambda: resync.loaded)
     clusters = ClusterReconciler(
-        cache, links, writer, retries, now, wake, fleets, ClusterReader(links, clock), rebalances
+        cache, links, writer, retries, now, wake, pod_reconciler, ClusterReader(links, clock), rebalances
     )
     reconcilers: dict[Kind, Reconciler] = {
         Kind.CLUSTER: clusters,

@@ -38,7 +38,7 @@ REPORTED_REASONS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class FleetView:
+class PodsView:
     """Input of the decision; an Away has the reason why pods could not be read."""
 
     now: datetime
@@ -66,7 +66,7 @@ class ScaleTo:
 Step = AskKafka | WriteStatus[ClusterStatus] | DeletePod | ScaleTo | Wait
 
 
-def decide_fleet(cluster: Cluster, view: FleetView) -> Step:
+def decide_pods(cluster: Cluster, view: PodsView) -> Step:
     """Return the next step for the pods of a Cluster that is not being deleted and has `spec.brokers`."""
     assert cluster.brokers is not None, cluster.key
     scale = _scale(cluster, cluster.brokers, view)
@@ -77,10 +77,10 @@ def decide_fleet(cluster: Cluster, view: FleetView) -> Step:
         return verdict
     scaled = _with_scale(cluster, scale, view.now)
     if scaled != cluster.status:
-        return WriteStatus(scaled, _news(cluster.status, scaled, SCALED))
+        return WriteStatus(scaled, _event(cluster.status, scaled, SCALED))
     settled = _with_verdict(cluster, verdict, view.now)
     if settled != cluster.status:
-        return WriteStatus(settled, _news(cluster.status, settled, SETTLED))
+        return WriteStatus(settled, _event(cluster.status, settled, SETTLED))
     if scale is not None and isinstance(view.brokers, PodSet) and view.brokers.replicas != scale.replicas:
         return ScaleTo(view.brokers, scale.replicas)
     if isinstance(verdict, Replace):
@@ -88,13 +88,13 @@ def decide_fleet(cluster: Cluster, view: FleetView) -> Step:
     return Wait(IDLE_POLL_S if isinstance(verdict, Settled | Away) else BUSY_POLL_S)
 
 
-def without_fleet(cluster: Cluster) -> ClusterStatus:
+def without_pods(cluster: Cluster) -> ClusterStatus:
     """Return the status of a Cluster whose pods are no longer managed."""
     conditions = tuple(item for item in cluster.status.conditions if item.type not in {SETTLED, SCALED})
     return replace(cluster.status, conditions=conditions, broker_replicas=None, replacing=None)
 
 
-def _scale(cluster: Cluster, group: PodGroup, view: FleetView) -> Scale | AskHolders | None:
+def _scale(cluster: Cluster, group: PodGroup, view: PodsView) -> Scale | AskHolders | None:
     """None if the number of pods is not managed, or unknown."""
     if group.replicas is None or isinstance(view.brokers, Away):
         return None
@@ -103,7 +103,7 @@ def _scale(cluster: Cluster, group: PodGroup, view: FleetView) -> Scale | AskHol
     return decide_scale(group.replicas, maintained, view.brokers, view.health, view.now, emptied=emptied)
 
 
-def _roll(cluster: Cluster, view: FleetView) -> Verdict | Away:
+def _roll(cluster: Cluster, view: PodsView) -> Verdict | Away:
     """Return what to do about the pods: the brokers' first."""
     if isinstance(view.brokers, Away):
         return view.brokers
@@ -156,7 +156,7 @@ def _with_verdict(cluster: Cluster, verdict: Settled | Hold | Replace | Away, no
     return replace(cluster.status, conditions=conditions, replacing=chosen)
 
 
-def _news(before: ClusterStatus, after: ClusterStatus, condition_type: str) -> Announcement | None:
+def _event(before: ClusterStatus, after: ClusterStatus, condition_type: str) -> Announcement | None:
     """Return the event for a change: replacement of a pod, a problem that needs a user, and its end."""
     old, new = _find(before, condition_type), _find(after, condition_type)
     if new is None:

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.fleet import (
+from kafka_operator.decide.cluster_pods import (
     BUSY_POLL_S,
     IDLE_POLL_S,
     DeletePod,
-    FleetView,
+    PodsView,
     ScaleTo,
     Step,
-    decide_fleet,
-    without_fleet,
+    decide_pods,
+    without_pods,
 )
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.replica_health import ReplicaHealth
@@ -38,7 +38,7 @@ SWITCHED_OFF = Away("SwitchedOff", "The operator was started without --pods: it 
 log = logging.getLogger(__name__)
 
 
-class Fleets:
+class PodReconciler:
     """Reconciler of the pods of Clusters with `spec.brokers`."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Fleets:
 
     async def reconcile(self, ref: ClusterRef) -> Outcome:
         """Reconcile the pods of a Cluster once."""
-        view: FleetView | None = None
+        view: PodsView | None = None
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
             if cluster is None or cluster.metadata.deleted is not None or not cluster.metadata.held:
@@ -72,7 +72,7 @@ class Fleets:
                 except KubeError as error:
                     log.info("Failed to read pods", extra={"resource": str(cluster.key), "error": str(error)})
                     return Wait(IDLE_POLL_S)
-            step = _unmanaged(cluster) if view is None else decide_fleet(cluster, view)
+            step = _unmanaged(cluster) if view is None else decide_pods(cluster, view)
             if isinstance(step, Wait | Done):
                 return step
             if isinstance(step, AskKafka):
@@ -88,9 +88,9 @@ class Fleets:
                 return await self._act(cluster, step)
         return Wait(BUSY_POLL_S)
 
-    async def _read(self, cluster: Cluster, group: PodGroup) -> FleetView:
+    async def _read(self, cluster: Cluster, group: PodGroup) -> PodsView:
         if self._kube is None:
-            return FleetView(self._now(), SWITCHED_OFF)
+            return PodsView(self._now(), SWITCHED_OFF)
         brokers = await self._pod_set(self._kube, cluster, group)
         controllers: PodSet | Away | None = None
         if cluster.controllers is not None:
@@ -101,7 +101,7 @@ class Fleets:
                 leaving = await self._leaving(self._kube, {pod.node for pod in brokers.pods if pod.node})
             except RefusedError as error:
                 brokers = Away("NotAllowed", str(error))
-        return FleetView(self._now(), brokers, controllers, leaving)
+        return PodsView(self._now(), brokers, controllers, leaving)
 
     async def _pod_set(self, kube: PodKube, cluster: Cluster, group: PodGroup) -> PodSet | Away:
         namespace = cluster.key.namespace
@@ -127,7 +127,7 @@ class Fleets:
                 leaving[name] = why
         return leaving
 
-    async def _ask(self, ref: ClusterRef, view: FleetView, step: AskKafka) -> ReplicaHealth | Away:
+    async def _ask(self, ref: ClusterRef, view: PodsView, step: AskKafka) -> ReplicaHealth | Away:
         try:
             if step.min_isr and isinstance(view.health, ReplicaHealth):
                 topics = {item.partition.topic for item in view.health.partitions}
@@ -172,5 +172,5 @@ def _not_labelled(cluster: Cluster, name: str) -> Away:
 
 def _unmanaged(cluster: Cluster) -> Step | Done:
     """Return the step for a Cluster whose brokers run elsewhere: remove the conditions of pods."""
-    status = without_fleet(cluster)
+    status = without_pods(cluster)
     return Done() if status == cluster.status else WriteStatus(status)

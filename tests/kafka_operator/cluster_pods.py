@@ -46,6 +46,6 @@ def health(
     return ReplicaHealth(controller_id, tuple(range(brokers)), partitions, by_topic)
 
 
-def fleet(replicas: int | None = 3, **status: Any) -> Cluster:
+def cluster_with_pods(replicas: int | None = 3, **status: Any) -> Cluster:
     """A Cluster whose brokers are pods of main-broker."""
     return replace(cluster(), brokers=PodGroup("main-broker", 0, replicas), status=replace(ClusterStatus(), **status))

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kafka_operator.decide.fleet import (
+from kafka_operator.decide.cluster_pods import (
     BUSY_POLL_S,
     IDLE_POLL_S,
     DeletePod,
-    FleetView,
+    PodsView,
     ScaleTo,
     Step,
-    decide_fleet,
-    without_fleet,
+    decide_pods,
+    without_pods,
 )
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.rolling import AskKafka
 from kafka_operator.decide.steps import Announcement, Wait, WriteStatus
 from kafka_operator.resources.cluster import Cluster, Replacing, read_cluster
 from kafka_operator.resources.pods import PodSet
-from tests.kafka_operator.fleets import LONG_AGO, OLD, fleet, health, partition, pod, pod_set
+from tests.kafka_operator.cluster_pods import LONG_AGO, OLD, cluster_with_pods, health, partition, pod, pod_set
 from tests.kafka_operator.makers import NOW, raw_cluster
 
 THREE = pod_set(pod(0), pod(1), pod(2))
@@ -31,7 +31,7 @@ def settle(cluster: Cluster, pods: PodSet | Away, **view: Any) -> tuple[Cluster,
     """Carry out status writes until there are none; return the first other step, and the events."""
     events: list[Announcement] = []
     for _ in range(4):
-        step = decide_fleet(cluster, FleetView(NOW, pods, **view))
+        step = decide_pods(cluster, PodsView(NOW, pods, **view))
         if not isinstance(step, WriteStatus):
             return cluster, step, events
         cluster = replace(cluster, status=step.status)
@@ -44,9 +44,9 @@ def shown(cluster: Cluster) -> dict[str, tuple[str, str]]:
     return {item.type: (item.status, item.reason) for item in cluster.status.conditions}
 
 
-def test_a_settled_fleet_says_so_once_and_rests() -> None:
+def test_settled_pods_are_reported_once() -> None:
     """No event for what is as it should be, no look at Kafka."""
-    cluster, step, events = settle(fleet(), THREE)
+    cluster, step, events = settle(cluster_with_pods(), THREE)
 
     assert (Wait(IDLE_POLL_S), []) == (step, events)
     assert shown(cluster) == {"Scaled": ("True", "AsDeclared"), "Settled": ("True", "AsDeclared")}
@@ -55,9 +55,9 @@ def test_a_settled_fleet_says_so_once_and_rests() -> None:
 
 def test_a_pod_is_named_in_the_status_before_it_is_deleted() -> None:
     """A second operator loses the write and reads whom the first one chose."""
-    before, _, _ = settle(fleet(), THREE)
+    before, _, _ = settle(cluster_with_pods(), THREE)
     pods = pod_set(pod(0, OLD), pod(1), pod(2))
-    assert decide_fleet(before, FleetView(NOW, pods)) == AskKafka()
+    assert decide_pods(before, PodsView(NOW, pods)) == AskKafka()
 
     after, step, events = settle(before, pods, health=WELL)
 
@@ -69,7 +69,7 @@ def test_a_pod_is_named_in_the_status_before_it_is_deleted() -> None:
 
 def test_each_pod_that_is_replaced_is_an_event_and_so_is_the_end() -> None:
     """Waiting in between is none."""
-    cluster, _, events = settle(fleet(2), pod_set(pod(0, OLD), pod(1, OLD)), health=WELL)
+    cluster, _, events = settle(cluster_with_pods(2), pod_set(pod(0, OLD), pod(1, OLD)), health=WELL)
     cluster, step, more = settle(cluster, pod_set(pod(0, ready=False), pod(1, OLD)))
     assert (Wait(BUSY_POLL_S), []) == (step, more)
     assert cluster.status.replacing is None
@@ -83,7 +83,7 @@ def test_a_stuck_pod_is_a_warning() -> None:
     """It stops and says so by a condition and an event."""
     pods = pod_set(pod(0, OLD), pod(1, ready=False, since=LONG_AGO))
 
-    cluster, step, events = settle(fleet(2), pods)
+    cluster, step, events = settle(cluster_with_pods(2), pods)
 
     assert shown(cluster)["Settled"] == ("False", "PodStuck")
     assert [(event.warning, event.reason) for event in events] == [(True, "PodStuck")]
@@ -92,9 +92,9 @@ def test_a_stuck_pod_is_a_warning() -> None:
 
 def test_a_refused_scale_in_is_a_warning_and_the_pods_stay() -> None:
     """Refused while it holds replicas, and says which."""
-    before, _, _ = settle(fleet(), THREE)
-    declared = replace(before, brokers=fleet(2).brokers)
-    assert decide_fleet(declared, FleetView(NOW, THREE)) == AskKafka()
+    before, _, _ = settle(cluster_with_pods(), THREE)
+    declared = replace(before, brokers=cluster_with_pods(2).brokers)
+    assert decide_pods(declared, PodsView(NOW, THREE)) == AskKafka()
 
     refused, step, events = settle(declared, THREE, health=WELL)
 
@@ -109,14 +109,14 @@ def test_a_refused_scale_in_is_a_warning_and_the_pods_stay() -> None:
 
 def test_more_pods_are_had_at_once() -> None:
     """And the number that is stood for is written first."""
-    cluster, step, _ = settle(fleet(4), THREE)
+    cluster, step, _ = settle(cluster_with_pods(4), THREE)
 
     assert (ScaleTo(THREE, 4), 4) == (step, cluster.status.broker_replicas)
 
 
 def test_pods_that_nobody_counts_are_rolled_all_the_same() -> None:
     """spec.brokers.replicas is left out: the StatefulSet's number is its owner's."""
-    cluster, step, _ = settle(fleet(None), pod_set(pod(0), pod(1, OLD)), health=WELL)
+    cluster, step, _ = settle(cluster_with_pods(None), pod_set(pod(0), pod(1, OLD)), health=WELL)
 
     assert isinstance(step, DeletePod)
     assert shown(cluster).keys() == {"Settled"}
@@ -127,8 +127,10 @@ def test_controllers_come_after_all_brokers() -> None:
     controllers = pod_set(pod(1000, OLD), pod(1001, OLD), first_id=1000)
     seen = health(partition(0, (0, 1, 2)), controller_id=1001)
 
-    _, first, _ = settle(fleet(), pod_set(pod(0), pod(1), pod(2, OLD)), controllers=controllers, health=seen)
-    _, then, _ = settle(fleet(), THREE, controllers=controllers, health=seen)
+    _, first, _ = settle(
+        cluster_with_pods(), pod_set(pod(0), pod(1), pod(2, OLD)), controllers=controllers, health=seen
+    )
+    _, then, _ = settle(cluster_with_pods(), THREE, controllers=controllers, health=seen)
 
     assert isinstance(first, DeletePod)
     assert isinstance(then, DeletePod)
@@ -137,7 +139,7 @@ def test_controllers_come_after_all_brokers() -> None:
 
 def test_pods_that_cannot_be_read_are_unknown() -> None:
     """A missing right, a StatefulSet that is not there: said in the condition and an event."""
-    cluster, step, events = settle(fleet(), Away("NotAllowed", "pods is forbidden"))
+    cluster, step, events = settle(cluster_with_pods(), Away("NotAllowed", "pods is forbidden"))
 
     assert (Wait(IDLE_POLL_S), ("Unknown", "NotAllowed")) == (step, shown(cluster)["Settled"])
     assert [event.reason for event in events] == ["NotAllowed"]
@@ -145,7 +147,7 @@ def test_pods_that_cannot_be_read_are_unknown() -> None:
 
 def test_a_status_reads_back_as_it_was_written() -> None:
     """Else every look would write again."""
-    cluster, _, _ = settle(fleet(), pod_set(pod(0, OLD), pod(1), pod(2)), health=WELL)
+    cluster, _, _ = settle(cluster_with_pods(), pod_set(pod(0, OLD), pod(1), pod(2)), health=WELL)
     raw = raw_cluster()
     raw["metadata"] |= {"uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}
     raw["spec"]["brokers"] = {"statefulSet": "main-broker", "replicas": 3}
@@ -154,4 +156,4 @@ def test_a_status_reads_back_as_it_was_written() -> None:
     read = read_cluster(raw)
 
     assert (cluster.status, cluster.brokers) == (read.status, read.brokers)
-    assert (without_fleet(cluster).conditions, without_fleet(cluster).broker_replicas) == ((), None)
+    assert (without_pods(cluster).conditions, without_pods(cluster).broker_replicas) == ((), None)

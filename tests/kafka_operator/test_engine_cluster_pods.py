@@ -25,8 +25,8 @@ def declared(replicas: int = 3) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def fleet(replicas: int = 3) -> AsyncIterator[tuple[World, FakePods]]:
-    """A settled fleet with topic `orders`, RF 3 and min ISR 2; the operator runs."""
+async def settled_pods(replicas: int = 3) -> AsyncIterator[tuple[World, FakePods]]:
+    """A Cluster whose pods are settled, with topic `orders`, RF 3 and min ISR 2; the operator runs."""
     async with running(cluster=False) as world:
         await world.kill()
         pods = world.pods = FakePods(world.kafka, replicas)
@@ -53,7 +53,7 @@ def reasons(world: World) -> list[str]:
 @in_virtual_time
 async def test_a_roll_replaces_each_pod_once_one_at_a_time_the_controller_last() -> None:
     """OnDelete updates rolled one broker at a time."""
-    async with fleet() as (world, pods):
+    async with settled_pods() as (world, pods):
         pods.roll()
 
         took_s = await world.until(lambda: pods.revisions == ["rev-2"] * 3)
@@ -69,7 +69,7 @@ async def test_a_roll_replaces_each_pod_once_one_at_a_time_the_controller_last()
 async def test_a_stateful_set_without_the_clusters_label_is_neither_scaled_nor_rolled() -> None:
     """Its owner says with steward.dev/cluster that the Cluster may; a name in a Cluster alone gives no right to anybody's pods."""
     for labels in ({}, {"steward.dev/cluster": "another"}):
-        async with fleet() as (world, pods):
+        async with settled_pods() as (world, pods):
             pods.labels = labels
             pods.roll()
             world.kube.apply(declared(5))
@@ -90,7 +90,7 @@ async def test_a_stateful_set_without_the_clusters_label_is_neither_scaled_nor_r
 @in_virtual_time
 async def test_at_rest_nothing_is_written_and_kafka_is_asked_for_no_partition() -> None:
     """A large cluster's metadata is asked for only when a pod is due."""
-    async with fleet() as (world, _):
+    async with settled_pods() as (world, _):
         await world.run(5)
         world.kube.writes.clear()
         world.gate.calls.clear()
@@ -103,7 +103,7 @@ async def test_at_rest_nothing_is_written_and_kafka_is_asked_for_no_partition() 
 @in_virtual_time
 async def test_a_roll_goes_on_after_the_operator_is_killed() -> None:
     """And never has two pods away."""
-    async with fleet() as (world, pods):
+    async with settled_pods() as (world, pods):
         pods.roll()
         for _ in range(6):
             await world.run(3)
@@ -120,7 +120,7 @@ async def test_a_roll_goes_on_after_the_operator_is_killed() -> None:
 @in_virtual_time
 async def test_a_pod_leaves_a_node_that_is_cordoned() -> None:
     """The operator sees the cordoned node and deletes the pod; no webhook."""
-    async with fleet() as (world, pods):
+    async with settled_pods() as (world, pods):
         pods.cordon(1)
 
         took_s = await world.until(lambda: bool(pods.deleted))
@@ -134,7 +134,7 @@ async def test_a_pod_leaves_a_node_that_is_cordoned() -> None:
 @in_virtual_time
 async def test_a_pod_that_never_starts_stops_the_roll_and_a_mended_form_goes_on() -> None:
     """Stuck is a condition and an event; the next revision replaces the stuck pod first."""
-    async with fleet() as (world, pods):
+    async with settled_pods() as (world, pods):
         pods.starts = False
         pods.roll()
         await world.until(lambda: "PodStuck" in reasons(world), seconds=400)
@@ -150,7 +150,7 @@ async def test_a_pod_that_never_starts_stops_the_roll_and_a_mended_form_goes_on(
 @in_virtual_time
 async def test_scaling_in_waits_until_the_broker_holds_nothing() -> None:
     """Refused while it holds replicas, and says which."""
-    async with fleet(4) as (world, pods):
+    async with settled_pods(4) as (world, pods):
         world.kafka.add("late", [(3, 4)])
         world.kube.apply(declared(3))
         await world.until(lambda: "ScaleInRefused" in reasons(world))
@@ -167,7 +167,7 @@ async def test_scaling_in_waits_until_the_broker_holds_nothing() -> None:
 @in_virtual_time
 async def test_scaling_out_is_done_at_once() -> None:
     """And the new pod is waited for."""
-    async with fleet() as (world, pods):
+    async with settled_pods() as (world, pods):
         world.kube.apply(declared(5))
 
         await world.until(lambda: condition(world, "Settled")[0] == "False")
@@ -177,7 +177,7 @@ async def test_scaling_out_is_done_at_once() -> None:
 @in_virtual_time
 async def test_a_statefulset_scaled_in_behind_our_back_is_set_back() -> None:
     """`kubectl scale statefulset`: the operator cannot refuse it, and undoes it."""
-    async with fleet() as (world, pods):
+    async with settled_pods() as (world, pods):
         pods.set_replicas(2)
 
         await world.until(lambda: pods.replicas == 3, seconds=6)
@@ -187,7 +187,7 @@ async def test_a_statefulset_scaled_in_behind_our_back_is_set_back() -> None:
 @in_virtual_time
 async def test_a_chart_that_scales_out_the_statefulset_first_makes_each_pod_once() -> None:
     """`helm upgrade` changes the Cluster last."""
-    async with fleet() as (world, pods):
+    async with settled_pods() as (world, pods):
         pods.start_s = 10
         pods.set_replicas(5)
         await world.until(lambda: condition(world, "Scaled")[1] == "WaitingForPods", seconds=6)
@@ -201,7 +201,7 @@ async def test_a_chart_that_scales_out_the_statefulset_first_makes_each_pod_once
 @in_virtual_time
 async def test_without_rights_or_with_an_api_server_away_nothing_is_done() -> None:
     """The condition says which right; an API server that is away is tried again."""
-    async with fleet() as (world, pods):
+    async with settled_pods() as (world, pods):
         pods.failures.append(RefusedError("pods is forbidden"))
         await world.until(lambda: condition(world, "Settled")[1] == "NotAllowed")
         pods.failures.append(UnavailableError("503"))
