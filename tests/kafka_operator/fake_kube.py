@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from kafka_operator.kube.port import ConflictError, KubeError, Listing, NotFoundError, Notice
+from kafka_operator.kube.port import ConflictError, KubeError, Listing, NewEvent, NotFoundError
 from kafka_operator.names import ORIGIN, Key, Kind
 from kafka_operator.resources.metadata import Patch, RawObject, write_time
 from tests.kafka_operator.documents import copied
@@ -32,7 +32,7 @@ class FakeKube:
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
         self.objects: dict[Key, dict[str, Any]] = {}
-        self.events: list[Notice] = []
+        self.events: list[NewEvent] = []
         self.writes: list[str] = []
         self.watcher: Callable[[WatchEvent], None] | None = None
         self.ending: set[str] = set()
@@ -153,8 +153,8 @@ class FakeKube:
     async def patch_status(self, key: Key, patch: Patch) -> RawObject:
         return await self._call(f"patch status {key}", lambda: self._patch_status(key, patch))
 
-    async def post_event(self, notice: Notice) -> None:
-        await self._call(f"event {notice.key}", lambda: self.events.append(notice))
+    async def post_event(self, event: NewEvent) -> None:
+        await self._call(f"event {event.key}", lambda: self.events.append(event))
 
     async def get_secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
         def effect() -> Mapping[str, bytes]:

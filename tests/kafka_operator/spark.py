@@ -95,7 +95,7 @@ class SparkWorld(World):
 
     def reasons(self) -> list[str]:
         """Return the reasons of all events, in order."""
-        return [notice.reason for notice in self.kube.events]
+        return [event.reason for event in self.kube.events]
 
 
 @contextlib.asynccontextmanager

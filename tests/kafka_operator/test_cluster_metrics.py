@@ -124,7 +124,7 @@ def test_health_is_a_condition_beside_ready(
     assert (ready.type, ready.status) == ("Ready", "True")
     assert ("Healthy", status, reason) == (healthy.type, healthy.status, healthy.reason)
     assert words in healthy.message
-    assert (step.announcement is not None) is (reason == "OfflinePartitions")
+    assert (step.event is not None) is (reason == "OfflinePartitions")
 
     away = decide_cluster(
         replace(cluster(), status=step.status), Away("ClusterUnreachable", "No broker answers."), NOW, 0.0

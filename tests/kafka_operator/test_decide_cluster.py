@@ -48,7 +48,7 @@ def test_a_cluster_that_is_away_is_unknown_and_keeps_what_was_seen() -> None:
     assert isinstance(step, WriteStatus)
     assert ready(step.status.conditions) == ("Unknown", "ClusterUnreachable")
     assert step.status.broker_ids == (1, 2, 3)
-    assert step.announcement is not None
+    assert step.event is not None
     assert isinstance(decide_cluster(replace(known, status=step.status), AWAY, NOW, 0.0), Retry)
 
 

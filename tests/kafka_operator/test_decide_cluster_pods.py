@@ -17,7 +17,7 @@ from kafka_operator.decide.cluster_pods import (
 )
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.rolling import AskKafka
-from kafka_operator.decide.steps import Announcement, Wait, WriteStatus
+from kafka_operator.decide.steps import ResourceEvent, Wait, WriteStatus
 from kafka_operator.resources.cluster import Cluster, Replacing, read_cluster
 from kafka_operator.resources.pods import PodSet
 from tests.kafka_operator.cluster_pods import LONG_AGO, OLD, cluster_with_pods, health, partition, pod, pod_set
@@ -27,15 +27,15 @@ THREE = pod_set(pod(0), pod(1), pod(2))
 WELL = health(partition(0, (0, 1, 2)))
 
 
-def settle(cluster: Cluster, pods: PodSet | Away, **view: Any) -> tuple[Cluster, Step, list[Announcement]]:
+def settle(cluster: Cluster, pods: PodSet | Away, **view: Any) -> tuple[Cluster, Step, list[ResourceEvent]]:
     """Carry out status writes until there are none; return the first other step, and the events."""
-    events: list[Announcement] = []
+    events: list[ResourceEvent] = []
     for _ in range(4):
         step = decide_pods(cluster, PodsView(NOW, pods, **view))
         if not isinstance(step, WriteStatus):
             return cluster, step, events
         cluster = replace(cluster, status=step.status)
-        events += [step.announcement] if step.announcement is not None else []
+        events += [step.event] if step.event is not None else []
     raise AssertionError("it writes for ever")
 
 

@@ -269,10 +269,10 @@ def test_events_tell_the_start_and_the_end() -> None:
     further = decide(running, view(ONE_ARRIVED, moves=moving("orders", 1, BASE, TARGET)))
     ended = decide(running, view(ALL_ARRIVED))
 
-    assert started.announcement is not None
-    assert (started.announcement.warning, started.announcement.reason) == (False, "Running")
+    assert started.event is not None
+    assert (started.event.warning, started.event.reason) == (False, "Running")
     assert isinstance(further, WriteStatus)
-    assert further.announcement is None
+    assert further.event is None
     assert isinstance(ended, WriteStatus)
-    assert ended.announcement is not None
-    assert ended.announcement.reason == "Completed"
+    assert ended.event is not None
+    assert ended.event.reason == "Completed"

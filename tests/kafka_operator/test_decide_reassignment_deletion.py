@@ -33,8 +33,8 @@ def test_what_moves_is_cancelled_before_it_goes() -> None:
     assert isinstance(decide(running, view(SEEN, moves=MOVES, submitted=True)), Retry)
     gone = decide(running, view(SEEN))
     assert isinstance(gone, Release)
-    assert gone.announcement is not None
-    assert gone.announcement.reason == "Cancelled"
+    assert gone.event is not None
+    assert gone.event.reason == "Cancelled"
 
 
 def test_the_moves_of_others_are_left_alone() -> None:
@@ -65,9 +65,9 @@ def test_what_cannot_be_known_is_told() -> None:
     gone = decide(kept, view(SEEN, moves=MOVES, recorded=PlanProblem("PlanLost", "ConfigMap gone is gone.")))
 
     assert isinstance(gone, Release)
-    assert gone.announcement is not None
-    assert (gone.announcement.reason, gone.announcement.warning) == ("MovesGoOn", True)
-    assert "ConfigMap gone is gone." in gone.announcement.message
+    assert gone.event is not None
+    assert (gone.event.reason, gone.event.warning) == ("MovesGoOn", True)
+    assert "ConfigMap gone is gone." in gone.event.message
 
 
 def test_deletion_never_wedges_a_namespace() -> None:
@@ -77,5 +77,5 @@ def test_deletion_never_wedges_a_namespace() -> None:
     assert isinstance(decide_reassignment_deletion_away(running, AWAY, DELETION_TIMEOUT_S - 1), Retry)
     late = decide_reassignment_deletion_away(running, AWAY, DELETION_TIMEOUT_S)
     assert isinstance(late, Release)
-    assert late.announcement is not None
-    assert late.announcement.reason == "MovesGoOn"
+    assert late.event is not None
+    assert late.event.reason == "MovesGoOn"

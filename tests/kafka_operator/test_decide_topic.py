@@ -247,16 +247,16 @@ def test_events_tell_new_troubles_and_their_end_and_no_first_success() -> None:
     assert isinstance(trouble, WriteStatus)
     recovered = decide_topic(settled(declared, trouble), topic_view(kafka_topic()))
 
-    assert success.announcement is None
-    assert trouble.announcement is not None
+    assert success.event is None
+    assert trouble.event is not None
     assert (
-        trouble.announcement.warning,
-        trouble.announcement.reason,
-        trouble.announcement.message,
+        trouble.event.warning,
+        trouble.event.reason,
+        trouble.event.message,
     ) == (True, "InvalidConfig", "Unknown")
     assert isinstance(recovered, WriteStatus)
-    assert recovered.announcement is not None
-    assert not recovered.announcement.warning
+    assert recovered.event is not None
+    assert not recovered.event.warning
 
 
 def test_kafkas_own_spelling_of_a_value_is_no_drift() -> None:

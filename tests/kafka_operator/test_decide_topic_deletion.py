@@ -57,9 +57,9 @@ def test_a_topic_of_another_id_is_kept() -> None:
     step = decide_topic_deletion(ours, topic_view(kafka_topic()))
 
     assert isinstance(step, Release)
-    assert step.announcement is not None
-    assert step.announcement.reason == "TopicKept"
-    assert TOPIC_ID in step.announcement.message
+    assert step.event is not None
+    assert step.event.reason == "TopicKept"
+    assert TOPIC_ID in step.event.message
 
 
 def test_retain_keeps_the_kafka_topic() -> None:
@@ -69,8 +69,8 @@ def test_retain_keeps_the_kafka_topic() -> None:
     step = decide_topic_deletion(retained, topic_view(kafka_topic()))
 
     assert isinstance(step, Release)
-    assert step.announcement is not None
-    assert step.announcement.reason == "TopicRetained"
+    assert step.event is not None
+    assert step.event.reason == "TopicRetained"
     assert decide_topic_deletion_away(retained, AWAY, 0) == Release()
 
 
@@ -104,6 +104,6 @@ def test_deletion_never_wedges_a_namespace() -> None:
     for words, (before, after) in steps.items():
         assert isinstance(before, Retry)
         assert isinstance(after, Release)
-        assert after.announcement is not None
-        assert after.announcement.reason == "TopicKept"
-        assert words in after.announcement.message
+        assert after.event is not None
+        assert after.event.reason == "TopicKept"
+        assert words in after.event.message

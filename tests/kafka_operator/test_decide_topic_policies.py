@@ -135,9 +135,9 @@ def test_drift_that_is_mended_is_told_in_an_event() -> None:
 
     assert isinstance(step, Apply)
     assert step.actions == (AlterConfig("orders", (("retention.ms", "1"),), ()),)
-    assert step.news is not None
-    assert (step.news.warning, step.news.reason) == (False, "DriftMended")
-    assert "retention.ms 9 (declared 1)" in step.news.message
+    assert step.event is not None
+    assert (step.event.warning, step.event.reason) == (False, "DriftMended")
+    assert "retention.ms 9 (declared 1)" in step.event.message
 
 
 def test_a_changed_spec_is_no_drift() -> None:
@@ -147,7 +147,7 @@ def test_a_changed_spec_is_no_drift() -> None:
     step = decide_topic(edited, topic_view(kafka_topic(retention_ms="9")))
 
     assert isinstance(step, Apply)
-    assert step.news is None
+    assert step.event is None
 
 
 def test_a_topic_that_was_deleted_by_somebody_else_is_created_anew_with_a_warning() -> None:
@@ -159,8 +159,8 @@ def test_a_topic_that_was_deleted_by_somebody_else_is_created_anew_with_a_warnin
 
     assert isinstance(step, Apply)
     assert step.actions == (CreateTopic("orders", 6, 3, ()),)
-    assert step.news is not None
-    assert (step.news.warning, step.news.reason) == (True, "TopicRecreated")
+    assert step.event is not None
+    assert (step.event.warning, step.event.reason) == (True, "TopicRecreated")
 
 
 def test_settings_left_alone_are_neither_set_nor_reset() -> None:

@@ -49,7 +49,7 @@ async def test_a_plan_moves_shows_progress_and_ends_ready_with_exactly_the_targe
         assert status(world)["base"][0]["replicas"] == [1, 2, 3]
         assert status(world)["progress"]["percent"] == 100
         assert world.gate.count("kafka alter_reassignments") == 1
-        assert [notice.reason for notice in world.kube.events] == ["Running", "Completed"]
+        assert [event.reason for event in world.kube.events] == ["Running", "Completed"]
 
 
 @pytest.mark.shows("O7")

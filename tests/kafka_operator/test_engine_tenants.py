@@ -51,7 +51,7 @@ async def test_a_rule_that_comes_later_is_noticed_at_once() -> None:
         world.kube.delete(key("orders"))
         await world.until(lambda: key("orders") not in world.kube.objects)
         assert "orders" in world.kafka.topics
-        assert [notice.reason for notice in world.kube.events if notice.reason.startswith("Topic")] == ["TopicKept"]
+        assert [event.reason for event in world.kube.events if event.reason.startswith("Topic")] == ["TopicKept"]
 
 
 @in_virtual_time

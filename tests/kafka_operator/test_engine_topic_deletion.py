@@ -34,7 +34,7 @@ async def test_retain_leaves_the_kafka_topic() -> None:
         await world.until(lambda: ORDERS not in world.kube.objects, seconds=3)
 
         assert "orders" in world.kafka.topics
-        assert [notice.reason for notice in world.kube.events] == ["TopicRetained"]
+        assert [event.reason for event in world.kube.events] == ["TopicRetained"]
 
 
 @pytest.mark.shows("E7")
@@ -51,7 +51,7 @@ async def test_a_namespace_is_not_wedged_by_a_dead_cluster() -> None:
         took_s = await world.until(lambda: not world.kube.objects, seconds=90)
 
         assert 10 < took_s < 25
-        assert "TopicKept" in [notice.reason for notice in world.kube.events]
+        assert "TopicKept" in [event.reason for event in world.kube.events]
         assert "orders" in world.kafka.topics
 
 

@@ -19,7 +19,7 @@ def changes(world: World) -> int:
 
 def events(world: World) -> list[str]:
     """The reasons of the events about Topic `orders`."""
-    return [notice.reason for notice in world.kube.events if notice.key == ORDERS]
+    return [event.reason for event in world.kube.events if event.key == ORDERS]
 
 
 @in_virtual_time

@@ -82,7 +82,7 @@ async def test_a_topic_that_fails_is_no_hot_loop() -> None:
 
         assert str(ORDERS) not in world.kube.writes
         assert world.gate.count("kafka create_topics") <= 20
-        assert [notice.reason for notice in world.kube.events] == ["InvalidConfig"]
+        assert [event.reason for event in world.kube.events] == ["InvalidConfig"]
 
 
 @in_virtual_time

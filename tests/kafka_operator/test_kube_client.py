@@ -16,8 +16,8 @@ from kafka_operator.kube.client import MAX_ATTEMPTS, KubeClient
 from kafka_operator.kube.port import (
     ConflictError,
     KubeError,
+    NewEvent,
     NotFoundError,
-    Notice,
     RefusedError,
     UnavailableError,
 )
@@ -126,13 +126,13 @@ async def test_an_event_is_posted_in_the_resources_namespace(api: tuple[Api, Kub
     fake, kube = api
     fake.answer(201)
 
-    await kube.post_event(Notice(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))
+    await kube.post_event(NewEvent(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))
 
     ((method, path, _, body),) = fake.asked
     assert (method, path) == ("POST", "/api/v1/namespaces/shop/events")
     assert body["reason"] == "InvalidConfig"
     fake.answer(409, {"message": "already exists"})
-    await kube.post_event(Notice(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))  # already posted
+    await kube.post_event(NewEvent(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))  # told already
 
 
 @pytest.mark.parametrize(

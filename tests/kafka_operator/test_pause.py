@@ -32,8 +32,8 @@ def test_a_paused_resource_keeps_its_ready_and_tells_of_the_pause_once() -> None
     assert isinstance(step, WriteStatus)
     assert ready(step.status.conditions) == ("True", "AsDeclared")
     assert [condition.type for condition in step.status.conditions] == ["Ready", PAUSED]
-    assert step.announcement is not None
-    assert not step.announcement.warning
+    assert step.event is not None
+    assert not step.event.warning
     assert decide_pause(paused.metadata, step.status, NOW) == Done()
 
 

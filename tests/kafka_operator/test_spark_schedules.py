@@ -34,7 +34,7 @@ def run_of(item: Any, time: str, state: str | None = None) -> SparkApplication:
 def ended(step: object) -> tuple[Any, Any]:
     """The status and event of a write."""
     assert isinstance(step, WriteStatus), step
-    return step.status, step.announcement
+    return step.status, step.event
 
 
 @in_virtual_time
@@ -119,7 +119,7 @@ async def test_what_was_missed_while_nobody_looked_starts_once_and_late() -> Non
         await world.run(30)
         assert len(runs(world)) == 1
         assert world.status(SCHEDULE)["lastScheduleTime"] == "2026-01-01T15:00:00Z"
-        assert [notice.reason for notice in world.kube.events if notice.key == SCHEDULE] == [
+        assert [event.reason for event in world.kube.events if event.key == SCHEDULE] == [
             "Scheduled",
             "MissedTimes",
         ] or "MissedTimes" in world.reasons()
@@ -144,8 +144,8 @@ def test_more_missed_times_than_a_hundred_are_told_and_the_last_one_runs() -> No
     assert isinstance(step, CreateRun)
     assert run_name(item, NOW) == step.name
 
-    status, news = ended(decide_schedule(item, ScheduleView(NOW, created=step.name)))
-    assert news.reason == "TooManyMissedTimes"
+    status, event = ended(decide_schedule(item, ScheduleView(NOW, created=step.name)))
+    assert event.reason == "TooManyMissedTimes"
     assert write_time(NOW) == status.last_schedule_time
 
 
@@ -153,8 +153,8 @@ def test_what_is_later_than_the_deadline_allows_is_left_out_and_told_once() -> N
     """By startingDeadlineSeconds."""
     item = schedule(startingDeadlineSeconds=60, status={"lastScheduleTime": "2026-01-01T09:00:00Z"})
     at = NOW + timedelta(minutes=5)
-    status, news = ended(decide_schedule(item, ScheduleView(at)))
-    assert news.reason == "MissedDeadline"
+    status, event = ended(decide_schedule(item, ScheduleView(at)))
+    assert event.reason == "MissedDeadline"
     assert write_time(NOW) == status.last_schedule_time
 
     written = {name: value for name, value in status.to_patch().items() if value is not None}
@@ -186,13 +186,13 @@ def test_a_run_that_is_not_written_down_is_not_deleted_as_old() -> None:
 def test_why_no_run_is_taken_is_told() -> None:
     """A template that the schema of applications refuses."""
     trouble = SparkProblem("RunRefused", str(RefusedError("spec.driver.memory")))
-    status, news = ended(decide_schedule(schedule(), ScheduleView(NOW, created=trouble)))
+    status, event = ended(decide_schedule(schedule(), ScheduleView(NOW, created=trouble)))
     assert ready(status.conditions) == ("False", "RunRefused")
-    assert news.warning
+    assert event.warning
 
 
 def test_a_schedule_that_is_none_is_told() -> None:
     """In words, and nothing starts."""
-    status, news = ended(decide_schedule(schedule(schedule="0 25 * * *"), ScheduleView(NOW)))
+    status, event = ended(decide_schedule(schedule(schedule="0 25 * * *"), ScheduleView(NOW)))
     assert ready(status.conditions) == ("False", "InvalidSchedule")
-    assert "hour" in news.message
+    assert "hour" in event.message

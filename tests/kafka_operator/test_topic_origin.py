@@ -162,8 +162,8 @@ def test_a_kafka_topic_pending_adoption_is_kept_when_its_resource_is_deleted() -
     step = decide_topic_deletion(pending, topic_view(kafka_topic(partitions=3)))
 
     assert isinstance(step, Release)
-    assert step.announcement is not None
-    assert step.announcement.reason == "TopicKept"
+    assert step.event is not None
+    assert step.event.reason == "TopicKept"
 
 
 def test_an_adoption_posts_one_event() -> None:
@@ -171,6 +171,6 @@ def test_an_adoption_posts_one_event() -> None:
     step = decide_topic(topic(), topic_view(kafka_topic()))
 
     assert isinstance(step, WriteStatus)
-    assert step.announcement is not None
-    assert (step.announcement.warning, step.announcement.reason) == (False, "Adopted")
+    assert step.event is not None
+    assert (step.event.warning, step.event.reason) == (False, "Adopted")
     assert status_of(step).topic_id == TOPIC_ID

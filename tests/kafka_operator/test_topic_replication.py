@@ -91,8 +91,8 @@ def test_a_change_is_mirrored_in_steps_while_it_runs() -> None:
     assert ready(status.conditions) == ("False", "ReplicationChanging")
     assert status.replication_change == ReplicationChange(2, "Running", "It is in progress.", 40, FIRST)
     assert isinstance(step, WriteStatus)
-    assert step.announcement is not None
-    assert not step.announcement.warning
+    assert step.event is not None
+    assert not step.event.warning
     mirrored = replace(declared, status=status)
     later = found(child(FIRST, State.RUNNING, done=44, message="44 of 100 partitions have completed."))
     assert decide_topic(mirrored, topic_view(kafka_topic(), reassignments=later)) == Wait(POLL_INTERVAL_S)

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, WriteStatus
-from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.event_recorder import EventRecorder
 from kafka_operator.engine.writer import MAX_PARALLEL_WRITES, Writer
 from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError, UnavailableError
 from kafka_operator.names import FINALIZER, MANAGED_CONFIG, ORIGIN, Key
@@ -24,7 +24,7 @@ class Place:
     def __init__(self) -> None:
         self.kube = FakeKube(Gate())
         self.cache = Cache()
-        self.writer = Writer(self.kube, self.cache, Announcer(self.kube, lambda: 0.0))
+        self.writer = Writer(self.kube, self.cache, EventRecorder(self.kube, lambda: 0.0))
 
     def have(self, name: str = "orders", **metadata: object) -> Topic:
         """Have a Topic, known to the cache."""

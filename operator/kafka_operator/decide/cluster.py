@@ -10,10 +10,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
-from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, announce, condition_of, with_condition, with_ready
+from kafka_operator.decide.conditions import (
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    condition_of,
+    event_of_change,
+    with_condition,
+    with_ready,
+)
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
 from kafka_operator.decide.observed import Away, ClusterSeen
-from kafka_operator.decide.steps import Announcement, Claim, Done, Release, Retry, Wait, WriteStatus
+from kafka_operator.decide.steps import Claim, Done, Release, ResourceEvent, Retry, Wait, WriteStatus
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
 from kafka_operator.resources.reassignment import Partition
@@ -82,7 +90,7 @@ def decide_cluster(cluster: Cluster, snapshot: ClusterSnapshot | Away, now: date
     )
     if status != cluster.status:
         return WriteStatus(
-            status, announce(cluster.status.conditions, status.conditions) or _health_news(cluster, status)
+            status, event_of_change(cluster.status.conditions, status.conditions) or _health_event(cluster, status)
         )
     return Retry(AWAY_FIRST_S, POLL_INTERVAL_S) if isinstance(snapshot, Away) else Wait(POLL_INTERVAL_S)
 
@@ -152,7 +160,7 @@ def _health(cluster_metrics: ClusterMetrics) -> tuple[str, str, str]:
     return TRUE, "AllInSync", "Every partition has a leader, and every replica is in sync."
 
 
-def _health_news(cluster: Cluster, after: ClusterStatus) -> Announcement | None:
+def _health_event(cluster: Cluster, after: ClusterStatus) -> ResourceEvent | None:
     """Return the event for partitions that have lost their leader, and for the end of that.
 
     Replicas fall behind whenever a broker restarts: the condition reports that, without an event.
@@ -162,7 +170,7 @@ def _health_news(cluster: Cluster, after: ClusterStatus) -> Announcement | None:
     reasons = {condition.reason for condition in (old, new) if condition is not None}
     if new is None or new.status == UNKNOWN or OFFLINE not in reasons:
         return None
-    return announce(cluster.status.conditions, after.conditions, HEALTHY)
+    return event_of_change(cluster.status.conditions, after.conditions, HEALTHY)
 
 
 def _listed(examples: tuple[Partition, ...]) -> str:

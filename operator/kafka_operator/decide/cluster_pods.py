@@ -18,7 +18,7 @@ from kafka_operator.decide.observed import Away
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollView, Settled, Verdict, decide_roll
 from kafka_operator.decide.scaling import AskHolders, Scale, decide_scale
-from kafka_operator.decide.steps import Announcement, Wait, WriteStatus
+from kafka_operator.decide.steps import ResourceEvent, Wait, WriteStatus
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, PodGroup, Replacing
 from kafka_operator.resources.metadata import Condition
 from kafka_operator.resources.pods import Pod, PodSet
@@ -156,19 +156,19 @@ def _with_verdict(cluster: Cluster, verdict: Settled | Hold | Replace | Away, no
     return replace(cluster.status, conditions=conditions, replacing=chosen)
 
 
-def _event(before: ClusterStatus, after: ClusterStatus, condition_type: str) -> Announcement | None:
+def _event(before: ClusterStatus, after: ClusterStatus, condition_type: str) -> ResourceEvent | None:
     """Return the event for a change: replacement of a pod, a problem that needs a user, and its end."""
     old, new = _find(before, condition_type), _find(after, condition_type)
     if new is None:
         return None
     if condition_type == SETTLED and after.replacing is not None:
-        return Announcement(warning=False, reason=new.reason, message=new.message)
+        return ResourceEvent(warning=False, reason=new.reason, message=new.message)
     if old is not None and old.reason == new.reason:
         return None
     if new.reason in REPORTED_REASONS:
-        return Announcement(warning=True, reason=new.reason, message=new.message)
+        return ResourceEvent(warning=True, reason=new.reason, message=new.message)
     if new.status == TRUE and old is not None:
-        return Announcement(warning=False, reason=condition_type, message=new.message)
+        return ResourceEvent(warning=False, reason=condition_type, message=new.message)
     return None
 
 

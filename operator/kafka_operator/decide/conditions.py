@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kafka_operator.decide.steps import Announcement
+from kafka_operator.decide.steps import ResourceEvent
 from kafka_operator.resources.metadata import READY, Condition, write_time
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
@@ -75,15 +75,15 @@ def _condition(
     )
 
 
-def announce(
+def event_of_change(
     before: tuple[Condition, ...], after: tuple[Condition, ...], condition_type: str = READY
-) -> Announcement | None:
+) -> ResourceEvent | None:
     """Return the event for a change of a condition: a new problem, or its end. A first success has no event."""
     old, new = condition_of(before, condition_type), condition_of(after, condition_type)
     if new is None or (old is not None and old.status == new.status and old.reason == new.reason):
         return None
     if new.status != TRUE:
-        return Announcement(warning=new.reason not in UNDER_WAY, reason=new.reason, message=new.message)
+        return ResourceEvent(warning=new.reason not in UNDER_WAY, reason=new.reason, message=new.message)
     if old is None:
         return None
-    return Announcement(warning=False, reason=new.reason, message=new.message)
+    return ResourceEvent(warning=False, reason=new.reason, message=new.message)

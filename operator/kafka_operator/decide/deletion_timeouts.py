@@ -6,7 +6,7 @@ An event reports the incomplete cleanup.
 from __future__ import annotations
 
 from kafka_operator.decide.observed import Away
-from kafka_operator.decide.steps import DELETION_RETRY_CAP_S, RETRY_SOON_S, Announcement, Release, Retry
+from kafka_operator.decide.steps import DELETION_RETRY_CAP_S, RETRY_SOON_S, Release, ResourceEvent, Retry
 
 DELETION_TIMEOUT_S = 30.0
 """How long a deletion is retried: longer than a controller failover (18 s by default), shorter than users wait for kubectl.
@@ -27,7 +27,7 @@ def release_or_retry(away: Away, waited_s: float, *, held: bool) -> Release | Re
     return Release() if held and away.leaving and waited_s >= CLUSTER_LEAVING_TIMEOUT_S else Retry()
 
 
-def release_after_timeout(waited_s: float, event: Announcement, away: Away | None = None) -> Release | Retry:
+def release_after_timeout(waited_s: float, event: ResourceEvent, away: Away | None = None) -> Release | Retry:
     """Retry a deletion until the timeout, then release the finalizer with an event; `away` is set if the cluster is unreachable."""
     timeout_s = CLUSTER_LEAVING_TIMEOUT_S if away is not None and away.leaving else DELETION_TIMEOUT_S
     if waited_s < timeout_s:

@@ -20,7 +20,7 @@ from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of, wit
 from kafka_operator.decide.election_result import Chosen, find, result_of, select, sentence
 from kafka_operator.decide.kafka_errors import may_pass_for_an_election
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
-from kafka_operator.decide.steps import Announcement, Done, Retry, WriteStatus
+from kafka_operator.decide.steps import Done, ResourceEvent, Retry, WriteStatus
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S, TRANSIENT_ERROR_TIMEOUT_S
 from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionStatus, ElectionType
@@ -179,4 +179,4 @@ def _written(election: Election, status: ElectionStatus) -> WriteStatus[Election
     if old is not None and (old.reason, election.status.state) == (new.reason, status.state):
         return WriteStatus(status)
     calm = status.state in {ElectionState.COMPLETED, ElectionState.RUNNING} and new.status != UNKNOWN
-    return WriteStatus(status, Announcement(warning=not calm, reason=new.reason, message=new.message))
+    return WriteStatus(status, ResourceEvent(warning=not calm, reason=new.reason, message=new.message))

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from kafka_operator.decide.conditions import TRUE, with_condition, without_condition
-from kafka_operator.decide.steps import Announcement, Done, WriteStatus
+from kafka_operator.decide.steps import Done, ResourceEvent, WriteStatus
 from kafka_operator.names import PAUSE
 from kafka_operator.resources.cluster import ClusterStatus
 from kafka_operator.resources.election import ElectionStatus
@@ -48,11 +48,11 @@ def decide_pause(metadata: Metadata, status: StatusT, now: datetime) -> WriteSta
             generation=metadata.generation,
             now=now,
         )
-        news = Announcement(False, PAUSED, MESSAGE)
-        return WriteStatus(replace(status, conditions=conditions), news)
+        event = ResourceEvent(False, PAUSED, MESSAGE)
+        return WriteStatus(replace(status, conditions=conditions), event)
     if reported:
-        news = Announcement(
+        event = ResourceEvent(
             False, "ReconciliationResumed", f"The annotation {PAUSE} was removed: reconciliation resumes."
         )
-        return WriteStatus(replace(status, conditions=without_condition(conditions, PAUSED)), news)
+        return WriteStatus(replace(status, conditions=without_condition(conditions, PAUSED)), event)
     return None

@@ -13,7 +13,7 @@ from kafka_operator.decide.plan_completion import cancel_moves, remove_throttle
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment import in_direction
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.steps import Announcement, Done, Release
+from kafka_operator.decide.steps import Done, Release, ResourceEvent
 from kafka_operator.resources.reassignment import Assignment, Reassignment
 
 
@@ -32,7 +32,7 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
     if step is not None:
         return step
     if left is not None:
-        return release_after_timeout(view.waited_s, Announcement(True, "ThrottleLeft", words))
+        return release_after_timeout(view.waited_s, ResourceEvent(True, "ThrottleLeft", words))
     if begun and isinstance(view.recorded, PlanProblem):
         return Release(_moves_go_on(view.recorded.message))
     return Release(CANCELLED if begun else None)
@@ -48,7 +48,7 @@ def decide_reassignment_deletion_away(reassignment: Reassignment, away: Away, wa
     return release_after_timeout(waited_s, _moves_go_on(away.message), away)
 
 
-CANCELLED = Announcement(False, "Cancelled", "Deleted before its end; moves in progress were cancelled.")
+CANCELLED = ResourceEvent(False, "Cancelled", "Deleted before its end; moves in progress were cancelled.")
 
 
 def _moving(reassignment: Reassignment, view: ReassignmentView) -> tuple[Assignment, ...]:
@@ -60,5 +60,5 @@ def _moving(reassignment: Reassignment, view: ReassignmentView) -> tuple[Assignm
     return find(directed, status, view.topics, view.moves).moving
 
 
-def _moves_go_on(why: str) -> Announcement:
-    return Announcement(True, "MovesGoOn", f"Moves in progress could not be cancelled and continue. {why}")
+def _moves_go_on(why: str) -> ResourceEvent:
+    return ResourceEvent(True, "MovesGoOn", f"Moves in progress could not be cancelled and continue. {why}")

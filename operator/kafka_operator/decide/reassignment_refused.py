@@ -16,7 +16,7 @@ from kafka_operator.decide.plan_completion import clean_up, remove_throttle, wit
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_status import judged, written
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step, poll_interval_s
-from kafka_operator.decide.steps import RETRY_LATER_S, Announcement, Done, Release, Retry, Wait
+from kafka_operator.decide.steps import RETRY_LATER_S, Done, Release, ResourceEvent, Retry, Wait
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.reassignment_terms import Action
@@ -65,7 +65,7 @@ def _deleted(reassignment: Reassignment, view: ReassignmentView, refusal: Refusa
     if step is not None:
         return step
     if left is not None:
-        return release_after_timeout(view.waited_s, Announcement(True, "ThrottleLeft", words))
+        return release_after_timeout(view.waited_s, ResourceEvent(True, "ThrottleLeft", words))
     return Release(_left(refusal) if _running(reassignment, view) else None)
 
 
@@ -80,7 +80,7 @@ def _words(refusal: Refusal) -> str:
     return f"{refusal.message} No further move is started for this Reassignment."
 
 
-def _left(refusal: Refusal) -> Announcement:
-    return Announcement(
+def _left(refusal: Refusal) -> ResourceEvent:
+    return ResourceEvent(
         True, "MovesGoOn", f"Moves that the controller has already accepted are not cancelled. {refusal.message}"
     )

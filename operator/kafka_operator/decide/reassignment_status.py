@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from kafka_operator.decide.conditions import FALSE, TRUE, ready_of, with_condition, with_ready
-from kafka_operator.decide.steps import Announcement, WriteStatus
+from kafka_operator.decide.steps import ResourceEvent, WriteStatus
 from kafka_operator.resources.metadata import write_time
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
 
 QUIET = "Pending"
-"""The reason that is a step on the way and no news."""
+"""A reason of an intermediate step, for which no event is recorded."""
 
 THROTTLE_TOO_LOW, THROTTLE_LEFT, STUCK = "ThrottleTooLow", "ThrottleLeft", "Stuck"
 """Conditions that are there only once they were True."""
@@ -91,7 +91,7 @@ def written(reassignment: Reassignment, status: ReassignmentStatus) -> WriteStat
     """Return the write of a status; None when it is written already."""
     if status == reassignment.status:
         return None
-    return WriteStatus(status, _announcement(reassignment.status, status))
+    return WriteStatus(status, _event(reassignment.status, status))
 
 
 def judged(reassignment: Reassignment, ready: str, reason: str, message: str, now: datetime) -> ReassignmentStatus:
@@ -103,15 +103,15 @@ def judged(reassignment: Reassignment, ready: str, reason: str, message: str, no
     return replace(reassignment.status, observed_generation=generation, conditions=conditions)
 
 
-def _announcement(before: ReassignmentStatus, after: ReassignmentStatus) -> Announcement | None:
+def _event(before: ReassignmentStatus, after: ReassignmentStatus) -> ResourceEvent | None:
     for name in (THROTTLE_LEFT, STUCK):
         old, new = _true(before, name), _true(after, name)
         if new is not None and (old is None or old[0] != new[0]) and before.state == after.state:
-            return Announcement(warning=True, reason=new[0], message=new[1])
+            return ResourceEvent(warning=True, reason=new[0], message=new[1])
     return _of_ready(before, after)
 
 
-def _of_ready(before: ReassignmentStatus, after: ReassignmentStatus) -> Announcement | None:
+def _of_ready(before: ReassignmentStatus, after: ReassignmentStatus) -> ResourceEvent | None:
     old, new = ready_of(before.conditions), ready_of(after.conditions)
     if (
         new is None
@@ -124,7 +124,7 @@ def _of_ready(before: ReassignmentStatus, after: ReassignmentStatus) -> Announce
         or after.state is State.CANCELLED
     )
     calm = new.status == TRUE or expected
-    return Announcement(warning=not calm, reason=new.reason, message=new.message)
+    return ResourceEvent(warning=not calm, reason=new.reason, message=new.message)
 
 
 def _true(status: ReassignmentStatus, name: str) -> tuple[str, str] | None:

@@ -29,7 +29,7 @@ from kafka_operator.decide.rebalance_need import (
     new_brokers,
     noted,
 )
-from kafka_operator.decide.steps import Announcement, CancelReassignment, CreateReassignment, Done, Wait, WriteStatus
+from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, ResourceEvent, Wait, WriteStatus
 from kafka_operator.resources.auto_rebalance import AutoRebalance, OpenRebalance, RebalanceRecord
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
 from kafka_operator.resources.metadata import write_time
@@ -133,8 +133,8 @@ def _follow(cluster: Cluster, record: RebalanceRecord, view: RebalanceView) -> S
     if found.metadata.owner != cluster.key or found.goal is None:  # owned by another client: the next number is free
         return _note(cluster, made)
     need = Need(found.goal.add_brokers, found.goal.remove_brokers)
-    news = Announcement(warning=False, reason="RebalanceMade", message=f"Reassignment {name} {need}.")
-    return _note(cluster, replace(made, open=OpenRebalance(name, need.added, need.removed)), news)
+    event = ResourceEvent(warning=False, reason="RebalanceMade", message=f"Reassignment {name} {need}.")
+    return _note(cluster, replace(made, open=OpenRebalance(name, need.added, need.removed)), event)
 
 
 def _closed(record: RebalanceRecord, found: Reassignment | None, now: datetime) -> RebalanceRecord:
@@ -202,8 +202,8 @@ def _spec(cluster: Cluster, spec: AutoRebalance, need: Need) -> dict[str, Any]:
     }
 
 
-def _note(cluster: Cluster, record: RebalanceRecord, news: Announcement | None = None) -> Step:
-    return WriteStatus(replace(cluster.status, auto_rebalance=record), news)
+def _note(cluster: Cluster, record: RebalanceRecord, event: ResourceEvent | None = None) -> Step:
+    return WriteStatus(replace(cluster.status, auto_rebalance=record), event)
 
 
 def _report(cluster: Cluster, view: RebalanceView, status: str, reason: str, message: str) -> Step | None:

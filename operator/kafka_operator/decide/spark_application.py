@@ -145,9 +145,9 @@ def _follow_driver(application: SparkApplication, view: SparkView) -> Step:
     """Update the status from the driver of the present attempt; a driver created in this reconciliation is read in the next one."""
     if view.pods is None:
         return ReadPods() if view.created is None else Wait(POLL_INTERVAL_S)
-    news = with_executors(application, view.pods, view.now)
-    if news is not None:
-        return news
+    step = with_executors(application, view.pods, view.now)
+    if step is not None:
+        return step
     record = application.status.driver
     assert record is not None, application.key
     driver = next((pod for pod in view.pods if pod.uid == record.uid), None)

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from kafka_operator.decide.conditions import FALSE, TRUE, announce, ready_of, with_ready
+from kafka_operator.decide.conditions import FALSE, TRUE, event_of_change, ready_of, with_ready
 from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.spark_times import MAX_MISSED, Missed, PeriodTimes, ScheduleError, Times, read_times
-from kafka_operator.decide.steps import Announcement, Done, Retry, Wait, WriteStatus
+from kafka_operator.decide.steps import Done, ResourceEvent, Retry, Wait, WriteStatus
 from kafka_operator.resources.metadata import RawObject, controller_reference, read_time, write_time
 from kafka_operator.resources.spark_application import SparkApplication
 from kafka_operator.resources.spark_schedule import ConcurrencyPolicy, ScheduledSparkApplication, ScheduleStatus
@@ -129,12 +129,13 @@ def _created(item: ScheduledSparkApplication, view: ScheduleView, times: Times |
     name = f"{view.created} was created for {write_time(missed.last)}."
     if missed.too_many:
         words = f"More than {MAX_MISSED} scheduled times were missed; {name} Set startingDeadlineSeconds, and check the clock."
-        return WriteStatus(status, Announcement(True, "TooManyMissedTimes", words))
+        return WriteStatus(status, ResourceEvent(True, "TooManyMissedTimes", words))
     if missed.count > 1:
         return WriteStatus(
-            status, Announcement(True, "MissedTimes", f"{missed.count - 1} earlier scheduled times were missed; {name}")
+            status,
+            ResourceEvent(True, "MissedTimes", f"{missed.count - 1} earlier scheduled times were missed; {name}"),
         )
-    return WriteStatus(status, Announcement(False, "RunCreated", name))
+    return WriteStatus(status, ResourceEvent(False, "RunCreated", name))
 
 
 def _rest(
@@ -146,7 +147,7 @@ def _rest(
     if late is not None:
         status = replace(status, last_schedule_time=write_time(late.last))
         words = f"The run of {write_time(late.last)} is skipped: startingDeadlineSeconds has passed."
-        return WriteStatus(status, Announcement(True, "MissedDeadline", words))
+        return WriteStatus(status, ResourceEvent(True, "MissedDeadline", words))
     step = _written(item, status)
     if step is not None:
         return step
@@ -205,10 +206,10 @@ def _judged(
 def _written(item: ScheduledSparkApplication, status: ScheduleStatus) -> WriteStatus[ScheduleStatus] | None:
     if status == item.status:
         return None
-    news = announce(item.status.conditions, status.conditions)
+    event = event_of_change(item.status.conditions, status.conditions)
     ready = ready_of(status.conditions)
     calm = ready is not None and ready.status == TRUE
-    return WriteStatus(status, None if news is None else replace(news, warning=not calm))
+    return WriteStatus(status, None if event is None else replace(event, warning=not calm))
 
 
 def _active(view: ScheduleView) -> list[SparkApplication]:

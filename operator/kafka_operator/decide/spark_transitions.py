@@ -12,15 +12,15 @@ from kafka_operator.decide.conditions import (
     FALSE,
     TRUE,
     UNKNOWN,
-    announce,
     condition_of,
+    event_of_change,
     ready_of,
     with_condition,
     with_ready,
 )
 from kafka_operator.decide.spark_problems import SparkProblem, executor_problem
 from kafka_operator.decide.spark_states import may_follow
-from kafka_operator.decide.steps import Announcement, WriteStatus
+from kafka_operator.decide.steps import ResourceEvent, WriteStatus
 from kafka_operator.resources.metadata import read_time, write_time
 from kafka_operator.resources.spark_application import SparkApplication
 from kafka_operator.resources.spark_pods import Phase, Role, SparkPod
@@ -72,7 +72,7 @@ def written(application: SparkApplication, status: SparkStatus) -> WriteStatus[S
     assert new is not None, application.key
     if old is not None and (old.reason, application.status.state) == (new.reason, status.state):
         return WriteStatus(status)
-    return WriteStatus(status, Announcement(warning=new.status == FALSE, reason=new.reason, message=new.message))
+    return WriteStatus(status, ResourceEvent(warning=new.status == FALSE, reason=new.reason, message=new.message))
 
 
 def with_executors(
@@ -95,8 +95,8 @@ def with_executors(
     )
     if conditions == status.conditions:
         return None
-    news = announce(status.conditions, conditions, EXECUTORS)
-    return WriteStatus(replace(status, conditions=conditions), news)
+    event = event_of_change(status.conditions, conditions, EXECUTORS)
+    return WriteStatus(replace(status, conditions=conditions), event)
 
 
 def executors_of(application: SparkApplication, pods: tuple[SparkPod, ...]) -> list[SparkPod]:

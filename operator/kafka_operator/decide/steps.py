@@ -24,7 +24,7 @@ DELETION_RETRY_CAP_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Announcement:
+class ResourceEvent:
     """A Kubernetes event about the resource."""
 
     warning: bool
@@ -47,7 +47,7 @@ class Claim:
 class Release:
     """Remove the operator's finalizer."""
 
-    announcement: Announcement | None = None
+    event: ResourceEvent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class WriteStatus(Generic[StatusT_co]):
     """Write a status that differs from the present one."""
 
     status: StatusT_co
-    announcement: Announcement | None = None
+    event: ResourceEvent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +127,11 @@ TopicAction = CreateTopic | GrowTopic | AlterConfig | StopMoves | DropTopic
 class Apply:
     """Send these changes to Kafka, in any order; moves are cancelled before topics are deleted.
 
-    `news` is the event after all changes were accepted.
+    `event` is the event after all changes were accepted.
     """
 
     actions: tuple[TopicAction, ...]
-    news: Announcement | None = None
+    event: ResourceEvent | None = None
     asks_only: bool = False
     """Whether the brokers are only asked (validate_only) what they would refuse."""
 

@@ -23,7 +23,6 @@ from kafka_operator.decide.ownership import conflict_message
 from kafka_operator.decide.steps import (
     RETRY_LATER_S,
     AlterConfig,
-    Announcement,
     Apply,
     CancelReassignment,
     Claim,
@@ -32,6 +31,7 @@ from kafka_operator.decide.steps import (
     Done,
     GrowTopic,
     Release,
+    ResourceEvent,
     Retry,
     TopicAction,
     Wait,
@@ -170,8 +170,8 @@ def _create(topic: Topic, view: TopicView) -> Step:
     if view.applied:
         return _not_visible(topic, view)
     message = f"The Kafka topic {topic.name} had been deleted together with its data; recreating it."
-    news = Announcement(True, "TopicRecreated", message) if _was_as_declared(topic) else None
-    return Apply(wanted_actions(topic, None), news)
+    event = ResourceEvent(True, "TopicRecreated", message) if _was_as_declared(topic) else None
+    return Apply(wanted_actions(topic, None), event)
 
 
 def _adopt(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
@@ -198,13 +198,13 @@ def _enforce(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
         return _not_visible(topic, view)
     if _is_first_sight(topic, view):
         return Retry()
-    news: Announcement | None = None
+    event: ResourceEvent | None = None
     if _was_as_declared(topic):
         message = (
             f"The Kafka topic had been changed by another client; restored the declared state: {_mended(topic, seen)}."
         )
-        news = Announcement(False, "DriftMended", message)
-    return Apply(actions, news)
+        event = ResourceEvent(False, "DriftMended", message)
+    return Apply(actions, event)
 
 
 def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
@@ -222,7 +222,7 @@ def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     dark = _without_leader(topic, view, seen)
     if dark is not None:
         return dark
-    written = judged(topic, AS_DECLARED, view.now, shown=seen, news=_adopted(topic, seen))
+    written = judged(topic, AS_DECLARED, view.now, shown=seen, event=_adopted(topic, seen))
     if written is not None:
         return written
     wanted = frozenset(dict(topic.config))
@@ -274,10 +274,10 @@ def _mended(topic: Topic, seen: KafkaTopic) -> str:
     return drift_text([item for item in find_drift(topic, seen) if item.field != "replicationFactor"])
 
 
-def _adopted(topic: Topic, seen: KafkaTopic) -> Announcement | None:
+def _adopted(topic: Topic, seen: KafkaTopic) -> ResourceEvent | None:
     if topic.status.topic_id == seen.topic_id or not is_adopted(topic, seen):
         return None
-    return Announcement(False, "Adopted", f"The Kafka topic {topic.name} already existed; this Topic manages it now.")
+    return ResourceEvent(False, "Adopted", f"The Kafka topic {topic.name} already existed; this Topic manages it now.")
 
 
 def _too_many(topic: Topic, seen: KafkaTopic) -> str:

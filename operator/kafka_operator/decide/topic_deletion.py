@@ -16,11 +16,11 @@ from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, messa
 from kafka_operator.decide.observed import Away, KafkaTopic
 from kafka_operator.decide.quota import QUOTA_EXCEEDED
 from kafka_operator.decide.steps import (
-    Announcement,
     Apply,
     Done,
     DropTopic,
     Release,
+    ResourceEvent,
     Retry,
     StopMoves,
     WriteStatus,
@@ -91,13 +91,13 @@ def _drop(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     return Apply((*stop, DropTopic(topic.name)))
 
 
-def _why_kept(topic: Topic, view: TopicView) -> Announcement | None:
+def _why_kept(topic: Topic, view: TopicView) -> ResourceEvent | None:
     """Return the event for a Kafka topic that is to stay, None for one that is to go."""
     if topic.deletion_policy is DeletionPolicy.PROTECT:
-        return Announcement(True, "TopicRetained", f"The Kafka topic {topic.name} is kept. {PROTECTED}")
+        return ResourceEvent(True, "TopicRetained", f"The Kafka topic {topic.name} is kept. {PROTECTED}")
     if topic.retain:
         why = "policy Observe" if topic.observes else "deletionPolicy Retain"
-        return Announcement(False, "TopicRetained", f"The Kafka topic {topic.name} is kept ({why}).")
+        return ResourceEvent(False, "TopicRetained", f"The Kafka topic {topic.name} is kept ({why}).")
     if topic.metadata.paused:
         return _kept(topic, "The Topic was deleted while its reconciliation is paused.")
     if view.refusal is not None and view.refusal.reason != QUOTA_EXCEEDED:
@@ -105,5 +105,5 @@ def _why_kept(topic: Topic, view: TopicView) -> Announcement | None:
     return None
 
 
-def _kept(topic: Topic, why: str) -> Announcement:
-    return Announcement(True, "TopicKept", f"The Kafka topic {topic.name} is kept. {why}")
+def _kept(topic: Topic, why: str) -> ResourceEvent:
+    return ResourceEvent(True, "TopicKept", f"The Kafka topic {topic.name} is kept. {why}")

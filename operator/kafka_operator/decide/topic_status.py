@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, announce, with_condition, with_ready, without_condition
+from kafka_operator.decide.conditions import FALSE, TRUE, event_of_change, with_condition, with_ready, without_condition
 from kafka_operator.decide.observed import KafkaTopic
-from kafka_operator.decide.steps import Announcement, WriteStatus
+from kafka_operator.decide.steps import ResourceEvent, WriteStatus
 from kafka_operator.decide.topic_drift import drift_text
 from kafka_operator.resources.metadata import Condition
 from kafka_operator.resources.topic import Drift, ReplicationChange, Topic, TopicStatus
@@ -33,11 +33,11 @@ def judged(
     now: datetime,
     *,
     shown: KafkaTopic | None = None,
-    news: Announcement | None = None,
+    event: ResourceEvent | None = None,
 ) -> WriteStatus[TopicStatus] | None:
     """Return the write of a status for this generation; None if it is already written.
 
-    `shown` is the Kafka topic where it is this Topic's own, or observed. `news` is the event instead of the change of Ready.
+    `shown` is the Kafka topic where it is this Topic's own, or observed. `event` is the event instead of the change of Ready.
     """
     conditions = with_ready(
         topic.status.conditions,
@@ -64,7 +64,7 @@ def judged(
             partitions=len(shown.partitions),
             replication_factor=shown.replication_factor,
         )
-    return written(topic, status, news)
+    return written(topic, status, event)
 
 
 def with_ready_only(
@@ -82,11 +82,11 @@ def with_ready_only(
     return written(topic, replace(topic.status, conditions=conditions))
 
 
-def written(topic: Topic, status: TopicStatus, news: Announcement | None = None) -> WriteStatus[TopicStatus] | None:
+def written(topic: Topic, status: TopicStatus, event: ResourceEvent | None = None) -> WriteStatus[TopicStatus] | None:
     """Return the write of a status that differs from the present one, with its event."""
     if status == topic.status:
         return None
-    return WriteStatus(status, news or announce(topic.status.conditions, status.conditions))
+    return WriteStatus(status, event or event_of_change(topic.status.conditions, status.conditions))
 
 
 def _with_drift(

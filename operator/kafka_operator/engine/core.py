@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.auto_rebalances import AutoRebalances
 from kafka_operator.engine.cache import Cache, ref_of
 from kafka_operator.engine.cluster_pods import PodReconciler
@@ -16,6 +15,7 @@ from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.engine.clusters import ClusterReconciler
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.elections import ElectionReconciler
+from kafka_operator.engine.event_recorder import EventRecorder
 from kafka_operator.engine.figures import Figures
 from kafka_operator.engine.front import Front
 from kafka_operator.engine.links import Connect, Links
@@ -85,7 +85,7 @@ def build_core(
     cache = Cache()
     retries = Retries(clock, rng)
     links = Links(cache, Credentials(kube, clock), connect, clock, rng)
-    writer = Writer(kube, cache, Announcer(kube, clock))
+    writer = Writer(kube, cache, EventRecorder(kube, clock))
 
     def wake(key: Key) -> None:
         loop.wake(key)

@@ -16,13 +16,13 @@ from kafka_operator.decide.ownership import winner
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.quota import QUOTA_EXCEEDED
 from kafka_operator.decide.steps import (
-    Announcement,
     Apply,
     CancelReassignment,
     Claim,
     CreateReassignment,
     Done,
     Release,
+    ResourceEvent,
     Retry,
     Wait,
     WriteStatus,
@@ -87,8 +87,8 @@ class TopicReconciler:
         self._links = links
         self._writer = writer
         self._owned = owned
-        self._announced: dict[Key, Announcement] = {}
-        """Announced events of effects that may have to be repeated until Kafka shows them."""
+        self._recorded_events: dict[Key, ResourceEvent] = {}
+        """Recorded events of effects that may have to be repeated until Kafka shows them."""
         self._retries = retries
         self._now = now
 
@@ -117,7 +117,7 @@ class TopicReconciler:
             ended |= dict.fromkeys(waiting, Wait(attempt.room_after_s))
         for key, outcome in ended.items():
             if not isinstance(outcome, Retry):
-                self._announced.pop(key, None)
+                self._recorded_events.pop(key, None)
         return ended
 
     def _refusals(self, attempt: Try, topics: Sequence[Topic]) -> Mapping[Key, Refusal]:
@@ -253,9 +253,9 @@ class TopicReconciler:
             return
         for topic, step in applies:
             if (
-                step.news is not None
+                step.event is not None
                 and topic.name not in effects.failures
-                and self._announced.get(topic.key) != step.news
+                and self._recorded_events.get(topic.key) != step.event
             ):
-                self._announced[topic.key] = step.news
-                await self._writer.announce(topic, step.news)
+                self._recorded_events[topic.key] = step.event
+                await self._writer.record_event(topic, step.event)

@@ -11,16 +11,16 @@ import logging
 from kafka_operator.decide.steps import (
     RETRY_LATER_S,
     RETRY_SOON_S,
-    Announcement,
     Claim,
     Done,
     Release,
+    ResourceEvent,
     Retry,
     Wait,
     WriteStatus,
 )
-from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.cache import Cache, Resource, read_resource
+from kafka_operator.engine.event_recorder import EventRecorder
 from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
 from kafka_operator.names import FINALIZER, MANAGED_CONFIG, ORIGIN, Key
 from kafka_operator.resources.cluster import ClusterStatus
@@ -53,10 +53,10 @@ log = logging.getLogger(__name__)
 class Writer:
     """Carries out the steps that are writes to Kubernetes."""
 
-    def __init__(self, kube: Kube, cache: Cache, announcer: Announcer) -> None:
+    def __init__(self, kube: Kube, cache: Cache, event_recorder: EventRecorder) -> None:
         self._kube = kube
         self._cache = cache
-        self._announcer = announcer
+        self._event_recorder = event_recorder
         self._parallel = asyncio.Semaphore(MAX_PARALLEL_WRITES)
 
     async def carry_out(self, resource: Resource, step: KubeStep) -> Outcome | None:
@@ -77,12 +77,12 @@ class Writer:
                 return Retry(RETRY_SOON_S)
         return Done() if isinstance(step, Release) else None
 
-    async def announce(self, resource: Resource, announcement: Announcement) -> None:
+    async def record_event(self, resource: Resource, event: ResourceEvent) -> None:
         """Create an event without a write."""
-        await self._announcer.announce(resource, announcement)
+        await self._event_recorder.record(resource, event)
 
     async def _write(self, resource: Resource, step: KubeStep) -> None:
-        announcement: Announcement | None = None
+        event: ResourceEvent | None = None
         if isinstance(step, Claim):
             self._learn(resource.key, await self._kube.patch_object(resource.key, _claim_patch(resource, step)))
         elif isinstance(step, Release):
@@ -91,12 +91,12 @@ class Writer:
                 self._learn(resource.key, raw)
             else:
                 self._cache.forget(resource.key, resource.metadata.uid)
-            announcement = step.announcement
+            event = step.event
         else:
             self._learn(resource.key, await self._kube.patch_status(resource.key, _status_patch(resource, step.status)))
-            announcement = step.announcement
-        if announcement is not None:
-            await self._announcer.announce(resource, announcement)
+            event = step.event
+        if event is not None:
+            await self._event_recorder.record(resource, event)
 
     async def _read_again(self, key: Key) -> Outcome | None:
         try:

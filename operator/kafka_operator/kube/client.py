@@ -24,8 +24,8 @@ from kafka_operator.kube.port import (
     ConflictError,
     KubeError,
     Listing,
+    NewEvent,
     NotFoundError,
-    Notice,
     RefusedError,
     UnavailableError,
 )
@@ -103,13 +103,13 @@ class KubeClient:
         """Delete an object as `delete` does."""
         await self.delete(f"delete_{key.kind.value.lower()}", _path(key), uid, resource_version)
 
-    async def post_event(self, notice: Notice) -> None:
+    async def post_event(self, event: NewEvent) -> None:
         """Create an event, once: the same event about the same version of an object has the same name."""
-        path = core_path(notice.key.namespace, "events")
+        path = core_path(event.key.namespace, "events")
         with contextlib.suppress(
             ConflictError
         ):  # already created, by a call whose response was lost, or by an earlier process
-            await self.call("post_event", "POST", path, event_body(notice))
+            await self.call("post_event", "POST", path, event_body(event))
 
     async def get_secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
         """Return the values of a Secret by key."""

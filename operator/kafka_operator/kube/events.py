@@ -6,7 +6,7 @@ import hashlib
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_operator.kube.port import Notice
+from kafka_operator.kube.port import NewEvent
 from kafka_operator.names import API_VERSION, COMPONENT
 from kafka_operator.resources.metadata import write_time
 
@@ -17,25 +17,25 @@ MAX_NAME_LENGTH = 230
 """Leaves room for the suffix in the 253 characters of an object's name."""
 
 
-def event_body(notice: Notice) -> dict[str, Any]:
+def event_body(event: NewEvent) -> dict[str, Any]:
     """Return the event in the API's form."""
     moment = write_time(datetime.now(UTC))
     return {
         "metadata": {
-            "name": f"{notice.key.name[:MAX_NAME_LENGTH]}.{_digest(notice)}",
-            "namespace": notice.key.namespace,
+            "name": f"{event.key.name[:MAX_NAME_LENGTH]}.{_digest(event)}",
+            "namespace": event.key.namespace,
         },
         "involvedObject": {
             "apiVersion": API_VERSION,
-            "kind": notice.key.kind.value,
-            "namespace": notice.key.namespace,
-            "name": notice.key.name,
-            "uid": notice.uid,
-            "resourceVersion": notice.resource_version,
+            "kind": event.key.kind.value,
+            "namespace": event.key.namespace,
+            "name": event.key.name,
+            "uid": event.uid,
+            "resourceVersion": event.resource_version,
         },
-        "type": "Warning" if notice.warning else "Normal",
-        "reason": notice.reason,
-        "message": _shortened(notice.message),
+        "type": "Warning" if event.warning else "Normal",
+        "reason": event.reason,
+        "message": _shortened(event.message),
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
         "reportingInstance": COMPONENT,
@@ -45,9 +45,9 @@ def event_body(notice: Notice) -> dict[str, Any]:
     }
 
 
-def _digest(notice: Notice) -> str:
+def _digest(event: NewEvent) -> str:
     """Return a digest that is equal for equal events about the same version of an object, in every process."""
-    identity = (notice.uid, notice.resource_version, str(notice.warning), notice.reason, notice.message)
+    identity = (event.uid, event.resource_version, str(event.warning), event.reason, event.message)
     return hashlib.sha256("\0".join(identity).encode()).hexdigest()[:16]
 
 

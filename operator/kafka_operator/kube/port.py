@@ -31,8 +31,8 @@ class UnavailableError(KubeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
-    """A Kubernetes event about an object."""
+class NewEvent:
+    """A Kubernetes event to create, about an object."""
 
     key: Key
     uid: str
@@ -73,7 +73,7 @@ class Kube(Protocol):
         """Merge a patch into an object's status and return the object."""
         ...
 
-    async def post_event(self, notice: Notice) -> None:
+    async def post_event(self, event: NewEvent) -> None:
         """Record an event."""
         ...
 

@@ -69,7 +69,7 @@ def read_spark_pod(raw: RawObject) -> SparkPod:
     state = container.get("state") or {}
     ended = state.get("terminated")
     phase = _phase(status.get("phase", Phase.PENDING), state)
-    reason, message = _news(status, state, phase)
+    reason, message = _reason_and_message(status, state, phase)
     return SparkPod(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -95,7 +95,7 @@ def _phase(phase: str, state: RawObject) -> Phase:
     return Phase.RUNNING if phase == Phase.RUNNING and not state else Phase.PENDING
 
 
-def _news(status: RawObject, state: RawObject, phase: Phase) -> tuple[str, str]:
+def _reason_and_message(status: RawObject, state: RawObject, phase: Phase) -> tuple[str, str]:
     """Return the most specific reason and message of a pod: of itself (Evicted), of its container, of the scheduler."""
     if status.get("reason"):
         return status["reason"], status.get("message", "")

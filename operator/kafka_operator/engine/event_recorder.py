@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka_operator.decide.steps import Announcement
+from kafka_operator.decide.steps import ResourceEvent
 from kafka_operator.engine.cache import Resource, ref_of
-from kafka_operator.kube.port import Kube, KubeError, Notice
+from kafka_operator.kube.port import Kube, KubeError, NewEvent
 from kafka_operator.names import ClusterRef
 
 BURST = 25
@@ -33,36 +33,34 @@ class _Bucket:
     filled_s: float
 
 
-class Announcer:
-    """Posts events."""
+class EventRecorder:
+    """Creates Kubernetes events."""
 
     def __init__(self, kube: Kube, clock: Callable[[], float]) -> None:
         self._kube = kube
         self._clock = clock
         self._buckets: dict[tuple[ClusterRef, str], _Bucket] = {}
 
-    async def announce(self, resource: Resource, announcement: Announcement) -> None:
+    async def record(self, resource: Resource, event: ResourceEvent) -> None:
         """Post an event about a resource, unless the rate limit is exceeded."""
         ref = ref_of(resource)
-        log.info(
-            "Event", extra={"resource": str(resource.key), "reason": announcement.reason, "text": announcement.message}
-        )
-        if not self._admits(ref, announcement.reason):
+        log.info("Event", extra={"resource": str(resource.key), "reason": event.reason, "text": event.message})
+        if not self._admits(ref, event.reason):
             return
-        notice = Notice(
+        new_event = NewEvent(
             key=resource.key,
             uid=resource.metadata.uid,
             resource_version=resource.metadata.resource_version,
-            warning=announcement.warning,
-            reason=announcement.reason,
-            message=announcement.message,
+            warning=event.warning,
+            reason=event.reason,
+            message=event.message,
         )
         try:
-            await self._kube.post_event(notice)
+            await self._kube.post_event(new_event)
         except KubeError as error:
             log.warning(
                 "Failed to create Event",
-                extra={"resource": str(resource.key), "reason": announcement.reason, "error": str(error)},
+                extra={"resource": str(resource.key), "reason": event.reason, "error": str(error)},
             )
 
     def _admits(self, ref: ClusterRef, reason: str) -> bool:
