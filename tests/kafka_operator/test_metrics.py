@@ -11,7 +11,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from controller_core.shell.metrics import Metrics as ControllerMetrics
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.figures import Figures
+from kafka_operator.engine.gauges import Gauges
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import ReassignmentStatus, State
@@ -55,7 +55,7 @@ def test_expressions_of_alerts_name_metrics_that_there_are() -> None:
 def test_figures_show_what_is_known_and_forget_what_is_gone() -> None:
     """Ready by kind; the throttle that is in force; how far a move is."""
     cache, metrics = Cache(), Metrics()
-    figures = Figures(cache, metrics, lambda ref: ref.name == "main")
+    gauges = Gauges(cache, metrics, lambda ref: ref.name == "main")
     moving = reassignment()
     status = ReassignmentStatus(
         state=State.RUNNING, progress=Progress(done=1, total=4), throttle=ThrottleRecord(rates=(5, 7))
@@ -64,7 +64,7 @@ def test_figures_show_what_is_known_and_forget_what_is_gone() -> None:
     cache.learn(topic())
     cache.learn(topic("far", cluster="other", uid="far"))
     cache.learn(replace(moving, status=status))
-    figures.refresh()
+    gauges.refresh()
 
     def shown(metric: str, /, **labels: str) -> float | None:
         return metrics.registry.get_sample_value(f"steward_{metric}", labels)
@@ -76,7 +76,7 @@ def test_figures_show_what_is_known_and_forget_what_is_gone() -> None:
         shown("reassignment_progress_ratio", **place),
     ) == (7, 0.25)
     cache.forget(moving.key)
-    figures.refresh()
+    gauges.refresh()
     assert shown("reassignment_throttle_bytes_per_second", **place) is None
     assert shown("reassignment_progress_ratio", **place) is None
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_operator.decide.move_meter import Measured
+from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.partition_progress import PartitionProgress, busy_brokers, find_progress
 from kafka_operator.decide.plan_completion import cancel_moves

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.engine.balance_figures import show_balance
+from kafka_operator.engine.balance_gauges import set_balance_gauges
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.spark_status import SparkStatus, read_spark_status
@@ -158,12 +158,12 @@ def test_a_schedule_shows_its_last_study_and_what_is_gone_is_shown_no_more() -> 
     def shown(metric: str, /, **labels: str) -> float | None:
         return metrics.registry.get_sample_value(f"steward_balance_{metric}", {"namespace": "shop", **labels})
 
-    show_balance(
+    set_balance_gauges(
         [run("b-2", "2026-03-03T10:00:00Z", 1.5), run("b-1", "2026-03-02T10:00:00Z", 2.5), spark("by-hand")],
         metrics.balance,
     )
     assert shown("skew", name="balance", resource="disk") == 1.5
     assert shown("disk_full_days", name="balance", broker="3") == 4.5
     assert shown("window_end_seconds", name="balance") == 1772532000
-    show_balance([], metrics.balance)
+    set_balance_gauges([], metrics.balance)
     assert shown("skew", name="balance", resource="disk") is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.decide.move_meter import STUCK_AFTER_S, Measured, measure, seconds_left
+from kafka_operator.decide.move_progress import STUCK_AFTER_S, Measured, measure, seconds_left
 from kafka_operator.decide.observed import KafkaPartition, KafkaTopic, Moves
 from kafka_operator.decide.partition_progress import PartitionProgress, find_progress
 from kafka_operator.decide.plan_packing import Recorded

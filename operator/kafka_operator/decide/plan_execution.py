@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
-from kafka_operator.decide.move_meter import STUCK_AFTER_S, seconds_left
+from kafka_operator.decide.move_progress import STUCK_AFTER_S, seconds_left
 from kafka_operator.decide.observed import NO_LEADER, Failure
 from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.decide.plan import MAX_LISTED, listed

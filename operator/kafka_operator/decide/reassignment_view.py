@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kafka_operator.decide.desired_plan import Checked
-from kafka_operator.decide.move_meter import Measured
+from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_packing import Recorded

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kafka_operator.decide.move_meter import Measured
+from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import NO_LEADER
 from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.resources.reassignment import Assignment, Partition

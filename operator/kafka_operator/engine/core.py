@@ -16,11 +16,11 @@ from kafka_operator.engine.clusters import ClusterReconciler
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.elections import ElectionReconciler
 from kafka_operator.engine.event_recorder import EventRecorder
-from kafka_operator.engine.figures import Figures
 from kafka_operator.engine.front import Front
+from kafka_operator.engine.gauges import Gauges
 from kafka_operator.engine.links import Connect, Links
 from kafka_operator.engine.loop import LINGER_S, Lane, Loop, Reconciler
-from kafka_operator.engine.meters import Meters
+from kafka_operator.engine.move_progress import MoveProgress
 from kafka_operator.engine.namespace_teardown import NamespaceTeardown
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.plan_store import PlanStore
@@ -44,7 +44,7 @@ class Core:
     """Components that the process runs and uses."""
 
     cache: Cache
-    figures: Figures
+    gauges: Gauges
     front: Front
     links: Links
     loop: Loop
@@ -100,7 +100,9 @@ def build_core(
         Kind.CLUSTER: clusters,
         Kind.TOPIC: TopicReconciler(cache, links, writer, owned, retries, now),
         Kind.ELECTION: ElectionReconciler(cache, links, writer, retries, now),
-        Kind.REASSIGNMENT: ReassignmentReconciler(cache, links, writer, retries, now, PlanStore(kube), Meters(clock)),
+        Kind.REASSIGNMENT: ReassignmentReconciler(
+            cache, links, writer, retries, now, PlanStore(kube), MoveProgress(clock)
+        ),
     }
     spark_applications: SparkReconciler | None = None
     if spark is not None:
@@ -118,7 +120,7 @@ def build_core(
     )
     return Core(
         cache=cache,
-        figures=Figures(cache, metrics, serves),
+        gauges=Gauges(cache, metrics, serves),
         front=Front(cache, retries, watch_lag, loop.submit),
         links=links,
         loop=loop,

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from kafka_operator.admin.port import Admin
 from kafka_operator.decide.desired_plan import Checked
-from kafka_operator.decide.move_meter import Measured
+from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.plan import PlanProblem
@@ -28,7 +28,7 @@ from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
-from kafka_operator.engine.meters import Meters
+from kafka_operator.engine.move_progress import MoveProgress
 from kafka_operator.engine.oldest_first import OldestFirst
 from kafka_operator.engine.plan_store import PlanStore
 from kafka_operator.engine.reassignment_reads import (
@@ -72,7 +72,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         retries: Retries,
         now: Callable[[], datetime],
         plans: PlanStore,
-        meters: Meters,
+        move_progress: MoveProgress,
     ) -> None:
         self._cache = cache
         self._tenants = Tenants(cache)
@@ -81,7 +81,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         self._retries = retries
         self._now = now
         self._plans = plans
-        self._meters = meters
+        self._move_progress = move_progress
         self._in_force: dict[Key, Hashable] = {}
         self._readers: dict[ClusterRef, PartitionReader] = {}
 
@@ -219,9 +219,9 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         return plan
 
     async def _measured(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> Measured | None:
-        if not self._meters.due(item):
+        if not self._move_progress.due(item):
             return None
-        return await self._use(batch, lambda admin: self._meters.measure(admin, item, view))
+        return await self._use(batch, lambda admin: self._move_progress.measure(admin, item, view))
 
     async def _read(self, batch: Batch, changed: Collection[str] = ()) -> PartitionSnapshot | Away:
         reader = self._reader_of(batch.ref)
@@ -231,7 +231,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             return error.away
 
     def _reader_of(self, ref: ClusterRef) -> PartitionReader:
-        return self._readers.setdefault(ref, PartitionReader(self._meters.clock))
+        return self._readers.setdefault(ref, PartitionReader(self._move_progress.clock))
 
     async def _use(self, batch: Batch, call: Callable[[Admin], Awaitable[T]]) -> T | None:
         """Make a call; if the cluster is unreachable, record that and return None."""
@@ -258,7 +258,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
 
     def _forget(self, key: Key) -> None:
         self._in_force.pop(key, None)
-        self._meters.forget(key)
+        self._move_progress.forget(key)
 
 
 def _goes_back(item: Reassignment) -> bool:

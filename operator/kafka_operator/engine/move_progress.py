@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.move_meter import MEASURE_EVERY_S, Measured, Memory, measure
+from kafka_operator.decide.move_progress import MEASURE_EVERY_S, Measured, Memory, measure
 from kafka_operator.decide.partition_progress import PartitionProgress, find_progress, find_rollback_progress
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment import in_direction
@@ -21,7 +21,7 @@ from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from kafka_operator.resources.reassignment_terms import Action
 
 
-class Meters:
+class MoveProgress:
     """Samples of each Reassignment; the clock is injected."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -47,7 +47,7 @@ class Meters:
         find = find_rollback_progress if item.status.rollback else find_progress
         partitions = find(directed, item.status, view.topics, view.moves)
         before = self._memory(item)
-        wanted = _asked_for(item, partitions, directed, whole=before is None)
+        wanted = _partitions_to_sample(item, partitions, directed, whole=before is None)
         brokers = _brokers(directed) & set(view.broker_ids)
         sizes = await query_sizes(admin, brokers, wanted) if wanted else {}
         measured, memory = measure(partitions, sizes, before, self.clock(), view.broker_ids)
@@ -64,7 +64,7 @@ class Meters:
         return memory if back == item.status.rollback else None
 
 
-def _asked_for(
+def _partitions_to_sample(
     item: Reassignment, partitions: PartitionProgress, directed: Recorded, *, whole: bool
 ) -> list[Partition]:
     if whole or not item.status.handing_over:

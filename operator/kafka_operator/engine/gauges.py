@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from kafka_operator.decide.conditions import ready_of
-from kafka_operator.engine.balance_figures import show_balance
+from kafka_operator.engine.balance_gauges import set_balance_gauges
 from kafka_operator.engine.cache import Cache, Resource, ref_of
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import ClusterRef, Kind
@@ -29,7 +29,7 @@ NEW = "New"
 """State of a SparkApplication before its first reconciliation."""
 
 
-class Figures:
+class Gauges:
     """Sets the gauges."""
 
     def __init__(self, cache: Cache, metrics: Metrics, serves: Callable[[ClusterRef], bool]) -> None:
@@ -61,7 +61,7 @@ class Figures:
             for state, count in Counter(item.status.state or NEW for item in applications).items():
                 self._metrics.spark_applications.labels(state).set(count)
             if kind is Kind.SPARK_APPLICATION:
-                show_balance(applications, self._metrics.balance)
+                set_balance_gauges(applications, self._metrics.balance)
 
     def _show(self, item: Reassignment) -> None:
         names = item.key.namespace, item.key.name

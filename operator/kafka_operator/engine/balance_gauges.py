@@ -16,7 +16,7 @@ from kafka_operator.resources.spark_summary import BalanceSummary
 Names = tuple[str, str]
 
 
-def show_balance(applications: Iterable[SparkApplication], metrics: BalanceMetrics) -> None:
+def set_balance_gauges(applications: Iterable[SparkApplication], metrics: BalanceMetrics) -> None:
     """Set the gauges to the present state; deleted resources are removed."""
     metrics.clear()
     for names, summary in _last(applications).items():
@@ -24,7 +24,7 @@ def show_balance(applications: Iterable[SparkApplication], metrics: BalanceMetri
 
 
 def _last(applications: Iterable[SparkApplication]) -> dict[Names, BalanceSummary]:
-    """Return the summaries by what they are shown under; of several the one that was studied last."""
+    """Return the summaries by label: the most recent one where there are several."""
     found: dict[Names, BalanceSummary] = {}
     for item in applications:
         summary = item.status.summary
