@@ -264,7 +264,7 @@ async def _run_until_first_exit(
     tasks = [
         heartbeat,
         asyncio.create_task(core.resync.run(), name="resync"),
-        asyncio.create_task(core.gauges.run(), name="figures"),
+        asyncio.create_task(core.gauges.run(), name="gauges"),
         asyncio.ensure_future(watching),
     ]
     if leadership is not None:

@@ -30,8 +30,8 @@ from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.decide.tenancy import refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.topic import wanted_actions
 from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.connection_pool import AwayError, Connect, ConnectionPool
 from kafka_operator.engine.credentials import Credentials
-from kafka_operator.engine.links import AwayError, Connect, Links
 from kafka_operator.engine.reassignment_reads import topics_of
 from kafka_operator.engine.topic_reads import query_topics
 from kafka_operator.kube.port import Kube, KubeError, NotFoundError
@@ -70,7 +70,7 @@ class Admission:
         self._metrics = metrics
         self._namespaces = frozenset(namespaces)
         self._cache = Cache()
-        self._links = Links(self._cache, Credentials(kube, clock), connect, clock, rng)
+        self._connections = ConnectionPool(self._cache, Credentials(kube, clock), connect, clock, rng)
         self._clock = clock
         self._checks = asyncio.Semaphore(MAX_CHECKS)
         self._under_way: set[asyncio.Task[Answer]] = set()
@@ -80,7 +80,7 @@ class Admission:
         for task in self._under_way:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
-        await self._links.close()
+        await self._connections.close()
 
     async def review(self, raw: Any) -> dict[str, Any]:
         """Return the response to an AdmissionReview; KeyError, TypeError or ValueError if it is invalid."""
@@ -129,7 +129,7 @@ class Admission:
             cluster = read_cluster(await self._kube.get_object(ref.key))
         except NotFoundError:
             self._cache.forget(ref.key)
-            await self._links.drop(ref)
+            await self._connections.drop(ref)
             return unchecked(f"namespace {ref.namespace} has no Cluster {ref.name}.")
         self._cache.learn(cluster)
         ready = ready_of(cluster.status.conditions)
@@ -151,7 +151,7 @@ class Admission:
             seen = snapshot.topics.get(topic.name)
             return judge_topic(topic, seen, await _refusals(admin, topic, seen))
 
-        return await self._links.use(cluster.ref, ask)
+        return await self._connections.use(cluster.ref, ask)
 
     async def _check_reassignment(self, item: Reassignment, cluster: Cluster) -> Answer:
         whole = item.goal is not None and not item.goal.topics
@@ -168,7 +168,7 @@ class Admission:
         async def ask(admin: Admin) -> Answer:
             return judge_problem(await _problem(admin, item))
 
-        return await self._links.use(cluster.ref, ask)
+        return await self._connections.use(cluster.ref, ask)
 
 
 async def _refusals(admin: Admin, topic: Topic, seen: KafkaTopic | None) -> dict[str, Failure]:

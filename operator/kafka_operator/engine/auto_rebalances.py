@@ -23,7 +23,7 @@ from kafka_operator.decide.rebalance_need import (
 )
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.reassignment_reads import sizes_in
 from kafka_operator.engine.tenants import Tenants
@@ -63,7 +63,7 @@ class AutoRebalances:
     def __init__(
         self,
         cache: Cache,
-        links: Links,
+        connections: ConnectionPool,
         writer: Writer,
         owned: OwnedReassignments,
         now: Callable[[], datetime],
@@ -73,7 +73,7 @@ class AutoRebalances:
         """Until all Reassignments are `loaded`, an unknown Reassignment does not count as deleted."""
         self._cache = cache
         self._tenants = Tenants(cache)
-        self._links = links
+        self._connections = connections
         self._writer = writer
         self._owned = owned
         self._now = now
@@ -177,7 +177,7 @@ class AutoRebalances:
                 return layout, None
             return layout, spread_of(spec, layout, await sizes_in(admin, layout))
 
-        layout, spread = await self._links.use(ref, read)
+        layout, spread = await self._connections.use(ref, read)
         took_s = self._clock() - began_s
         seen.holders = holders_of(layout, spec.excluded_topics)
         seen.layout_s = self._clock() + cluster_metrics_pause_s(took_s) - POLL_INTERVAL_S

@@ -22,7 +22,7 @@ from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import AskKafka
 from kafka_operator.decide.steps import Done, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.kube.pods_port import PodKube
 from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
@@ -45,7 +45,7 @@ class PodReconciler:
         self,
         kube: PodKube | None,
         cache: Cache,
-        links: Links,
+        connections: ConnectionPool,
         writer: Writer,
         now: Callable[[], datetime],
         *,
@@ -54,7 +54,7 @@ class PodReconciler:
         """`kube` is None if the operator does not manage pods; `drain` is whether it may read nodes."""
         self._kube = kube
         self._cache = cache
-        self._links = links
+        self._connections = connections
         self._writer = writer
         self._now = now
         self._drain = drain
@@ -131,9 +131,9 @@ class PodReconciler:
         try:
             if step.min_isr and isinstance(view.health, ReplicaHealth):
                 topics = {item.partition.topic for item in view.health.partitions}
-                wanted = await self._links.use(ref, lambda admin: admin.describe_min_isr(topics))
+                wanted = await self._connections.use(ref, lambda admin: admin.describe_min_isr(topics))
                 return replace(view.health, min_isr=wanted)
-            return await self._links.use(ref, lambda admin: admin.describe_health())
+            return await self._connections.use(ref, lambda admin: admin.describe_health())
         except AwayError as error:
             return error.away
 

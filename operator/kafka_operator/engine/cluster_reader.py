@@ -14,7 +14,7 @@ from kafka_operator.decide.cluster import (
 )
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.observed import Away, ClusterSeen
-from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import Versions
 
@@ -38,15 +38,15 @@ class _Due:
 class ClusterReader:
     """Reads the state of clusters."""
 
-    def __init__(self, links: Links, clock: Callable[[], float]) -> None:
-        self._links = links
+    def __init__(self, connections: ConnectionPool, clock: Callable[[], float]) -> None:
+        self._connections = connections
         self._clock = clock
         self._due: dict[ClusterRef, _Due] = {}
 
     async def read(self, ref: ClusterRef) -> ClusterSnapshot | Away:
         """Read the state of a cluster."""
         try:
-            seen = await self._links.use(ref, lambda admin: admin.describe_cluster())
+            seen = await self._connections.use(ref, lambda admin: admin.describe_cluster())
         except AwayError as error:
             self._due.pop(ref, None)  # everything is read again when it is back
             return error.away
@@ -71,7 +71,7 @@ class ClusterReader:
         changed = due.counted is not None and due.counted != seen.broker_ids
         if began_s < (due.earliest_cluster_metrics_s if changed else due.cluster_metrics_s):
             return None
-        cluster_metrics = await self._links.use(ref, lambda admin: admin.describe_cluster_metrics())
+        cluster_metrics = await self._connections.use(ref, lambda admin: admin.describe_cluster_metrics())
         ended_s = self._clock()
         due.earliest_cluster_metrics_s = ended_s + shortest_cluster_metrics_pause_s(ended_s - began_s)
         # Replicas may still be fetching right after a change, so the next poll counts too.
@@ -84,6 +84,6 @@ class ClusterReader:
     async def _versions(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> Versions | None:
         if self._clock() < due.versions_s and due.asked == seen.broker_ids:
             return None
-        versions = await self._links.use(ref, lambda admin: admin.describe_versions(seen.broker_ids))
+        versions = await self._connections.use(ref, lambda admin: admin.describe_versions(seen.broker_ids))
         due.versions_s, due.asked = self._clock() + VERSIONS_EVERY_S, seen.broker_ids
         return versions

@@ -14,7 +14,7 @@ from kafka_operator.engine.auto_rebalances import AutoRebalances
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.cluster_pods import PodReconciler
 from kafka_operator.engine.cluster_reader import ClusterReader
-from kafka_operator.engine.links import Links
+from kafka_operator.engine.connection_pool import ConnectionPool
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.names import ClusterRef, Key
@@ -30,7 +30,7 @@ class ClusterReconciler:
     def __init__(
         self,
         cache: Cache,
-        links: Links,
+        connections: ConnectionPool,
         writer: Writer,
         retries: Retries,
         now: Callable[[], datetime],
@@ -41,7 +41,7 @@ class ClusterReconciler:
     ) -> None:
         """`wake` puts a resource into the queue."""
         self._cache = cache
-        self._links = links
+        self._connections = connections
         self._writer = writer
         self._retries = retries
         self._now = now
@@ -68,7 +68,7 @@ class ClusterReconciler:
             cluster = self._cache.cluster(ref)
             if cluster is None:
                 self._reader.forget(ref)
-                await self._links.drop(ref)
+                await self._connections.drop(ref)
                 return Done()
             step: Step | None = decide_pause(cluster.metadata, cluster.status, self._now())
             if step is None:

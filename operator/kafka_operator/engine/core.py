@@ -13,12 +13,12 @@ from kafka_operator.engine.cache import Cache, ref_of
 from kafka_operator.engine.cluster_pods import PodReconciler
 from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.engine.clusters import ClusterReconciler
+from kafka_operator.engine.connection_pool import Connect, ConnectionPool
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.elections import ElectionReconciler
 from kafka_operator.engine.event_recorder import EventRecorder
 from kafka_operator.engine.front import Front
 from kafka_operator.engine.gauges import Gauges
-from kafka_operator.engine.links import Connect, Links
 from kafka_operator.engine.loop import LINGER_S, Lane, Loop, Reconciler
 from kafka_operator.engine.move_progress import MoveProgress
 from kafka_operator.engine.namespace_teardown import NamespaceTeardown
@@ -46,7 +46,7 @@ class Core:
     cache: Cache
     gauges: Gauges
     front: Front
-    links: Links
+    connections: ConnectionPool
     loop: Loop
     teardown: NamespaceTeardown
     resync: Resync
@@ -56,7 +56,7 @@ class Core:
     async def close(self) -> None:
         """Stop working, close the connections to Kafka and end child processes."""
         await self.loop.close()
-        await self.links.close()
+        await self.connections.close()
         if self.spark is not None:
             await self.spark.close()
 
@@ -84,24 +84,24 @@ def build_core(
     """
     cache = Cache()
     retries = Retries(clock, rng)
-    links = Links(cache, Credentials(kube, clock), connect, clock, rng)
+    connections = ConnectionPool(cache, Credentials(kube, clock), connect, clock, rng)
     writer = Writer(kube, cache, EventRecorder(kube, clock))
 
     def wake(key: Key) -> None:
         loop.wake(key)
 
-    pod_reconciler = PodReconciler(pods, cache, links, writer, now, drain=drain)
+    pod_reconciler = PodReconciler(pods, cache, connections, writer, now, drain=drain)
     owned = OwnedReassignments(kube)
-    rebalances = AutoRebalances(cache, links, writer, owned, now, clock, lambda: resync.loaded)
+    rebalances = AutoRebalances(cache, connections, writer, owned, now, clock, lambda: resync.loaded)
     clusters = ClusterReconciler(
-        cache, links, writer, retries, now, wake, pod_reconciler, ClusterReader(links, clock), rebalances
+        cache, connections, writer, retries, now, wake, pod_reconciler, ClusterReader(connections, clock), rebalances
     )
     reconcilers: dict[Kind, Reconciler] = {
         Kind.CLUSTER: clusters,
-        Kind.TOPIC: TopicReconciler(cache, links, writer, owned, retries, now),
-        Kind.ELECTION: ElectionReconciler(cache, links, writer, retries, now),
+        Kind.TOPIC: TopicReconciler(cache, connections, writer, owned, retries, now),
+        Kind.ELECTION: ElectionReconciler(cache, connections, writer, retries, now),
         Kind.REASSIGNMENT: ReassignmentReconciler(
-            cache, links, writer, retries, now, PlanStore(kube), MoveProgress(clock)
+            cache, connections, writer, retries, now, PlanStore(kube), MoveProgress(clock)
         ),
     }
     spark_applications: SparkReconciler | None = None
@@ -122,7 +122,7 @@ def build_core(
         cache=cache,
         gauges=Gauges(cache, metrics, serves),
         front=Front(cache, retries, watch_lag, loop.submit),
-        links=links,
+        connections=connections,
         loop=loop,
         teardown=NamespaceTeardown(kube, writer),
         resync=resync,

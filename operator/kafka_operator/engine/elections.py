@@ -13,7 +13,7 @@ from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.steps import Done, Retry
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
 from kafka_operator.engine.oldest_first import OldestFirst
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.tenants import Tenants
@@ -43,11 +43,11 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
     """Reconciler of Elections."""
 
     def __init__(
-        self, cache: Cache, links: Links, writer: Writer, retries: Retries, now: Callable[[], datetime]
+        self, cache: Cache, connections: ConnectionPool, writer: Writer, retries: Retries, now: Callable[[], datetime]
     ) -> None:
         self._cache = cache
         self._tenants = Tenants(cache)
-        self._links = links
+        self._connections = connections
         self._writer = writer
         self._retries = retries
         self._now = now
@@ -108,7 +108,7 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
             return {name: answer for name, answer in answers.items() if isinstance(answer, KafkaTopic)}
 
         try:
-            return await self._links.use(ref, read)
+            return await self._connections.use(ref, read)
         except AwayError as error:
             return error.away
 
@@ -124,7 +124,10 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
                 return failures
             asked = Elect(step.type, chunk)
             try:
-                failures |= await self._links.use(item.cluster, lambda admin, asked=asked: admin.elect_leaders(asked))  # type: ignore[misc]
+                failures |= await self._connections.use(
+                    item.cluster,
+                    lambda admin, asked=asked: admin.elect_leaders(asked),  # type: ignore[misc]
+                )
             except AwayError as error:
                 return error.away
         return failures

@@ -17,7 +17,7 @@ from kafka_operator.decide.tenancy import Refusal, quota_of
 from kafka_operator.decide.topic import Step
 from kafka_operator.decide.topic_origin import is_ours
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
 from kafka_operator.engine.writer import Writer
 from kafka_operator.names import ORIGIN, ClusterRef, Key
 from kafka_operator.resources.cluster import Cluster
@@ -33,9 +33,9 @@ MAX_WRITES = 3
 class QuotaLedger:
     """Keeps `status.countedTopics` of Clusters."""
 
-    def __init__(self, cache: Cache, links: Links, writer: Writer) -> None:
+    def __init__(self, cache: Cache, connections: ConnectionPool, writer: Writer) -> None:
         self._cache = cache
-        self._links = links
+        self._connections = connections
         self._writer = writer
         self._absent: dict[tuple[ClusterRef, str], datetime] = {}
         """Time since which a counted topic that no Topic manages is absent from Kafka."""
@@ -83,7 +83,7 @@ class QuotaLedger:
             return await admin.describe_topics(names)
 
         try:
-            present = await self._links.use(ref, read)
+            present = await self._connections.use(ref, read)
         except AwayError:
             return ABSENT_FOR_S
         absent = [name for name in names if name not in present]

@@ -27,7 +27,7 @@ from kafka_operator.decide.steps import Done, Retry, Submit, Wait
 from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
 from kafka_operator.engine.move_progress import MoveProgress
 from kafka_operator.engine.oldest_first import OldestFirst
 from kafka_operator.engine.plan_store import PlanStore
@@ -67,7 +67,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
     def __init__(
         self,
         cache: Cache,
-        links: Links,
+        connections: ConnectionPool,
         writer: Writer,
         retries: Retries,
         now: Callable[[], datetime],
@@ -76,7 +76,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
     ) -> None:
         self._cache = cache
         self._tenants = Tenants(cache)
-        self._links = links
+        self._connections = connections
         self._writer = writer
         self._retries = retries
         self._now = now
@@ -226,7 +226,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
     async def _read(self, batch: Batch, changed: Collection[str] = ()) -> PartitionSnapshot | Away:
         reader = self._reader_of(batch.ref)
         try:
-            return await self._links.use(batch.ref, lambda admin: reader.read(admin, batch.topics, changed))
+            return await self._connections.use(batch.ref, lambda admin: reader.read(admin, batch.topics, changed))
         except AwayError as error:
             return error.away
 
@@ -236,7 +236,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
     async def _use(self, batch: Batch, call: Callable[[Admin], Awaitable[T]]) -> T | None:
         """Make a call; if the cluster is unreachable, record that and return None."""
         try:
-            return await self._links.use(batch.ref, call)
+            return await self._connections.use(batch.ref, call)
         except AwayError as error:
             batch.snapshot = error.away
             return None

@@ -12,7 +12,7 @@ from typing import TypeVar
 from kafka_operator.admin.port import Refusals
 from kafka_operator.decide.observed import Away, Failure
 from kafka_operator.decide.steps import AlterConfig, Apply, CreateTopic, DropTopic, GrowTopic, StopMoves
-from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.topic import Topic
@@ -31,9 +31,9 @@ class Effects:
 class TopicEffects:
     """Carries out the steps of the Topics of one cluster."""
 
-    def __init__(self, links: Links, ref: ClusterRef, may: Callable[[Topic], bool]) -> None:
+    def __init__(self, connections: ConnectionPool, ref: ClusterRef, may: Callable[[Topic], bool]) -> None:
         """`may` returns whether a Topic's namespace has the right; it is checked before each call, because calls take time."""
-        self._links = links
+        self._connections = connections
         self._ref = ref
         self._may = may
         self._effects = Effects()
@@ -52,11 +52,11 @@ class TopicEffects:
         await self._stop_moves(self._actions(passed, StopMoves))
         drops = [action.name for action in self._actions(passed, DropTopic)]
         if drops:
-            await self._call(lambda: self._links.use(self._ref, lambda admin: admin.delete_topics(drops)))
+            await self._call(lambda: self._connections.use(self._ref, lambda admin: admin.delete_topics(drops)))
         return self._effects
 
     async def _change(self, applies: Sequence[tuple[Topic, Apply]], *, validate_only: bool) -> None:
-        use, ref = self._links.use, self._ref
+        use, ref = self._connections.use, self._ref
         creates = self._actions(applies, CreateTopic)
         if creates:
             await self._call(lambda: use(ref, lambda admin: admin.create_topics(creates, validate_only=validate_only)))
@@ -84,7 +84,7 @@ class TopicEffects:
         }
 
         async def stop() -> Refusals:
-            await self._links.use(self._ref, lambda admin: admin.alter_reassignments(targets))
+            await self._connections.use(self._ref, lambda admin: admin.alter_reassignments(targets))
             return {}
 
         if targets:

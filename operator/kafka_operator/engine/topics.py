@@ -31,7 +31,7 @@ from kafka_operator.decide.tenancy import Refusal, refusal_of_topic
 from kafka_operator.decide.topic import Step, TopicView, decide_topic, decide_topic_away, refused
 from kafka_operator.decide.topic_deletion import decide_topic_deletion, decide_topic_deletion_away
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.quota_ledger import QuotaLedger, is_limited
 from kafka_operator.engine.retries import Retries
@@ -75,7 +75,7 @@ class TopicReconciler:
     def __init__(
         self,
         cache: Cache,
-        links: Links,
+        connections: ConnectionPool,
         writer: Writer,
         owned: OwnedReassignments,
         retries: Retries,
@@ -83,8 +83,8 @@ class TopicReconciler:
     ) -> None:
         self._cache = cache
         self._tenants = Tenants(cache)
-        self._ledger = QuotaLedger(cache, links, writer)
-        self._links = links
+        self._ledger = QuotaLedger(cache, connections, writer)
+        self._connections = connections
         self._writer = writer
         self._owned = owned
         self._recorded_events: dict[Key, ResourceEvent] = {}
@@ -146,7 +146,7 @@ class TopicReconciler:
         if attempt.seen is not None or attempt.away is not None or not wanted:
             return
         try:
-            snapshot = await self._links.use(attempt.ref, lambda admin: query_topics(admin, wanted))
+            snapshot = await self._connections.use(attempt.ref, lambda admin: query_topics(admin, wanted))
         except AwayError as error:
             attempt.away = error.away
             return
@@ -237,14 +237,14 @@ class TopicReconciler:
 
     async def _ask(self, attempt: Try, asks: Sequence[tuple[Topic, Apply]]) -> None:
         """Validate Topics with policy Observe with the brokers; a rejection does not affect other Topics."""
-        effects = await TopicEffects(self._links, attempt.ref, self._tenants.may_have).carry_out(asks)
+        effects = await TopicEffects(self._connections, attempt.ref, self._tenants.may_have).carry_out(asks)
         attempt.asked.update(
             {topic.key: effects.failures[topic.name] for topic, _ in asks if topic.name in effects.failures}
         )
         attempt.away = effects.away
 
     async def _apply(self, attempt: Try, applies: Sequence[tuple[Topic, Apply]]) -> None:
-        effects = await TopicEffects(self._links, attempt.ref, self._tenants.may_have).carry_out(applies)
+        effects = await TopicEffects(self._connections, attempt.ref, self._tenants.may_have).carry_out(applies)
         attempt.applied.update(topic.key for topic, _ in applies)
         attempt.failures.update(effects.failures)
         attempt.away = effects.away

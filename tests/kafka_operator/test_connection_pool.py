@@ -18,8 +18,8 @@ from kafka_operator.admin.port import (
 from kafka_operator.admin.tls import make_context
 from kafka_operator.decide.observed import ClusterSeen, Failure
 from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.connection_pool import BACKOFF_CAP_S, AwayError, ConnectionPool
 from kafka_operator.engine.credentials import MAX_AGE_S, Credentials
-from kafka_operator.engine.links import SHUT_CAP_S, AwayError, Links
 from kafka_operator.kube.port import KubeError, NotFoundError, RefusedError, UnavailableError
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import read_cluster
@@ -50,7 +50,7 @@ class FakeAdmin:
 
 
 class Place:
-    """Links over fakes, and a clock."""
+    """A connection pool over fakes, and a clock."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -60,7 +60,7 @@ class Place:
         self.kube_failure: KubeError | None = None
         self.asked = 0
         credentials = Credentials(self, lambda: self.now_s)  # type: ignore[arg-type]
-        self.links = Links(self.cache, credentials, self._connect, lambda: self.now_s, random.Random(1))  # type: ignore[arg-type]
+        self.connections = ConnectionPool(self.cache, credentials, self._connect, lambda: self.now_s, random.Random(1))  # type: ignore[arg-type]
 
     def _connect(self, servers: Sequence[str], security: Security) -> FakeAdmin:
         make_context(security)
@@ -84,7 +84,7 @@ class Place:
         self.cache.learn(read_cluster(raw))
 
     async def look(self) -> ClusterSeen:
-        return await self.links.use(MAIN, lambda admin: admin.describe_cluster())
+        return await self.connections.use(MAIN, lambda admin: admin.describe_cluster())
 
     async def reason(self) -> tuple[str, bool]:
         with pytest.raises(AwayError) as caught:
@@ -122,13 +122,13 @@ async def test_a_dead_cluster_costs_one_attempt_for_all() -> None:
     await place.reason()
     assert admin.calls == 3
     admin.failure = None
-    place.now_s += 2 * SHUT_CAP_S
+    place.now_s += 2 * BACKOFF_CAP_S
     assert await place.look() == ClusterSeen("abc", 1, (1,))
     assert await place.look() == ClusterSeen("abc", 1, (1,))
 
 
 async def test_a_missing_controller_is_a_passing_trouble() -> None:
-    """A failover; the link stays open."""
+    """A failover; the connection stays open."""
     place = Place()
     place.cache.learn(cluster())
     await place.look()
@@ -164,7 +164,7 @@ async def test_a_changed_address_makes_a_new_connection_and_closes_the_old_one()
 
     assert [admin.closed for admin in place.admins] == [True, False]
     assert place.admins[1].servers == ("new:9092",)
-    await place.links.close()
+    await place.connections.close()
     assert place.admins[1].closed
 
 

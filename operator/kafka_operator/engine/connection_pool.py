@@ -1,6 +1,6 @@
 """Connection pool: one connection per Cluster, opened at first use and replaced when its address or Secrets change.
 
-After a failure to connect or authenticate, a link rejects calls for some time: a thousand Topics of a dead cluster cause one attempt,
+After a failure to connect or authenticate, a connection rejects calls for some time: a thousand Topics of a dead cluster cause one attempt,
 not a thousand.
 """
 
@@ -31,10 +31,10 @@ from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.security import Security
 
-SHUT_FIRST_S = 0.5
-"""How long a link rejects calls after the first failure."""
+FIRST_BACKOFF_S = 0.5
+"""How long a connection rejects calls after the first failure."""
 
-SHUT_CAP_S = 5.0
+BACKOFF_CAP_S = 5.0
 """Maximum of that time: a cluster that is back is noticed within it."""
 
 UNREACHABLE = "ClusterUnreachable"
@@ -57,7 +57,7 @@ class AwayError(Exception):
         self.away = away
 
 
-class Link:
+class PooledConnection:
     """One connection, and the time until which it rejects calls."""
 
     def __init__(
@@ -74,21 +74,21 @@ class Link:
         self._admin = admin
         self._clock = clock
         self._failures = 0
-        self._shut_until_s = 0.0
+        self._backoff_until_s = 0.0
         self._away = self._unreachable()
 
-    def leads_to(self, bootstrap_servers: Sequence[str], security: Security) -> bool:
+    def matches(self, bootstrap_servers: Sequence[str], security: Security) -> bool:
         """Return whether the connection has this address and these credentials."""
         return self.bootstrap_servers == tuple(bootstrap_servers) and self.security == security
 
     async def use(self, call: Callable[[Admin], Awaitable[T]], rng: random.Random) -> T:
         """Make a call; AwayError when the cluster cannot be used."""
-        if self._clock() < self._shut_until_s:
+        if self._clock() < self._backoff_until_s:
             raise AwayError(self._away)
         try:
             answer = await call(self._admin)
         except (ClusterUnreachableError, ConnectionRejectedError) as error:
-            self._shut(error, rng)
+            self._back_off(error, rng)
             raise AwayError(self._away) from error
         except AdminError as error:
             log.info("Admin request failed", extra={"cluster": str(self.ref), "error": str(error)})
@@ -102,10 +102,10 @@ class Link:
         """Close the connection."""
         await self._admin.close()
 
-    def _shut(self, error: ClusterUnreachableError | ConnectionRejectedError, rng: random.Random) -> None:
+    def _back_off(self, error: ClusterUnreachableError | ConnectionRejectedError, rng: random.Random) -> None:
         """Reject calls for some time. The message of the first failure of a kind is kept, to avoid status changes."""
-        delay_s = min(SHUT_CAP_S, SHUT_FIRST_S * 2.0 ** min(self._failures, 10))
-        self._shut_until_s = self._clock() + delay_s * rng.uniform(1 - JITTER, 1 + JITTER)
+        delay_s = min(BACKOFF_CAP_S, FIRST_BACKOFF_S * 2.0 ** min(self._failures, 10))
+        self._backoff_until_s = self._clock() + delay_s * rng.uniform(1 - JITTER, 1 + JITTER)
         away = Away(error.reason, error.message) if isinstance(error, ConnectionRejectedError) else self._unreachable()
         if self._failures == 0 or away.reason != self._away.reason:
             log.warning("Cluster unreachable", extra={"cluster": str(self.ref), "error": str(error)})
@@ -117,7 +117,7 @@ class Link:
         return Away(UNREACHABLE, f"No broker of Cluster {self.ref.name} responds at {servers}.")
 
 
-class Links:
+class ConnectionPool:
     """The connections of all Clusters."""
 
     def __init__(
@@ -133,7 +133,7 @@ class Links:
         self._connect = connect
         self._clock = clock
         self._rng = rng
-        self._links: dict[ClusterRef, Link] = {}
+        self._connections: dict[ClusterRef, PooledConnection] = {}
 
     async def use(self, ref: ClusterRef, call: Callable[[Admin], Awaitable[T]]) -> T:
         """Make a call to a cluster; AwayError when it cannot be used."""
@@ -144,9 +144,9 @@ class Links:
         security = await self._credentials.of(cluster)
         if isinstance(security, Away):
             raise AwayError(security)
-        link = await self._link(cluster, security)
+        connection = await self._connection(cluster, security)
         try:
-            return await link.use(call, self._rng)
+            return await connection.use(call, self._rng)
         except AwayError as error:
             if isinstance(error.__cause__, ConnectionRejectedError):
                 self._credentials.doubt(ref)
@@ -154,32 +154,32 @@ class Links:
                 raise
             raise AwayError(replace(error.away, leaving=True)) from error
 
-    async def _link(self, cluster: Cluster, security: Security) -> Link:
+    async def _connection(self, cluster: Cluster, security: Security) -> PooledConnection:
         """Return the present connection, or a new one if the Cluster has changed."""
         ref, servers = cluster.ref, cluster.bootstrap_servers
-        old = self._links.get(ref)
-        if old is not None and old.leads_to(servers, security):
+        old = self._connections.get(ref)
+        if old is not None and old.matches(servers, security):
             return old
         try:
             admin = self._connect(servers, security)
         except BadCredentialsError as error:
             raise AwayError(bad_part(cluster, error.part, str(error))) from error
-        link = self._links[ref] = Link(ref, servers, security, admin, self._clock)
+        connection = self._connections[ref] = PooledConnection(ref, servers, security, admin, self._clock)
         if old is not None:  # after the new one is in its place: another batch may use it in the meantime
             log.info("Replaced connection after configuration change", extra={"cluster": str(ref)})
             await old.close()
-        return link
+        return connection
 
     async def drop(self, ref: ClusterRef) -> None:
         """Close the connection of a deleted Cluster."""
         self._credentials.forget(ref)
-        link = self._links.pop(ref, None)
-        if link is not None:
-            await link.close()
+        connection = self._connections.pop(ref, None)
+        if connection is not None:
+            await connection.close()
 
     async def close(self) -> None:
         """Close all connections."""
-        for ref in list(self._links):
+        for ref in list(self._connections):
             await self.drop(ref)
 
 
