@@ -259,7 +259,7 @@ async def _run_until_first_exit(
     async def login() -> kopf.ConnectionInfo:
         return await connection_info(found)
 
-    registry = make_registry(core.front.take, login, core.loop.close, settings.kinds)
+    registry = make_registry(core.event_handler.handle, login, core.loop.close, settings.kinds)
     watching: Awaitable[None] = watch(registry, settings.namespaces)
     tasks = [
         heartbeat,

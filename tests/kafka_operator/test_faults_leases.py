@@ -103,8 +103,8 @@ class Process:
 
     async def _take(self, event: WatchEvent) -> None:
         await asyncio.sleep(WATCH_DELAY_S)
-        await self._resumed.wait()
-        await self.core.front.take(event.kind, event.type, event.object)
+        await self._thawed.wait()
+        await self.core.event_handler.handle(event.kind, event.type, event.object)
 
     async def _run(self) -> None:
         await self.leadership.gain()

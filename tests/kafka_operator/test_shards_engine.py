@@ -49,7 +49,7 @@ async def test_of_two_topics_in_two_shards_one_has_the_kafka_topic() -> None:
 
     async def bring(core: Core, event: WatchEvent) -> None:
         await asyncio.sleep(WATCH_DELAY_S)
-        await core.front.take(event.kind, event.type, event.object)
+        await core.event_handler.handle(event.kind, event.type, event.object)
 
     def watched(event: WatchEvent) -> None:
         tasks.extend(asyncio.create_task(bring(core, event)) for core in cores)

@@ -7,7 +7,7 @@ from typing import Any
 import kopf
 
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.front import Front
+from kafka_operator.engine.event_handler import EventHandler
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.watch_lag import WatchLag
 from kafka_operator.names import FINALIZER, GROUP, Key, Kind
@@ -71,7 +71,7 @@ async def test_an_invalid_resource_is_ignored() -> None:
     async def submit(key: Key) -> None:
         submitted.append(key)
 
-    front = Front(Cache(), Retries(float, None), WatchLag(float), submit)  # type: ignore[arg-type]
-    await front.take(Kind.TOPIC, "ADDED", raw_topic())
+    event_handler = EventHandler(Cache(), Retries(float, None), WatchLag(float), submit)  # type: ignore[arg-type]
+    await event_handler.handle(Kind.TOPIC, "ADDED", raw_topic())
 
     assert submitted == []

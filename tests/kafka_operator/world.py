@@ -135,7 +135,7 @@ class World:
 
         async def take() -> None:
             await asyncio.sleep(delay_s)
-            await core.front.take(event.kind, event.type, event.object)
+            await core.event_handler.handle(event.kind, event.type, event.object)
 
         self._tasks.append(asyncio.create_task(take()))
 

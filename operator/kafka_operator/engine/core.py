@@ -16,8 +16,8 @@ from kafka_operator.engine.clusters import ClusterReconciler
 from kafka_operator.engine.connection_pool import Connect, ConnectionPool
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.elections import ElectionReconciler
+from kafka_operator.engine.event_handler import EventHandler
 from kafka_operator.engine.event_recorder import EventRecorder
-from kafka_operator.engine.front import Front
 from kafka_operator.engine.gauges import Gauges
 from kafka_operator.engine.loop import LINGER_S, Lane, Loop, Reconciler
 from kafka_operator.engine.move_progress import MoveProgress
@@ -45,7 +45,7 @@ class Core:
 
     cache: Cache
     gauges: Gauges
-    front: Front
+    event_handler: EventHandler
     connections: ConnectionPool
     loop: Loop
     teardown: NamespaceTeardown
@@ -121,7 +121,7 @@ def build_core(
     return Core(
         cache=cache,
         gauges=Gauges(cache, metrics, serves),
-        front=Front(cache, retries, watch_lag, loop.submit),
+        event_handler=EventHandler(cache, retries, watch_lag, loop.submit),
         connections=connections,
         loop=loop,
         teardown=NamespaceTeardown(kube, writer),

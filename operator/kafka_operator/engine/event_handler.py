@@ -23,7 +23,7 @@ DELETED = "DELETED"
 log = logging.getLogger(__name__)
 
 
-class Front:
+class EventHandler:
     """Handler of watch events."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Front:
         self._watch_lag = watch_lag
         self._submit = submit
 
-    async def take(self, kind: Kind, event_type: str | None, raw: RawObject | Any) -> None:
+    async def handle(self, kind: Kind, event_type: str | None, raw: RawObject | Any) -> None:
         """Process one event: ADDED, MODIFIED, DELETED, or None for an item of a list."""
         try:
             resource = read_resource(kind, raw)
@@ -42,37 +42,37 @@ class Front:
             log.warning("Ignoring invalid resource", extra={"kind": kind.value, "error": repr(error)})
             return
         if event_type == DELETED:
-            await self._gone(resource)
+            await self._handle_deletion(resource)
             return
         self._watch_lag.brought(resource.key, resource.metadata.resource_version)
         before = self._cache.get(resource.key)
         if not self._cache.learn(resource):
             return
         await self._submit(resource.key)
-        for key in list(self._concerned(before, resource)):
+        for key in list(self._affected_by(before, resource)):
             await self._submit(key)
 
-    async def _gone(self, resource: Resource) -> None:
+    async def _handle_deletion(self, resource: Resource) -> None:
         self._watch_lag.gone(resource.key)
         self._cache.forget(resource.key, resource.metadata.uid)
         self._retries.forget(resource.key)
         await self._submit(resource.key)
-        for key in list(self._concerned(None, resource)):
+        for key in list(self._affected_by(None, resource)):
             await self._submit(key)
 
-    def _concerned(self, before: Resource | None, resource: Resource) -> Iterator[Key]:
+    def _affected_by(self, before: Resource | None, resource: Resource) -> Iterator[Key]:
         """Return the other resources whose decision may have changed."""
         if isinstance(resource, Topic):
-            yield from self._concerned_by_topic(before, resource)
+            yield from self._affected_by_topic(before, resource)
         elif isinstance(resource, Reassignment):
-            yield from _concerned_by_reassignment(before, resource)
+            yield from _affected_by_reassignment(before, resource)
         elif isinstance(resource, SparkApplication):
             if resource.metadata.owner is not None:  # the schedule that owns the run
                 yield resource.metadata.owner
         elif isinstance(resource, Cluster) and not (isinstance(before, Cluster) and before.serves_as(resource)):
             yield from (dependent.key for dependent in self._cache.dependents(resource.ref))
 
-    def _concerned_by_topic(self, before: Resource | None, topic: Topic) -> Iterator[Key]:
+    def _affected_by_topic(self, before: Resource | None, topic: Topic) -> Iterator[Key]:
         """Return the Topics that may lose or gain the Kafka topic now, and those that may fit into released quota."""
         if isinstance(before, Topic) and before.metadata.generation == topic.metadata.generation:
             return
@@ -86,7 +86,7 @@ class Front:
                     yield other.key
 
 
-def _concerned_by_reassignment(before: Resource | None, item: Reassignment) -> Iterator[Key]:
+def _affected_by_reassignment(before: Resource | None, item: Reassignment) -> Iterator[Key]:
     """Return its owner: a Topic mirrors its progress, a Cluster waits for its end."""
     owner = item.metadata.owner
     if owner is None:
