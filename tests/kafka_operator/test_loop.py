@@ -1,4 +1,4 @@
-"""The loop: lanes, batches, and what becomes of a batch."""
+"""The loop: queue partitions, batches, and what becomes of a batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from kafka_operator.decide.steps import Done, Retry, Wait
-from kafka_operator.engine.loop import MAX_BATCH, Lane, Loop
+from kafka_operator.engine.loop import MAX_BATCH, Loop, QueuePartition
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.writer import Outcome
 from kafka_operator.metrics import Metrics
@@ -35,10 +35,10 @@ class Recorder:
 
 
 def loop_of(recorder: Recorder, metrics: Metrics | None = None) -> Loop:
-    """A loop with a lane for each namespace."""
+    """A loop with a queue partition for each namespace."""
     clock = asyncio.get_running_loop().time
     return Loop(
-        lambda item: Lane(item.kind, ClusterRef(item.namespace, "main")),
+        lambda item: QueuePartition(item.kind, ClusterRef(item.namespace, "main")),
         {Kind.TOPIC: recorder},
         Retries(clock, random.Random(1)),
         metrics or Metrics(),
@@ -89,7 +89,7 @@ def test_a_resource_is_never_worked_on_twice_at_once() -> None:
 
 
 def test_a_cluster_that_hangs_holds_up_no_other() -> None:
-    """One lane for each cluster; and the age of the oldest batch is known to the probe."""
+    """One queue partition for each cluster; and the age of the oldest batch is known to the probe."""
 
     async def story() -> None:
         async def hang(ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:

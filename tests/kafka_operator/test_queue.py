@@ -13,7 +13,7 @@ OTHER = Key(Kind.TOPIC, "other", "x")
 
 
 def queue(capacity: int = 10) -> tuple[WorkQueue, list[object]]:
-    """A queue with a lane for each namespace, and the lanes that were woken."""
+    """A queue with a partition for each namespace, and the partitions that were woken."""
     woken: list[object] = []
     return WorkQueue(lambda key: key.namespace or None, woken.append, capacity=capacity), woken
 

@@ -19,7 +19,7 @@ from kafka_operator.engine.elections import ElectionReconciler
 from kafka_operator.engine.event_handler import EventHandler
 from kafka_operator.engine.event_recorder import EventRecorder
 from kafka_operator.engine.gauges import Gauges
-from kafka_operator.engine.loop import LINGER_S, Lane, Loop, Reconciler
+from kafka_operator.engine.loop import LINGER_S, Loop, QueuePartition, Reconciler
 from kafka_operator.engine.move_progress import MoveProgress
 from kafka_operator.engine.namespace_teardown import NamespaceTeardown
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
@@ -111,8 +111,8 @@ def build_core(
         reconcilers[Kind.SCHEDULED_SPARK_APPLICATION] = ScheduleReconciler(
             cache, spark.kube, writer, metrics, now, wake, spark.namespaces
         )
-    lane_of = partial(_lane_of, cache, serves)
-    loop = Loop(lane_of, reconcilers, retries, metrics, clock=clock, linger_s=linger_s, capacity=capacity)
+    partition_of = partial(_partition_of, cache, serves)
+    loop = Loop(partition_of, reconcilers, retries, metrics, clock=clock, linger_s=linger_s, capacity=capacity)
     watch_lag = WatchLag(clock)
     kinds = KAFKA_KINDS if spark is None else (*KAFKA_KINDS, *SPARK_KINDS)
     resync = Resync(
@@ -131,13 +131,13 @@ def build_core(
     )
 
 
-def _lane_of(cache: Cache, serves: Callable[[ClusterRef], bool], key: Key) -> Lane | None:
-    """Return the lane of a resource; None if the resource is unknown, or this process does not serve its Cluster."""
-    if key.kind in {Kind.CLUSTER, *SPARK_KINDS}:  # own lanes, also for deleted resources
+def _partition_of(cache: Cache, serves: Callable[[ClusterRef], bool], key: Key) -> QueuePartition | None:
+    """Return the queue partition of a resource; None if the resource is unknown, or this process does not serve its Cluster."""
+    if key.kind in {Kind.CLUSTER, *SPARK_KINDS}:  # own partitions, also for deleted resources
         ref = ClusterRef(key.namespace, key.name)
     else:
         resource = cache.get(key)
         if resource is None:
             return None
         ref = ref_of(resource)
-    return Lane(key.kind, ref) if serves(ref) else None
+    return QueuePartition(key.kind, ref) if serves(ref) else None

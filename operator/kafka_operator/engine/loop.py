@@ -1,6 +1,6 @@
 """Reconciliation loop: takes batches of names from the queue partitions, and reconciles them: done, wait or retry.
 
-The queue has one partition (lane) for each kind and cluster, with one batch at a time: a resource is never reconciled twice at once,
+The queue has one partition for each kind and cluster, with one batch at a time: a resource is never reconciled twice at once,
 slow, and a cluster that hangs does not delay others.
 """
 
@@ -15,7 +15,7 @@ from typing import Protocol
 
 from kafka_operator.decide.steps import RETRY_LATER_S, Retry, Wait
 from kafka_operator.engine.queue import CAPACITY, WorkQueue
-from kafka_operator.engine.queue import Lane as AnyLane
+from kafka_operator.engine.queue import QueuePartition as AnyQueuePartition
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.writer import Outcome
 from kafka_operator.metrics import Metrics
@@ -25,7 +25,7 @@ MAX_BATCH = 200
 """Resources in a batch: an Admin call of some 20 kB, answered in well under a second."""
 
 LINGER_S = 0.05
-"""How long a lane waits for more resources before it takes a batch: little of the 2 s that a Topic may take, much for `kubectl apply -f`."""
+"""How long a queue partition waits for more resources before it takes a batch: little of the 2 s that a Topic may take, much for `kubectl apply -f`."""
 
 BEAT_EVERY_S = 1.0
 """Interval of the loop's heartbeat."""
@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """The resources of one kind on one cluster; each Cluster has its own lane."""
+class QueuePartition:
+    """The resources of one kind on one cluster; each Cluster has its own queue partition."""
 
     kind: Kind
     ref: ClusterRef
@@ -54,7 +54,7 @@ class Loop:
 
     def __init__(
         self,
-        lane_of: Callable[[Key], Lane | None],
+        partition_of: Callable[[Key], QueuePartition | None],
         reconcilers: Mapping[Kind, Reconciler],
         retries: Retries,
         metrics: Metrics,
@@ -63,14 +63,14 @@ class Loop:
         linger_s: float = LINGER_S,
         capacity: int = CAPACITY,
     ) -> None:
-        self._queue = WorkQueue(lane_of, self._woken, capacity=capacity)
+        self._queue = WorkQueue(partition_of, self._woken, capacity=capacity)
         self._reconcilers = reconcilers
         self._retries = retries
         self._metrics = metrics
         self._clock = clock
         self._linger_s = linger_s
-        self._workers: dict[AnyLane, asyncio.Task[None]] = {}
-        self._started_s: dict[AnyLane, float] = {}
+        self._workers: dict[AnyQueuePartition, asyncio.Task[None]] = {}
+        self._started_s: dict[AnyQueuePartition, float] = {}
         self._closed = False
         self.beat_s = clock()
         """Time of the last heartbeat on the given clock."""
@@ -109,33 +109,35 @@ class Loop:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
 
-    def _woken(self, lane: AnyLane) -> None:
-        if lane not in self._workers and not self._closed:
-            assert isinstance(lane, Lane), lane
-            self._workers[lane] = asyncio.create_task(self._work(lane), name=f"{lane.kind} of {lane.ref}")
+    def _woken(self, partition: AnyQueuePartition) -> None:
+        if partition not in self._workers and not self._closed:
+            assert isinstance(partition, QueuePartition), partition
+            self._workers[partition] = asyncio.create_task(
+                self._work(partition), name=f"{partition.kind} of {partition.ref}"
+            )
 
-    async def _work(self, lane: Lane) -> None:
-        """Process a lane; its worker exists while it has work."""
+    async def _work(self, partition: QueuePartition) -> None:
+        """Process a queue partition; its worker exists while it has work."""
         try:
-            while self._queue.waiting(lane):
-                if self._queue.waiting(lane) < MAX_BATCH:
+            while self._queue.waiting(partition):
+                if self._queue.waiting(partition) < MAX_BATCH:
                     await asyncio.sleep(self._linger_s)
-                keys = self._queue.take(lane, MAX_BATCH)
-                self._started_s[lane] = self._clock()
-                outcomes = await self._reconcile(lane, keys)
-                del self._started_s[lane]
+                keys = self._queue.take(partition, MAX_BATCH)
+                self._started_s[partition] = self._clock()
+                outcomes = await self._reconcile(partition, keys)
+                del self._started_s[partition]
                 for key in keys:
                     self._settle(key, outcomes.get(key, Retry()))
         finally:
-            self._started_s.pop(lane, None)
-            del self._workers[lane]
+            self._started_s.pop(partition, None)
+            del self._workers[partition]
 
-    async def _reconcile(self, lane: Lane, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
-        with self._metrics.batch(lane.kind, keys):
+    async def _reconcile(self, partition: QueuePartition, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        with self._metrics.batch(partition.kind, keys):
             try:
-                return await self._reconcilers[lane.kind].reconcile(lane.ref, keys)
+                return await self._reconcilers[partition.kind].reconcile(partition.ref, keys)
             except Exception:  # a failing batch must not end the operator
-                log.exception("Batch failed", extra={"lane": f"{lane.kind} of {lane.ref}", "size": len(keys)})
+                log.exception("Batch failed", extra={"lane": f"{partition.kind} of {partition.ref}", "size": len(keys)})
                 return {key: Retry(RETRY_LATER_S) for key in keys}
 
     def _settle(self, key: Key, outcome: Outcome) -> None:

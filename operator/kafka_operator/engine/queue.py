@@ -1,7 +1,7 @@
 """Work queue of names, partitioned by kind and cluster, so that a slow cluster does not delay others.
 
 A name is queued at most once: the queue is bounded by the number of resources, and when it is full, `put` waits; names are never dropped.
-A name that is put while its resource is being reconciled waits for the next batch of its lane.
+A name that is put while its resource is being reconciled waits for the next batch of its partition.
 """
 
 from __future__ import annotations
@@ -15,20 +15,24 @@ from kafka_operator.names import Key
 CAPACITY = 20_000
 """Capacity: twice the number of resources that one process is meant for; some 4 MB."""
 
-Lane = Hashable
+QueuePartition = Hashable
 
 
 class WorkQueue:
-    """Names by lane (queue partition), with timers; `woken` is called with a lane that has work again."""
+    """Names by queue partition, with timers; `woken` is called with a partition that has work again."""
 
     def __init__(
-        self, lane_of: Callable[[Key], Lane | None], woken: Callable[[Lane], None], *, capacity: int = CAPACITY
+        self,
+        partition_of: Callable[[Key], QueuePartition | None],
+        woken: Callable[[QueuePartition], None],
+        *,
+        capacity: int = CAPACITY,
     ) -> None:
-        """`lane_of` returns None for a name whose resource no longer exists; the name is removed."""
-        self._lane_of = lane_of
+        """`partition_of` returns None for a name whose resource no longer exists; the name is removed."""
+        self._partition_of = partition_of
         self._woken = woken
         self._capacity = capacity
-        self._lanes: dict[Lane, dict[Key, None]] = {}
+        self._partitions: dict[QueuePartition, dict[Key, None]] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._size = 0
         self._room = asyncio.Event()
@@ -47,37 +51,37 @@ class WorkQueue:
     def put_now(self, key: Key) -> None:
         """Put a name even if the queue is full: for names that were in it a moment ago."""
         self._cancel_timer(key)
-        lane = self._lane_of(key)
-        if lane is None:
+        partition = self._partition_of(key)
+        if partition is None:
             return
-        waiting = self._lanes.setdefault(lane, {})
+        waiting = self._partitions.setdefault(partition, {})
         if key not in waiting:
             waiting[key] = None
             self._size += 1
-        self._woken(lane)
+        self._woken(partition)
 
     def put_after(self, key: Key, delay_s: float) -> None:
         """Put a name after a delay; the last call for a name counts, and an immediate put cancels it."""
         self._cancel_timer(key)
         self._timers[key] = asyncio.get_running_loop().call_later(delay_s, self._due, key)
 
-    def take(self, lane: Lane, limit: int) -> list[Key]:
-        """Take the oldest names of a lane."""
-        waiting = self._lanes.get(lane, {})
+    def take(self, partition: QueuePartition, limit: int) -> list[Key]:
+        """Take the oldest names of a partition."""
+        waiting = self._partitions.get(partition, {})
         taken = list(islice(waiting, limit))
         for key in taken:
             del waiting[key]
             self._cancel_timer(key)
         if not waiting:
-            self._lanes.pop(lane, None)
+            self._partitions.pop(partition, None)
         self._size -= len(taken)
         if self._size < self._capacity:
             self._room.set()
         return taken
 
-    def waiting(self, lane: Lane) -> int:
-        """Return how many names wait in a lane."""
-        return len(self._lanes.get(lane, ()))
+    def waiting(self, partition: QueuePartition) -> int:
+        """Return how many names wait in a partition."""
+        return len(self._partitions.get(partition, ()))
 
     def close(self) -> None:
         """Stop all timers."""
@@ -89,7 +93,7 @@ class WorkQueue:
         self.put_now(key)
 
     def _waits(self, key: Key) -> bool:
-        return key in self._lanes.get(self._lane_of(key), ())
+        return key in self._partitions.get(self._partition_of(key), ())
 
     def _cancel_timer(self, key: Key) -> None:
         timer = self._timers.pop(key, None)

@@ -86,7 +86,7 @@ class SparkReconciler:
         self._namespaces = ports.namespaces
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
-        """Reconcile each resource of a batch once; each SparkApplication has its own lane."""
+        """Reconcile each resource of a batch once; each SparkApplication has its own queue partition."""
         assert all((key.namespace, key.name) == (ref.namespace, ref.name) for key in keys), ref
         return {key: await self._reconcile(key) for key in keys}
 

@@ -135,7 +135,7 @@ class SparkApplication:
 
     @property
     def ref(self) -> ClusterRef:
-        """Return what it is queued, sharded and counted by: it belongs to no Cluster, and is a lane of its own."""
+        """Return what it is queued, sharded and counted by: it belongs to no Cluster, and has a queue partition of its own."""
         return ClusterRef(self.metadata.key.namespace, self.metadata.key.name)
 
 
