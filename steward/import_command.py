@@ -7,7 +7,7 @@ from pathlib import Path
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import BadCredentialsError
 from kafka_operator.importing.client_config import ClientConfigError, read_client_config
-from kafka_operator.importing.manifests import Manifest, Wanted
+from kafka_operator.importing.manifests import ImportSelection, Manifest
 from kafka_operator.importing.run import ImportFailedError, read_topics, write_folder, write_stream
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.security import PLAINTEXT, Security
@@ -20,7 +20,7 @@ EXIT_OK, EXIT_FAILED = 0, 1
 
 def run_import(source: SourceOptions, manifests: ManifestOptions) -> int:
     """Import topics and return the exit code. Progress and errors are written to stderr, manifests to stdout or files."""
-    wanted = Wanted(
+    selection = ImportSelection(
         cluster=manifests.cluster,
         cluster_namespace=manifests.cluster_namespace,
         namespace=manifests.namespace,
@@ -33,7 +33,7 @@ def run_import(source: SourceOptions, manifests: ManifestOptions) -> int:
     servers = [server.strip() for given in source.bootstrap_server for server in given.split(",") if server.strip()]
     try:
         security = PLAINTEXT if source.command_config is None else read_client_config(source.command_config)
-        found = asyncio.run(_read(servers, security, wanted))
+        found = asyncio.run(_read(servers, security, selection))
         if manifests.output == STREAM:
             write_stream(found, sys.stdout)
         else:
@@ -46,10 +46,10 @@ def run_import(source: SourceOptions, manifests: ManifestOptions) -> int:
     return EXIT_OK
 
 
-async def _read(servers: list[str], security: Security, wanted: Wanted) -> list[Manifest]:
+async def _read(servers: list[str], security: Security, selection: ImportSelection) -> list[Manifest]:
     admin = KafkaAdmin(servers, Metrics(), security)
     try:
-        return await read_topics(admin, wanted, _report)
+        return await read_topics(admin, selection, _report)
     finally:
         await admin.close()
 

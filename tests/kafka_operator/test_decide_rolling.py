@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator.decide.observed import Away
-from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollView, Settled, Verdict, decide_roll
+from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollDecision, RollView, Settled, decide_roll
 from kafka_operator.resources.pods import PodSet
 from tests.kafka_operator.cluster_pods import LONG_AGO, NEW, OLD, health, partition, pod, pod_set
 from tests.kafka_operator.makers import NOW
@@ -19,22 +19,22 @@ OLD_PODS = pod_set(pod(0, OLD), pod(1, OLD), pod(2, OLD))
 
 def roll(
     pods: PodSet, seen: object = WELL, leaving: tuple[int, ...] = (), chosen: str = "", *, brokers: bool = True
-) -> Verdict:
+) -> RollDecision:
     """Decide; `leaving` names nodes by their pod's id."""
     nodes = {f"node-{node_id}": "it is cordoned" for node_id in leaving}
     return decide_roll(RollView(NOW, pods, nodes, seen, chosen, brokers))  # type: ignore[arg-type]
 
 
-def replaced(verdict: Verdict) -> tuple[str, str]:
+def replaced(decision: RollDecision) -> tuple[str, str]:
     """The pod that is replaced, and why."""
-    assert isinstance(verdict, Replace), verdict
-    return verdict.pod.name, verdict.reason
+    assert isinstance(decision, Replace), decision
+    return decision.pod.name, decision.reason
 
 
-def held(verdict: Verdict) -> tuple[str, str]:
+def held(decision: RollDecision) -> tuple[str, str]:
     """Why nothing is replaced."""
-    assert isinstance(verdict, Hold), verdict
-    return verdict.reason, verdict.message
+    assert isinstance(decision, Hold), decision
+    return decision.reason, decision.message
 
 
 def test_kafka_is_asked_only_when_a_pod_is_due() -> None:

@@ -22,7 +22,7 @@ from kafka_operator.decide.topic import (
     TRANSIENT_ERROR_TIMEOUT_S,
     decide_topic,
     decide_topic_away,
-    wanted_actions,
+    desired_actions,
 )
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.topic import Topic, TopicStatus
@@ -132,7 +132,7 @@ def test_more_partitions_than_declared_are_told_and_never_taken_away() -> None:
 
     step = decide_topic(topic(), topic_view(seen))
 
-    assert wanted_actions(topic(), seen) == ()
+    assert desired_actions(topic(), seen) == ()
     status = written(step)
     assert ready(status.conditions) == ("False", "NotSupported")
     assert "Set spec.partitions to 9." in status.conditions[0].message
@@ -277,4 +277,4 @@ def test_kafkas_own_spelling_of_a_value_is_no_drift() -> None:
         },
     )
 
-    assert wanted_actions(topic(config=config), seen) == ()
+    assert desired_actions(topic(config=config), seen) == ()

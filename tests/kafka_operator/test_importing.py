@@ -21,7 +21,7 @@ from kafka_operator.importing.client_config import (
     read_client_config,
     security_of,
 )
-from kafka_operator.importing.manifests import Wanted, is_wanted, manifests_of
+from kafka_operator.importing.manifests import ImportSelection, is_selected, manifests_of
 from kafka_operator.importing.names import resource_names
 from kafka_operator.importing.run import ImportFailedError, read_topics, write_folder, write_stream
 from kafka_operator.names import Key, Kind
@@ -38,7 +38,7 @@ from tests.kafka_operator.world import RESYNC_S, in_virtual_time, running
 TOPIC_NAMES = st.text(st.sampled_from("abzAZ09._-"), min_size=1, max_size=249).filter(
     lambda name: name not in {".", ".."}
 )
-WANTED = Wanted("main", namespace="shop")
+SELECTION = ImportSelection("main", namespace="shop")
 
 
 def documents(text: str) -> list[dict[str, Any]]:
@@ -71,7 +71,7 @@ def test_only_what_is_set_on_a_topic_is_written() -> None:
     """No defaults, no throttles of a move; strings stay strings; a name that differs goes to topicName."""
     topic = kafka_topic("Orders", partitions=2, retention_ms="5", leader_replication_throttled_replicas="*", no="true")
 
-    (manifest,) = manifests_of([topic], WANTED)
+    (manifest,) = manifests_of([topic], SELECTION)
 
     expected = {
         "clusterRef": {"name": "main"},
@@ -89,8 +89,10 @@ def test_only_what_is_set_on_a_topic_is_written() -> None:
 
 def test_policies_and_a_cluster_elsewhere_are_said_when_they_are_asked_for() -> None:
     """--policy Observe: compared and never changed."""
-    wanted = Wanted("main", cluster_namespace="kafka", policy=Policy.OBSERVE, deletion_policy=DeletionPolicy.PROTECT)
-    (manifest,) = manifests_of([kafka_topic("a")], wanted)
+    selection = ImportSelection(
+        "main", cluster_namespace="kafka", policy=Policy.OBSERVE, deletion_policy=DeletionPolicy.PROTECT
+    )
+    (manifest,) = manifests_of([kafka_topic("a")], selection)
 
     assert manifest.document["metadata"] == {"name": "a"}
     spec = manifest.document["spec"]
@@ -99,19 +101,21 @@ def test_policies_and_a_cluster_elsewhere_are_said_when_they_are_asked_for() -> 
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
+    ("selection", "expected"),
     [
-        (Wanted("c"), ["a-1", "a-2", "b"]),
-        (Wanted("c", include=("a-*", "x")), ["a-1", "a-2"]),
-        (Wanted("c", include=("a-*",), exclude=("*-2",)), ["a-1"]),
-        (Wanted("c", internal=True), ["__consumer_offsets", "a-1", "a-2", "b"]),
+        (ImportSelection("c"), ["a-1", "a-2", "b"]),
+        (ImportSelection("c", include=("a-*", "x")), ["a-1", "a-2"]),
+        (ImportSelection("c", include=("a-*",), exclude=("*-2",)), ["a-1"]),
+        (ImportSelection("c", internal=True), ["__consumer_offsets", "a-1", "a-2", "b"]),
     ],
 )
-def test_topics_are_chosen_by_patterns_and_internal_ones_are_left_out(wanted: Wanted, expected: list[str]) -> None:
+def test_topics_are_chosen_by_patterns_and_internal_ones_are_left_out(
+    selection: ImportSelection, expected: list[str]
+) -> None:
     """--include, --exclude, --internal."""
     names = ["__consumer_offsets", "a-1", "a-2", "b"]
 
-    assert [name for name in names if is_wanted(name, wanted)] == expected
+    assert [name for name in names if is_selected(name, selection)] == expected
 
 
 @pytest.mark.shows("E8")
@@ -123,7 +127,7 @@ async def test_what_is_imported_is_ready_at_once_with_no_change() -> None:
         world.kafka.add("Payments_v2", [(2, 3)])
         world.kafka.add("__consumer_offsets", [(1, 2, 3)])
         before = world.kafka.state()
-        manifests = await read_topics(world.kafka, WANTED, pytest.fail)
+        manifests = await read_topics(world.kafka, SELECTION, pytest.fail)
         world.gate.calls.clear()
         keys = [world.kube.apply(manifest.document) for manifest in manifests]
         assert [
@@ -148,7 +152,7 @@ async def test_a_topic_that_moves_is_written_with_the_replicas_that_it_will_have
     await kafka.alter_reassignments({Partition("orders", 0): (2, 3, 4)})
     warnings: list[str] = []
 
-    manifests = {item.name: item.document["spec"] for item in await read_topics(kafka, WANTED, warnings.append)}
+    manifests = {item.name: item.document["spec"] for item in await read_topics(kafka, SELECTION, warnings.append)}
 
     assert (manifests["orders"]["replicationFactor"], manifests["uneven"]["replicationFactor"]) == (3, 1)
     assert warnings == ["partitions of one topic have different numbers of replicas; the least is written: uneven"]
@@ -161,7 +165,7 @@ async def test_what_cannot_be_read_is_told() -> None:
     kafka.add("orders", [(1, 2, 3)])
     kafka.reachable = False
     with pytest.raises(ImportFailedError, match="the fake is down"):
-        await read_topics(kafka, WANTED, lambda _: None)
+        await read_topics(kafka, SELECTION, lambda _: None)
 
     kafka.reachable = True
     warnings: list[str] = []
@@ -173,16 +177,16 @@ async def test_what_cannot_be_read_is_told() -> None:
         return dict.fromkeys(names, Failure(29, "TOPIC_AUTHORIZATION_FAILED", "Not allowed."))
 
     kafka.list_reassignments = refused  # type: ignore[method-assign]
-    assert len(await read_topics(kafka, WANTED, warnings.append)) == 1
+    assert len(await read_topics(kafka, SELECTION, warnings.append)) == 1
     assert "moves cannot be seen" in warnings[0]
     kafka.describe_all_configs = hidden  # type: ignore[method-assign]
     with pytest.raises(ImportFailedError, match="settings of topic orders cannot be read: TOPIC_AUTHORIZATION_FAILED"):
-        await read_topics(kafka, WANTED, warnings.append)
+        await read_topics(kafka, SELECTION, warnings.append)
 
 
 def test_a_folder_gets_a_file_each_and_none_is_replaced_unasked(tmp_path: Path) -> None:
     """What a user has edited is not lost."""
-    manifests = manifests_of([kafka_topic("a"), kafka_topic("b", cleanup_policy="compact")], WANTED)
+    manifests = manifests_of([kafka_topic("a"), kafka_topic("b", cleanup_policy="compact")], SELECTION)
     folder = tmp_path / "topics"
     write_folder(manifests, folder, overwrite=False)
     assert sorted(path.name for path in folder.iterdir()) == ["a.yaml", "b.yaml"]
@@ -304,4 +308,4 @@ def test_a_config_value_that_kafka_hides_is_left_out() -> None:
     topic = kafka_topic("a")
     hidden = type(topic)(topic.name, topic.topic_id, topic.partitions, {"x": ConfigValue(None, "PASSWORD")})
 
-    assert "config" not in manifests_of([hidden], WANTED)[0].document["spec"]
+    assert "config" not in manifests_of([hidden], SELECTION)[0].document["spec"]

@@ -11,7 +11,7 @@ from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import AdminError
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.observed import KafkaTopic
-from kafka_operator.importing.manifests import Wanted
+from kafka_operator.importing.manifests import ImportSelection
 from kafka_operator.importing.run import read_topics
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.election import ElectionType
@@ -134,7 +134,7 @@ async def test_its_topics_are_imported(admin: KafkaAdmin, stock: Stock) -> None:
     await asyncio.to_thread(stock.create, "imported", [[1, 2]])
     await asyncio.to_thread(stock.set_config, "imported", "retention.ms", "12345")
 
-    manifests = await read_topics(admin, Wanted("main", include=("imported",)), pytest.fail)
+    manifests = await read_topics(admin, ImportSelection("main", include=("imported",)), pytest.fail)
 
     expected = {
         "clusterRef": {"name": "main"},

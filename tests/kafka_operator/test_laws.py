@@ -25,7 +25,7 @@ from kafka_operator.decide.steps import (
     WriteStatus,
 )
 from kafka_operator.decide.tenancy import Refusal
-from kafka_operator.decide.topic import TopicView, decide_topic, wanted_actions
+from kafka_operator.decide.topic import TopicView, decide_topic, desired_actions
 from kafka_operator.decide.topic_deletion import decide_topic_deletion
 from kafka_operator.decide.topic_drift import find_drift
 from kafka_operator.decide.topic_origin import is_ours
@@ -169,7 +169,7 @@ def test_every_topic_converges_and_then_nothing_is_done(before: Topic, seen: Kaf
     again, unchanged = converge(present, settled)
 
     assert (present, settled) == (again, unchanged)
-    assert present.observes or pends(present) or wanted_actions(present, settled) == ()
+    assert present.observes or pends(present) or desired_actions(present, settled) == ()
 
 
 @given(declared(), shown())
@@ -211,7 +211,7 @@ def test_what_is_left_alone_is_never_touched(before: Topic, seen: KafkaTopic | N
 @given(declared(), shown())
 def test_partitions_are_never_fewer_than_before(before: Topic, seen: KafkaTopic | None) -> None:
     """O8: and no step ever deletes a topic that is declared."""
-    for action in wanted_actions(before, seen):
+    for action in desired_actions(before, seen):
         assert not isinstance(action, DropTopic)
         if isinstance(action, GrowTopic):
             assert seen is not None
@@ -222,7 +222,7 @@ def test_partitions_are_never_fewer_than_before(before: Topic, seen: KafkaTopic 
 def test_what_others_set_is_left_alone(before: Topic, seen: KafkaTopic | None) -> None:
     """Only settings that the spec names, or that this Topic may have set, are touched."""
     ours = before.managed_config | frozenset(dict(before.config))
-    for action in wanted_actions(before, seen):
+    for action in desired_actions(before, seen):
         if isinstance(action, AlterConfig):
             assert set(action.reset) | {name for name, _ in action.set} <= ours
 
@@ -252,7 +252,7 @@ def test_only_what_is_a_topics_own_is_changed_or_deleted(before: Topic, seen: Ka
             assert item.observes
         elif isinstance(step, Apply | CreateReassignment):
             assert not item.observes
-            assert item.metadata.held
+            assert item.metadata.has_finalizer
             assert seen is None or is_ours(item, seen)
 
 
@@ -274,7 +274,7 @@ def test_the_generation_is_observed_only_when_no_action_is_left(before: Topic, s
     step = decide_topic(before, TopicView(now=NOW, seen=seen))
 
     if isinstance(step, WriteStatus):
-        assert before.observes or ready(step.status.conditions)[0] != "True" or wanted_actions(before, seen) == ()
+        assert before.observes or ready(step.status.conditions)[0] != "True" or desired_actions(before, seen) == ()
         assert before.metadata.generation == step.status.observed_generation
 
 

@@ -30,7 +30,7 @@ def test_a_topic_is_read_with_defaults_for_what_is_optional() -> None:
         found.config,
         found.retain,
     ) == ("orders", 6, 3, (), False)
-    assert not found.metadata.held
+    assert not found.metadata.has_finalizer
 
 
 def test_foreign_annotations_are_not_kept() -> None:

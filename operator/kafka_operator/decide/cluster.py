@@ -81,7 +81,7 @@ def decide_cluster(cluster: Cluster, snapshot: ClusterSnapshot | Away, now: date
     A poll that meets a failover of Kafka's controller is repeated and changes no status while the failover may still end by itself.
     """
     assert cluster.metadata.deleted is None, cluster.key
-    if not cluster.metadata.held:
+    if not cluster.metadata.has_finalizer:
         return Claim()
     if isinstance(snapshot, Away) and not snapshot.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(AWAY_FIRST_S, FAILOVER_RETRY_CAP_S)
@@ -108,7 +108,7 @@ def shortest_cluster_metrics_pause_s(took_s: float) -> float:
 def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: float) -> Release | Retry | Done:
     """Return the next step for a Cluster that is being deleted."""
     assert cluster.metadata.deleted is not None, cluster.key
-    if not cluster.metadata.held:
+    if not cluster.metadata.has_finalizer:
         return Done()
     if dependents.held == 0:
         return Release()

@@ -16,7 +16,7 @@ from datetime import datetime
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, with_condition
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.replica_health import ReplicaHealth
-from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollView, Settled, Verdict, decide_roll
+from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollDecision, RollView, Settled, decide_roll
 from kafka_operator.decide.scaling import AskHolders, Scale, decide_scale
 from kafka_operator.decide.steps import ResourceEvent, Wait, WriteStatus
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, PodGroup, Replacing
@@ -70,22 +70,22 @@ def decide_pods(cluster: Cluster, view: PodsView) -> Step:
     """Return the next step for the pods of a Cluster that is not being deleted and has `spec.brokers`."""
     assert cluster.brokers is not None, cluster.key
     scale = _scale(cluster, cluster.brokers, view)
-    verdict = _roll(cluster, view)
+    decision = _roll(cluster, view)
     if isinstance(scale, AskHolders):
         return AskKafka()
-    if isinstance(verdict, AskKafka):
-        return verdict
+    if isinstance(decision, AskKafka):
+        return decision
     scaled = _with_scale(cluster, scale, view.now)
     if scaled != cluster.status:
         return WriteStatus(scaled, _event(cluster.status, scaled, SCALED))
-    settled = _with_verdict(cluster, verdict, view.now)
+    settled = _with_roll(cluster, decision, view.now)
     if settled != cluster.status:
         return WriteStatus(settled, _event(cluster.status, settled, SETTLED))
     if scale is not None and isinstance(view.brokers, PodSet) and view.brokers.replicas != scale.replicas:
         return ScaleTo(view.brokers, scale.replicas)
-    if isinstance(verdict, Replace):
-        return DeletePod(verdict.pod)
-    return Wait(IDLE_POLL_S if isinstance(verdict, Settled | Away) else BUSY_POLL_S)
+    if isinstance(decision, Replace):
+        return DeletePod(decision.pod)
+    return Wait(IDLE_POLL_S if isinstance(decision, Settled | Away) else BUSY_POLL_S)
 
 
 def without_pods(cluster: Cluster) -> ClusterStatus:
@@ -103,7 +103,7 @@ def _scale(cluster: Cluster, group: PodGroup, view: PodsView) -> Scale | AskHold
     return decide_scale(group.replicas, maintained, view.brokers, view.health, view.now, emptied=emptied)
 
 
-def _roll(cluster: Cluster, view: PodsView) -> Verdict | Away:
+def _roll(cluster: Cluster, view: PodsView) -> RollDecision | Away:
     """Return what to do about the pods: the brokers' first."""
     if isinstance(view.brokers, Away):
         return view.brokers
@@ -136,13 +136,13 @@ def _with_scale(cluster: Cluster, scale: Scale | None, now: datetime) -> Cluster
     return replace(status, conditions=conditions, broker_replicas=scale.replicas)
 
 
-def _with_verdict(cluster: Cluster, verdict: Settled | Hold | Replace | Away, now: datetime) -> ClusterStatus:
-    if isinstance(verdict, Settled):
+def _with_roll(cluster: Cluster, decision: Settled | Hold | Replace | Away, now: datetime) -> ClusterStatus:
+    if isinstance(decision, Settled):
         status, reason = TRUE, "AsDeclared"
         message = "Every pod is Ready, has the declared revision, and runs on a node that is not being drained."
     else:
-        status = UNKNOWN if isinstance(verdict, Away) else FALSE
-        reason, message = verdict.reason, verdict.message
+        status = UNKNOWN if isinstance(decision, Away) else FALSE
+        reason, message = decision.reason, decision.message
     conditions = with_condition(
         cluster.status.conditions,
         SETTLED,
@@ -152,7 +152,7 @@ def _with_verdict(cluster: Cluster, verdict: Settled | Hold | Replace | Away, no
         generation=cluster.metadata.generation,
         now=now,
     )
-    chosen = Replacing(verdict.pod.name, verdict.pod.uid) if isinstance(verdict, Replace) else None
+    chosen = Replacing(decision.pod.name, decision.pod.uid) if isinstance(decision, Replace) else None
     return replace(cluster.status, conditions=conditions, replacing=chosen)
 
 

@@ -19,12 +19,12 @@ CLUSTER_LEAVING_TIMEOUT_S = 12.0
 of 5 s each, if the first one met a broker that hangs. Kubernetes allows 60 s for the deletion of a namespace."""
 
 
-def release_or_retry(away: Away, waited_s: float, *, held: bool) -> Release | Retry:
+def release_or_retry(away: Away, waited_s: float, *, has_finalizer: bool) -> Release | Retry:
     """Return the next step for a resource that is not being deleted while its cluster is unreachable.
 
     Nothing can be reverted in an unknown cluster; a later deletion of the resource must not need the operator.
     """
-    return Release() if held and away.leaving and waited_s >= CLUSTER_LEAVING_TIMEOUT_S else Retry()
+    return Release() if has_finalizer and away.leaving and waited_s >= CLUSTER_LEAVING_TIMEOUT_S else Retry()
 
 
 def release_after_timeout(waited_s: float, event: ResourceEvent, away: Away | None = None) -> Release | Retry:

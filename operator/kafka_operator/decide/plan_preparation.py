@@ -41,7 +41,7 @@ def decide_preparation(reassignment: Reassignment, view: ReassignmentView) -> St
         return MakePlan()
     if isinstance(view.wanted, PlanProblem):
         return _with_problem(reassignment, view.wanted, view)
-    if not reassignment.metadata.held:
+    if not reassignment.metadata.has_finalizer:
         return Claim()
     return _record(reassignment, view, view.wanted, drifted=False)
 

@@ -79,7 +79,7 @@ def _present(cluster: Cluster, namespace: str, topics: Iterable[Topic]) -> dict[
     elsewhere = {item.name for item in cluster.status.counted_topics if item.namespace != namespace}
     present = {item.name: item.partitions for item in cluster.status.counted_topics if item.namespace == namespace}
     for topic in topics:
-        managed = topic.metadata.held or topic.metadata.annotation(ORIGIN) is not None
+        managed = topic.metadata.has_finalizer or topic.metadata.annotation(ORIGIN) is not None
         shown = topic.status.partitions or 0
         if managed and shown and topic.name not in elsewhere:
             present[topic.name] = max(shown, present.get(topic.name, 0))

@@ -39,10 +39,10 @@ def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> S
     status = reassignment.status
     if reassignment.is_finished:
         observed = replace(status, observed_generation=reassignment.metadata.generation)
-        return written(reassignment, observed) or (Release() if reassignment.metadata.held else Done())
+        return written(reassignment, observed) or (Release() if reassignment.metadata.has_finalizer else Done())
     if not status.recorded:
         return decide_preparation(reassignment, view)
-    if not reassignment.metadata.held:
+    if not reassignment.metadata.has_finalizer:
         return Claim()
     if status.state is not None and status.state.ended and (status.rollback or not _back(reassignment)):
         return clean_up(reassignment, view)
@@ -61,10 +61,10 @@ def decide_reassignment_away(reassignment: Reassignment, away: Away, now: dateti
     if not away.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
     if state is not None and state.ended:  # the final status is kept; the remaining work waits
-        return release_or_retry(away, waited_s, held=reassignment.metadata.held)
+        return release_or_retry(away, waited_s, has_finalizer=reassignment.metadata.has_finalizer)
     status = judged(reassignment, UNKNOWN, away.reason, away.message, now)
     step = written(reassignment, replace(status, state=state or State.PENDING))
-    return step or release_or_retry(away, waited_s, held=reassignment.metadata.held)
+    return step or release_or_retry(away, waited_s, has_finalizer=reassignment.metadata.has_finalizer)
 
 
 def in_direction(status: ReassignmentStatus, recorded: Recorded) -> Recorded:

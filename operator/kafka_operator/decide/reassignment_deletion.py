@@ -20,7 +20,7 @@ from kafka_operator.resources.reassignment import Assignment, Reassignment
 def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentView) -> Step:
     """Return the next step for a Reassignment that is being deleted, on a cluster that answers."""
     assert reassignment.metadata.deleted is not None, reassignment.key
-    if not reassignment.metadata.held:
+    if not reassignment.metadata.has_finalizer:
         return Done()
     begun = reassignment.status.begun
     moving = _moving(reassignment, view) if begun else ()
@@ -41,7 +41,7 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
 def decide_reassignment_deletion_away(reassignment: Reassignment, away: Away, waited_s: float) -> Step:
     """Return the next step for a Reassignment that is being deleted while its cluster cannot be read."""
     assert reassignment.metadata.deleted is not None, reassignment.key
-    if not reassignment.metadata.held:
+    if not reassignment.metadata.has_finalizer:
         return Done()
     if not reassignment.status.begun and reassignment.status.throttle is None:
         return Release()

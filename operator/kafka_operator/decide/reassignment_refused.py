@@ -49,7 +49,7 @@ def decide_refused(reassignment: Reassignment, view: ReassignmentView, refusal: 
 def decide_refused_away(reassignment: Reassignment, away: Away, refusal: Refusal, view: ReassignmentView) -> Step:
     """Return the next step while the cluster does not answer: the namespace learns nothing of the cluster."""
     if reassignment.metadata.deleted is not None:
-        if not reassignment.metadata.held:
+        if not reassignment.metadata.has_finalizer:
             return Done()
         if not reassignment.status.begun and reassignment.status.throttle is None:
             return Release()
@@ -59,7 +59,7 @@ def decide_refused_away(reassignment: Reassignment, away: Away, refusal: Refusal
 
 
 def _deleted(reassignment: Reassignment, view: ReassignmentView, refusal: Refusal) -> Step:
-    if not reassignment.metadata.held:
+    if not reassignment.metadata.has_finalizer:
         return Done()
     step, left, words = remove_throttle(reassignment, view)
     if step is not None:

@@ -70,10 +70,10 @@ class Replace:
     message: str
 
 
-Verdict = Settled | AskKafka | Hold | Replace
+RollDecision = Settled | AskKafka | Hold | Replace
 
 
-def decide_roll(view: RollView) -> Verdict:
+def decide_roll(view: RollView) -> RollDecision:
     """Return what to do about one StatefulSet's pods."""
     pods = view.pod_set.pods
     due = [pod for pod in pods if not pod.deleting and _why(pod, view) is not None]
@@ -93,7 +93,7 @@ def decide_roll(view: RollView) -> Verdict:
     return _asked(view, view.health, stuck, due)
 
 
-def _asked(view: RollView, health: ReplicaHealth, stuck: Sequence[Pod], due: Sequence[Pod]) -> Verdict:
+def _asked(view: RollView, health: ReplicaHealth, stuck: Sequence[Pod], due: Sequence[Pod]) -> RollDecision:
     """Decide by what Kafka shows."""
     stuck_ids = {pod.node_id for pod in stuck}
     unknown = [pod for pod in view.pod_set.pods if pod.ready and view.brokers and pod.node_id not in health.broker_ids]
@@ -120,7 +120,7 @@ def _asked(view: RollView, health: ReplicaHealth, stuck: Sequence[Pod], due: Seq
     return Hold("WouldFallUnderMinIsr", refused)
 
 
-def _unasked(view: RollView, stuck: Sequence[Pod], away: Away) -> Verdict:
+def _unasked(view: RollView, stuck: Sequence[Pod], away: Away) -> RollDecision:
     """Decide without Kafka: where not one pod is Ready, none can be taken away from anybody."""
     if stuck and not any(pod.ready for pod in view.pod_set.pods):
         return _replace(stuck[0], view)

@@ -49,7 +49,7 @@ from kafka_operator.decide.topic_origin import (
     may_adopt,
 )
 from kafka_operator.decide.topic_replication import POLL_INTERVAL_S, decide_replication, is_repeated
-from kafka_operator.decide.topic_status import Verdict, judged, with_ready_only
+from kafka_operator.decide.topic_status import Readiness, judged, with_ready_only
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic, TopicStatus
@@ -63,7 +63,7 @@ FAILOVER_TIMEOUT_S = 25.0
 FAILOVER_RETRY_CAP_S = 1.0
 """Longest retry delay during a failover: waiting work should continue soon after the new controller is there."""
 
-AS_DECLARED = Verdict(TRUE, "AsDeclared", "The Kafka topic matches the spec.")
+AS_DECLARED = Readiness(TRUE, "AsDeclared", "The Kafka topic matches the spec.")
 
 Step = (
     Claim | Apply | CreateReassignment | CancelReassignment | WriteStatus[TopicStatus] | Release | Retry | Wait | Done
@@ -96,8 +96,8 @@ def decide_topic(topic: Topic, view: TopicView) -> Step:
     if view.refusal is not None:
         return refused(topic, view.refusal, view.now)
     if view.owner is not None:
-        verdict = Verdict(FALSE, "Conflict", conflict_message(topic.name, view.owner))
-        return judged(topic, verdict, view.now) or Done()
+        readiness = Readiness(FALSE, "Conflict", conflict_message(topic.name, view.owner))
+        return judged(topic, readiness, view.now) or Done()
     if view.failure is not None and not (topic.observes and view.applied):  # a rejected validation is not a failure
         return _after_failure(topic, view, view.failure)
     if topic.observes:
@@ -111,10 +111,10 @@ def decide_topic(topic: Topic, view: TopicView) -> Step:
 
 def refused(topic: Topic, refusal: Refusal, now: datetime) -> Step:
     """Return the next step for a Topic that is not allowed for its namespace: report it, without an effect."""
-    return judged(topic, Verdict(FALSE, refusal.reason, refusal.message), now) or Done()
+    return judged(topic, Readiness(FALSE, refusal.reason, refusal.message), now) or Done()
 
 
-def wanted_actions(topic: Topic, seen: KafkaTopic | None) -> tuple[TopicAction, ...]:
+def desired_actions(topic: Topic, seen: KafkaTopic | None) -> tuple[TopicAction, ...]:
     """Return the changes that make the Kafka topic as declared; never fewer partitions than it has (O8)."""
     if seen is None:
         return (CreateTopic(topic.name, topic.partitions, topic.replication_factor, topic.config),)
@@ -133,26 +133,26 @@ def decide_topic_away(topic: Topic, away: Away, now: datetime, waited_s: float) 
     if not away.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
     written = with_ready_only(topic, UNKNOWN, away.reason, away.message, now)
-    return written or release_or_retry(away, waited_s, held=topic.metadata.held)
+    return written or release_or_retry(away, waited_s, has_finalizer=topic.metadata.has_finalizer)
 
 
 def _observe(topic: Topic, view: TopicView) -> Step:
     """Report the differences of the Kafka topic, and which corrections the brokers would reject; change nothing."""
     drift = find_drift(topic, view.seen)
-    actions = wanted_actions(topic, view.seen)
+    actions = desired_actions(topic, view.seen)
     if actions and not view.applied:
         return Apply(actions, asks_only=True)
     dark = None if drift or view.seen is None else _without_leader(topic, view, view.seen)
     if dark is not None:
         return dark
-    verdict = AS_DECLARED
+    readiness = AS_DECLARED
     if drift:
         message = (
             f"The Kafka topic differs: {drift_text(drift)}. Not changed (policy Observe).{_would_be_refused(view)}"
         )
-        verdict = Verdict(FALSE, "Drifted", message, drift)
-    written = judged(topic, verdict, view.now, shown=view.seen)
-    return written or (Release() if topic.metadata.held else Done())
+        readiness = Readiness(FALSE, "Drifted", message, drift)
+    written = judged(topic, readiness, view.now, shown=view.seen)
+    return written or (Release() if topic.metadata.has_finalizer else Done())
 
 
 def _would_be_refused(view: TopicView) -> str:
@@ -165,13 +165,13 @@ def _create(topic: Topic, view: TopicView) -> Step:
     wanted = frozenset(dict(topic.config))
     if _is_first_sight(topic, view):
         return Retry()
-    if not topic.metadata.held or not wanted <= topic.noted_config or not creates(topic):
+    if not topic.metadata.has_finalizer or not wanted <= topic.noted_config or not creates(topic):
         return Claim(wanted | topic.managed_config, creation_of(topic))
     if view.applied:
         return _not_visible(topic, view)
     message = f"The Kafka topic {topic.name} had been deleted together with its data; recreating it."
     event = ResourceEvent(True, "TopicRecreated", message) if _was_as_declared(topic) else None
-    return Apply(wanted_actions(topic, None), event)
+    return Apply(desired_actions(topic, None), event)
 
 
 def _adopt(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
@@ -183,15 +183,15 @@ def _adopt(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
         creates(topic) and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S
     ):  # a topic that the operator is creating may appear piece by piece
         return Retry()
-    verdict = Verdict(FALSE, "AdoptionPending", adoption_message(topic, seen, drift), drift)
-    return judged(topic, verdict, view.now) or Done()
+    readiness = Readiness(FALSE, "AdoptionPending", adoption_message(topic, seen, drift), drift)
+    return judged(topic, readiness, view.now) or Done()
 
 
 def _enforce(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     wanted = frozenset(dict(topic.config))
-    if not topic.metadata.held or not wanted <= topic.noted_config:
+    if not topic.metadata.has_finalizer or not wanted <= topic.noted_config:
         return Claim(wanted | topic.managed_config)
-    actions = wanted_actions(topic, seen)
+    actions = desired_actions(topic, seen)
     if not actions:
         return _as_seen(topic, view, seen)
     if view.applied:
@@ -210,8 +210,8 @@ def _enforce(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
 def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     """Return the status of a topic that needs no call to the brokers."""
     if len(seen.partitions) > topic.partitions:
-        verdict = Verdict(FALSE, "NotSupported", _too_many(topic, seen), find_drift(topic, seen))
-        return judged(topic, verdict, view.now, shown=seen) or Done()
+        readiness = Readiness(FALSE, "NotSupported", _too_many(topic, seen), find_drift(topic, seen))
+        return judged(topic, readiness, view.now, shown=seen) or Done()
     change = decide_replication(topic, seen, view.reassignments)
     if isinstance(change, CancelReassignment):
         return change
@@ -236,16 +236,16 @@ def _without_leader(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step | N
         return Retry()
     listed = ", ".join(map(str, seen.leaderless))
     message = f"Partitions without a leader: {listed}. None of their in-sync replicas is live."
-    return judged(topic, Verdict(FALSE, "NoLeader", message), view.now, shown=seen) or Retry(RETRY_LATER_S)
+    return judged(topic, Readiness(FALSE, "NoLeader", message), view.now, shown=seen) or Retry(RETRY_LATER_S)
 
 
 def _after_failure(topic: Topic, view: TopicView, failure: Failure) -> Step:
     passing = passes_by_itself(failure) or failure.code == UNKNOWN_TOPIC_OR_PARTITION  # it was deleted during the read
     if passing and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S:
         return Retry()
-    verdict = Verdict(FALSE, reason_of(failure), message_of(failure))
+    readiness = Readiness(FALSE, reason_of(failure), message_of(failure))
     shown = view.seen if view.seen is not None and (topic.observes or is_ours(topic, view.seen)) else None
-    return judged(topic, verdict, view.now, shown=shown) or Retry(RETRY_LATER_S)
+    return judged(topic, readiness, view.now, shown=shown) or Retry(RETRY_LATER_S)
 
 
 def _not_visible(topic: Topic, view: TopicView) -> Step:

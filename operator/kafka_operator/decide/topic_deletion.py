@@ -42,7 +42,7 @@ Step = Apply | Release | WriteStatus[TopicStatus] | Retry | Done
 def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
     """Return the next step for a Topic that is being deleted, on a cluster that answers."""
     assert topic.metadata.deleted is not None, topic.key
-    if not topic.metadata.held:
+    if not topic.metadata.has_finalizer:
         return Done()
     if view.owner is not None:
         return Release()
@@ -66,7 +66,7 @@ def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
 def decide_topic_deletion_away(topic: Topic, away: Away, waited_s: float) -> Release | Retry | Done:
     """Return the next step for a Topic that is being deleted while its cluster cannot be read."""
     assert topic.metadata.deleted is not None, topic.key
-    if not topic.metadata.held:
+    if not topic.metadata.has_finalizer:
         return Done()
     if topic.retain or topic.metadata.paused:
         return Release()

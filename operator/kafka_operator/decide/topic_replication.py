@@ -19,7 +19,7 @@ from kafka_operator.decide.conditions import FALSE, ready_of
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.decide.topic_drift import find_drift, has_factor
-from kafka_operator.decide.topic_status import Verdict
+from kafka_operator.decide.topic_status import Readiness
 from kafka_operator.resources.reassignment import Reassignment, State
 from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import ReplicationChange, Topic
@@ -41,7 +41,7 @@ RAISED = "ReplicationFactorRaised"
 
 def decide_replication(
     topic: Topic, seen: KafkaTopic, reassignments: Mapping[str, Reassignment]
-) -> Verdict | CreateReassignment | CancelReassignment | None:
+) -> Readiness | CreateReassignment | CancelReassignment | None:
     """Return the status to report, or the Reassignment to create or cancel; None when the factor is as declared and no change is in progress.
 
     `reassignments` are those of the Topic's namespace by name.
@@ -52,7 +52,7 @@ def decide_replication(
         if running.action is Action.EXECUTE and _target(topic, running) != topic.replication_factor:
             return CancelReassignment(running.key.name, running.metadata.resource_version)
         message = f"Reassignment {running.key.name} changes the replication factor."
-        return _verdict(topic, seen, CHANGING, message, running)
+        return _readiness(topic, seen, CHANGING, message, running)
     if has_factor(seen, topic.replication_factor):
         return None
     name, last = _next_name(topic, reassignments)
@@ -61,7 +61,7 @@ def decide_replication(
             f"Reassignment {last.key.name} did not change the replication factor; its state is {last.status.state}: "
             f"{_words(last)} Delete it, or edit this Topic, to retry."
         )
-        return _verdict(topic, seen, FAILED, message, last)
+        return _readiness(topic, seen, FAILED, message, last)
     if _was_raised_elsewhere(topic, seen):
         message = (
             f"The Kafka topic has up to {_most_replicas(seen)} replicas of a partition and spec.replicationFactor is "
@@ -69,10 +69,10 @@ def decide_replication(
             "spec.replicationFactor to the desired value; to apply the present value, set it again after another number, "
             "or use a Reassignment."
         )
-        return Verdict(FALSE, RAISED, message, find_drift(topic, seen))
+        return Readiness(FALSE, RAISED, message, find_drift(topic, seen))
     if seen.moving:
         message = "The replication factor will be changed when moves of partitions of the topic have completed."
-        return Verdict(FALSE, WAITING, message, find_drift(topic, seen))
+        return Readiness(FALSE, WAITING, message, find_drift(topic, seen))
     return CreateReassignment(name, _spec(topic))
 
 
@@ -126,7 +126,7 @@ def _name(topic: Topic, number: int) -> str:
     return f"{name}-{number}" if number else name
 
 
-def _verdict(topic: Topic, seen: KafkaTopic, reason: str, message: str, item: Reassignment) -> Verdict:
+def _readiness(topic: Topic, seen: KafkaTopic, reason: str, message: str, item: Reassignment) -> Readiness:
     progress = item.status.progress
     percent = 0 if progress is None else progress.percent // PERCENT_STEP * PERCENT_STEP
     change = ReplicationChange(
@@ -137,7 +137,7 @@ def _verdict(topic: Topic, seen: KafkaTopic, reason: str, message: str, item: Re
         reassignment=item.key.name,
     )
     drift = find_drift(topic, seen)
-    return Verdict(FALSE, reason, message, drift, change)
+    return Readiness(FALSE, reason, message, drift, change)
 
 
 def _target(topic: Topic, item: Reassignment) -> int:

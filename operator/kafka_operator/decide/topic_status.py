@@ -17,7 +17,7 @@ DRIFTED = "Drifted"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Readiness:
     """Value of the Ready condition, with drift and replication change."""
 
     status: str
@@ -29,7 +29,7 @@ class Verdict:
 
 def judged(
     topic: Topic,
-    verdict: Verdict,
+    readiness: Readiness,
     now: datetime,
     *,
     shown: KafkaTopic | None = None,
@@ -41,9 +41,9 @@ def judged(
     """
     conditions = with_ready(
         topic.status.conditions,
-        status=verdict.status,
-        reason=verdict.reason,
-        message=verdict.message,
+        status=readiness.status,
+        reason=readiness.reason,
+        message=readiness.message,
         generation=topic.metadata.generation,
         now=now,
     )
@@ -51,11 +51,11 @@ def judged(
         topic.status,
         observed_generation=topic.metadata.generation,
         topic_name=topic.name,
-        drift=verdict.drift,
-        replication_change=verdict.change,
-        conditions=_with_drift(topic, conditions, verdict.drift, now),
+        drift=readiness.drift,
+        replication_change=readiness.change,
+        conditions=_with_drift(topic, conditions, readiness.drift, now),
     )
-    if verdict.status == TRUE and not verdict.drift:
+    if readiness.status == TRUE and not readiness.drift:
         status = replace(status, settled_generation=topic.metadata.generation)
     if shown is not None:
         status = replace(

@@ -28,7 +28,7 @@ from kafka_operator.decide.observed import Failure, KafkaTopic
 from kafka_operator.decide.plan import PlanProblem, check_plan, exact_plan
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.decide.tenancy import refusal_of_topic, refusal_of_whole_cluster
-from kafka_operator.decide.topic import wanted_actions
+from kafka_operator.decide.topic import desired_actions
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import AwayError, Connect, ConnectionPool
 from kafka_operator.engine.credentials import Credentials
@@ -174,7 +174,7 @@ class Admission:
 async def _refusals(admin: Admin, topic: Topic, seen: KafkaTopic | None) -> dict[str, Failure]:
     """Validate all changes to the Kafka topic with the brokers (validateOnly); return their rejections."""
     refused: dict[str, Failure] = {}
-    for action in wanted_actions(topic, seen):
+    for action in desired_actions(topic, seen):
         if isinstance(action, CreateTopic):
             refused.update(await admin.create_topics([action], validate_only=True))
         elif isinstance(action, GrowTopic):

@@ -86,7 +86,7 @@ class AutoRebalances:
         spread: Spread | None = None
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
-            if cluster is None or cluster.metadata.deleted is not None or not cluster.metadata.held:
+            if cluster is None or cluster.metadata.deleted is not None or not cluster.metadata.has_finalizer:
                 self._seen.pop(ref, None)
                 return Done()
             ready = ready_of(cluster.status.conditions)

@@ -64,7 +64,7 @@ class PodReconciler:
         view: PodsView | None = None
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
-            if cluster is None or cluster.metadata.deleted is not None or not cluster.metadata.held:
+            if cluster is None or cluster.metadata.deleted is not None or not cluster.metadata.has_finalizer:
                 return Done()
             if cluster.brokers is not None and view is None:
                 try:

@@ -94,7 +94,7 @@ class ClusterReconciler:
         return decide_cluster(cluster, snapshot, self._now(), waited_s)
 
     def _dependents(self, ref: ClusterRef) -> Dependents:
-        held = [resource for resource in self._cache.dependents(ref) if resource.metadata.held]
+        held = [resource for resource in self._cache.dependents(ref) if resource.metadata.has_finalizer]
         leaving = [resource for resource in held if resource.metadata.deleted is not None]
         return Dependents(len(held), len(leaving))
 

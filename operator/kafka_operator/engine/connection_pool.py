@@ -1,7 +1,7 @@
 """Connection pool: one connection per Cluster, opened at first use and replaced when its address or Secrets change.
 
-After a failure to connect or authenticate, a connection rejects calls for some time: a thousand Topics of a dead cluster cause one attempt,
-not a thousand.
+After a failure to connect or authenticate, a connection rejects calls for some time: a thousand Topics of a dead
+cluster cause one attempt, not a thousand.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ MAX_BATCH = 200
 """Resources in a batch: an Admin call of some 20 kB, answered in well under a second."""
 
 LINGER_S = 0.05
-"""How long a queue partition waits for more resources before it takes a batch: little of the 2 s that a Topic may take, much for `kubectl apply -f`."""
+"""How long a queue partition waits for more resources before it takes a batch: little of the 2 s that a Topic may take, much for
+`kubectl apply -f`."""
 
 BEAT_EVERY_S = 1.0
 """Interval of the loop's heartbeat."""

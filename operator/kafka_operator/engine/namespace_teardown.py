@@ -57,7 +57,11 @@ class NamespaceTeardown:
 
     async def _remove_from_kind(self, kind: Kind, namespace: str) -> int:
         """Return how many resources had the finalizer."""
-        held = [item for raw in await self._listed(kind, namespace) if (item := read_resource(kind, raw)).metadata.held]
+        held = [
+            item
+            for raw in await self._listed(kind, namespace)
+            if (item := read_resource(kind, raw)).metadata.has_finalizer
+        ]
         await asyncio.gather(*(self._writer.carry_out(item, Release()) for item in held))
         return len(held)
 

@@ -90,7 +90,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
 
     def _is_finished(self, item: Reassignment) -> bool:
         if item.metadata.deleted is not None:
-            return not item.metadata.held
+            return not item.metadata.has_finalizer
         return item.is_finished
 
     async def _begin(self, ref: ClusterRef, unfinished: Sequence[Reassignment]) -> Batch:

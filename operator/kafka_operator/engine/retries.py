@@ -17,7 +17,7 @@ MAX_DOUBLINGS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Tries:
+class FailedAttempts:
     """Failed attempts since `since_s` on the monotonic clock."""
 
     count: int
@@ -30,20 +30,20 @@ class Retries:
     def __init__(self, clock: Callable[[], float], rng: random.Random) -> None:
         self._clock = clock
         self._rng = rng
-        self._tries: dict[Key, Tries] = {}
+        self._attempts: dict[Key, FailedAttempts] = {}
 
     def waited_s(self, key: Key) -> float:
         """Return the time since the first failed attempt of a resource; 0 at its first attempt."""
-        tries = self._tries.get(key)
-        return 0.0 if tries is None else self._clock() - tries.since_s
+        attempts = self._attempts.get(key)
+        return 0.0 if attempts is None else self._clock() - attempts.since_s
 
     def delay_s(self, key: Key, retry: Retry) -> float:
         """Count a failed attempt and return the delay to the next one."""
-        before = self._tries.get(key, Tries(0, self._clock()))
-        self._tries[key] = Tries(min(before.count + 1, MAX_DOUBLINGS), before.since_s)
+        before = self._attempts.get(key, FailedAttempts(0, self._clock()))
+        self._attempts[key] = FailedAttempts(min(before.count + 1, MAX_DOUBLINGS), before.since_s)
         delay_s = min(retry.cap_s, retry.first_s * 2.0**before.count)
         return delay_s * self._rng.uniform(1 - JITTER, 1 + JITTER)
 
     def forget(self, key: Key) -> None:
         """Reset after success or deletion."""
-        self._tries.pop(key, None)
+        self._attempts.pop(key, None)

@@ -57,7 +57,7 @@ class PodDrivers:
     def __init__(self, kube: SparkKube, clock: Callable[[], float]) -> None:
         self._kube = kube
         self._clock = clock
-        self._looks: dict[str, tuple[float, Pods]] = {}
+        self._listings: dict[str, tuple[float, Pods]] = {}
         self._writes: dict[str, int] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._parallel = asyncio.Semaphore(MAX_PARALLEL)
@@ -66,12 +66,12 @@ class PodDrivers:
         """Return all pods of an application."""
         namespace = application.key.namespace
         async with self._locks.setdefault(namespace, asyncio.Lock()):
-            taken_s, found = self._looks.get(namespace, (-FRESH_S, {}))
+            taken_s, found = self._listings.get(namespace, (-FRESH_S, {}))
             if self._clock() - taken_s >= FRESH_S:
                 writes = self._writes.get(namespace, 0)
                 found = _by_application(list(await self._kube.list_pods(namespace)))
                 if self._writes.get(namespace, 0) == writes:
-                    self._looks[namespace] = (self._clock(), found)
+                    self._listings[namespace] = (self._clock(), found)
         return found.get(application.metadata.uid, ())
 
     async def create(self, application: SparkApplication, attempt: int) -> SparkPod | SparkProblem:
@@ -108,7 +108,7 @@ class PodDrivers:
         return await self._kube.read_log(application.key.namespace, pod.name, DRIVER_CONTAINER, lines)
 
     def _written(self, namespace: str) -> None:
-        self._looks.pop(namespace, None)
+        self._listings.pop(namespace, None)
         self._writes[namespace] = self._writes.get(namespace, 0) + 1
 
 

@@ -48,7 +48,7 @@ def _moves_matter(topic: Topic, seen: KafkaTopic | None) -> bool:
     if seen is None:
         return False
     if topic.metadata.deleted is not None:
-        return topic.metadata.held and not topic.retain
+        return topic.metadata.has_finalizer and not topic.retain
     return any(len(partition.replicas) != topic.replication_factor for partition in seen.partitions)
 
 

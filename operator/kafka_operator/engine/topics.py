@@ -48,7 +48,7 @@ MAX_ROUNDS = 8
 
 
 @dataclass
-class Try:
+class Batch:
     """State of one batch during reconciliation."""
 
     ref: ClusterRef
@@ -94,35 +94,35 @@ class TopicReconciler:
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Reconcile each Topic of a batch once; all of them refer to one Cluster."""
-        attempt = Try(ref, self._reassignments())
+        batch = Batch(ref, self._reassignments())
         outcomes: dict[Key, Outcome] = {}
         pending = list(keys)
         for _ in range(MAX_ROUNDS):
             topics = [topic for key in pending if (topic := self._cache.topic(key)) is not None]
-            attempt.refusals = self._refusals(attempt, topics)
-            if any(self._lacks_room(attempt, topic) for topic in topics) and not attempt.pruned:
-                attempt.pruned = True
-                attempt.room_after_s = await self._ledger.prune(ref, self._now())
+            batch.refusals = self._refusals(batch, topics)
+            if any(self._lacks_room(batch, topic) for topic in topics) and not batch.pruned:
+                batch.pruned = True
+                batch.room_after_s = await self._ledger.prune(ref, self._now())
                 continue
-            await self._read(attempt, topics)
-            steps = [(topic, self._decide(topic, attempt)) for topic in topics]
+            await self._read(batch, topics)
+            steps = [(topic, self._decide(topic, batch)) for topic in topics]
             outcomes.update({topic.key: step for topic, step in steps if isinstance(step, Done | Retry | Wait)})
-            outcomes.update(await self._carry_out(attempt, steps))
+            outcomes.update(await self._carry_out(batch, steps))
             pending = [topic.key for topic in topics if topic.key not in outcomes]
             if not pending:
                 break
         ended = {key: outcomes.get(key, Retry() if key in pending else Done()) for key in keys}
-        if attempt.room_after_s is not None:
-            waiting = {key for key in ended if key in attempt.refusals and isinstance(ended[key], Done)}
-            ended |= dict.fromkeys(waiting, Wait(attempt.room_after_s))
+        if batch.room_after_s is not None:
+            waiting = {key for key in ended if key in batch.refusals and isinstance(ended[key], Done)}
+            ended |= dict.fromkeys(waiting, Wait(batch.room_after_s))
         for key, outcome in ended.items():
             if not isinstance(outcome, Retry):
                 self._recorded_events.pop(key, None)
         return ended
 
-    def _refusals(self, attempt: Try, topics: Sequence[Topic]) -> Mapping[Key, Refusal]:
+    def _refusals(self, batch: Batch, topics: Sequence[Topic]) -> Mapping[Key, Refusal]:
         """Return why Topics of other namespaces are not allowed on the Cluster, by the present rules."""
-        ref, cluster = attempt.ref, self._cache.cluster(attempt.ref)
+        ref, cluster = batch.ref, self._cache.cluster(batch.ref)
         if cluster is None or all(topic.key.namespace == ref.namespace for topic in topics):
             return {}
         refusals = dict(self._ledger.refusals(ref))
@@ -141,41 +141,41 @@ class TopicReconciler:
                 found[key.namespace][key.name] = item
         return found
 
-    async def _read(self, attempt: Try, topics: Sequence[Topic]) -> None:
-        wanted = [topic for topic in topics if topic.key not in attempt.refusals or topic.metadata.deleted is not None]
-        if attempt.seen is not None or attempt.away is not None or not wanted:
+    async def _read(self, batch: Batch, topics: Sequence[Topic]) -> None:
+        wanted = [topic for topic in topics if topic.key not in batch.refusals or topic.metadata.deleted is not None]
+        if batch.seen is not None or batch.away is not None or not wanted:
             return
         try:
-            snapshot = await self._connections.use(attempt.ref, lambda admin: query_topics(admin, wanted))
+            snapshot = await self._connections.use(batch.ref, lambda admin: query_topics(admin, wanted))
         except AwayError as error:
-            attempt.away = error.away
+            batch.away = error.away
             return
-        attempt.seen = snapshot.topics
-        attempt.failures = {**snapshot.failures, **attempt.failures}
+        batch.seen = snapshot.topics
+        batch.failures = {**snapshot.failures, **batch.failures}
 
-    def _decide(self, topic: Topic, attempt: Try) -> Step:
+    def _decide(self, topic: Topic, batch: Batch) -> Step:
         paused = decide_pause(topic.metadata, topic.status, self._now())
         if paused is not None:
             return paused
         waited_s = self._retries.waited_s(topic.key)
-        refusal = attempt.refusals.get(topic.key)
+        refusal = batch.refusals.get(topic.key)
         deleted = topic.metadata.deleted is not None
         if refusal is not None and not deleted:
             return refused(topic, refusal, self._now())
-        if attempt.away is not None:
+        if batch.away is not None:
             if deleted:
-                return decide_topic_deletion_away(topic, attempt.away, waited_s)
-            return decide_topic_away(topic, attempt.away, self._now(), waited_s)
-        assert attempt.seen is not None, attempt.ref
+                return decide_topic_deletion_away(topic, batch.away, waited_s)
+            return decide_topic_away(topic, batch.away, self._now(), waited_s)
+        assert batch.seen is not None, batch.ref
         view = TopicView(
             now=self._now(),
             waited_s=waited_s,
             refusal=refusal,
             owner=self._other_owner(topic),
-            seen=attempt.seen.get(topic.name),
-            applied=topic.key in attempt.applied,
-            failure=attempt.asked.get(topic.key) or attempt.failures.get(topic.name),
-            reassignments=attempt.reassignments.get(topic.key.namespace, {}),
+            seen=batch.seen.get(topic.name),
+            applied=topic.key in batch.applied,
+            failure=batch.asked.get(topic.key) or batch.failures.get(topic.name),
+            reassignments=batch.reassignments.get(topic.key.namespace, {}),
         )
         return decide_topic_deletion(topic, view) if deleted else decide_topic(topic, view)
 
@@ -191,41 +191,39 @@ class TopicReconciler:
         owner = winner(claims or [topic])
         return None if owner.key == topic.key else owner.key
 
-    async def _carry_out(self, attempt: Try, steps: Sequence[tuple[Topic, Step]]) -> Mapping[Key, Outcome]:
+    async def _carry_out(self, batch: Batch, steps: Sequence[tuple[Topic, Step]]) -> Mapping[Key, Outcome]:
         """Carry out one step of each Topic; return the outcomes of the Topics that are finished."""
-        steps = await self._noted(attempt, steps)
+        steps = await self._noted(batch, steps)
         writes = [(topic, step) for topic, step in steps if not isinstance(step, Apply | Done | Retry | Wait)]
         results = await asyncio.gather(*(self._write(topic, step) for topic, step in writes))
         outcomes = {
             topic.key: outcome for (topic, _), outcome in zip(writes, results, strict=True) if outcome is not None
         }
         asks = {topic.name: (topic, step) for topic, step in steps if isinstance(step, Apply) and step.asks_only}
-        attempt.applied.update(topic.key for topic, step in steps if isinstance(step, Apply) and step.asks_only)
+        batch.applied.update(topic.key for topic, step in steps if isinstance(step, Apply) and step.asks_only)
         if asks:
-            await self._ask(attempt, list(asks.values()))
+            await self._ask(batch, list(asks.values()))
         applies = [(topic, step) for topic, step in steps if isinstance(step, Apply) and not step.asks_only]
         if applies:
-            await self._apply(attempt, applies)
+            await self._apply(batch, applies)
         return outcomes
 
-    async def _noted(self, attempt: Try, steps: Sequence[tuple[Topic, Step]]) -> Sequence[tuple[Topic, Step]]:
+    async def _noted(self, batch: Batch, steps: Sequence[tuple[Topic, Step]]) -> Sequence[tuple[Topic, Step]]:
         """Record what counts for quotas; return the steps that may be carried out: others wait until their topics are recorded."""
-        if attempt.seen is None or not self._ledger.is_kept(attempt.ref):
+        if batch.seen is None or not self._ledger.is_kept(batch.ref):
             return steps
         owned = [
             (topic, step)
             for topic, step in steps
-            if topic.key not in attempt.refusals
-            and topic.name not in attempt.failures
-            and self._other_owner(topic) is None
+            if topic.key not in batch.refusals and topic.name not in batch.failures and self._other_owner(topic) is None
         ]
-        if await self._ledger.note(attempt.ref, owned, attempt.seen):
+        if await self._ledger.note(batch.ref, owned, batch.seen):
             return steps
-        cluster = self._cache.cluster(attempt.ref)
+        cluster = self._cache.cluster(batch.ref)
         return [(topic, step) for topic, step in steps if not is_limited(cluster, topic.key.namespace)]
 
-    def _lacks_room(self, attempt: Try, topic: Topic) -> bool:
-        refusal = attempt.refusals.get(topic.key)
+    def _lacks_room(self, batch: Batch, topic: Topic) -> bool:
+        refusal = batch.refusals.get(topic.key)
         return refusal is not None and refusal.reason == QUOTA_EXCEEDED
 
     async def _write(
@@ -235,20 +233,20 @@ class TopicReconciler:
             return await self._owned.carry_out(topic, step)
         return await self._writer.carry_out(topic, step)
 
-    async def _ask(self, attempt: Try, asks: Sequence[tuple[Topic, Apply]]) -> None:
+    async def _ask(self, batch: Batch, asks: Sequence[tuple[Topic, Apply]]) -> None:
         """Validate Topics with policy Observe with the brokers; a rejection does not affect other Topics."""
-        effects = await TopicEffects(self._connections, attempt.ref, self._tenants.may_have).carry_out(asks)
-        attempt.asked.update(
+        effects = await TopicEffects(self._connections, batch.ref, self._tenants.may_have).carry_out(asks)
+        batch.asked.update(
             {topic.key: effects.failures[topic.name] for topic, _ in asks if topic.name in effects.failures}
         )
-        attempt.away = effects.away
+        batch.away = effects.away
 
-    async def _apply(self, attempt: Try, applies: Sequence[tuple[Topic, Apply]]) -> None:
-        effects = await TopicEffects(self._connections, attempt.ref, self._tenants.may_have).carry_out(applies)
-        attempt.applied.update(topic.key for topic, _ in applies)
-        attempt.failures.update(effects.failures)
-        attempt.away = effects.away
-        attempt.seen = None
+    async def _apply(self, batch: Batch, applies: Sequence[tuple[Topic, Apply]]) -> None:
+        effects = await TopicEffects(self._connections, batch.ref, self._tenants.may_have).carry_out(applies)
+        batch.applied.update(topic.key for topic, _ in applies)
+        batch.failures.update(effects.failures)
+        batch.away = effects.away
+        batch.seen = None
         if effects.away is not None:
             return
         for topic, step in applies:

@@ -115,7 +115,7 @@ class Writer:
 
 def _claim_patch(resource: Resource, claim: Claim) -> Patch:
     metadata: Patch = {"resourceVersion": resource.metadata.resource_version}
-    if not resource.metadata.held:
+    if not resource.metadata.has_finalizer:
         metadata["finalizers"] = [*resource.metadata.finalizers, FINALIZER]
     notes = {MANAGED_CONFIG: ",".join(sorted(claim.managed_config)) or None}
     if claim.origin is not None:

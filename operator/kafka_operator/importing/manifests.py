@@ -22,8 +22,8 @@ NOT_THE_TOPICS_OWN = {"leader.replication.throttled.replicas", "follower.replica
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which topics, and what is said of all of them."""
+class ImportSelection:
+    """Selection of topics, and the settings of all their manifests."""
 
     cluster: str
     cluster_namespace: str | None = None
@@ -44,19 +44,19 @@ class Manifest:
     document: Mapping[str, Any]
 
 
-def is_wanted(topic: str, wanted: Wanted) -> bool:
-    """Return whether a topic is among those to be written."""
-    if topic.startswith(INTERNAL) and not wanted.internal:
+def is_selected(topic: str, selection: ImportSelection) -> bool:
+    """Return whether a topic is selected."""
+    if topic.startswith(INTERNAL) and not selection.internal:
         return False
-    included = not wanted.include or any(fnmatchcase(topic, pattern) for pattern in wanted.include)
-    return included and not any(fnmatchcase(topic, pattern) for pattern in wanted.exclude)
+    included = not selection.include or any(fnmatchcase(topic, pattern) for pattern in selection.include)
+    return included and not any(fnmatchcase(topic, pattern) for pattern in selection.exclude)
 
 
-def manifests_of(topics: Iterable[KafkaTopic], wanted: Wanted) -> list[Manifest]:
+def manifests_of(topics: Iterable[KafkaTopic], selection: ImportSelection) -> list[Manifest]:
     """Return the manifests of topics, with the settings that were found on them, by name."""
     found = {topic.name: topic for topic in topics}
     names = resource_names(found)
-    return [Manifest(names[name], _document(found[name], names[name], wanted)) for name in sorted(found)]
+    return [Manifest(names[name], _document(found[name], names[name], selection)) for name in sorted(found)]
 
 
 def uneven(topics: Iterable[KafkaTopic]) -> list[str]:
@@ -66,11 +66,11 @@ def uneven(topics: Iterable[KafkaTopic]) -> list[str]:
     )
 
 
-def _document(topic: KafkaTopic, name: str, wanted: Wanted) -> dict[str, Any]:
-    metadata = {"name": name} | ({"namespace": wanted.namespace} if wanted.namespace else {})
-    cluster = {"name": wanted.cluster}
-    if wanted.cluster_namespace and wanted.cluster_namespace != wanted.namespace:
-        cluster["namespace"] = wanted.cluster_namespace
+def _document(topic: KafkaTopic, name: str, selection: ImportSelection) -> dict[str, Any]:
+    metadata = {"name": name} | ({"namespace": selection.namespace} if selection.namespace else {})
+    cluster = {"name": selection.cluster}
+    if selection.cluster_namespace and selection.cluster_namespace != selection.namespace:
+        cluster["namespace"] = selection.cluster_namespace
     spec: dict[str, Any] = {"clusterRef": cluster}
     if name != topic.name:
         spec["topicName"] = topic.name
@@ -82,7 +82,7 @@ def _document(topic: KafkaTopic, name: str, wanted: Wanted) -> dict[str, Any]:
     }
     if config:
         spec["config"] = config
-    if wanted.policy is not None:
-        spec["policy"] = wanted.policy.value
-    spec["deletionPolicy"] = wanted.deletion_policy.value
+    if selection.policy is not None:
+        spec["policy"] = selection.policy.value
+    spec["deletionPolicy"] = selection.deletion_policy.value
     return {"apiVersion": API_VERSION, "kind": Kind.TOPIC.value, "metadata": metadata, "spec": spec}

@@ -13,7 +13,7 @@ import yaml
 from kafka_operator.admin.port import AdminError
 from kafka_operator.decide.layout import Layout
 from kafka_operator.decide.observed import ConfigValue, Failure, KafkaTopic, Moves
-from kafka_operator.importing.manifests import Manifest, Wanted, is_wanted, manifests_of, uneven
+from kafka_operator.importing.manifests import ImportSelection, Manifest, is_selected, manifests_of, uneven
 from kafka_operator.resources.reassignment import Partition
 
 MAX_ASKED = 200
@@ -46,11 +46,11 @@ class Source(Protocol):
         ...
 
 
-async def read_topics(source: Source, wanted: Wanted, warn: Callable[[str], None]) -> list[Manifest]:
+async def read_topics(source: Source, selection: ImportSelection, warn: Callable[[str], None]) -> list[Manifest]:
     """Return the manifests of the topics that are wanted; ImportFailedError when they cannot be read."""
     try:
         layout = await source.describe_layout(None)
-        topics = [topic for name, topic in sorted(layout.topics.items()) if is_wanted(name, wanted)]
+        topics = [topic for name, topic in sorted(layout.topics.items()) if is_selected(name, selection)]
         topics = _at_their_targets(topics, await _moves(source, warn))
         configs = await _configs(source, [topic.name for topic in topics])
     except AdminError as error:
@@ -59,7 +59,7 @@ async def read_topics(source: Source, wanted: Wanted, warn: Callable[[str], None
     if odd:
         named = ", ".join(odd[:MAX_NAMED]) + (" and more" if len(odd) > MAX_NAMED else "")
         warn(f"partitions of one topic have different numbers of replicas; the least is written: {named}")
-    return manifests_of((replace(topic, config=configs.get(topic.name, {})) for topic in topics), wanted)
+    return manifests_of((replace(topic, config=configs.get(topic.name, {})) for topic in topics), selection)
 
 
 def write_stream(manifests: Iterable[Manifest], stream: TextIO) -> None:

@@ -69,8 +69,8 @@ class Metadata:
         return self.annotation(PAUSE) == "true"
 
     @property
-    def held(self) -> bool:
-        """Whether the operator's finalizer is on it."""
+    def has_finalizer(self) -> bool:
+        """Whether the operator's finalizer is set."""
         return FINALIZER in self.finalizers
 
     def annotation(self, name: str) -> str | None:
