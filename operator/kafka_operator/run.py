@@ -111,7 +111,7 @@ async def _operate(settings: OperatorSettings) -> None:
         stack.callback(heartbeat.cancel)
         await require_rights(kube, needed_rights(settings))
         if leadership is not None:
-            metrics.shard.labels(str(settings.shards)).set(await leadership.gain())
+            metrics.shard.labels(str(settings.shards)).set(await leadership.acquire())
         await _run_until_first_exit(core, leadership, heartbeat, found, settings)
         if settings.own_namespace is not None:
             await core.loop.close()  # no finalizer is added any more
@@ -144,17 +144,17 @@ def _make_leadership(settings: OperatorSettings, kube: KubeClient, metrics: Metr
 def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics, leadership: Leadership | None) -> Core:
     """Build the engine; with Leases no call passes its ports unless one is held, and other shards' Clusters are ignored."""
 
-    def holds() -> bool:
-        return leadership is None or leadership.holds
+    def is_active() -> bool:
+        return leadership is None or leadership.is_active
 
     def serves(ref: ClusterRef) -> bool:
         return leadership is None or shard_of(ref, settings.shards) == leadership.shard
 
     def connect(bootstrap_servers: Sequence[str], security: Security) -> Admin:
         admin: Admin = KafkaAdmin(bootstrap_servers, metrics, security)
-        return fenced(admin, holds, lambda: ClusterUnreachableError("the Lease is no longer held"))
+        return fenced(admin, is_active, lambda: ClusterUnreachableError("the Lease is no longer held"))
 
-    guarded = fenced(kube, holds, lambda: UnavailableError("the Lease is no longer held"))
+    guarded = fenced(kube, is_active, lambda: UnavailableError("the Lease is no longer held"))
     return build_core(
         guarded,
         connect,
@@ -195,7 +195,7 @@ def _listen(
         stack.callback(server.shutdown)
     if settings.health_port is not None:
         health, ready = _checks(core, leadership, settings.resync_interval_s, metrics)
-        notes = {} if leadership is None else {"lease": lambda: leadership.stands_by}
+        notes = {} if leadership is None else {"lease": lambda: leadership.standby_reason}
         probes = Probes(settings.listen_address, settings.health_port, health=health, ready=ready, notes=notes)
         stack.callback(probes.close)
 
@@ -240,7 +240,7 @@ def _checks(
         return None if lag_s < limit_s else f"the watch has not delivered a change for {lag_s:.0f} s"
 
     def loaded() -> str | None:
-        if leadership is not None and leadership.stands_by is not None:
+        if leadership is not None and leadership.standby_reason is not None:
             return None  # a standby lists nothing; if it were not ready, it would block every upgrade
         return None if core.resync.loaded else "the initial list of resources is not complete"
 

@@ -16,14 +16,14 @@ from kafka_operator.decide.lease import (
     RETRY_PERIOD_S,
     RETRY_SOON_S,
     Lost,
-    Sighting,
+    ObservedLease,
     Standby,
     Take,
     decide_candidate,
     decide_holder,
-    holds,
+    is_lease_valid,
+    observe_lease,
     released,
-    sight,
 )
 from kafka_operator.resources.lease import Lease, lease_spec, read_lease
 
@@ -35,7 +35,7 @@ def test_a_missing_or_released_lease_is_acquired() -> None:
     new = decide_candidate("operator", None, "us", 5)
     assert new == Take(Lease("operator", "", "us", LEASE_DURATION_S))
 
-    taken = decide_candidate("operator", Sighting(released(OTHERS), 5), "us", 5)
+    taken = decide_candidate("operator", ObservedLease(released(OTHERS), 5), "us", 5)
     assert taken == Take(replace(OTHERS, holder="us", acquired="", transitions=4))
 
 
@@ -43,30 +43,30 @@ def test_a_lease_of_the_same_identity_is_acquired_at_once() -> None:
     """A container that is restarted in its pod does not wait."""
     ours = replace(OTHERS, holder="us")
 
-    assert decide_candidate("operator", Sighting(ours, 5), "us", 5) == Take(ours)
+    assert decide_candidate("operator", ObservedLease(ours, 5), "us", 5) == Take(ours)
 
 
-def test_a_lease_of_another_process_is_acquired_when_it_was_not_renewed_for_its_duration() -> None:
+def test_one_of_somebody_else_is_taken_when_it_stood_still_for_its_duration() -> None:
     """Measured with the local clock from when the renewal was read. The next poll is at that time at the latest."""
-    sighting = Sighting(OTHERS, 100)
+    observed = ObservedLease(OTHERS, 100)
 
-    assert decide_candidate("operator", sighting, "us", 100) == Standby("other", RETRY_PERIOD_S)
-    assert decide_candidate("operator", sighting, "us", 109.5) == Standby("other", 0.5)
-    assert isinstance(decide_candidate("operator", sighting, "us", 110), Take)
+    assert decide_candidate("operator", observed, "us", 100) == Standby("other", RETRY_PERIOD_S)
+    assert decide_candidate("operator", observed, "us", 109.5) == Standby("other", 0.5)
+    assert isinstance(decide_candidate("operator", observed, "us", 110), Take)
 
 
-def test_only_a_renewal_extends_a_lease() -> None:
+def test_only_a_renewal_prolongs_it() -> None:
     """Another client's edit of its labels is no renewal, and the holder's clock does not matter."""
-    first = sight(None, OTHERS, 100)
+    first = observe_lease(None, OTHERS, 100)
 
-    assert sight(first, replace(OTHERS, resource_version="8"), 105).since_s == 100
-    assert sight(first, replace(OTHERS, renewed="r2", resource_version="8"), 105).since_s == 105
+    assert observe_lease(first, replace(OTHERS, resource_version="8"), 105).since_s == 100
+    assert observe_lease(first, replace(OTHERS, renewed="r2", resource_version="8"), 105).since_s == 105
 
 
-def test_a_duration_that_no_operator_writes_is_limited() -> None:
+def test_a_duration_that_no_operator_writes_is_not_believed() -> None:
     """Three years, or zero."""
-    too_long = Sighting(replace(OTHERS, duration_s=10**8), 0)
-    zero = Sighting(replace(OTHERS, duration_s=0), 0)
+    for_ever = ObservedLease(replace(OTHERS, duration_s=10**8), 0)
+    for_nothing = ObservedLease(replace(OTHERS, duration_s=0), 0)
 
     assert isinstance(decide_candidate("operator", too_long, "us", MAX_DURATION_S), Take)
     assert isinstance(decide_candidate("operator", zero, "us", 0.5), Standby)
@@ -85,9 +85,9 @@ def test_a_holder_that_reads_another_holder_has_lost() -> None:
 def test_a_holder_stops_before_another_process_may_begin(renewed_s: float, later_s: float) -> None:
     """O10: a holder measures from before its call, others from when they read the renewal: it stops seconds before they may begin."""
     now_s = renewed_s + later_s
-    seen_later = Sighting(OTHERS, renewed_s)
+    seen_later = ObservedLease(OTHERS, renewed_s)
     if isinstance(decide_candidate("operator", seen_later, "us", now_s), Take):
-        assert not holds(renewed_s, now_s)
+        assert not is_lease_valid(renewed_s, now_s)
 
 
 def test_the_periods_are_consistent() -> None:

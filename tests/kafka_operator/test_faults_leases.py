@@ -58,9 +58,9 @@ class Process:
         metrics = Metrics()
         named = cast("Leases", PausablePort(leases, self, counted=False))
         self.leadership = Leadership(named, ["operator"], identity, now=now, clock=loop.time, metrics=metrics)
-        kube = fenced(cast("Kube", PausablePort(world.kube, self)), self._holds, lambda: UnavailableError("no Lease"))
-        kafka = cast("Admin", PausablePort(world.kafka, self))
-        admin = fenced(kafka, self._holds, lambda: ClusterUnreachableError("no Lease"))
+        kube = fenced(cast("Kube", Freezing(world.kube, self)), self._is_active, lambda: UnavailableError("no Lease"))
+        kafka = cast("Admin", Freezing(world.kafka, self))
+        admin = fenced(kafka, self._is_active, lambda: ClusterUnreachableError("no Lease"))
         self.core = build_core(
             kube,
             lambda _servers, _security: admin,
@@ -98,8 +98,8 @@ class Process:
                 asyncio.get_running_loop().call_later(PAUSE_S, self._resumed.set)
         await self._resumed.wait()
 
-    def _holds(self) -> bool:
-        return self.leadership.holds
+    def _is_active(self) -> bool:
+        return self.leadership.is_active
 
     async def _take(self, event: WatchEvent) -> None:
         await asyncio.sleep(WATCH_DELAY_S)
@@ -107,7 +107,7 @@ class Process:
         await self.core.event_handler.handle(event.kind, event.type, event.object)
 
     async def _run(self) -> None:
-        await self.leadership.gain()
+        await self.leadership.acquire()
         resync = asyncio.create_task(self.core.resync.run())
         try:
             await self.leadership.lost()

@@ -46,15 +46,15 @@ async def test_one_process_is_active_and_the_others_are_standbys() -> None:
     """O10: a standby names the holder. Only the holder writes to the Lease, every two seconds."""
     leases = FakeLeases()
     first, second = process(leases, "a"), process(leases, "b")
-    assert await first.gain() == 0
-    waiting = asyncio.create_task(second.gain())
+    assert await first.acquire() == 0
+    waiting = asyncio.create_task(second.acquire())
     await asyncio.sleep(100)
 
-    assert first.holds
-    assert first.stands_by is None
-    assert not second.holds
+    assert first.is_active
+    assert first.standby_reason is None
+    assert not second.is_active
     assert not waiting.done()
-    assert second.stands_by == "standby; operator is held by a"
+    assert second.standby_reason == "standby; operator is held by a"
     assert {holder for _, holder in leases.writes} == {"a"}
     assert len(leases.writes) <= 100 / RETRY_PERIOD_S + 1
     waiting.cancel()
@@ -67,8 +67,8 @@ async def test_a_standby_takes_over_from_a_killed_holder_within_fifteen_seconds(
     for alive_s in (1.0, 2.001, 2.9, 3.999, 5.5):
         leases = FakeLeases()
         first, second = process(leases, "a"), process(leases, "b")
-        await first.gain()
-        waiting = asyncio.create_task(second.gain())
+        await first.acquire()
+        waiting = asyncio.create_task(second.acquire())
         await asyncio.sleep(alive_s)
         kill(first)
         async with asyncio.timeout(TAKEOVER_S - 2):  # the other two seconds are for its first list
@@ -82,8 +82,8 @@ async def test_a_standby_takes_over_at_once_after_a_graceful_stop() -> None:
     """SIGTERM: the Lease is released, and the standby's next poll acquires it."""
     leases = FakeLeases()
     first, second = process(leases, "a"), process(leases, "b")
-    await first.gain()
-    waiting = asyncio.create_task(second.gain())
+    await first.acquire()
+    waiting = asyncio.create_task(second.acquire())
     await asyncio.sleep(5)
     await first.release()
 
@@ -98,11 +98,11 @@ async def test_a_restarted_container_of_the_same_pod_is_active_at_once() -> None
     """Its identity is the pod's name."""
     leases = FakeLeases()
     first = process(leases, "pod")
-    await first.gain()
+    await first.acquire()
     kill(first)
 
     async with asyncio.timeout(0.1):
-        await process(leases, "pod").gain()
+        await process(leases, "pod").acquire()
 
 
 @pytest.mark.parametrize("how", ["fails", "hangs"])
@@ -113,14 +113,14 @@ def test_a_holder_that_cannot_renew_stops_before_another_process_may_acquire_the
     async def story() -> None:
         leases = FakeLeases()
         holder = process(leases, "a")
-        await holder.gain()
+        await holder.acquire()
         await asyncio.sleep(5)
         leases.hangs, leases.failure = how == "hangs", UnavailableError("503") if how == "fails" else None
         began_s = asyncio.get_running_loop().time()
         with pytest.raises(LeaseLostError, match="was not renewed"):
             await holder.lost()
         assert asyncio.get_running_loop().time() - began_s < LEASE_DURATION_S - 0.5
-        assert not holder.holds
+        assert not holder.is_active
         assert holder.shard is None
 
     story()
@@ -131,22 +131,22 @@ async def test_a_holder_survives_a_short_outage() -> None:
     """The Lease is renewed before the deadline, also after a lost response and after another client has edited or deleted it."""
     leases = FakeLeases()
     holder = process(leases, "a")
-    await holder.gain()
+    await holder.acquire()
     await asyncio.sleep(3)
     leases.failure = UnavailableError("503")
     await asyncio.sleep(RENEW_DEADLINE_S - RETRY_PERIOD_S - 1)
     leases.failure = None
     await asyncio.sleep(10)
-    assert holder.holds
+    assert holder.is_active
     leases.lose_answers = 1
     await asyncio.sleep(10)
-    assert holder.holds
+    assert holder.is_active
     leases.edit(replace(leases.held["operator"], transitions=9))
     await asyncio.sleep(10)
-    assert holder.holds
+    assert holder.is_active
     del leases.held["operator"]
     await asyncio.sleep(10)
-    assert holder.holds
+    assert holder.is_active
     assert leases.held["operator"].holder == "a"
     await holder.release()
 
@@ -156,11 +156,11 @@ async def test_a_holder_whose_lease_another_process_has_acquired_ends() -> None:
     """As after a pause of the process. The fence blocks its calls from then on."""
     leases = FakeLeases()
     holder = process(leases, "a")
-    await holder.gain()
+    await holder.acquire()
     leases.edit(replace(leases.held["operator"], holder="b"))
     with pytest.raises(LeaseLostError, match="operator is held by b"):
         await holder.lost()
-    assert not holder.holds
+    assert not holder.is_active
     await holder.release()
     assert leases.held["operator"].holder == "b"
 
@@ -171,12 +171,12 @@ async def test_every_shard_has_one_process_and_a_spare_can_take_any() -> None:
     leases = FakeLeases()
     names = ("x-0", "x-1", "x-2")
     processes = [process(leases, identity, names) for identity in "abcd"]
-    tasks = [asyncio.create_task(item.gain()) for item in processes]
+    tasks = [asyncio.create_task(item.acquire()) for item in processes]
     await asyncio.sleep(5)
 
-    working = [item for item in processes if item.holds]
+    working = [item for item in processes if item.is_active]
     assert sorted(item.shard for item in working if item.shard is not None) == [0, 1, 2]
-    (spare,) = (item for item in processes if not item.holds)
+    (spare,) = (item for item in processes if not item.is_active)
     victim = working[1]
     shard = victim.shard
     kill(victim)
@@ -196,7 +196,7 @@ async def test_the_metric_is_1_only_while_the_lease_is_held() -> None:
         return holder._metrics.registry.get_sample_value("steward_lease_held", {"lease": "operator"})
 
     assert shown() == 0
-    await holder.gain()
+    await holder.acquire()
     assert shown() == 1
     await holder.release()
     assert shown() == 0

@@ -38,7 +38,7 @@ MAX_DURATION_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class ObservedLease:
     """A Lease, and the monotonic time since which it has not changed."""
 
     lease: Lease
@@ -67,19 +67,19 @@ class Lost:
     holder: str
 
 
-def sight(before: Sighting | None, lease: Lease, now_s: float) -> Sighting:
+def observe_lease(before: ObservedLease | None, lease: Lease, now_s: float) -> ObservedLease:
     """Return the updated sighting of a Lease; a change of labels is no renewal."""
     if before is not None and _record(before.lease) == _record(lease):
-        return Sighting(lease, before.since_s)
-    return Sighting(lease, now_s)
+        return ObservedLease(lease, before.since_s)
+    return ObservedLease(lease, now_s)
 
 
-def decide_candidate(name: str, sighting: Sighting | None, identity: str, now_s: float) -> Take | Standby:
-    """Decide the action of a process that holds no Lease; `sighting` is None when there is no Lease."""
-    if sighting is None:
+def decide_candidate(name: str, observed: ObservedLease | None, identity: str, now_s: float) -> Take | Standby:
+    """Decide the action of a process that holds no Lease; `observed` is None when there is no Lease."""
+    if observed is None:
         return Take(Lease(name=name, resource_version="", holder=identity, duration_s=LEASE_DURATION_S))
-    lease = sighting.lease
-    ends_s = sighting.since_s + min(max(lease.duration_s, 1), MAX_DURATION_S)
+    lease = observed.lease
+    ends_s = observed.since_s + min(max(lease.duration_s, 1), MAX_DURATION_S)
     if lease.holder not in {identity, NOBODY} and now_s < ends_s:
         return Standby(lease.holder, min(RETRY_PERIOD_S, ends_s - now_s))
     passed_on = lease.holder != identity
@@ -108,7 +108,7 @@ def released(lease: Lease) -> Lease:
     return replace(lease, holder=NOBODY, duration_s=1)
 
 
-def holds(renewed_s: float, now_s: float) -> bool:
+def is_lease_valid(renewed_s: float, now_s: float) -> bool:
     """Return whether a Lease renewed at that time (before the call was sent) is still valid."""
     return now_s - renewed_s < RENEW_DEADLINE_S
 

@@ -16,11 +16,11 @@ PortT = TypeVar("PortT")
 
 
 class _Fenced:
-    """Passes calls on while `holds()`, and raises what `refusal()` returns otherwise."""
+    """Passes calls on while `is_active()`, and raises what `refusal()` returns otherwise."""
 
-    def __init__(self, port: Any, holds: Callable[[], bool], refusal: Callable[[], Exception]) -> None:
+    def __init__(self, port: Any, is_active: Callable[[], bool], refusal: Callable[[], Exception]) -> None:
         self._port = port
-        self._holds = holds
+        self._is_active = is_active
         self._refusal = refusal
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
@@ -29,13 +29,13 @@ class _Fenced:
             return method
 
         async def call(*arguments: Any, **named: Any) -> Any:
-            if not self._holds():
+            if not self._is_active():
                 raise self._refusal()
             return await method(*arguments, **named)
 
         return call
 
 
-def fenced(port: PortT, holds: Callable[[], bool], refusal: Callable[[], Exception]) -> PortT:
+def fenced(port: PortT, is_active: Callable[[], bool], refusal: Callable[[], Exception]) -> PortT:
     """Return the port with a check of the Lease before each call; all of its methods are coroutines."""
-    return cast("PortT", _Fenced(port, holds, refusal))
+    return cast("PortT", _Fenced(port, is_active, refusal))

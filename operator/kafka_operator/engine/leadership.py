@@ -16,13 +16,13 @@ from kafka_operator.decide.lease import (
     RETRY_PERIOD_S,
     RETRY_SOON_S,
     Lost,
-    Sighting,
+    ObservedLease,
     Standby,
     decide_candidate,
     decide_holder,
-    holds,
+    is_lease_valid,
+    observe_lease,
     released,
-    sight,
 )
 from kafka_operator.kube.leases_port import Leases
 from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError
@@ -57,7 +57,7 @@ class Leadership:
         self._metrics = metrics
         self._lease: Lease | None = None
         self._renewed_s = 0.0
-        self._seen: dict[str, Sighting] = {}
+        self._seen: dict[str, ObservedLease] = {}
         self._keeping: asyncio.Task[None] | None = None
         self.shard: int | None = None
         """The index of the held Lease; None as a standby."""
@@ -65,31 +65,31 @@ class Leadership:
             metrics.lease_held.labels(name).set(0)
 
     @property
-    def holds(self) -> bool:
+    def is_active(self) -> bool:
         """Whether a Lease is held, according to the monotonic clock."""
-        return self._lease is not None and holds(self._renewed_s, self._clock())
+        return self._lease is not None and is_lease_valid(self._renewed_s, self._clock())
 
     @property
-    def stands_by(self) -> str | None:
-        """Return the holders that this standby waits for; None while a Lease is held."""
+    def standby_reason(self) -> str | None:
+        """Return why this process is standby: the holders that it waits for; None while it holds a Lease."""
         if self._lease is not None:
             return None
-        held = {name: sighting.lease.holder for name, sighting in sorted(self._seen.items())}
+        held = {name: observed.lease.holder for name, observed in sorted(self._seen.items())}
         if not held:
             return "standby; no Lease has been read yet"
         return "standby; " + ", ".join(f"{name} is held by {holder or 'no process'}" for name, holder in held.items())
 
-    async def gain(self) -> int:
+    async def acquire(self) -> int:
         """Wait until a Lease is acquired, then renew it in the background; return its index."""
         reported: str | None = None
         while True:
             delay_s = RETRY_PERIOD_S
             for index, name in enumerate(self._names):
-                wait_s = await self._try(name)
+                wait_s = await self._try_acquire(name)
                 if wait_s is None:
                     return self._begin(index)
                 delay_s = min(delay_s, wait_s)
-            if reported != (reported := self.stands_by):
+            if reported != (reported := self.standby_reason):
                 log.info("Waiting for Lease", extra={"leases": reported})
             await asyncio.sleep(delay_s)
 
@@ -103,17 +103,17 @@ class Leadership:
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
-        if self._lease is None or not self.holds:
+        if self._lease is None or not self.is_active:
             return
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
-                await self._give_back(self._lease)
+                await self._release_lease(self._lease)
             log.info("Released Lease", extra={"lease": self._lease.name})
         except (KubeError, TimeoutError) as error:
             log.warning("Failed to release Lease", extra={"lease": self._lease.name, "error": str(error)})
         self._remove_all()
 
-    async def _give_back(self, lease: Lease) -> None:
+    async def _release_lease(self, lease: Lease) -> None:
         try:
             await self._leases.replace(self._stamped(released(lease)))
         except ConflictError:  # a renewal that was just cancelled may have been carried out
@@ -121,7 +121,7 @@ class Leadership:
             if found.holder == self._identity:
                 await self._leases.replace(self._stamped(released(found)))
 
-    async def _try(self, name: str) -> float | None:
+    async def _try_acquire(self, name: str) -> float | None:
         """Read a Lease and acquire it if possible; return seconds until the next attempt, or None if it was acquired."""
         began_s = self._clock()
         try:
@@ -138,13 +138,13 @@ class Leadership:
         self._renewed_s = began_s
         return None
 
-    async def _read(self, name: str) -> Sighting | None:
+    async def _read(self, name: str) -> ObservedLease | None:
         try:
             lease = await self._leases.get(name)
         except NotFoundError:
             self._seen.pop(name, None)
             return None
-        self._seen[name] = sight(self._seen.get(name), lease, self._clock())
+        self._seen[name] = observe_lease(self._seen.get(name), lease, self._clock())
         return self._seen[name]
 
     def _begin(self, index: int) -> int:
@@ -159,7 +159,7 @@ class Leadership:
         delay_s = RETRY_PERIOD_S
         while True:
             await asyncio.sleep(delay_s)
-            if not self.holds:
+            if not self.is_active:
                 raise self._lost(f"the Lease was not renewed for {self._clock() - self._renewed_s:.1f} s")
             delay_s = RETRY_PERIOD_S if await self._renewed() else RETRY_SOON_S
 
