@@ -21,7 +21,7 @@ from kafka_operator.decide.cluster import (
     decide_cluster,
 )
 from kafka_operator.decide.cluster_metrics import METADATA_VERSIONS, ClusterMetrics, read_versions
-from kafka_operator.decide.observed import NO_LEADER, Away, ClusterSeen
+from kafka_operator.decide.observed import NO_LEADER, ClusterSeen, Unavailable
 from kafka_operator.decide.steps import WriteStatus
 from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.names import ClusterRef
@@ -127,7 +127,7 @@ def test_health_is_a_condition_beside_ready(
     assert (step.event is not None) is (reason == "OfflinePartitions")
 
     away = decide_cluster(
-        replace(cluster(), status=step.status), Away("ClusterUnreachable", "No broker answers."), NOW, 0.0
+        replace(cluster(), status=step.status), Unavailable("ClusterUnreachable", "No broker answers."), NOW, 0.0
     )
     assert isinstance(away, WriteStatus)
     assert isinstance(away.status, ClusterStatus)

@@ -18,7 +18,7 @@ from kafka_operator.admin.port import (
 from kafka_operator.admin.tls import make_context
 from kafka_operator.decide.observed import ClusterSeen, Failure
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.connection_pool import BACKOFF_CAP_S, AwayError, ConnectionPool
+from kafka_operator.engine.connection_pool import BACKOFF_CAP_S, ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.credentials import MAX_AGE_S, Credentials
 from kafka_operator.kube.port import KubeError, NotFoundError, RefusedError, UnavailableError
 from kafka_operator.names import ClusterRef
@@ -87,9 +87,9 @@ class Place:
         return await self.connections.use(MAIN, lambda admin: admin.describe_cluster())
 
     async def reason(self) -> tuple[str, bool]:
-        with pytest.raises(AwayError) as caught:
+        with pytest.raises(ClusterUnavailableError) as caught:
             await self.look()
-        return caught.value.away.reason, caught.value.away.definite
+        return caught.value.unavailable.reason, caught.value.unavailable.definite
 
 
 async def test_a_missing_cluster_is_said() -> None:
@@ -146,10 +146,10 @@ async def test_a_refused_call_keeps_the_brokers_words() -> None:
     await place.look()
     place.admins[0].failure = CallRefusedError(Failure(31, "CLUSTER_AUTHORIZATION_FAILED", "Not allowed."))
 
-    with pytest.raises(AwayError) as caught:
+    with pytest.raises(ClusterUnavailableError) as caught:
         await place.look()
 
-    assert (caught.value.away.reason, caught.value.away.message) == ("NotAuthorized", "Not allowed.")
+    assert (caught.value.unavailable.reason, caught.value.unavailable.message) == ("NotAuthorized", "Not allowed.")
 
 
 async def test_a_changed_address_makes_a_new_connection_and_closes_the_old_one() -> None:
@@ -234,11 +234,11 @@ async def test_what_is_wrong_with_a_secret_is_said(
         place.secrets[USER] = secret
     place.kube_failure = failure
 
-    with pytest.raises(AwayError) as caught:
+    with pytest.raises(ClusterUnavailableError) as caught:
         await place.look()
 
-    assert reason == caught.value.away.reason
-    assert words in caught.value.away.message
+    assert reason == caught.value.unavailable.reason
+    assert words in caught.value.unavailable.message
     assert place.admins == []
 
 
@@ -248,12 +248,12 @@ async def test_bad_pem_names_the_secret_and_the_key() -> None:
     place.learn(tls={"caSecretRef": {"name": "ca"}})
     place.secrets["shop", "ca"] = {"ca.crt": b"hunter2"}
 
-    with pytest.raises(AwayError) as caught:
+    with pytest.raises(ClusterUnavailableError) as caught:
         await place.look()
 
-    assert caught.value.away.reason == "BadSecret"
-    assert caught.value.away.message.startswith("Key ca.crt of Secret shop/ca: not a certificate in PEM.")
-    assert "hunter2" not in caught.value.away.message
+    assert caught.value.unavailable.reason == "BadSecret"
+    assert caught.value.unavailable.message.startswith("Key ca.crt of Secret shop/ca: not a certificate in PEM.")
+    assert "hunter2" not in caught.value.unavailable.message
 
 
 async def test_while_kubernetes_is_silent_the_last_secret_is_used() -> None:
@@ -285,9 +285,9 @@ async def test_a_secret_that_goes_with_its_namespace_lets_the_topics_go() -> Non
 
     other = Place()
     other.learn(deleted=True, authentication=SCRAM)
-    with pytest.raises(AwayError) as caught:
+    with pytest.raises(ClusterUnavailableError) as caught:
         await other.look()
-    assert caught.value.away.leaving
+    assert caught.value.unavailable.leaving
 
 
 async def test_a_refused_login_is_tried_seldom_and_with_the_secret_of_now() -> None:
@@ -307,9 +307,9 @@ async def test_a_refused_login_is_tried_seldom_and_with_the_secret_of_now() -> N
     for _ in range(10):
         assert await place.reason() == ("AuthenticationFailed", True)
     place.now_s += 1
-    with pytest.raises(AwayError) as caught:
+    with pytest.raises(ClusterUnavailableError) as caught:
         await place.look()
-    assert caught.value.away.message == "Kafka rejected the authentication: by broker 1."
+    assert caught.value.unavailable.message == "Kafka rejected the authentication: by broker 1."
     assert place.admins[0].calls == 3
 
     place.secrets[USER] = {"username": b"u", "password": b"right"}

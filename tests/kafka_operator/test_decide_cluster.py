@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_operator.decide.cluster import (
-    AWAY_FIRST_S,
     NAMESPACE_GRACE_S,
     POLL_INTERVAL_S,
     RELEASE_AFTER_S,
+    UNAVAILABLE_RETRY_S,
     ClusterSnapshot,
     Dependents,
     decide_cluster,
     decide_cluster_deletion,
 )
-from kafka_operator.decide.observed import Away, ClusterSeen
+from kafka_operator.decide.observed import ClusterSeen, Unavailable
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Wait, WriteStatus
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.resources.cluster import ClusterStatus
 from tests.kafka_operator.makers import NOW, cluster, ready
 
 SEEN = ClusterSnapshot(ClusterSeen("abc", 2, (1, 2, 3)))
-AWAY = Away("ClusterUnreachable", "No broker answers.")
-FAILING_OVER = Away("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)
+AWAY = Unavailable("ClusterUnreachable", "No broker answers.")
+FAILING_OVER = Unavailable("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)
 
 
 def test_a_cluster_is_held_then_shown_then_looked_at_now_and_then() -> None:
@@ -61,7 +61,7 @@ def test_a_failover_of_the_controller_changes_no_status_while_it_may_still_end()
     during = decide_cluster(known, FAILING_OVER, NOW, FAILOVER_TIMEOUT_S - 1)
     after = decide_cluster(known, FAILING_OVER, NOW, FAILOVER_TIMEOUT_S)
 
-    assert during == Retry(AWAY_FIRST_S, FAILOVER_RETRY_CAP_S)
+    assert during == Retry(UNAVAILABLE_RETRY_S, FAILOVER_RETRY_CAP_S)
     assert isinstance(after, WriteStatus)
     assert ready(after.status.conditions) == ("Unknown", "ControllerUnavailable")
 

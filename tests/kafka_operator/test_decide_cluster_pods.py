@@ -15,7 +15,7 @@ from kafka_operator.decide.cluster_pods import (
     decide_pods,
     without_pods,
 )
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.rolling import AskKafka
 from kafka_operator.decide.steps import ResourceEvent, Wait, WriteStatus
 from kafka_operator.resources.cluster import Cluster, Replacing, read_cluster
@@ -27,7 +27,7 @@ THREE = pod_set(pod(0), pod(1), pod(2))
 WELL = health(partition(0, (0, 1, 2)))
 
 
-def settle(cluster: Cluster, pods: PodSet | Away, **view: Any) -> tuple[Cluster, Step, list[ResourceEvent]]:
+def settle(cluster: Cluster, pods: PodSet | Unavailable, **view: Any) -> tuple[Cluster, Step, list[ResourceEvent]]:
     """Carry out status writes until there are none; return the first other step, and the events."""
     events: list[ResourceEvent] = []
     for _ in range(4):
@@ -139,7 +139,7 @@ def test_controllers_come_after_all_brokers() -> None:
 
 def test_pods_that_cannot_be_read_are_unknown() -> None:
     """A missing right, a StatefulSet that is not there: said in the condition and an event."""
-    cluster, step, events = settle(cluster_with_pods(), Away("NotAllowed", "pods is forbidden"))
+    cluster, step, events = settle(cluster_with_pods(), Unavailable("NotAllowed", "pods is forbidden"))
 
     assert (Wait(IDLE_POLL_S), ("Unknown", "NotAllowed")) == (step, shown(cluster)["Settled"])
     assert [event.reason for event in events] == ["NotAllowed"]

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator.decide.deletion_timeouts import CLUSTER_LEAVING_TIMEOUT_S
-from kafka_operator.decide.observed import Away, Failure
-from kafka_operator.decide.reassignment import decide_reassignment_away
+from kafka_operator.decide.observed import Failure, Unavailable
+from kafka_operator.decide.reassignment import decide_reassignment_unavailable
 from kafka_operator.decide.reassignment_view import CHECK_TIMEOUT_S, POLL_INTERVAL_S, STRAY_TIMEOUT_S
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Submit, Wait, WriteStatus
 from kafka_operator.names import Key, Kind
@@ -118,12 +118,12 @@ def test_it_is_ready_when_every_partition_has_exactly_the_target() -> None:
 
 def test_a_running_one_that_was_let_go_of_is_held_again() -> None:
     """Its Cluster was gone for a while: then nothing that only the operator could delete is left."""
-    gone = Away("ClusterNotFound", "Namespace shop has no Cluster main.", leaving=True)
-    reported = written(decide_reassignment_away(at(State.RUNNING), gone, NOW, 0))
+    gone = Unavailable("ClusterNotFound", "Namespace shop has no Cluster main.", leaving=True)
+    told = written(decide_reassignment_unavailable(at(State.RUNNING), gone, NOW, 0))
 
-    assert isinstance(decide_reassignment_away(replace(at(State.RUNNING), status=reported), gone, NOW, 0), Retry)
+    assert isinstance(decide_reassignment_unavailable(replace(at(State.RUNNING), status=told), gone, NOW, 0), Retry)
     assert (
-        decide_reassignment_away(replace(at(State.RUNNING), status=reported), gone, NOW, CLUSTER_LEAVING_TIMEOUT_S)
+        decide_reassignment_unavailable(replace(at(State.RUNNING), status=told), gone, NOW, CLUSTER_LEAVING_TIMEOUT_S)
         == Release()
     )
     assert decide(at(State.RUNNING, held=False), view(ALL_ARRIVED)) == Claim()
@@ -252,13 +252,13 @@ def test_cancel_after_the_end_changes_nothing_but_the_observed_generation() -> N
 
 def test_an_unreachable_cluster_is_told_and_the_state_stays() -> None:
     """It goes on where things stand when the cluster is back."""
-    away = Away("ClusterUnreachable", "No broker answers.")
+    away = Unavailable("ClusterUnreachable", "No broker answers.")
 
-    status = written(decide_reassignment_away(at(State.RUNNING), away, NOW, 0))
+    status = written(decide_reassignment_unavailable(at(State.RUNNING), away, NOW, 0))
 
     assert (status.state, ready(status.conditions)) == (State.RUNNING, ("Unknown", "ClusterUnreachable"))
     assert assignments(p0=BASE, p1=BASE) == status.base
-    assert decide_reassignment_away(at(State.COMPLETED), away, NOW, 0) == Done()
+    assert decide_reassignment_unavailable(at(State.COMPLETED), away, NOW, 0) == Done()
 
 
 def test_events_tell_the_start_and_the_end() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.plan import PlanProblem
-from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion_away
+from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion_unavailable
 from kafka_operator.decide.steps import Done, Release, Retry, Submit
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Stored
@@ -16,7 +16,7 @@ from tests.kafka_operator.makers import assignments, decide, kafka_topic, moving
 P0 = Partition("orders", 0)
 SEEN = kafka_topic(partitions=1, replicas=(1, 2))
 MOVES = moving("orders", 0, (1, 2), (2, 3))
-AWAY = Away("ClusterUnreachable", "No broker answers.")
+AWAY = Unavailable("ClusterUnreachable", "No broker answers.")
 
 
 def deleted(state: State, *, held: bool = True) -> Reassignment:
@@ -48,7 +48,7 @@ def test_one_that_ended_goes_at_once() -> None:
     """Even while its cluster is away, and though its partitions move again for another."""
     for state in (State.COMPLETED, State.FAILED, State.CANCELLED):
         assert decide(deleted(state), view(SEEN, moves=MOVES)) == Release()
-        assert decide_reassignment_deletion_away(deleted(state), AWAY, 0) == Release()
+        assert decide_reassignment_deletion_unavailable(deleted(state), AWAY, 0) == Release()
 
 
 def test_one_that_never_began_goes_at_once() -> None:
@@ -74,8 +74,8 @@ def test_deletion_never_wedges_a_namespace() -> None:
     """Bounded wait, then the event says that the moves go on."""
     running = deleted(State.RUNNING)
 
-    assert isinstance(decide_reassignment_deletion_away(running, AWAY, DELETION_TIMEOUT_S - 1), Retry)
-    late = decide_reassignment_deletion_away(running, AWAY, DELETION_TIMEOUT_S)
+    assert isinstance(decide_reassignment_deletion_unavailable(running, AWAY, DELETION_TIMEOUT_S - 1), Retry)
+    late = decide_reassignment_deletion_unavailable(running, AWAY, DELETION_TIMEOUT_S)
     assert isinstance(late, Release)
     assert late.event is not None
     assert late.event.reason == "MovesGoOn"

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollDecision, RollView, Settled, decide_roll
 from kafka_operator.resources.pods import PodSet
 from tests.kafka_operator.cluster_pods import LONG_AGO, NEW, OLD, health, partition, pod, pod_set
 from tests.kafka_operator.makers import NOW
 
 WELL = health(partition(0, (0, 1, 2)), partition(1, (1, 2, 0)))
-AWAY = Away("ClusterUnreachable", "No broker answers.")
+AWAY = Unavailable("ClusterUnreachable", "No broker answers.")
 OLD_PODS = pod_set(pod(0, OLD), pod(1, OLD), pod(2, OLD))
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.scaling import YOUNG_S, AskHolders, Scale, decide_scale
 from kafka_operator.resources.pods import PodSet
 from tests.kafka_operator.cluster_pods import health, partition, pod, pod_set
@@ -33,7 +33,7 @@ def test_as_many_or_more_are_had_at_once(declared: int, standing: int | None) ->
 def test_fewer_need_a_look_at_kafka() -> None:
     """And stay as many while it cannot be asked."""
     assert scale(2, 3) == AskHolders()
-    away = scale(2, 3, Away("ClusterUnreachable", "No broker answers."))
+    away = scale(2, 3, Unavailable("ClusterUnreachable", "No broker answers."))
     assert isinstance(away, Scale)
     assert (away.replicas, away.reason) == (3, "ClusterUnreachable")
 

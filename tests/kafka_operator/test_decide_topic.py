@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_operator.decide.observed import Away, ConfigValue, Failure, KafkaPartition
+from kafka_operator.decide.observed import ConfigValue, Failure, KafkaPartition, Unavailable
 from kafka_operator.decide.steps import (
     AlterConfig,
     Apply,
@@ -21,7 +21,7 @@ from kafka_operator.decide.topic import (
     FAILOVER_TIMEOUT_S,
     TRANSIENT_ERROR_TIMEOUT_S,
     decide_topic,
-    decide_topic_away,
+    decide_topic_unavailable,
     desired_actions,
 )
 from kafka_operator.names import Key, Kind
@@ -221,9 +221,9 @@ def test_a_cluster_that_does_not_answer_makes_ready_unknown_and_keeps_the_rest()
     """What was seen last is still the best that is known; the generation is not called observed."""
     declared = topic(generation=2)
     known = settled(topic(), decide_topic(topic(), topic_view(kafka_topic())))
-    away = Away("ClusterUnreachable", "No broker of Cluster main responds at kafka:9092.")
+    away = Unavailable("ClusterUnreachable", "No broker of Cluster main responds at kafka:9092.")
 
-    status = written(decide_topic_away(replace(declared, status=known.status), away, NOW, 0))
+    status = written(decide_topic_unavailable(replace(declared, status=known.status), away, NOW, 0))
 
     assert ready(status.conditions) == ("Unknown", "ClusterUnreachable")
     assert (status.observed_generation, status.partitions) == (1, 6)
@@ -231,10 +231,10 @@ def test_a_cluster_that_does_not_answer_makes_ready_unknown_and_keeps_the_rest()
 
 def test_a_controllers_failover_is_waited_for_in_silence() -> None:
     """Kill -9 of the controller: the operator's users notice nothing."""
-    away = Away("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)
+    away = Unavailable("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)
 
-    assert isinstance(decide_topic_away(topic(), away, NOW, FAILOVER_TIMEOUT_S - 1), Retry)
-    late = decide_topic_away(topic(), away, NOW, FAILOVER_TIMEOUT_S)
+    assert isinstance(decide_topic_unavailable(topic(), away, NOW, FAILOVER_TIMEOUT_S - 1), Retry)
+    late = decide_topic_unavailable(topic(), away, NOW, FAILOVER_TIMEOUT_S)
     assert ready(written(late).conditions) == ("Unknown", "ControllerUnavailable")
 
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
-from kafka_operator.decide.observed import Away, Failure
+from kafka_operator.decide.observed import Failure, Unavailable
 from kafka_operator.decide.steps import Apply, Done, DropTopic, Release, Retry, StopMoves
 from kafka_operator.decide.topic_deletion import (
     decide_topic_deletion,
-    decide_topic_deletion_away,
+    decide_topic_deletion_unavailable,
 )
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.topic import TopicStatus
 from tests.kafka_operator.makers import TO_CREATE, TOPIC_ID, kafka_topic, topic, topic_view
 
-AWAY = Away("ClusterUnreachable", "No broker answers.")
+AWAY = Unavailable("ClusterUnreachable", "No broker answers.")
 
 
 def test_the_kafka_topic_goes_before_the_finalizer() -> None:
@@ -71,7 +71,7 @@ def test_retain_keeps_the_kafka_topic() -> None:
     assert isinstance(step, Release)
     assert step.event is not None
     assert step.event.reason == "TopicRetained"
-    assert decide_topic_deletion_away(retained, AWAY, 0) == Release()
+    assert decide_topic_deletion_unavailable(retained, AWAY, 0) == Release()
 
 
 def test_a_topic_that_is_gone_already_is_released() -> None:
@@ -89,8 +89,8 @@ def test_deletion_never_wedges_a_namespace() -> None:
     disabled = Failure(73, "TOPIC_DELETION_DISABLED", "Topic deletion is disabled.")
     steps = {
         "No broker answers.": (
-            decide_topic_deletion_away(deleted, AWAY, DELETION_TIMEOUT_S - 1),
-            decide_topic_deletion_away(deleted, AWAY, DELETION_TIMEOUT_S),
+            decide_topic_deletion_unavailable(deleted, AWAY, DELETION_TIMEOUT_S - 1),
+            decide_topic_deletion_unavailable(deleted, AWAY, DELETION_TIMEOUT_S),
         ),
         "Topic deletion is disabled.": (
             decide_topic_deletion(deleted, topic_view(kafka_topic(), failure=disabled)),

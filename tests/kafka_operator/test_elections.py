@@ -14,10 +14,10 @@ from kafka_operator.decide.election import (
     Elect,
     ElectionView,
     decide_election,
-    decide_election_away,
+    decide_election_unavailable,
 )
 from kafka_operator.decide.election_result import MAX_RESULTS, result_of, select
-from kafka_operator.decide.observed import NO_LEADER, Away, Failure, KafkaPartition, KafkaTopic
+from kafka_operator.decide.observed import NO_LEADER, Failure, KafkaPartition, KafkaTopic, Unavailable
 from kafka_operator.decide.steps import Done, Retry, WriteStatus
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionType, Result, read_election
@@ -202,14 +202,14 @@ def test_results_are_bounded_and_failures_come_first() -> None:
     assert (len(wordy[0].result), len(wordy[0].message or "")) == (64, 1_024)
 
 
-def test_an_election_waits_for_its_cluster_and_for_permission() -> None:
+def test_an_election_waits_for_its_cluster_and_for_leave() -> None:
     """Unreachable cluster: Ready=Unknown, retried. Not allowed: reported, Failed after a while."""
-    away = Away("ClusterUnreachable", "No broker answers.")
-    pending = after(election(), decide_election_away(election(), away, NOW, 0))
+    away = Unavailable("ClusterUnreachable", "No broker answers.")
+    pending = after(election(), decide_election_unavailable(election(), away, NOW, 0))
     assert pending.status.state is ElectionState.PENDING
     assert ready(pending.status.conditions) == ("Unknown", "ClusterUnreachable")
-    assert isinstance(decide_election_away(pending, away, NOW, 0), Retry)
-    assert isinstance(decide_election_away(election(), replace(away, definite=False), NOW, 1), Retry)
+    assert isinstance(decide_election_unavailable(pending, away, NOW, 0), Retry)
+    assert isinstance(decide_election_unavailable(election(), replace(away, definite=False), NOW, 1), Retry)
 
     refused = view(seen(2), refusal=Refusal("NotAllowed", "Cluster a/b does not allow it."))
     reported = after(election(), decide_election(election(), refused))
@@ -221,7 +221,7 @@ def test_an_election_waits_for_its_cluster_and_for_permission() -> None:
 def test_a_deleted_election_is_ignored() -> None:
     """It has no finalizer."""
     assert decide_election(election(deleted=True), view(seen(2))) == Done()
-    assert decide_election_away(election(deleted=True), Away("x", "y"), NOW, 0) == Done()
+    assert decide_election_unavailable(election(deleted=True), Unavailable("x", "y"), NOW, 0) == Done()
 
 
 def test_the_request_groups_partitions_by_topic_and_the_response_is_parsed() -> None:

@@ -88,9 +88,9 @@ async def test_a_broker_that_restarts_is_neither_new_nor_gone() -> None:
     async with running() as world:
         have(world)
         await noted(world, **BOTH)
-        for away_s in (5, 200, 2 * GONE_AFTER_S):
+        for offline_s in (5, 200, 2 * GONE_AFTER_S):
             world.kafka.broker_ids = (1, 3)
-            await world.run(away_s)
+            await world.run(offline_s)
             world.kafka.broker_ids = (1, 2, 3)
             await world.run(200)
 

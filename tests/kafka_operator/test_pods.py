@@ -82,7 +82,7 @@ def test_since_when_a_pod_is_as_it_is() -> None:
         (False, False, datetime(2026, 1, 1, 11, tzinfo=UTC)),
     ]
     assert [item.node for item in found.pods[:2]] == ["node-a", ""]
-    assert [item.away for item in found.pods] == [False, True, True, True]
+    assert [item.unavailable for item in found.pods] == [False, True, True, True]
 
 
 def test_a_statefulset_that_its_controller_has_not_seen_is_not_believed() -> None:

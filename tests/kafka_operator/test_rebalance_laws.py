@@ -47,7 +47,7 @@ class Model:
         return Present(
             alive=frozenset(self.alive),
             settled=self.settled,
-            away_s=dict.fromkeys(set(BROKERS) - self.alive, GONE_AFTER_S),
+            offline_s=dict.fromkeys(set(BROKERS) - self.alive, GONE_AFTER_S),
             holders=frozenset(self.holders) if self.looked else None,
             spread=self.measured,
             can_measure=True,
@@ -113,8 +113,8 @@ class Model:
         group, standing = self.cluster.brokers, self.cluster.status.broker_replicas
         assert group is not None
         count = group.replicas or 0
-        away = set(BROKERS) - self.alive - set(range(count))
-        return (set(range(count, standing or 0)) | away) & self.holders
+        offline = set(BROKERS) - self.alive - set(range(count))
+        return (set(range(count, standing or 0)) | offline) & self.holders
 
     def _create(self, step: CreateReassignment) -> None:
         if step.name in self.made:  # 409: the watch has it, or will

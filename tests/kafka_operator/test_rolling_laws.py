@@ -73,7 +73,7 @@ class Site:
         """Hold a deletion to the laws, and carry it out as kubelet and controlled shutdown do."""
         assert gone == self.pods[gone.node_id]
         assert [
-            other for other in self.pods.values() if other.away and other.node_id != gone.node_id and gone.ready
+            other for other in self.pods.values() if other.unavailable and other.node_id != gone.node_id and gone.ready
         ] == []
         if gone.ready:
             assert not self.out_of_sync, "one goes while a replica is behind"
@@ -102,7 +102,7 @@ class Site:
                 )
             elif not present.ready and not present.deleting and (calm or self.rng.random() < 0.5):
                 self.pods[node_id] = replace(present, ready=True, since=self.moment())
-        ready = {node_id for node_id, present in self.pods.items() if not present.away}
+        ready = {node_id for node_id, present in self.pods.items() if not present.unavailable}
         self.out_of_sync = {
             item for item in self.out_of_sync if item[1] not in ready or not (calm or self.rng.random() < 0.5)
         }
@@ -130,7 +130,7 @@ class Site:
         partitions = tuple(
             PartitionReplicas(item, replicas, self.isr(item)) for item, replicas in self.layout.replicas.items()
         )
-        alive = tuple(node_id for node_id, present in self.pods.items() if not present.away)
+        alive = tuple(node_id for node_id, present in self.pods.items() if not present.unavailable)
         controller_id = alive[0] if alive else -1
         return ReplicaHealth(
             controller_id, alive, partitions, {item.topic: self.layout.min_isr for item in self.layout.replicas}
@@ -148,7 +148,7 @@ class Site:
     def settled(self) -> bool:
         """Whether every pod is Ready, as declared, and on a node that stays."""
         return all(
-            not present.away and present.revision == self.name() and present.node not in self.cordoned
+            not present.unavailable and present.revision == self.name() and present.node not in self.cordoned
             for present in self.pods.values()
         )
 

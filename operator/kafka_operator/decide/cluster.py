@@ -20,7 +20,7 @@ from kafka_operator.decide.conditions import (
     with_ready,
 )
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
-from kafka_operator.decide.observed import Away, ClusterSeen
+from kafka_operator.decide.observed import ClusterSeen, Unavailable
 from kafka_operator.decide.steps import Claim, Done, Release, ResourceEvent, Retry, Wait, WriteStatus
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
@@ -29,7 +29,7 @@ from kafka_operator.resources.reassignment import Partition
 POLL_INTERVAL_S = 10.0
 """Poll interval of a cluster without changes: one small request; changes of brokers are noticed within this time."""
 
-AWAY_FIRST_S = 0.5
+UNAVAILABLE_RETRY_S = 0.5
 """First retry delay for a cluster that does not answer."""
 
 NAMESPACE_GRACE_S = 3.0
@@ -75,7 +75,7 @@ class Dependents:
     leaving: int = 0
 
 
-def decide_cluster(cluster: Cluster, snapshot: ClusterSnapshot | Away, now: datetime, waited_s: float) -> Step:
+def decide_cluster(cluster: Cluster, snapshot: ClusterSnapshot | Unavailable, now: datetime, waited_s: float) -> Step:
     """Return the next step for a Cluster that is not being deleted; `waited_s` is the time since its first failed poll.
 
     A poll that meets a failover of Kafka's controller is repeated and changes no status while the failover may still end by itself.
@@ -83,16 +83,18 @@ def decide_cluster(cluster: Cluster, snapshot: ClusterSnapshot | Away, now: date
     assert cluster.metadata.deleted is None, cluster.key
     if not cluster.metadata.has_finalizer:
         return Claim()
-    if isinstance(snapshot, Away) and not snapshot.definite and waited_s < FAILOVER_TIMEOUT_S:
-        return Retry(AWAY_FIRST_S, FAILOVER_RETRY_CAP_S)
+    if isinstance(snapshot, Unavailable) and not snapshot.definite and waited_s < FAILOVER_TIMEOUT_S:
+        return Retry(UNAVAILABLE_RETRY_S, FAILOVER_RETRY_CAP_S)
     status = (
-        _away_status(cluster, snapshot, now) if isinstance(snapshot, Away) else _seen_status(cluster, snapshot, now)
+        _unavailable_status(cluster, snapshot, now)
+        if isinstance(snapshot, Unavailable)
+        else _seen_status(cluster, snapshot, now)
     )
     if status != cluster.status:
         return WriteStatus(
             status, event_of_change(cluster.status.conditions, status.conditions) or _health_event(cluster, status)
         )
-    return Retry(AWAY_FIRST_S, POLL_INTERVAL_S) if isinstance(snapshot, Away) else Wait(POLL_INTERVAL_S)
+    return Retry(UNAVAILABLE_RETRY_S, POLL_INTERVAL_S) if isinstance(snapshot, Unavailable) else Wait(POLL_INTERVAL_S)
 
 
 def cluster_metrics_pause_s(took_s: float) -> float:
@@ -177,7 +179,7 @@ def _listed(examples: tuple[Partition, ...]) -> str:
     return ", ".join(map(str, examples))
 
 
-def _away_status(cluster: Cluster, away: Away, now: datetime) -> ClusterStatus:
+def _unavailable_status(cluster: Cluster, unavailable: Unavailable, now: datetime) -> ClusterStatus:
     """Keep the last known status; the conditions report that it may be outdated."""
     conditions = cluster.status.conditions
     known = {condition.type for condition in conditions} & {HEALTHY}
@@ -186,8 +188,8 @@ def _away_status(cluster: Cluster, away: Away, now: datetime) -> ClusterStatus:
             conditions,
             condition_type,
             status=UNKNOWN,
-            reason=away.reason,
-            message=away.message,
+            reason=unavailable.reason,
+            message=unavailable.message,
             generation=cluster.metadata.generation,
             now=now,
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, with_condition
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollDecision, RollView, Settled, decide_roll
 from kafka_operator.decide.scaling import AskHolders, Scale, decide_scale
@@ -39,13 +39,13 @@ REPORTED_REASONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PodsView:
-    """Input of the decision; an Away has the reason why pods could not be read."""
+    """Input of the decision; an Unavailable has the reason why pods could not be read."""
 
     now: datetime
-    brokers: PodSet | Away
-    controllers: PodSet | Away | None = None
+    brokers: PodSet | Unavailable
+    controllers: PodSet | Unavailable | None = None
     leaving_nodes: Mapping[str, str] = field(default_factory=dict)
-    health: ReplicaHealth | Away | None = None
+    health: ReplicaHealth | Unavailable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def decide_pods(cluster: Cluster, view: PodsView) -> Step:
         return ScaleTo(view.brokers, scale.replicas)
     if isinstance(decision, Replace):
         return DeletePod(decision.pod)
-    return Wait(IDLE_POLL_S if isinstance(decision, Settled | Away) else BUSY_POLL_S)
+    return Wait(IDLE_POLL_S if isinstance(decision, Settled | Unavailable) else BUSY_POLL_S)
 
 
 def without_pods(cluster: Cluster) -> ClusterStatus:
@@ -96,22 +96,22 @@ def without_pods(cluster: Cluster) -> ClusterStatus:
 
 def _scale(cluster: Cluster, group: PodGroup, view: PodsView) -> Scale | AskHolders | None:
     """None if the number of pods is not managed, or unknown."""
-    if group.replicas is None or isinstance(view.brokers, Away):
+    if group.replicas is None or isinstance(view.brokers, Unavailable):
         return None
     emptied = cluster.auto_rebalance is not None and cluster.auto_rebalance.on_brokers_removed
     maintained = cluster.status.broker_replicas
     return decide_scale(group.replicas, maintained, view.brokers, view.health, view.now, emptied=emptied)
 
 
-def _roll(cluster: Cluster, view: PodsView) -> RollDecision | Away:
+def _roll(cluster: Cluster, view: PodsView) -> RollDecision | Unavailable:
     """Return what to do about the pods: the brokers' first."""
-    if isinstance(view.brokers, Away):
+    if isinstance(view.brokers, Unavailable):
         return view.brokers
     chosen = "" if cluster.status.replacing is None else cluster.status.replacing.uid
     brokers = decide_roll(RollView(view.now, view.brokers, view.leaving_nodes, view.health, chosen))
     if not isinstance(brokers, Settled) or view.controllers is None:
         return brokers
-    if isinstance(view.controllers, Away):
+    if isinstance(view.controllers, Unavailable):
         return view.controllers
     # Their own budget lets them be evicted one at a time: a drain needs nothing from us.
     return decide_roll(RollView(view.now, view.controllers, {}, view.health, chosen, brokers=False))
@@ -136,12 +136,12 @@ def _with_scale(cluster: Cluster, scale: Scale | None, now: datetime) -> Cluster
     return replace(status, conditions=conditions, broker_replicas=scale.replicas)
 
 
-def _with_roll(cluster: Cluster, decision: Settled | Hold | Replace | Away, now: datetime) -> ClusterStatus:
+def _with_roll(cluster: Cluster, decision: Settled | Hold | Replace | Unavailable, now: datetime) -> ClusterStatus:
     if isinstance(decision, Settled):
         status, reason = TRUE, "AsDeclared"
         message = "Every pod is Ready, has the declared revision, and runs on a node that is not being drained."
     else:
-        status = UNKNOWN if isinstance(decision, Away) else FALSE
+        status = UNKNOWN if isinstance(decision, Unavailable) else FALSE
         reason, message = decision.reason, decision.message
     conditions = with_condition(
         cluster.status.conditions,

@@ -5,7 +5,7 @@ An event reports the incomplete cleanup.
 
 from __future__ import annotations
 
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.steps import DELETION_RETRY_CAP_S, RETRY_SOON_S, Release, ResourceEvent, Retry
 
 DELETION_TIMEOUT_S = 30.0
@@ -19,17 +19,19 @@ CLUSTER_LEAVING_TIMEOUT_S = 12.0
 of 5 s each, if the first one met a broker that hangs. Kubernetes allows 60 s for the deletion of a namespace."""
 
 
-def release_or_retry(away: Away, waited_s: float, *, has_finalizer: bool) -> Release | Retry:
+def release_or_retry(unavailable: Unavailable, waited_s: float, *, has_finalizer: bool) -> Release | Retry:
     """Return the next step for a resource that is not being deleted while its cluster is unreachable.
 
     Nothing can be reverted in an unknown cluster; a later deletion of the resource must not need the operator.
     """
-    return Release() if has_finalizer and away.leaving and waited_s >= CLUSTER_LEAVING_TIMEOUT_S else Retry()
+    return Release() if has_finalizer and unavailable.leaving and waited_s >= CLUSTER_LEAVING_TIMEOUT_S else Retry()
 
 
-def release_after_timeout(waited_s: float, event: ResourceEvent, away: Away | None = None) -> Release | Retry:
-    """Retry a deletion until the timeout, then release the finalizer with an event; `away` is set if the cluster is unreachable."""
-    timeout_s = CLUSTER_LEAVING_TIMEOUT_S if away is not None and away.leaving else DELETION_TIMEOUT_S
+def release_after_timeout(
+    waited_s: float, event: ResourceEvent, unavailable: Unavailable | None = None
+) -> Release | Retry:
+    """Retry a deletion until the timeout, then release the finalizer with an event; `unavailable` is set if the cluster is unreachable."""
+    timeout_s = CLUSTER_LEAVING_TIMEOUT_S if unavailable is not None and unavailable.leaving else DELETION_TIMEOUT_S
     if waited_s < timeout_s:
         return Retry(RETRY_SOON_S, DELETION_RETRY_CAP_S)
     return Release(event)

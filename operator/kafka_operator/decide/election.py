@@ -2,7 +2,7 @@
 
     (new) ─select─► Running, those that need one recorded ─elect─► read again ─► Completed, PartlyFailed or Failed
       │                                                    ▲         │
-      └─► Pending (cluster away, topic not there yet)      └─────────┘ while what failed may pass
+      └─► Pending (cluster unavailable, topic missing)     └─────────┘ while what failed may pass
 
 A job that runs once. To ask twice is harmless, and so a process that is killed at any moment asks again: the controller elects where it
 is needed and nowhere else (a partition that its preferred leader leads, or, unclean, that has a leader, is left alone), and an elected
@@ -19,7 +19,7 @@ from datetime import datetime
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of, with_ready
 from kafka_operator.decide.election_result import Chosen, find, result_of, select, sentence
 from kafka_operator.decide.kafka_errors import may_pass_for_an_election
-from kafka_operator.decide.observed import Away, Failure, KafkaTopic
+from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.decide.steps import Done, ResourceEvent, Retry, WriteStatus
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S, TRANSIENT_ERROR_TIMEOUT_S
@@ -97,14 +97,14 @@ def decide_election(election: Election, view: ElectionView) -> Step:
     return _finish(election, view, status.counts, {**failures, **chosen.missing})
 
 
-def decide_election_away(election: Election, away: Away, now: datetime, waited_s: float) -> Step:
+def decide_election_unavailable(election: Election, unavailable: Unavailable, now: datetime, waited_s: float) -> Step:
     """Return the next step for an Election whose cluster could not be read: report it, keep the rest of the status, and retry."""
     status = election.status
     if election.metadata.deleted is not None or (status.state is not None and status.state.ended):
         return Done()
-    if not away.definite and waited_s < FAILOVER_TIMEOUT_S:
+    if not unavailable.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
-    wanted = _judged(election, now, UNKNOWN, away.reason, away.message)
+    wanted = _judged(election, now, UNKNOWN, unavailable.reason, unavailable.message)
     return _written(election, replace(wanted, state=status.state or ElectionState.PENDING)) or Retry()
 
 

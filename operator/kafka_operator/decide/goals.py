@@ -120,9 +120,9 @@ def _problem(goal: Goal, layout: Layout, rows: Sequence[tuple[Partition, KafkaPa
     if unknown:
         message = f"goal.removeBrokers contains brokers that are not live and hold no replicas: {listed(unknown)}."
         return PlanProblem("UnknownBroker", message)
-    away = sorted(holding - alive - set(goal.remove_brokers))
-    if away:
-        words = f"Brokers with replicas are offline: {listed(away)}. Start them, or add them to goal.removeBrokers."
+    offline = sorted(holding - alive - set(goal.remove_brokers))
+    if offline:
+        words = f"Brokers with replicas are offline: {listed(offline)}. Start them, or add them to goal.removeBrokers."
         return PlanProblem("BrokerAway", words, may_pass=True)
     staying = alive - set(goal.remove_brokers)
     copies = max(goal.replication_factor or 0, 1)

@@ -114,7 +114,7 @@ class ClusterSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Away:
+class Unavailable:
     """Reason why a cluster could not be read: reason and message for the Ready condition.
 
     The message has no transient details (broker, socket error), so that a retry does not change the status.
@@ -123,6 +123,6 @@ class Away:
     reason: str
     message: str
     definite: bool = True
-    """False while it may well be a controller's failover, which is waited for before anything is said."""
+    """False if it may be a failover of the controller: it is reported only after a timeout."""
     leaving: bool = False
     """Whether it is not expected back: its Cluster is gone, or is being deleted while no broker answers."""

@@ -19,7 +19,7 @@ from datetime import datetime
 
 from kafka_operator.decide.conditions import FALSE, UNKNOWN
 from kafka_operator.decide.deletion_timeouts import release_or_retry
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.partition_progress import PartitionProgress, find_progress, find_rollback_progress
 from kafka_operator.decide.plan import PlanProblem, listed
 from kafka_operator.decide.plan_completion import cancel_moves, clean_up, finish, stop
@@ -53,18 +53,20 @@ def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> S
     return _decide_forward(reassignment, view, view.recorded)
 
 
-def decide_reassignment_away(reassignment: Reassignment, away: Away, now: datetime, waited_s: float) -> Step:
+def decide_reassignment_unavailable(
+    reassignment: Reassignment, unavailable: Unavailable, now: datetime, waited_s: float
+) -> Step:
     """Return the next step for a Reassignment whose cluster could not be read: report it, keep the rest of the status, and retry."""
     state = reassignment.status.state
     if reassignment.is_finished:
         return Done()
-    if not away.definite and waited_s < FAILOVER_TIMEOUT_S:
+    if not unavailable.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
     if state is not None and state.ended:  # the final status is kept; the remaining work waits
-        return release_or_retry(away, waited_s, has_finalizer=reassignment.metadata.has_finalizer)
-    status = judged(reassignment, UNKNOWN, away.reason, away.message, now)
+        return release_or_retry(unavailable, waited_s, has_finalizer=reassignment.metadata.has_finalizer)
+    status = judged(reassignment, UNKNOWN, unavailable.reason, unavailable.message, now)
     step = written(reassignment, replace(status, state=state or State.PENDING))
-    return step or release_or_retry(away, waited_s, has_finalizer=reassignment.metadata.has_finalizer)
+    return step or release_or_retry(unavailable, waited_s, has_finalizer=reassignment.metadata.has_finalizer)
 
 
 def in_direction(status: ReassignmentStatus, recorded: Recorded) -> Recorded:

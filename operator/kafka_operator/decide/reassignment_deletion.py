@@ -6,7 +6,7 @@ All of it takes bounded time, so that no namespace is blocked; an event reports 
 from __future__ import annotations
 
 from kafka_operator.decide.deletion_timeouts import release_after_timeout
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.partition_progress import find_progress, find_rollback_progress
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_completion import cancel_moves, remove_throttle
@@ -38,14 +38,16 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
     return Release(CANCELLED if begun else None)
 
 
-def decide_reassignment_deletion_away(reassignment: Reassignment, away: Away, waited_s: float) -> Step:
+def decide_reassignment_deletion_unavailable(
+    reassignment: Reassignment, unavailable: Unavailable, waited_s: float
+) -> Step:
     """Return the next step for a Reassignment that is being deleted while its cluster cannot be read."""
     assert reassignment.metadata.deleted is not None, reassignment.key
     if not reassignment.metadata.has_finalizer:
         return Done()
     if not reassignment.status.begun and reassignment.status.throttle is None:
         return Release()
-    return release_after_timeout(waited_s, _moves_go_on(away.message), away)
+    return release_after_timeout(waited_s, _moves_go_on(unavailable.message), unavailable)
 
 
 CANCELLED = ResourceEvent(False, "Cancelled", "Deleted before its end; moves in progress were cancelled.")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.deletion_timeouts import release_after_timeout
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.plan_completion import clean_up, remove_throttle, with_left
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_status import judged, written
@@ -46,14 +46,16 @@ def decide_refused(reassignment: Reassignment, view: ReassignmentView, refusal: 
     return written(reassignment, shown) or (Done() if left is None else Retry(RETRY_LATER_S))
 
 
-def decide_refused_away(reassignment: Reassignment, away: Away, refusal: Refusal, view: ReassignmentView) -> Step:
+def decide_refused_unavailable(
+    reassignment: Reassignment, unavailable: Unavailable, refusal: Refusal, view: ReassignmentView
+) -> Step:
     """Return the next step while the cluster does not answer: the namespace learns nothing of the cluster."""
     if reassignment.metadata.deleted is not None:
         if not reassignment.metadata.has_finalizer:
             return Done()
         if not reassignment.status.begun and reassignment.status.throttle is None:
             return Release()
-        return release_after_timeout(view.waited_s, _left(refusal), away)
+        return release_after_timeout(view.waited_s, _left(refusal), unavailable)
     shown = judged(reassignment, FALSE, refusal.reason, _words(refusal), view.now)
     return written(reassignment, shown) or Retry(RETRY_LATER_S)
 

@@ -1,7 +1,7 @@
 """Need for an automatic rebalance: new brokers, brokers to remove, or unbalanced disk usage.
 
 A broker is new as long as it is alive and not noted as one that has its part. One is to go when its pod would leave (scaling), or
-when it has been away for long and no pod is declared for it. Where no pods are declared, a broker that is gone cannot be distinguished from
+when it has been offline for long and no pod is declared for it. Where no pods are declared, a broker that is gone cannot be distinguished from
 one that restarts, so none is taken to be gone.
 """
 
@@ -27,7 +27,7 @@ SETTLE_S = 30.0
 """How long the set of live brokers must be stable before new ones count: several start one after another, for one Reassignment."""
 
 GONE_AFTER_S = 1800.0
-"""How long a broker without a declared pod must be away before it counts as gone: Cruise Control's default delay before self-healing."""
+"""How long a broker without a declared pod must be offline before it counts as gone: Cruise Control's default delay before self-healing."""
 
 MAX_BROKERS = 100
 """Brokers that one goal may name, as the CRD has it; the others come next."""
@@ -45,12 +45,12 @@ class Spread:
 class Present:
     """Present state of a cluster.
 
-    `holders` hold replicas of topics that are not excluded; None if not read. `away_s` are the seconds since brokers went offline.
+    `holders` hold replicas of topics that are not excluded; None if not read. `offline_s` are the seconds since brokers went offline.
     """
 
     alive: frozenset[int]
     settled: bool = False
-    away_s: Mapping[int, float] = field(default_factory=dict)
+    offline_s: Mapping[int, float] = field(default_factory=dict)
     holders: frozenset[int] | None = None
     spread: Spread | None = None
     can_measure: bool = False
@@ -165,11 +165,11 @@ def pods_that_leave(cluster: Cluster) -> AbstractSet[int]:
 
 
 def gone_for_good(cluster: Cluster, present: Present) -> AbstractSet[int]:
-    """Return the brokers that have been away for long and have no pod declared, where pods are declared at all."""
+    """Return the brokers that have been offline for long and have no pod declared, where pods are declared at all."""
     if cluster.brokers is None or cluster.brokers.replicas is None:
         return frozenset()
-    long_away = {broker for broker, away_s in present.away_s.items() if away_s >= GONE_AFTER_S}
-    return long_away - present.alive - _declared(cluster)
+    long_offline = {broker for broker, offline_s in present.offline_s.items() if offline_s >= GONE_AFTER_S}
+    return long_offline - present.alive - _declared(cluster)
 
 
 def _declared(cluster: Cluster) -> AbstractSet[int]:

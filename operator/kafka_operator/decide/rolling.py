@@ -1,7 +1,7 @@
 """Rolling replacement of pods: selects the next pod, one at a time, without reducing the availability of a partition.
 
     a pod is due      when its revision is not the StatefulSet's, or its node is to be left
-    it is replaced    when no pod is away, every replica is in sync, and no partition would fall under its min.insync.replicas
+    it is replaced    when no pod is unavailable, every replica is in sync, and no partition would fall under its min.insync.replicas
     the order         a node's drain before a roll; the broker that is the controller after all others; else by id
 
 So a broker is back in every ISR before the next one goes. A pod that does not get ready in time blocks the roll and is reported, unless
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.replica_health import ReplicaHealth, out_of_sync, partition_names, under_min_isr_without
 from kafka_operator.resources.pods import Pod, PodSet
 
@@ -34,7 +34,7 @@ class RollView:
     pod_set: PodSet
     leaving_nodes: Mapping[str, str]
     """Kubernetes node -> why it is to be left, in words."""
-    health: ReplicaHealth | Away | None = None
+    health: ReplicaHealth | Unavailable | None = None
     chosen: str = ""
     """Uid of the pod that was chosen before, by us or by another operator: none other is, as long as this one is due and there."""
     brokers: bool = True
@@ -77,8 +77,8 @@ def decide_roll(view: RollView) -> RollDecision:
     """Return what to do about one StatefulSet's pods."""
     pods = view.pod_set.pods
     due = [pod for pod in pods if not pod.deleting and _why(pod, view) is not None]
-    stuck = [pod for pod in pods if pod.away and _overdue(pod, view.now)]
-    coming = [pod.name for pod in pods if pod.away and pod not in stuck] + _missing(view.pod_set)
+    stuck = [pod for pod in pods if pod.unavailable and _overdue(pod, view.now)]
+    coming = [pod.name for pod in pods if pod.unavailable and pod not in stuck] + _missing(view.pod_set)
     hopeless = [pod for pod in stuck if pod not in due]
     if hopeless:
         return _stuck(hopeless)
@@ -88,7 +88,7 @@ def decide_roll(view: RollView) -> RollDecision:
         return Settled()
     if view.health is None:
         return AskKafka()
-    if isinstance(view.health, Away):
+    if isinstance(view.health, Unavailable):
         return _unasked(view, stuck, view.health)
     return _asked(view, view.health, stuck, due)
 
@@ -120,11 +120,11 @@ def _asked(view: RollView, health: ReplicaHealth, stuck: Sequence[Pod], due: Seq
     return Hold("WouldFallUnderMinIsr", refused)
 
 
-def _unasked(view: RollView, stuck: Sequence[Pod], away: Away) -> RollDecision:
+def _unasked(view: RollView, stuck: Sequence[Pod], unavailable: Unavailable) -> RollDecision:
     """Decide without Kafka: where not one pod is Ready, none can be taken away from anybody."""
     if stuck and not any(pod.ready for pod in view.pod_set.pods):
         return _replace(stuck[0], view)
-    return Hold(away.reason, f"No pod is replaced while the cluster is unreachable. {away.message}")
+    return Hold(unavailable.reason, f"No pod is replaced while the cluster is unreachable. {unavailable.message}")
 
 
 def _in_turn(view: RollView, health: ReplicaHealth, pods: Sequence[Pod]) -> list[Pod]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth, partition_names, with_replica_on
 from kafka_operator.resources.pods import Pod, PodSet
 
@@ -40,7 +40,7 @@ def decide_scale(
     declared: int,
     maintained: int | None,
     pod_set: PodSet,
-    health: ReplicaHealth | Away | None,
+    health: ReplicaHealth | Unavailable | None,
     now: datetime,
     *,
     emptied: bool = False,
@@ -59,7 +59,7 @@ def decide_scale(
         return Scale(before, "WaitingForPods", f"Waiting for {', '.join(pod.name for pod in young)}, just created.")
     if health is None:
         return AskHolders()
-    if isinstance(health, Away):
+    if isinstance(health, Unavailable):
         words = f"No pod is removed while the cluster is unreachable. {health.message}"
         return Scale(before, health.reason, words)
     held = with_replica_on(health.partitions, leaving)

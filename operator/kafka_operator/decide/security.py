@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.security import (
     MECHANISMS,
@@ -29,7 +29,7 @@ class _BadSecretError(Exception):
     """A key is missing or not text."""
 
 
-def read_security(cluster: Cluster, secrets: Secrets) -> Security | Away:
+def read_security(cluster: Cluster, secrets: Secrets) -> Security | Unavailable:
     """Return what the Secrets hold; `secrets` has all that the Cluster names."""
     namespace = cluster.key.namespace
 
@@ -65,42 +65,42 @@ def read_security(cluster: Cluster, secrets: Secrets) -> Security | Away:
                 _line(text(authentication.password)),
             )
     except _BadSecretError as error:
-        return Away(BAD_SECRET, str(error))
+        return Unavailable(BAD_SECRET, str(error))
     return Security(tls=cluster.tls is not None, ca=ca, certificate=certificate, login=login)
 
 
-def secret_not_found(cluster: Cluster, name: str) -> Away:
+def secret_not_found(cluster: Cluster, name: str) -> Unavailable:
     """Return the words for a Secret that is not there."""
     message = (
         f"Namespace {cluster.key.namespace} has no Secret {name}, which Cluster {cluster.key.name} refers to. Create it: "
         "the operator checks for it every few seconds."
     )
-    return Away(NOT_FOUND, message, leaving=cluster.metadata.deleted is not None)
+    return Unavailable(NOT_FOUND, message, leaving=cluster.metadata.deleted is not None)
 
 
-def secret_not_allowed(cluster: Cluster, name: str) -> Away:
+def secret_not_allowed(cluster: Cluster, name: str) -> Unavailable:
     """Return the words for a Secret that the operator may not get."""
     message = (
         f"The operator is not allowed to get Secret {cluster.key.namespace}/{name} (RBAC). Name it in operator.secrets of the operator's "
         "chart, or grant the operator's account the verb get on it."
     )
-    return Away(NOT_ALLOWED, message, leaving=cluster.metadata.deleted is not None)
+    return Unavailable(NOT_ALLOWED, message, leaving=cluster.metadata.deleted is not None)
 
 
-def secret_not_read(cluster: Cluster, name: str) -> Away:
+def secret_not_read(cluster: Cluster, name: str) -> Unavailable:
     """Return the words for a Secret that the API server did not give; that passes by itself."""
     message = f"The Kubernetes API does not respond to requests for Secret {cluster.key.namespace}/{name}."
-    return Away(NOT_READ, message, definite=False)
+    return Unavailable(NOT_READ, message, definite=False)
 
 
-def bad_part(cluster: Cluster, part: str, words: str) -> Away:
+def bad_part(cluster: Cluster, part: str, words: str) -> Unavailable:
     """Return the words for PEM that cannot be used: the authorities (`ca`), the `certificate`, or its `key`."""
     authentication = cluster.authentication or Authentication("")
     ca = None if cluster.tls is None else cluster.tls.ca
     places = {"ca": ca, "certificate": authentication.certificate, "key": authentication.private_key}
     place = places[part]
     where = "" if place is None else f"Key {place.key} of Secret {cluster.key.namespace}/{place.secret}: "
-    return Away(BAD_SECRET, f"{where}{words}")
+    return Unavailable(BAD_SECRET, f"{where}{words}")
 
 
 def _line(text: str) -> str:

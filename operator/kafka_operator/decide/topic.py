@@ -18,7 +18,7 @@ from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of
 from kafka_operator.decide.config import config_changes
 from kafka_operator.decide.deletion_timeouts import release_or_retry
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of, passes_by_itself, reason_of
-from kafka_operator.decide.observed import Away, Failure, KafkaTopic
+from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.decide.ownership import conflict_message
 from kafka_operator.decide.steps import (
     RETRY_LATER_S,
@@ -127,13 +127,13 @@ def desired_actions(topic: Topic, seen: KafkaTopic | None) -> tuple[TopicAction,
     return tuple(actions)
 
 
-def decide_topic_away(topic: Topic, away: Away, now: datetime, waited_s: float) -> Step:
+def decide_topic_unavailable(topic: Topic, unavailable: Unavailable, now: datetime, waited_s: float) -> Step:
     """Return the next step for a Topic whose cluster could not be read: report it, keep the rest of the status, and retry."""
     assert topic.metadata.deleted is None, topic.key
-    if not away.definite and waited_s < FAILOVER_TIMEOUT_S:
+    if not unavailable.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
-    written = with_ready_only(topic, UNKNOWN, away.reason, away.message, now)
-    return written or release_or_retry(away, waited_s, has_finalizer=topic.metadata.has_finalizer)
+    written = with_ready_only(topic, UNKNOWN, unavailable.reason, unavailable.message, now)
+    return written or release_or_retry(unavailable, waited_s, has_finalizer=topic.metadata.has_finalizer)
 
 
 def _observe(topic: Topic, view: TopicView) -> Step:

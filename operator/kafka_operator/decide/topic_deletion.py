@@ -13,7 +13,7 @@ from __future__ import annotations
 from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.deletion_timeouts import release_after_timeout
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of
-from kafka_operator.decide.observed import Away, KafkaTopic
+from kafka_operator.decide.observed import KafkaTopic, Unavailable
 from kafka_operator.decide.quota import QUOTA_EXCEEDED
 from kafka_operator.decide.steps import (
     Apply,
@@ -63,14 +63,16 @@ def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
     return _drop(topic, view, view.seen)
 
 
-def decide_topic_deletion_away(topic: Topic, away: Away, waited_s: float) -> Release | Retry | Done:
+def decide_topic_deletion_unavailable(
+    topic: Topic, unavailable: Unavailable, waited_s: float
+) -> Release | Retry | Done:
     """Return the next step for a Topic that is being deleted while its cluster cannot be read."""
     assert topic.metadata.deleted is not None, topic.key
     if not topic.metadata.has_finalizer:
         return Done()
     if topic.retain or topic.metadata.paused:
         return Release()
-    return release_after_timeout(waited_s, _kept(topic, away.message), away)
+    return release_after_timeout(waited_s, _kept(topic, unavailable.message), unavailable)
 
 
 def _is_gone(view: TopicView) -> bool:

@@ -30,7 +30,7 @@ from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.decide.tenancy import refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.topic import desired_actions
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.connection_pool import AwayError, Connect, ConnectionPool
+from kafka_operator.engine.connection_pool import ClusterUnavailableError, Connect, ConnectionPool
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.reassignment_reads import topics_of
 from kafka_operator.engine.topic_reads import query_topics
@@ -106,8 +106,8 @@ class Admission:
         try:
             async with self._checks:
                 return await self._check(review) if self._clock() < deadline_s else TOO_LATE
-        except AwayError as error:
-            return unchecked(error.away.message)
+        except ClusterUnavailableError as error:
+            return unchecked(error.unavailable.message)
         except KubeError as error:
             log.info("Failed to read Cluster", extra={"error": str(error)})
             return unchecked("the Cluster could not be read.")

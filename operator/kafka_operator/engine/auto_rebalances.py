@@ -23,7 +23,7 @@ from kafka_operator.decide.rebalance_need import (
 )
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
+from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.reassignment_reads import sizes_in
 from kafka_operator.engine.tenants import Tenants
@@ -50,7 +50,7 @@ class _Seen:
 
     alive: frozenset[int]
     since_s: float
-    away_since_s: dict[int, float] = field(default_factory=dict)
+    offline_since_s: dict[int, float] = field(default_factory=dict)
     layout_s: float = 0.0
     """When all partitions may be read again."""
     measure_s: float = 0.0
@@ -103,7 +103,7 @@ class AutoRebalances:
             if isinstance(step, ReadHolders | Measure):
                 try:
                     spread = await self._read(cluster, seen, step) or spread
-                except AwayError as error:
+                except ClusterUnavailableError as error:
                     log.info("Failed to read cluster", extra={"cluster": str(ref), "error": str(error)})
                     return Wait(POLL_INTERVAL_S)
                 if isinstance(step, ReadHolders) and seen.holders is None:
@@ -135,8 +135,8 @@ class AutoRebalances:
         elif seen.alive != alive:
             seen.alive, seen.since_s, seen.holders = alive, now_s, None
         record = cluster.status.auto_rebalance
-        away = set(() if record is None else record.brokers) - alive
-        seen.away_since_s = {broker: seen.away_since_s.get(broker, now_s) for broker in away}
+        offline = set(() if record is None else record.brokers) - alive
+        seen.offline_since_s = {broker: seen.offline_since_s.get(broker, now_s) for broker in offline}
         return seen
 
     def _view(self, cluster: Cluster, seen: _Seen, spread: Spread | None) -> RebalanceView:
@@ -144,7 +144,7 @@ class AutoRebalances:
         present = Present(
             alive=seen.alive,
             settled=now_s - seen.since_s >= SETTLE_S,
-            away_s={broker: now_s - since_s for broker, since_s in seen.away_since_s.items()},
+            offline_s={broker: now_s - since_s for broker, since_s in seen.offline_since_s.items()},
             holders=seen.holders,
             spread=spread,
             can_measure=spread is None and now_s >= seen.measure_s,

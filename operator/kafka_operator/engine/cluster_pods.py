@@ -17,12 +17,12 @@ from kafka_operator.decide.cluster_pods import (
     decide_pods,
     without_pods,
 )
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import AskKafka
 from kafka_operator.decide.steps import Done, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
+from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.kube.pods_port import PodKube
 from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
@@ -33,7 +33,7 @@ from kafka_operator.resources.pods import PodSet, drain_of, labels_of, read_pod_
 MAX_ROUNDS = 8
 """Steps in one reconciliation: two queries of Kafka, two conditions, a scale or a deletion, and some spare."""
 
-SWITCHED_OFF = Away("SwitchedOff", "The operator was started without --pods: it does not replace or scale pods.")
+SWITCHED_OFF = Unavailable("SwitchedOff", "The operator was started without --pods: it does not replace or scale pods.")
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class PodReconciler:
         if self._kube is None:
             return PodsView(self._now(), SWITCHED_OFF)
         brokers = await self._pod_set(self._kube, cluster, group)
-        controllers: PodSet | Away | None = None
+        controllers: PodSet | Unavailable | None = None
         if cluster.controllers is not None:
             controllers = await self._pod_set(self._kube, cluster, cluster.controllers)
         leaving: dict[str, str] = {}
@@ -100,10 +100,10 @@ class PodReconciler:
             try:
                 leaving = await self._leaving(self._kube, {pod.node for pod in brokers.pods if pod.node})
             except RefusedError as error:
-                brokers = Away("NotAllowed", str(error))
+                brokers = Unavailable("NotAllowed", str(error))
         return PodsView(self._now(), brokers, controllers, leaving)
 
-    async def _pod_set(self, kube: PodKube, cluster: Cluster, group: PodGroup) -> PodSet | Away:
+    async def _pod_set(self, kube: PodKube, cluster: Cluster, group: PodGroup) -> PodSet | Unavailable:
         namespace = cluster.key.namespace
         try:
             raw = await kube.get_stateful_set(namespace, group.stateful_set)
@@ -111,9 +111,9 @@ class PodReconciler:
                 return _not_labelled(cluster, group.stateful_set)
             return read_pod_set(raw, await kube.list_pods(namespace, selector_of(raw)), group.first_id)
         except NotFoundError:
-            return Away("NoStatefulSet", f"Namespace {namespace} has no StatefulSet {group.stateful_set}.")
+            return Unavailable("NoStatefulSet", f"Namespace {namespace} has no StatefulSet {group.stateful_set}.")
         except RefusedError as error:
-            return Away("NotAllowed", str(error))
+            return Unavailable("NotAllowed", str(error))
 
     @staticmethod
     async def _leaving(kube: PodKube, nodes: set[str]) -> dict[str, str]:
@@ -127,15 +127,15 @@ class PodReconciler:
                 leaving[name] = why
         return leaving
 
-    async def _ask(self, ref: ClusterRef, view: PodsView, step: AskKafka) -> ReplicaHealth | Away:
+    async def _ask(self, ref: ClusterRef, view: PodsView, step: AskKafka) -> ReplicaHealth | Unavailable:
         try:
             if step.min_isr and isinstance(view.health, ReplicaHealth):
                 topics = {item.partition.topic for item in view.health.partitions}
                 wanted = await self._connections.use(ref, lambda admin: admin.describe_min_isr(topics))
                 return replace(view.health, min_isr=wanted)
             return await self._connections.use(ref, lambda admin: admin.describe_health())
-        except AwayError as error:
-            return error.away
+        except ClusterUnavailableError as error:
+            return error.unavailable
 
     async def _act(self, cluster: Cluster, step: DeletePod | ScaleTo) -> Outcome:
         assert self._kube is not None, cluster.key
@@ -160,14 +160,14 @@ class PodReconciler:
         return None if cluster is None else cluster.status
 
 
-def _not_labelled(cluster: Cluster, name: str) -> Away:
+def _not_labelled(cluster: Cluster, name: str) -> Unavailable:
     """Return the error for a StatefulSet that has no label for this Cluster."""
     label = f"{CLUSTER_LABEL}={cluster.key.name}"
     message = (
         f"StatefulSet {name} does not have the label {label}, so the operator neither scales it nor deletes its pods. If its pods "
         f"belong to this Cluster, set it: kubectl label statefulset {name} {label}"
     )
-    return Away("NotLabelled", message)
+    return Unavailable("NotLabelled", message)
 
 
 def _unmanaged(cluster: Cluster) -> Step | Done:

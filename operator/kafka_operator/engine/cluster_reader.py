@@ -13,8 +13,8 @@ from kafka_operator.decide.cluster import (
     shortest_cluster_metrics_pause_s,
 )
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
-from kafka_operator.decide.observed import Away, ClusterSeen
-from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
+from kafka_operator.decide.observed import ClusterSeen, Unavailable
+from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import Versions
 
@@ -43,20 +43,20 @@ class ClusterReader:
         self._clock = clock
         self._due: dict[ClusterRef, _Due] = {}
 
-    async def read(self, ref: ClusterRef) -> ClusterSnapshot | Away:
+    async def read(self, ref: ClusterRef) -> ClusterSnapshot | Unavailable:
         """Read the state of a cluster."""
         try:
             seen = await self._connections.use(ref, lambda admin: admin.describe_cluster())
-        except AwayError as error:
+        except ClusterUnavailableError as error:
             self._due.pop(ref, None)  # everything is read again when it is back
-            return error.away
+            return error.unavailable
         due = self._due.get(ref)
         if due is None or due.cluster_id != seen.cluster_id:
             due = self._due[ref] = _Due(seen.cluster_id)
         try:
             cluster_metrics = await self._cluster_metrics(ref, due, seen)
             versions = await self._versions(ref, due, seen)
-        except AwayError as error:
+        except ClusterUnavailableError as error:
             log.info("Failed to read cluster health or versions", extra={"cluster": str(ref), "error": str(error)})
             return ClusterSnapshot(seen)
         return ClusterSnapshot(seen, cluster_metrics, versions)

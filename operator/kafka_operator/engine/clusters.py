@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kafka_operator.decide.cluster import ClusterSnapshot, Dependents, Step, decide_cluster, decide_cluster_deletion
 from kafka_operator.decide.conditions import TRUE, ready_of
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.auto_rebalances import AutoRebalances
@@ -63,7 +63,7 @@ class ClusterReconciler:
         return _sooner(outcome, await self._rebalances.reconcile(ref))
 
     async def _update_status(self, ref: ClusterRef) -> Outcome:
-        snapshot: ClusterSnapshot | Away | None = None
+        snapshot: ClusterSnapshot | Unavailable | None = None
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
             if cluster is None:
@@ -86,7 +86,7 @@ class ClusterReconciler:
                 self._wake_dependents(cluster, step.status)
         return Retry()
 
-    def _decide(self, cluster: Cluster, snapshot: ClusterSnapshot | Away | None) -> Step:
+    def _decide(self, cluster: Cluster, snapshot: ClusterSnapshot | Unavailable | None) -> Step:
         waited_s = self._retries.waited_s(cluster.key)
         if cluster.metadata.deleted is not None:
             return decide_cluster_deletion(cluster, self._dependents(cluster.ref), waited_s)

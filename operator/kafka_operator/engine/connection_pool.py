@@ -22,7 +22,7 @@ from kafka_operator.admin.port import (
     ControllerUnavailableError,
 )
 from kafka_operator.decide.kafka_errors import message_of, reason_of
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.security import bad_part
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.credentials import Credentials
@@ -49,12 +49,12 @@ Connect = Callable[[Sequence[str], Security], Admin]
 log = logging.getLogger(__name__)
 
 
-class AwayError(Exception):
-    """A cluster could not be used; `away` has reason and message for the Ready condition."""
+class ClusterUnavailableError(Exception):
+    """A cluster could not be used; `unavailable` has reason and message for the Ready condition."""
 
-    def __init__(self, away: Away) -> None:
-        super().__init__(away.message)
-        self.away = away
+    def __init__(self, unavailable: Unavailable) -> None:
+        super().__init__(unavailable.message)
+        self.unavailable = unavailable
 
 
 class PooledConnection:
@@ -75,24 +75,24 @@ class PooledConnection:
         self._clock = clock
         self._failures = 0
         self._backoff_until_s = 0.0
-        self._away = self._unreachable()
+        self._unavailable = self._unreachable()
 
     def matches(self, bootstrap_servers: Sequence[str], security: Security) -> bool:
         """Return whether the connection has this address and these credentials."""
         return self.bootstrap_servers == tuple(bootstrap_servers) and self.security == security
 
     async def use(self, call: Callable[[Admin], Awaitable[T]], rng: random.Random) -> T:
-        """Make a call; AwayError when the cluster cannot be used."""
+        """Make a call; ClusterUnavailableError when the cluster cannot be used."""
         if self._clock() < self._backoff_until_s:
-            raise AwayError(self._away)
+            raise ClusterUnavailableError(self._unavailable)
         try:
             answer = await call(self._admin)
         except (ClusterUnreachableError, ConnectionRejectedError) as error:
             self._back_off(error, rng)
-            raise AwayError(self._away) from error
+            raise ClusterUnavailableError(self._unavailable) from error
         except AdminError as error:
             log.info("Admin request failed", extra={"cluster": str(self.ref), "error": str(error)})
-            raise AwayError(_away(error)) from error
+            raise ClusterUnavailableError(_unavailable(error)) from error
         if self._failures:
             log.info("Cluster reachable again", extra={"cluster": str(self.ref)})
         self._failures = 0
@@ -106,15 +106,19 @@ class PooledConnection:
         """Reject calls for some time. The message of the first failure of a kind is kept, to avoid status changes."""
         delay_s = min(BACKOFF_CAP_S, FIRST_BACKOFF_S * 2.0 ** min(self._failures, 10))
         self._backoff_until_s = self._clock() + delay_s * rng.uniform(1 - JITTER, 1 + JITTER)
-        away = Away(error.reason, error.message) if isinstance(error, ConnectionRejectedError) else self._unreachable()
-        if self._failures == 0 or away.reason != self._away.reason:
+        unavailable = (
+            Unavailable(error.reason, error.message)
+            if isinstance(error, ConnectionRejectedError)
+            else self._unreachable()
+        )
+        if self._failures == 0 or unavailable.reason != self._unavailable.reason:
             log.warning("Cluster unreachable", extra={"cluster": str(self.ref), "error": str(error)})
-            self._away = away
+            self._unavailable = unavailable
         self._failures += 1
 
-    def _unreachable(self) -> Away:
+    def _unreachable(self) -> Unavailable:
         servers = ", ".join(self.bootstrap_servers)
-        return Away(UNREACHABLE, f"No broker of Cluster {self.ref.name} responds at {servers}.")
+        return Unavailable(UNREACHABLE, f"No broker of Cluster {self.ref.name} responds at {servers}.")
 
 
 class ConnectionPool:
@@ -136,23 +140,23 @@ class ConnectionPool:
         self._connections: dict[ClusterRef, PooledConnection] = {}
 
     async def use(self, ref: ClusterRef, call: Callable[[Admin], Awaitable[T]]) -> T:
-        """Make a call to a cluster; AwayError when it cannot be used."""
+        """Make a call to a cluster; ClusterUnavailableError when it cannot be used."""
         cluster = self._cache.cluster(ref)
         if cluster is None:
             message = f"Namespace {ref.namespace} has no Cluster {ref.name}."
-            raise AwayError(Away("ClusterNotFound", message, leaving=True))
+            raise ClusterUnavailableError(Unavailable("ClusterNotFound", message, leaving=True))
         security = await self._credentials.of(cluster)
-        if isinstance(security, Away):
-            raise AwayError(security)
+        if isinstance(security, Unavailable):
+            raise ClusterUnavailableError(security)
         connection = await self._connection(cluster, security)
         try:
             return await connection.use(call, self._rng)
-        except AwayError as error:
+        except ClusterUnavailableError as error:
             if isinstance(error.__cause__, ConnectionRejectedError):
                 self._credentials.doubt(ref)
-            if cluster.metadata.deleted is None or error.away.reason not in GONE_FOR_GOOD:
+            if cluster.metadata.deleted is None or error.unavailable.reason not in GONE_FOR_GOOD:
                 raise
-            raise AwayError(replace(error.away, leaving=True)) from error
+            raise ClusterUnavailableError(replace(error.unavailable, leaving=True)) from error
 
     async def _connection(self, cluster: Cluster, security: Security) -> PooledConnection:
         """Return the present connection, or a new one if the Cluster has changed."""
@@ -163,7 +167,7 @@ class ConnectionPool:
         try:
             admin = self._connect(servers, security)
         except BadCredentialsError as error:
-            raise AwayError(bad_part(cluster, error.part, str(error))) from error
+            raise ClusterUnavailableError(bad_part(cluster, error.part, str(error))) from error
         connection = self._connections[ref] = PooledConnection(ref, servers, security, admin, self._clock)
         if old is not None:  # after the new one is in its place: another batch may use it in the meantime
             log.info("Replaced connection after configuration change", extra={"cluster": str(ref)})
@@ -183,8 +187,8 @@ class ConnectionPool:
             await self.drop(ref)
 
 
-def _away(error: AdminError) -> Away:
+def _unavailable(error: AdminError) -> Unavailable:
     if isinstance(error, CallRefusedError):
-        return Away(reason_of(error.failure), message_of(error.failure))
+        return Unavailable(reason_of(error.failure), message_of(error.failure))
     assert isinstance(error, ControllerUnavailableError), error
-    return Away("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)
+    return Unavailable("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)

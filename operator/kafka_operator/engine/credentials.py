@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.security import read_security, secret_not_allowed, secret_not_found, secret_not_read
 from kafka_operator.kube.port import Kube, KubeError, NotFoundError, RefusedError
 from kafka_operator.names import ClusterRef
@@ -29,7 +29,7 @@ class _Held:
 
     wanted: object
     read_s: float
-    found: Security | Away
+    found: Security | Unavailable
     last_good: Security | None
 
 
@@ -42,7 +42,7 @@ class Credentials:
         self._held: dict[ClusterRef, _Held] = {}
         self._locks: dict[ClusterRef, asyncio.Lock] = {}
 
-    async def of(self, cluster: Cluster) -> Security | Away:
+    async def of(self, cluster: Cluster) -> Security | Unavailable:
         """Return the credentials of a Cluster's connection, or why they are missing."""
         if not cluster.secret_names:
             return Security(tls=cluster.tls is not None)
@@ -71,7 +71,7 @@ class Credentials:
         self._held.pop(ref, None)
         self._locks.pop(ref, None)
 
-    async def _read(self, cluster: Cluster, last_good: Security | None) -> Security | Away:
+    async def _read(self, cluster: Cluster, last_good: Security | None) -> Security | Unavailable:
         secrets = {}
         for name in cluster.secret_names:
             try:

@@ -8,12 +8,12 @@ from datetime import datetime
 from itertools import islice
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.election import Elect, ElectionView, Step, decide_election, decide_election_away
-from kafka_operator.decide.observed import Away, Failure, KafkaTopic
+from kafka_operator.decide.election import Elect, ElectionView, Step, decide_election, decide_election_unavailable
+from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.steps import Done, Retry
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
+from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.oldest_first import OldestFirst
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.tenants import Tenants
@@ -36,7 +36,7 @@ class Batch:
     """State of a cluster during a batch."""
 
     ref: ClusterRef
-    snapshot: Topics | Away
+    snapshot: Topics | Unavailable
 
 
 class ElectionReconciler(OldestFirst[Election, Batch]):
@@ -73,7 +73,7 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
                 return step
             if isinstance(step, Elect):
                 answer = await self._ask(item, step)
-                if isinstance(answer, Away):
+                if isinstance(answer, Unavailable):
                     snapshot = answer
                     continue
                 asked, failures = True, answer
@@ -85,20 +85,20 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
         return Retry()
 
     def _decide(
-        self, item: Election, snapshot: Topics | Away, *, asked: bool, failures: Mapping[Partition, Failure]
+        self, item: Election, snapshot: Topics | Unavailable, *, asked: bool, failures: Mapping[Partition, Failure]
     ) -> Step:
         paused = decide_pause(item.metadata, item.status, self._now())
         if paused is not None:
             return paused
         waited_s, refusal = self._retries.waited_s(item.key), self._tenants.refusal_of_election(item)
-        if isinstance(snapshot, Away):
+        if isinstance(snapshot, Unavailable):
             if refusal is None:
-                return decide_election_away(item, snapshot, self._now(), waited_s)
+                return decide_election_unavailable(item, snapshot, self._now(), waited_s)
             snapshot = {}  # a namespace without a right gets no information about the cluster
         view = ElectionView(self._now(), waited_s, snapshot, refusal, asked, failures)
         return decide_election(item, view)
 
-    async def _read(self, ref: ClusterRef, items: Sequence[Election]) -> Topics | Away:
+    async def _read(self, ref: ClusterRef, items: Sequence[Election]) -> Topics | Unavailable:
         wanted = [item.selection.topic_names for item in items]
 
         async def read(admin: Admin) -> Topics:
@@ -109,10 +109,10 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
 
         try:
             return await self._connections.use(ref, read)
-        except AwayError as error:
-            return error.away
+        except ClusterUnavailableError as error:
+            return error.unavailable
 
-    async def _ask(self, item: Election, step: Elect) -> dict[Partition, Failure] | Away:
+    async def _ask(self, item: Election, step: Elect) -> dict[Partition, Failure] | Unavailable:
         """Elect leaders in chunks; partitions whose response was lost are elected again at the next attempt.
 
         The right is checked before each request, since it may be revoked between two of them.
@@ -128,6 +128,6 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
                     item.cluster,
                     lambda admin, asked=asked: admin.elect_leaders(asked),  # type: ignore[misc]
                 )
-            except AwayError as error:
-                return error.away
+            except ClusterUnavailableError as error:
+                return error.unavailable
         return failures

@@ -17,7 +17,7 @@ from kafka_operator.decide.tenancy import Refusal, quota_of
 from kafka_operator.decide.topic import Step
 from kafka_operator.decide.topic_origin import is_ours
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
+from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.writer import Writer
 from kafka_operator.names import ORIGIN, ClusterRef, Key
 from kafka_operator.resources.cluster import Cluster
@@ -84,7 +84,7 @@ class QuotaLedger:
 
         try:
             present = await self._connections.use(ref, read)
-        except AwayError:
+        except ClusterUnavailableError:
             return ABSENT_FOR_S
         absent = [name for name in names if name not in present]
         self._absent = {key: since for key, since in self._absent.items() if key[0] != ref or key[1] in absent} | {

@@ -13,21 +13,24 @@ from typing import TypeVar
 from kafka_operator.admin.port import Admin
 from kafka_operator.decide.desired_plan import Checked
 from kafka_operator.decide.move_progress import Measured
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.plan_preparation import plan_for
-from kafka_operator.decide.reassignment import decide_reassignment, decide_reassignment_away
-from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion, decide_reassignment_deletion_away
-from kafka_operator.decide.reassignment_refused import decide_refused, decide_refused_away
+from kafka_operator.decide.reassignment import decide_reassignment, decide_reassignment_unavailable
+from kafka_operator.decide.reassignment_deletion import (
+    decide_reassignment_deletion,
+    decide_reassignment_deletion_unavailable,
+)
+from kafka_operator.decide.reassignment_refused import decide_refused, decide_refused_unavailable
 from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, ReadThrottle, StorePlan, ThrottleInForce
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
 from kafka_operator.decide.steps import Done, Retry, Submit, Wait
 from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
+from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.move_progress import MoveProgress
 from kafka_operator.engine.oldest_first import OldestFirst
 from kafka_operator.engine.plan_store import PlanStore
@@ -58,7 +61,7 @@ class Batch:
 
     ref: ClusterRef
     topics: frozenset[str]
-    snapshot: PartitionSnapshot | Away = field(default_factory=PartitionSnapshot)
+    snapshot: PartitionSnapshot | Unavailable = field(default_factory=PartitionSnapshot)
 
 
 class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
@@ -126,14 +129,14 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             return paused
         deleted = item.metadata.deleted is not None
         if refusal is not None and not item.is_finished:
-            if isinstance(batch.snapshot, Away):
-                return decide_refused_away(item, batch.snapshot, refusal, view)
+            if isinstance(batch.snapshot, Unavailable):
+                return decide_refused_unavailable(item, batch.snapshot, refusal, view)
             if item.status.recorded or item.status.throttle is not None or deleted:
                 return decide_refused(item, view, refusal)
-        if isinstance(batch.snapshot, Away):
+        if isinstance(batch.snapshot, Unavailable):
             if deleted:
-                return decide_reassignment_deletion_away(item, batch.snapshot, view.waited_s)
-            return decide_reassignment_away(item, batch.snapshot, view.now, view.waited_s)
+                return decide_reassignment_deletion_unavailable(item, batch.snapshot, view.waited_s)
+            return decide_reassignment_unavailable(item, batch.snapshot, view.now, view.waited_s)
         return decide_reassignment_deletion(item, view) if deleted else decide_reassignment(item, view)
 
     def _refusal(self, item: Reassignment, view: ReassignmentView) -> Refusal | None:
@@ -144,7 +147,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
 
     async def _seen(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> ReassignmentView:
         """Return the view with the present state of the cluster and of other Reassignments."""
-        if isinstance(batch.snapshot, Away):
+        if isinstance(batch.snapshot, Unavailable):
             return view
         snapshot = batch.snapshot
         is_finished = self._is_finished(item)
@@ -210,7 +213,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             if refusal is not None:
                 return PlanProblem(refusal.reason, refusal.message, may_pass=True)
         material = await self._use(batch, lambda admin: query_material(admin, names, document, sized=sized))
-        if material is None or isinstance(batch.snapshot, Away):
+        if material is None or isinstance(batch.snapshot, Unavailable):
             return None
         batch.snapshot = replace(batch.snapshot, topics={**batch.snapshot.topics, **material.layout.topics})
         self._reader_of(batch.ref).record(material.layout.topics)
@@ -223,12 +226,12 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             return None
         return await self._use(batch, lambda admin: self._move_progress.measure(admin, item, view))
 
-    async def _read(self, batch: Batch, changed: Collection[str] = ()) -> PartitionSnapshot | Away:
+    async def _read(self, batch: Batch, changed: Collection[str] = ()) -> PartitionSnapshot | Unavailable:
         reader = self._reader_of(batch.ref)
         try:
             return await self._connections.use(batch.ref, lambda admin: reader.read(admin, batch.topics, changed))
-        except AwayError as error:
-            return error.away
+        except ClusterUnavailableError as error:
+            return error.unavailable
 
     def _reader_of(self, ref: ClusterRef) -> PartitionReader:
         return self._readers.setdefault(ref, PartitionReader(self._move_progress.clock))
@@ -237,8 +240,8 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         """Make a call; if the cluster is unreachable, record that and return None."""
         try:
             return await self._connections.use(batch.ref, call)
-        except AwayError as error:
-            batch.snapshot = error.away
+        except ClusterUnavailableError as error:
+            batch.snapshot = error.unavailable
             return None
 
     async def _rivals(self, item: Reassignment) -> Mapping[Partition, Key]:

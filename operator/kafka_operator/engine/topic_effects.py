@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kafka_operator.admin.port import Refusals
-from kafka_operator.decide.observed import Away, Failure
+from kafka_operator.decide.observed import Failure, Unavailable
 from kafka_operator.decide.steps import AlterConfig, Apply, CreateTopic, DropTopic, GrowTopic, StopMoves
-from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
+from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.topic import Topic
@@ -25,7 +25,7 @@ class Effects:
     """Result: failures by the Kafka topic's name, or why the cluster became unreachable before the end."""
 
     failures: dict[str, Failure] = field(default_factory=dict)
-    away: Away | None = None
+    unavailable: Unavailable | None = None
 
 
 class TopicEffects:
@@ -91,9 +91,9 @@ class TopicEffects:
             await self._call(stop)
 
     async def _call(self, call: Callable[[], Awaitable[Refusals]]) -> None:
-        if self._effects.away is not None:
+        if self._effects.unavailable is not None:
             return
         try:
             self._effects.failures.update(await call())
-        except AwayError as error:
-            self._effects.away = error.away
+        except ClusterUnavailableError as error:
+            self._effects.unavailable = error.unavailable

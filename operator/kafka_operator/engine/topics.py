@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kafka_operator.decide.observed import Away, Failure, KafkaTopic
+from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.decide.ownership import winner
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.quota import QUOTA_EXCEEDED
@@ -28,10 +28,10 @@ from kafka_operator.decide.steps import (
     WriteStatus,
 )
 from kafka_operator.decide.tenancy import Refusal, refusal_of_topic
-from kafka_operator.decide.topic import Step, TopicView, decide_topic, decide_topic_away, refused
-from kafka_operator.decide.topic_deletion import decide_topic_deletion, decide_topic_deletion_away
+from kafka_operator.decide.topic import Step, TopicView, decide_topic, decide_topic_unavailable, refused
+from kafka_operator.decide.topic_deletion import decide_topic_deletion, decide_topic_deletion_unavailable
 from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.connection_pool import AwayError, ConnectionPool
+from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.quota_ledger import QuotaLedger, is_limited
 from kafka_operator.engine.retries import Retries
@@ -57,7 +57,7 @@ class Batch:
     refusals: Mapping[Key, Refusal] = field(default_factory=dict)
     seen: Mapping[str, KafkaTopic] | None = None
     """None: read before the next decision."""
-    away: Away | None = None
+    unavailable: Unavailable | None = None
     pruned: bool = False
     """Whether Kafka was queried for counted topics that no Topic manages."""
     room_after_s: float | None = None
@@ -143,12 +143,12 @@ class TopicReconciler:
 
     async def _read(self, batch: Batch, topics: Sequence[Topic]) -> None:
         wanted = [topic for topic in topics if topic.key not in batch.refusals or topic.metadata.deleted is not None]
-        if batch.seen is not None or batch.away is not None or not wanted:
+        if batch.seen is not None or batch.unavailable is not None or not wanted:
             return
         try:
             snapshot = await self._connections.use(batch.ref, lambda admin: query_topics(admin, wanted))
-        except AwayError as error:
-            batch.away = error.away
+        except ClusterUnavailableError as error:
+            batch.unavailable = error.unavailable
             return
         batch.seen = snapshot.topics
         batch.failures = {**snapshot.failures, **batch.failures}
@@ -162,10 +162,10 @@ class TopicReconciler:
         deleted = topic.metadata.deleted is not None
         if refusal is not None and not deleted:
             return refused(topic, refusal, self._now())
-        if batch.away is not None:
+        if batch.unavailable is not None:
             if deleted:
-                return decide_topic_deletion_away(topic, batch.away, waited_s)
-            return decide_topic_away(topic, batch.away, self._now(), waited_s)
+                return decide_topic_deletion_unavailable(topic, batch.unavailable, waited_s)
+            return decide_topic_unavailable(topic, batch.unavailable, self._now(), waited_s)
         assert batch.seen is not None, batch.ref
         view = TopicView(
             now=self._now(),
@@ -239,15 +239,15 @@ class TopicReconciler:
         batch.asked.update(
             {topic.key: effects.failures[topic.name] for topic, _ in asks if topic.name in effects.failures}
         )
-        batch.away = effects.away
+        batch.unavailable = effects.unavailable
 
     async def _apply(self, batch: Batch, applies: Sequence[tuple[Topic, Apply]]) -> None:
         effects = await TopicEffects(self._connections, batch.ref, self._tenants.may_have).carry_out(applies)
         batch.applied.update(topic.key for topic, _ in applies)
         batch.failures.update(effects.failures)
-        batch.away = effects.away
+        batch.unavailable = effects.unavailable
         batch.seen = None
-        if effects.away is not None:
+        if effects.unavailable is not None:
             return
         for topic, step in applies:
             if (

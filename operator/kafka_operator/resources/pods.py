@@ -38,7 +38,7 @@ class Pod:
     """Since when it has been ready or not ready, or when it should have been deleted."""
 
     @property
-    def away(self) -> bool:
+    def unavailable(self) -> bool:
         """Whether it is not ready, or is being deleted."""
         return self.deleting or not self.ready
 
