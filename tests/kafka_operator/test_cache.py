@@ -25,21 +25,21 @@ def test_the_newest_version_wins_whoever_brings_it() -> None:
     cache = Cache()
     new = at_version(topic(partitions=9), "12")
 
-    assert cache.learn(at_version(topic(), "10"))
-    assert cache.learn(new)
-    assert not cache.learn(at_version(topic(), "11"))
-    assert not cache.learn(at_version(topic(), "12"))
+    assert cache.store(at_version(topic(), "10"))
+    assert cache.store(new)
+    assert not cache.store(at_version(topic(), "11"))
+    assert not cache.store(at_version(topic(), "12"))
     assert new is cache.topic(new.key)
 
 
 def test_only_the_object_that_went_is_forgotten() -> None:
     """Another one of the same name may be there already."""
     cache = Cache()
-    cache.learn(topic(uid="new"))
+    cache.store(topic(uid="new"))
 
-    assert not cache.forget(topic().key, "old")
-    assert cache.forget(topic().key, "new")
-    assert not cache.forget(topic().key)
+    assert not cache.delete(topic().key, "old")
+    assert cache.delete(topic().key, "new")
+    assert not cache.delete(topic().key)
     assert cache.keys(Kind.TOPIC) == []
     assert list(cache.dependents(MAIN)) == []
     assert cache.named("orders") == []
@@ -51,7 +51,7 @@ def test_dependents_and_claims_are_found() -> None:
     first, second = topic("orders"), topic("again", topicName="orders")
     elsewhere = topic("third", topicName="orders", cluster="other")
     for resource in (first, second, elsewhere, reassignment(plan=[]), cluster()):
-        cache.learn(resource)
+        cache.store(resource)
 
     assert {item.key.name for item in cache.dependents(MAIN)} == {"orders", "again", "move"}
     assert {item.key.name for item in cache.claims(first)} == {"orders", "again"}
@@ -67,7 +67,7 @@ def test_clusters_of_one_kafka_id_are_one() -> None:
     unseen_key = replace(main.key, name="unseen")
     unseen = replace(cluster(), metadata=replace(main.metadata, key=unseen_key))
     for resource in (main, alias, unseen):
-        cache.learn(resource)
+        cache.store(resource)
 
     assert {ref.name for ref in cache.same_cluster(MAIN)} == {"main", "alias"}
     assert cache.same_cluster(ClusterRef("shop", "unseen")) == [ClusterRef("shop", "unseen")]
@@ -79,11 +79,11 @@ def test_a_late_event_does_not_restore_a_deleted_resource() -> None:
     """Otherwise a late event of a deleted Topic would recreate its Kafka topic. A new resource of the same name is another one."""
     cache = Cache()
     first = topic(uid="first")
-    cache.learn(first)
-    cache.forget(first.key)
+    cache.store(first)
+    cache.delete(first.key)
 
-    assert not cache.learn(at_version(topic(uid="first"), "9"))
+    assert not cache.store(at_version(topic(uid="first"), "9"))
     assert cache.topic(first.key) is None
-    assert cache.learn(at_version(topic(uid="second"), "8"))
-    cache.forget(first.key, "third")
-    assert not cache.learn(at_version(topic(uid="third"), "11"))
+    assert cache.store(at_version(topic(uid="second"), "8"))
+    cache.delete(first.key, "third")
+    assert not cache.store(at_version(topic(uid="third"), "11"))

@@ -81,7 +81,7 @@ class Place:
         raw["metadata"] |= {"uid": "uid-c", "resourceVersion": version, "creationTimestamp": CREATED}
         if deleted:
             raw["metadata"] |= {"deletionTimestamp": DELETED, "finalizers": ["foreign"]}
-        self.cache.learn(read_cluster(raw))
+        self.cache.store(read_cluster(raw))
 
     async def look(self) -> ClusterSeen:
         return await self.connections.use(MAIN, lambda admin: admin.describe_cluster())
@@ -100,7 +100,7 @@ async def test_a_missing_cluster_is_said() -> None:
 async def test_one_connection_serves_all_calls() -> None:
     """Opened at the first one."""
     place = Place()
-    place.cache.learn(cluster())
+    place.cache.store(cluster())
 
     for _ in range(5):
         await place.look()
@@ -111,7 +111,7 @@ async def test_one_connection_serves_all_calls() -> None:
 async def test_a_dead_cluster_costs_one_attempt_for_all() -> None:
     """A thousand Topics do not knock a thousand times; the words name no passing detail."""
     place = Place()
-    place.cache.learn(cluster())
+    place.cache.store(cluster())
     await place.look()
     (admin,) = place.admins
     admin.failure = ClusterUnreachableError("connection refused by broker 7")
@@ -130,7 +130,7 @@ async def test_a_dead_cluster_costs_one_attempt_for_all() -> None:
 async def test_a_missing_controller_is_a_passing_trouble() -> None:
     """A failover; the connection stays open."""
     place = Place()
-    place.cache.learn(cluster())
+    place.cache.store(cluster())
     await place.look()
     place.admins[0].failure = ControllerUnavailableError("connection refused")
 
@@ -142,7 +142,7 @@ async def test_a_missing_controller_is_a_passing_trouble() -> None:
 async def test_a_refused_call_keeps_the_brokers_words() -> None:
     """CLUSTER_AUTHORIZATION_FAILED."""
     place = Place()
-    place.cache.learn(cluster())
+    place.cache.store(cluster())
     await place.look()
     place.admins[0].failure = CallRefusedError(Failure(31, "CLUSTER_AUTHORIZATION_FAILED", "Not allowed."))
 
@@ -155,11 +155,11 @@ async def test_a_refused_call_keeps_the_brokers_words() -> None:
 async def test_a_changed_address_makes_a_new_connection_and_closes_the_old_one() -> None:
     """No restart is needed."""
     place = Place()
-    place.cache.learn(cluster())
+    place.cache.store(cluster())
     await place.look()
     raw = raw_cluster("main", "new:9092")
     raw["metadata"] |= {"uid": "uid-c", "resourceVersion": "99", "creationTimestamp": "2026-01-01T00:00:00Z"}
-    place.cache.learn(read_cluster(raw))
+    place.cache.store(read_cluster(raw))
     await place.look()
 
     assert [admin.closed for admin in place.admins] == [True, False]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.decide.rebalance_need import GONE_AFTER_S, SETTLE_S
+from kafka_operator.decide.rebalance_need import LOST_AFTER_S, SETTLE_S
 from kafka_operator.names import PAUSE, Key, Kind
 from kafka_operator.resources.reassignment import Partition
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment
@@ -88,7 +88,7 @@ async def test_a_broker_that_restarts_is_neither_new_nor_gone() -> None:
     async with running() as world:
         have(world)
         await noted(world, **BOTH)
-        for offline_s in (5, 200, 2 * GONE_AFTER_S):
+        for offline_s in (5, 200, 2 * LOST_AFTER_S):
             world.kafka.broker_ids = (1, 3)
             await world.run(offline_s)
             world.kafka.broker_ids = (1, 2, 3)
@@ -240,7 +240,7 @@ async def test_a_broker_without_a_pod_that_is_away_for_long_is_emptied() -> None
         world.kafka.add("old", [(7, 1), (1, 7)])
         world.kube.apply(scaled(3))
         await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
-        await world.run(GONE_AFTER_S - 300)
+        await world.run(LOST_AFTER_S - 300)
         assert made(world) == []
         await world.until(lambda: made(world) == ["main-auto-1"], seconds=600)
 

@@ -60,10 +60,10 @@ def test_figures_show_what_is_known_and_forget_what_is_gone() -> None:
     status = ReassignmentStatus(
         state=State.RUNNING, progress=Progress(done=1, total=4), throttle=ThrottleRecord(rates=(5, 7))
     )
-    cache.learn(cluster())
-    cache.learn(topic())
-    cache.learn(topic("far", cluster="other", uid="far"))
-    cache.learn(replace(moving, status=status))
+    cache.store(cluster())
+    cache.store(topic())
+    cache.store(topic("far", cluster="other", uid="far"))
+    cache.store(replace(moving, status=status))
     gauges.refresh()
 
     def shown(metric: str, /, **labels: str) -> float | None:
@@ -75,7 +75,7 @@ def test_figures_show_what_is_known_and_forget_what_is_gone() -> None:
         shown("reassignment_throttle_bytes_per_second", **place),
         shown("reassignment_progress_ratio", **place),
     ) == (7, 0.25)
-    cache.forget(moving.key)
+    cache.delete(moving.key)
     gauges.refresh()
     assert shown("reassignment_throttle_bytes_per_second", **place) is None
     assert shown("reassignment_progress_ratio", **place) is None

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_operator.decide.rebalance import RebalanceView, decide_rebalance
-from kafka_operator.decide.rebalance_need import GONE_AFTER_S, Measure, Present, ReadHolders, Spread
+from kafka_operator.decide.rebalance_need import LOST_AFTER_S, Measure, Present, ReadHolders, Spread
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Wait, WriteStatus
 from kafka_operator.resources.auto_rebalance import AutoRebalance, OnImbalance
 from kafka_operator.resources.cluster import Cluster, PodGroup
@@ -47,7 +47,7 @@ class Model:
         return Present(
             alive=frozenset(self.alive),
             settled=self.settled,
-            offline_s=dict.fromkeys(set(BROKERS) - self.alive, GONE_AFTER_S),
+            offline_s=dict.fromkeys(set(BROKERS) - self.alive, LOST_AFTER_S),
             holders=frozenset(self.holders) if self.looked else None,
             spread=self.measured,
             can_measure=True,

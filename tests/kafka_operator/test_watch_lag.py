@@ -24,16 +24,16 @@ def test_the_watch_lags_while_it_has_not_delivered_what_a_list_contained() -> No
     """Otherwise a stalled watch cannot be distinguished from one without events."""
     clock = Clock()
     lag = WatchLag(clock)
-    lag.brought(A, "5")
+    lag.delivered(A, "5")
     lag.listed(Kind.TOPIC, [(A, "5"), (B, "6")])
     clock.now_s = 10
     lag.listed(Kind.TOPIC, [(A, "9"), (B, "8")])
     clock.now_s = 15
 
     assert pytest.approx(15) == lag.lag_s
-    lag.brought(B, "8")
+    lag.delivered(B, "8")
     assert pytest.approx(5) == lag.lag_s
-    lag.brought(A, "12")
+    lag.delivered(A, "12")
     assert pytest.approx(0) == lag.lag_s
 
 
@@ -42,7 +42,7 @@ def test_an_older_version_pays_no_debt() -> None:
     clock = Clock()
     lag = WatchLag(clock)
     lag.listed(Kind.TOPIC, [(A, "9")])
-    lag.brought(A, "7")
+    lag.delivered(A, "7")
     clock.now_s = 3
 
     assert pytest.approx(3) == lag.lag_s
@@ -55,8 +55,8 @@ def test_what_is_gone_is_not_owed() -> None:
     lag.listed(Kind.TOPIC, [(A, "1"), (B, "1")])
     lag.listed(Kind.CLUSTER, [(CLUSTER, "1")])
     clock.now_s = 2
-    lag.gone(A)
+    lag.deleted(A)
     lag.listed(Kind.TOPIC, [])
     assert pytest.approx(2) == lag.lag_s
-    lag.brought(CLUSTER, "1")
+    lag.delivered(CLUSTER, "1")
     assert pytest.approx(0) == lag.lag_s

@@ -36,7 +36,7 @@ class Place:
     def known(self, key: Key) -> Topic:
         """Read a Topic as it is now."""
         found = read_topic(self.kube.objects[key])
-        self.cache.learn(found)
+        self.cache.store(found)
         return found
 
 

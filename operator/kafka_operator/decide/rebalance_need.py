@@ -26,7 +26,7 @@ from kafka_operator.resources.reassignment_terms import Goal
 SETTLE_S = 30.0
 """How long the set of live brokers must be stable before new ones count: several start one after another, for one Reassignment."""
 
-GONE_AFTER_S = 1800.0
+LOST_AFTER_S = 1800.0
 """How long a broker without a declared pod must be offline before it counts as gone: Cruise Control's default delay before self-healing."""
 
 MAX_BROKERS = 100
@@ -108,7 +108,7 @@ def find_need(
     if present.holders is None and (unsure or (spec.on_brokers_removed and leaving)):
         return ReadHolders()
     if spec.on_brokers_removed and present.holders is not None:
-        suspects = leaving | gone_for_good(cluster, present)
+        suspects = leaving | lost_brokers(cluster, present)
         removed = sorted((suspects & present.holders) - set(record.declined))
     added = new_brokers(cluster, record, present) if spec.on_brokers_added and present.settled else []
     if not (added or removed):
@@ -149,8 +149,8 @@ def noted(cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, presen
         brokers |= present.alive - pods_that_leave(cluster)
     if present.holders is not None:
         brokers -= brokers - present.alive - present.holders - _declared(cluster)
-        declined &= pods_that_leave(cluster) | (gone_for_good(cluster, present) & present.holders)
-    elif not pods_that_leave(cluster) and not gone_for_good(cluster, present):
+        declined &= pods_that_leave(cluster) | (lost_brokers(cluster, present) & present.holders)
+    elif not pods_that_leave(cluster) and not lost_brokers(cluster, present):
         declined = set()
     spread = record.spread_percent if present.spread is None else present.spread.percent
     return replace(record, brokers=tuple(sorted(brokers)), declined=tuple(sorted(declined)), spread_percent=spread)
@@ -164,11 +164,11 @@ def pods_that_leave(cluster: Cluster) -> AbstractSet[int]:
     return frozenset(range(group.first_id + group.replicas, group.first_id + maintained))
 
 
-def gone_for_good(cluster: Cluster, present: Present) -> AbstractSet[int]:
+def lost_brokers(cluster: Cluster, present: Present) -> AbstractSet[int]:
     """Return the brokers that have been offline for long and have no pod declared, where pods are declared at all."""
     if cluster.brokers is None or cluster.brokers.replicas is None:
         return frozenset()
-    long_offline = {broker for broker, offline_s in present.offline_s.items() if offline_s >= GONE_AFTER_S}
+    long_offline = {broker for broker, offline_s in present.offline_s.items() if offline_s >= LOST_AFTER_S}
     return long_offline - present.alive - _declared(cluster)
 
 

@@ -89,11 +89,13 @@ def decide_roll(view: RollView) -> RollDecision:
     if view.health is None:
         return AskKafka()
     if isinstance(view.health, Unavailable):
-        return _unasked(view, stuck, view.health)
-    return _asked(view, view.health, stuck, due)
+        return _decide_without_kafka(view, stuck, view.health)
+    return _decide_with_health(view, view.health, stuck, due)
 
 
-def _asked(view: RollView, health: ReplicaHealth, stuck: Sequence[Pod], due: Sequence[Pod]) -> RollDecision:
+def _decide_with_health(
+    view: RollView, health: ReplicaHealth, stuck: Sequence[Pod], due: Sequence[Pod]
+) -> RollDecision:
     """Decide by what Kafka shows."""
     stuck_ids = {pod.node_id for pod in stuck}
     unknown = [pod for pod in view.pod_set.pods if pod.ready and view.brokers and pod.node_id not in health.broker_ids]
@@ -107,7 +109,7 @@ def _asked(view: RollView, health: ReplicaHealth, stuck: Sequence[Pod], due: Seq
         return Hold("UnderReplicated", f"Waiting until every replica is in sync. Out of sync: {partition_names(late)}.")
     if health.min_isr is None:
         return AskKafka(min_isr=True)
-    turn = _in_turn(view, health, stuck or due)
+    turn = _in_order(view, health, stuck or due)
     refused = ""
     for pod in turn:
         lost = under_min_isr_without(health, pod.node_id)
@@ -120,14 +122,14 @@ def _asked(view: RollView, health: ReplicaHealth, stuck: Sequence[Pod], due: Seq
     return Hold("WouldFallUnderMinIsr", refused)
 
 
-def _unasked(view: RollView, stuck: Sequence[Pod], unavailable: Unavailable) -> RollDecision:
+def _decide_without_kafka(view: RollView, stuck: Sequence[Pod], unavailable: Unavailable) -> RollDecision:
     """Decide without Kafka: where not one pod is Ready, none can be taken away from anybody."""
     if stuck and not any(pod.ready for pod in view.pod_set.pods):
         return _replace(stuck[0], view)
     return Hold(unavailable.reason, f"No pod is replaced while the cluster is unreachable. {unavailable.message}")
 
 
-def _in_turn(view: RollView, health: ReplicaHealth, pods: Sequence[Pod]) -> list[Pod]:
+def _in_order(view: RollView, health: ReplicaHealth, pods: Sequence[Pod]) -> list[Pod]:
     """Return the pods that may be next: those of a drain first, and the controller only when it is the last."""
     chosen = [pod for pod in pods if pod.uid == view.chosen]
     if chosen:

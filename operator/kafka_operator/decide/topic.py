@@ -200,9 +200,7 @@ def _enforce(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
         return Retry()
     event: ResourceEvent | None = None
     if _was_as_declared(topic):
-        message = (
-            f"The Kafka topic had been changed by another client; restored the declared state: {_mended(topic, seen)}."
-        )
+        message = f"The Kafka topic had been changed by another client; restored the declared state: {_restored(topic, seen)}."
         event = ResourceEvent(False, "DriftMended", message)
     return Apply(actions, event)
 
@@ -270,7 +268,7 @@ def _was_as_declared(topic: Topic) -> bool:
     return ready is not None and ready.status == TRUE and topic.status.observed_generation == topic.metadata.generation
 
 
-def _mended(topic: Topic, seen: KafkaTopic) -> str:
+def _restored(topic: Topic, seen: KafkaTopic) -> str:
     return drift_text([item for item in find_drift(topic, seen) if item.field != "replicationFactor"])
 
 

@@ -128,10 +128,10 @@ class Admission:
         try:
             cluster = read_cluster(await self._kube.get_object(ref.key))
         except NotFoundError:
-            self._cache.forget(ref.key)
+            self._cache.delete(ref.key)
             await self._connections.drop(ref)
             return unchecked(f"namespace {ref.namespace} has no Cluster {ref.name}.")
-        self._cache.learn(cluster)
+        self._cache.store(cluster)
         ready = ready_of(cluster.status.conditions)
         if ready is not None and ready.status == UNKNOWN:  # it was read seconds ago
             return unchecked(ready.message)

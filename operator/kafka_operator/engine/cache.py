@@ -25,7 +25,7 @@ OfCluster = Topic | Reassignment | Election
 Resource = Cluster | OfCluster | SparkApplication | ScheduledSparkApplication
 NameT = TypeVar("NameT")
 
-MAX_GONE = 20_000
+MAX_TOMBSTONES = 20_000
 """Number of remembered uids of deleted resources, some 3 MB; no watch delivers an event after so many deletions."""
 
 READERS: Mapping[Kind, Callable[[RawObject], Resource]] = {
@@ -52,7 +52,7 @@ class Cache:
     """All resources of the watched namespaces, by name, by cluster, and Topics by their Kafka topic."""
 
     def __init__(self) -> None:
-        self._gone: dict[str, None] = {}
+        self._tombstones: dict[str, None] = {}
         self._clusters: dict[Key, Cluster] = {}
         self._topics: dict[Key, Topic] = {}
         self._reassignments: dict[Key, Reassignment] = {}
@@ -62,9 +62,9 @@ class Cache:
         self._by_cluster: dict[ClusterRef, set[Key]] = defaultdict(set)
         self._by_topic_name: dict[str, set[Key]] = defaultdict(set)
 
-    def learn(self, resource: Resource) -> bool:
+    def store(self, resource: Resource) -> bool:
         """Store a resource unless a newer version or its deletion is known; return whether it was stored."""
-        if resource.metadata.uid in self._gone:
+        if resource.metadata.uid in self._tombstones:
             return False
         known = self.get(resource.key)
         if known is not None and not newer(resource.metadata.resource_version, known.metadata.resource_version):
@@ -74,22 +74,22 @@ class Cache:
         self._insert(resource)
         return True
 
-    def forget(self, key: Key, uid: str | None = None) -> bool:
+    def delete(self, key: Key, uid: str | None = None) -> bool:
         """Remove a deleted resource (only with this uid, if one is given); return whether it was present."""
         known = self.get(key)
-        self._bury(uid or (None if known is None else known.metadata.uid))
+        self._add_tombstone(uid or (None if known is None else known.metadata.uid))
         if known is None or (uid is not None and known.metadata.uid != uid):
             return False
         self._remove(known)
         return True
 
-    def _bury(self, uid: str | None) -> None:
+    def _add_tombstone(self, uid: str | None) -> None:
         """Record the deletion of a uid; uids are never reused."""
         if uid is None:
             return
-        self._gone[uid] = None
-        if len(self._gone) > MAX_GONE:
-            del self._gone[next(iter(self._gone))]
+        self._tombstones[uid] = None
+        if len(self._tombstones) > MAX_TOMBSTONES:
+            del self._tombstones[next(iter(self._tombstones))]
 
     def get(self, key: Key) -> Resource | None:
         """Return a resource."""

@@ -39,7 +39,7 @@ BACKOFF_CAP_S = 5.0
 
 UNREACHABLE = "ClusterUnreachable"
 
-GONE_FOR_GOOD = {UNREACHABLE, "AuthenticationFailed", "TlsFailed"}
+UNREACHABLE_REASONS = {UNREACHABLE, "AuthenticationFailed", "TlsFailed"}
 """Reasons for which a cluster is not expected back when its Cluster is being deleted."""
 
 T = TypeVar("T")
@@ -153,8 +153,8 @@ class ConnectionPool:
             return await connection.use(call, self._rng)
         except ClusterUnavailableError as error:
             if isinstance(error.__cause__, ConnectionRejectedError):
-                self._credentials.doubt(ref)
-            if cluster.metadata.deleted is None or error.unavailable.reason not in GONE_FOR_GOOD:
+                self._credentials.invalidate(ref)
+            if cluster.metadata.deleted is None or error.unavailable.reason not in UNREACHABLE_REASONS:
                 raise
             raise ClusterUnavailableError(replace(error.unavailable, leaving=True)) from error
 

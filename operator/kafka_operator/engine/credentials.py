@@ -60,7 +60,7 @@ class Credentials:
             self._held[cluster.ref] = _Held(wanted, self._clock(), found, good)
             return found
 
-    def doubt(self, ref: ClusterRef) -> None:
+    def invalidate(self, ref: ClusterRef) -> None:
         """Read a Cluster's Secrets again at the next call, because Kafka rejected their content."""
         held = self._held.get(ref)
         if held is not None:

@@ -44,17 +44,17 @@ class EventHandler:
         if event_type == DELETED:
             await self._handle_deletion(resource)
             return
-        self._watch_lag.brought(resource.key, resource.metadata.resource_version)
+        self._watch_lag.delivered(resource.key, resource.metadata.resource_version)
         before = self._cache.get(resource.key)
-        if not self._cache.learn(resource):
+        if not self._cache.store(resource):
             return
         await self._submit(resource.key)
         for key in list(self._affected_by(before, resource)):
             await self._submit(key)
 
     async def _handle_deletion(self, resource: Resource) -> None:
-        self._watch_lag.gone(resource.key)
-        self._cache.forget(resource.key, resource.metadata.uid)
+        self._watch_lag.deleted(resource.key)
+        self._cache.delete(resource.key, resource.metadata.uid)
         self._retries.forget(resource.key)
         await self._submit(resource.key)
         for key in list(self._affected_by(None, resource)):

@@ -89,7 +89,7 @@ class Resync:
         for listing in listings:
             for raw in listing.objects:
                 resource = read_resource(kind, raw)
-                self._cache.learn(resource)
+                self._cache.store(resource)
                 versions.append((resource.key, resource.metadata.resource_version))
         present = {key for key, _ in versions}
         gone: list[Key] = []
@@ -98,7 +98,7 @@ class Resync:
             if known is None or key in present:
                 continue
             if all(not newer(known.metadata.resource_version, listing.resource_version) for listing in listings):
-                self._cache.forget(key)
+                self._cache.delete(key)
                 gone.append(key)
                 log.info("Resource no longer exists", extra={"resource": str(key)})
         self._watch_lag.listed(kind, versions)

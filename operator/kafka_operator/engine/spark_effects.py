@@ -23,7 +23,7 @@ async def delete_run(kube: SparkKube, cache: Cache, run: SparkApplication) -> No
         await kube.delete_run(run.key, run.metadata.uid)
     except (ConflictError, NotFoundError) as error:
         log.info("Run already deleted", extra={"resource": str(run.key), "error": str(error)})
-    cache.forget(run.key, run.metadata.uid)
+    cache.delete(run.key, run.metadata.uid)
 
 
 def not_carried_out(key: Key, error: KubeError) -> Retry:

@@ -112,7 +112,7 @@ class ScheduleReconciler:
             return step.name
         except (RefusedError, NotFoundError) as error:
             return SparkProblem("RunRefused", f"The API server rejected the run: {error}. Check spec.template.")
-        self._cache.learn(read_spark_application(raw))
+        self._cache.store(read_spark_application(raw))
         self._wake(key)
         return step.name
 

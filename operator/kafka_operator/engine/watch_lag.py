@@ -14,7 +14,7 @@ from kafka_operator.resources.metadata import newer
 
 
 @dataclass(frozen=True, slots=True)
-class _Debt:
+class _ExpectedVersion:
     version: str
     since_s: float
 
@@ -24,34 +24,36 @@ class WatchLag:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._brought: dict[Key, str] = {}
-        self._owed: dict[Key, _Debt] = {}
+        self._delivered: dict[Key, str] = {}
+        self._expected: dict[Key, _ExpectedVersion] = {}
 
-    def brought(self, key: Key, version: str) -> None:
+    def delivered(self, key: Key, version: str) -> None:
         """Record a delivered version."""
-        self._brought[key] = version
-        debt = self._owed.get(key)
-        if debt is not None and not newer(debt.version, version):
-            del self._owed[key]
+        self._delivered[key] = version
+        expected = self._expected.get(key)
+        if expected is not None and not newer(expected.version, version):
+            del self._expected[key]
 
-    def gone(self, key: Key) -> None:
+    def deleted(self, key: Key) -> None:
         """Record the deletion of a resource, reported by the watch."""
-        self._brought.pop(key, None)
-        self._owed.pop(key, None)
+        self._delivered.pop(key, None)
+        self._expected.pop(key, None)
 
     def listed(self, kind: Kind, versions: Collection[tuple[Key, str]]) -> None:
         """Record a full list of a kind; resources missing from it are no longer expected."""
         present = {key for key, _ in versions}
-        for key in [key for key in self._brought.keys() | self._owed.keys() if key.kind is kind and key not in present]:
-            self.gone(key)
+        for key in [
+            key for key in self._delivered.keys() | self._expected.keys() if key.kind is kind and key not in present
+        ]:
+            self.deleted(key)
         for key, version in versions:
-            known = self._brought.get(key)
+            known = self._delivered.get(key)
             if known is not None and not newer(version, known):
                 continue
-            before = self._owed.get(key)
-            self._owed[key] = _Debt(version, self._clock() if before is None else before.since_s)
+            before = self._expected.get(key)
+            self._expected[key] = _ExpectedVersion(version, self._clock() if before is None else before.since_s)
 
     @property
     def lag_s(self) -> float:
         """Return the age of the oldest undelivered version, 0 when there is none."""
-        return max((self._clock() - debt.since_s for debt in list(self._owed.values())), default=0.0)
+        return max((self._clock() - expected.since_s for expected in list(self._expected.values())), default=0.0)

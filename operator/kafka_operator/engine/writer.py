@@ -65,7 +65,7 @@ class Writer:
             try:
                 await self._write(resource, step)
             except NotFoundError:
-                self._cache.forget(resource.key, resource.metadata.uid)
+                self._cache.delete(resource.key, resource.metadata.uid)
                 return Done()
             except ConflictError:
                 return await self._read_again(resource.key)
@@ -84,33 +84,33 @@ class Writer:
     async def _write(self, resource: Resource, step: KubeStep) -> None:
         event: ResourceEvent | None = None
         if isinstance(step, Claim):
-            self._learn(resource.key, await self._kube.patch_object(resource.key, _claim_patch(resource, step)))
+            self._store(resource.key, await self._kube.patch_object(resource.key, _claim_patch(resource, step)))
         elif isinstance(step, Release):
             raw = await self._kube.patch_object(resource.key, _release_patch(resource))
             if raw["metadata"].get("finalizers") or "deletionTimestamp" not in raw["metadata"]:
-                self._learn(resource.key, raw)
+                self._store(resource.key, raw)
             else:
-                self._cache.forget(resource.key, resource.metadata.uid)
+                self._cache.delete(resource.key, resource.metadata.uid)
             event = step.event
         else:
-            self._learn(resource.key, await self._kube.patch_status(resource.key, _status_patch(resource, step.status)))
+            self._store(resource.key, await self._kube.patch_status(resource.key, _status_patch(resource, step.status)))
             event = step.event
         if event is not None:
             await self._event_recorder.record(resource, event)
 
     async def _read_again(self, key: Key) -> Outcome | None:
         try:
-            self._learn(key, await self._kube.get_object(key))
+            self._store(key, await self._kube.get_object(key))
         except NotFoundError:
-            self._cache.forget(key)
+            self._cache.delete(key)
             return Done()
         except (ConflictError, RefusedError, UnavailableError) as error:
             log.info("Read failed; retrying", extra={"resource": str(key), "error": str(error)})
             return Retry(RETRY_SOON_S)
         return None
 
-    def _learn(self, key: Key, raw: RawObject) -> None:
-        self._cache.learn(read_resource(key.kind, raw))
+    def _store(self, key: Key, raw: RawObject) -> None:
+        self._cache.store(read_resource(key.kind, raw))
 
 
 def _claim_patch(resource: Resource, claim: Claim) -> Patch:
