@@ -46,7 +46,7 @@ def test_a_lease_of_the_same_identity_is_acquired_at_once() -> None:
     assert decide_candidate("operator", ObservedLease(ours, 5), "us", 5) == Take(ours)
 
 
-def test_one_of_somebody_else_is_taken_when_it_stood_still_for_its_duration() -> None:
+def test_a_lease_of_another_process_is_acquired_when_it_was_not_renewed_for_its_duration() -> None:
     """Measured with the local clock from when the renewal was read. The next poll is at that time at the latest."""
     observed = ObservedLease(OTHERS, 100)
 
@@ -55,7 +55,7 @@ def test_one_of_somebody_else_is_taken_when_it_stood_still_for_its_duration() ->
     assert isinstance(decide_candidate("operator", observed, "us", 110), Take)
 
 
-def test_only_a_renewal_prolongs_it() -> None:
+def test_only_a_renewal_extends_a_lease() -> None:
     """Another client's edit of its labels is no renewal, and the holder's clock does not matter."""
     first = observe_lease(None, OTHERS, 100)
 
@@ -63,10 +63,10 @@ def test_only_a_renewal_prolongs_it() -> None:
     assert observe_lease(first, replace(OTHERS, renewed="r2", resource_version="8"), 105).since_s == 105
 
 
-def test_a_duration_that_no_operator_writes_is_not_believed() -> None:
+def test_a_duration_that_no_operator_writes_is_limited() -> None:
     """Three years, or zero."""
-    for_ever = ObservedLease(replace(OTHERS, duration_s=10**8), 0)
-    for_nothing = ObservedLease(replace(OTHERS, duration_s=0), 0)
+    too_long = ObservedLease(replace(OTHERS, duration_s=10**8), 0)
+    zero = ObservedLease(replace(OTHERS, duration_s=0), 0)
 
     assert isinstance(decide_candidate("operator", too_long, "us", MAX_DURATION_S), Take)
     assert isinstance(decide_candidate("operator", zero, "us", 0.5), Standby)

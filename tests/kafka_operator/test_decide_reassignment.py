@@ -119,11 +119,13 @@ def test_it_is_ready_when_every_partition_has_exactly_the_target() -> None:
 def test_a_running_one_that_was_let_go_of_is_held_again() -> None:
     """Its Cluster was gone for a while: then nothing that only the operator could delete is left."""
     gone = Unavailable("ClusterNotFound", "Namespace shop has no Cluster main.", leaving=True)
-    told = written(decide_reassignment_unavailable(at(State.RUNNING), gone, NOW, 0))
+    reported = written(decide_reassignment_unavailable(at(State.RUNNING), gone, NOW, 0))
 
-    assert isinstance(decide_reassignment_unavailable(replace(at(State.RUNNING), status=told), gone, NOW, 0), Retry)
+    assert isinstance(decide_reassignment_unavailable(replace(at(State.RUNNING), status=reported), gone, NOW, 0), Retry)
     assert (
-        decide_reassignment_unavailable(replace(at(State.RUNNING), status=told), gone, NOW, CLUSTER_LEAVING_TIMEOUT_S)
+        decide_reassignment_unavailable(
+            replace(at(State.RUNNING), status=reported), gone, NOW, CLUSTER_LEAVING_TIMEOUT_S
+        )
         == Release()
     )
     assert decide(at(State.RUNNING, held=False), view(ALL_ARRIVED)) == Claim()

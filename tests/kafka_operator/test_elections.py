@@ -202,7 +202,7 @@ def test_results_are_bounded_and_failures_come_first() -> None:
     assert (len(wordy[0].result), len(wordy[0].message or "")) == (64, 1_024)
 
 
-def test_an_election_waits_for_its_cluster_and_for_leave() -> None:
+def test_an_election_waits_for_its_cluster_and_for_permission() -> None:
     """Unreachable cluster: Ready=Unknown, retried. Not allowed: reported, Failed after a while."""
     away = Unavailable("ClusterUnreachable", "No broker answers.")
     pending = after(election(), decide_election_unavailable(election(), away, NOW, 0))

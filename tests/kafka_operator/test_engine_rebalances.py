@@ -10,7 +10,7 @@ from kafka_operator.decide.rebalance_need import LOST_AFTER_S, SETTLE_S
 from kafka_operator.names import PAUSE, Key, Kind
 from kafka_operator.resources.reassignment import Partition
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment
-from tests.kafka_operator.test_engine_cluster_pods import MAIN, condition, settled_pods
+from tests.kafka_operator.test_engine_cluster_pods import MAIN, condition, reasons, settled_pods
 from tests.kafka_operator.test_engine_throttles import status
 from tests.kafka_operator.world import World, in_virtual_time, running
 

@@ -43,12 +43,12 @@ async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
     assert kube.events == []
 
 
-def test_the_same_news_has_the_same_name_whoever_tells_it() -> None:
+def test_the_same_event_has_the_same_name_in_every_process() -> None:
     """Each event is posted once, also across restarts. A later version of the resource is another event."""
     event = NewEvent(Key(Kind.TOPIC, "shop", "orders"), "uid", "7", True, "InvalidConfig", "Unknown")
 
-    def name(told: NewEvent) -> object:
-        return event_body(told)["metadata"]["name"]
+    def name(item: NewEvent) -> object:
+        return event_body(item)["metadata"]["name"]
 
     assert name(event) == name(replace(event))
     others = [replace(event, resource_version="8"), replace(event, message="x"), replace(event, uid="other")]

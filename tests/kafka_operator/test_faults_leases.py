@@ -58,8 +58,10 @@ class Process:
         metrics = Metrics()
         named = cast("Leases", PausablePort(leases, self, counted=False))
         self.leadership = Leadership(named, ["operator"], identity, now=now, clock=loop.time, metrics=metrics)
-        kube = fenced(cast("Kube", Freezing(world.kube, self)), self._is_active, lambda: UnavailableError("no Lease"))
-        kafka = cast("Admin", Freezing(world.kafka, self))
+        kube = fenced(
+            cast("Kube", PausablePort(world.kube, self)), self._is_active, lambda: UnavailableError("no Lease")
+        )
+        kafka = cast("Admin", PausablePort(world.kafka, self))
         admin = fenced(kafka, self._is_active, lambda: ClusterUnreachableError("no Lease"))
         self.core = build_core(
             kube,
@@ -103,7 +105,7 @@ class Process:
 
     async def _take(self, event: WatchEvent) -> None:
         await asyncio.sleep(WATCH_DELAY_S)
-        await self._thawed.wait()
+        await self._resumed.wait()
         await self.core.event_handler.handle(event.kind, event.type, event.object)
 
     async def _run(self) -> None:

@@ -132,7 +132,7 @@ async def test_an_event_is_posted_in_the_resources_namespace(api: tuple[Api, Kub
     assert (method, path) == ("POST", "/api/v1/namespaces/shop/events")
     assert body["reason"] == "InvalidConfig"
     fake.answer(409, {"message": "already exists"})
-    await kube.post_event(NewEvent(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))  # told already
+    await kube.post_event(NewEvent(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))  # already posted
 
 
 @pytest.mark.parametrize(

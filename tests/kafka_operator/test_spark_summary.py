@@ -76,9 +76,9 @@ async def test_a_summary_that_cannot_be_read_is_told_of_once_and_fails_nothing()
         world.kube.apply(raw_spark())
         await world.until(lambda: world.status().get("state") == "Completed")
 
-        told = [event.message for event in world.kube.events if "summary" in event.message]
-        assert len(told) == 1
-        assert "is invalid and ignored: it is not JSON" in told[0]
+        messages = [event.message for event in world.kube.events if "summary" in event.message]
+        assert len(messages) == 1
+        assert "is invalid and ignored: it is not JSON" in messages[0]
         assert "summary" not in world.status()
 
 
