@@ -136,7 +136,7 @@ def test_drift_that_is_mended_is_told_in_an_event() -> None:
     assert isinstance(step, Apply)
     assert step.actions == (AlterConfig("orders", (("retention.ms", "1"),), ()),)
     assert step.event is not None
-    assert (step.event.warning, step.event.reason) == (False, "DriftMended")
+    assert (step.event.warning, step.event.reason) == (False, "DriftReverted")
     assert "retention.ms 9 (declared 1)" in step.event.message
 
 

@@ -137,7 +137,7 @@ def test_drift_that_is_mended_and_a_topic_created_anew_are_told_once(shop: Names
     )
     time.sleep(RESYNCS_S)
 
-    shop.until_events("e2e-mended", ("Normal", "DriftMended"))
+    shop.until_events("e2e-mended", ("Normal", "DriftReverted"))
 
 
 @pytest.mark.shows("F5")

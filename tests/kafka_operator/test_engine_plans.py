@@ -305,7 +305,7 @@ async def test_a_broker_that_is_away_is_not_emptied_by_a_goal_about_something_el
         world.kafka.broker_ids = (1, 2, 4)
         world.kube.apply(raw_reassignment(goal={"rebalance": True}))
         await world.run(5)
-        assert world.kube.ready(MOVE)[:2] == ("False", "BrokerAway")
+        assert world.kube.ready(MOVE)[:2] == ("False", "BrokerOffline")
         world.kafka.broker_ids = (1, 2, 3, 4)
 
         await world.until(lambda: status(world)["state"] == "Proposed", seconds=30)

@@ -105,7 +105,7 @@ async def test_drift_that_is_mended_is_told_once() -> None:
             await world.run(2 * RESYNC_S)
 
         assert world.kafka.topics["orders"].config == {"retention.ms": "1"}
-        assert events(world) == ["DriftMended", "DriftMended"]
+        assert events(world) == ["DriftReverted", "DriftReverted"]
         assert str(ORDERS) not in world.kube.writes
 
 

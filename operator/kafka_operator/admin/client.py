@@ -202,7 +202,7 @@ class KafkaAdmin:
 
     async def describe_cluster_metrics(self) -> ClusterMetrics:
         """Return the numbers of all partitions, as the controller sees them."""
-        return await self._call("describe_vitals", query_cluster_metrics)
+        return await self._call("describe_cluster_metrics", query_cluster_metrics)
 
     async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
         """Return the software versions of these brokers."""

@@ -123,7 +123,7 @@ def _problem(goal: Goal, layout: Layout, rows: Sequence[tuple[Partition, KafkaPa
     offline = sorted(holding - alive - set(goal.remove_brokers))
     if offline:
         words = f"Brokers with replicas are offline: {listed(offline)}. Start them, or add them to goal.removeBrokers."
-        return PlanProblem("BrokerAway", words, may_pass=True)
+        return PlanProblem("BrokerOffline", words, may_pass=True)
     staying = alive - set(goal.remove_brokers)
     copies = max(goal.replication_factor or 0, 1)
     if len(staying) < copies:

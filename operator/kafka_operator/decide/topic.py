@@ -201,7 +201,7 @@ def _enforce(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     event: ResourceEvent | None = None
     if _was_as_declared(topic):
         message = f"The Kafka topic had been changed by another client; restored the declared state: {_restored(topic, seen)}."
-        event = ResourceEvent(False, "DriftMended", message)
+        event = ResourceEvent(False, "DriftReverted", message)
     return Apply(actions, event)
 
 
