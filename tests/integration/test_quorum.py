@@ -216,11 +216,11 @@ def test_a_directory_goes_from_java_to_steward_and_back() -> None:
         assert java.log_content().startswith(second)
 
 
-def upgrade(voters: Quorum, feature: str, *options: str) -> tuple[int, str]:
+def features(voters: Quorum, *arguments: str) -> tuple[int, str]:
     """Run kafka-features against the leader; return its exit code and output."""
     leader, _ = voters.wait_for_leader()
     server = f"127.0.0.1:{voters[leader].member.port}"
-    done = kafka_4_features("--bootstrap-controller", server, "upgrade", "--feature", feature, *options)
+    done = kafka_4_features("--bootstrap-controller", server, *arguments)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -235,14 +235,15 @@ def test_the_tool_raises_kraft_version_while_a_leader_of_steward_works(java: tup
         results = {}
 
         def dry_run_succeeds() -> bool:
-            results["dry run"] = upgrade(voters, "kraft.version=1", "--dry-run")
+            results["dry run"] = features(voters, "upgrade", "--feature", "kraft.version=1", "--dry-run")
             return results["dry run"][0] == 0
 
         wait_until(dry_run_succeeds, timeout_s=PATIENCE_S, what="all voters have reported themselves")
         before = describe(voters, leader, "--status")
-        refused = upgrade(voters, "metadata.version=29")
-        done = upgrade(voters, "kraft.version=1")
+        refused = features(voters, "upgrade", "--feature", "metadata.version=29")
+        done = features(voters, "upgrade", "--feature", "kraft.version=1")
         after = describe(voters, leader, "--status")
+        _, described = features(voters, "describe")
         wait_until(
             lambda: all(b"CONTROLLER" in node.log_content() for node in voters.values()),
             timeout_s=PATIENCE_S,
@@ -254,4 +255,5 @@ def test_the_tool_raises_kraft_version_while_a_leader_of_steward_works(java: tup
         assert "does not support this feature" in refused[1]
         assert results["dry run"][1] == "kraft.version can be upgraded to 1.\n"
         assert (before.count('"directoryId"'), after.count('"directoryId"')) == (0, 3)
+        assert "SupportedMaxVersion: 1\tFinalizedVersionLevel: 1" in described
         assert voters.wait_for_leader()[0] == leader

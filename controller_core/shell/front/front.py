@@ -33,6 +33,14 @@ SASL_VERSIONS = {ApiKey.SASL_HANDSHAKE: HANDSHAKE_VERSIONS, ApiKey.SASL_AUTHENTI
 """APIs that a SASL listener answers before authentication, in `kafka_wire.net`."""
 _KNOWN_KEYS = frozenset(map(int, ApiKey))
 
+Features = Callable[[], versions.BrokerVersions]
+"""Supported and finalized features of this process, without ranges of APIs."""
+
+
+def no_features() -> versions.BrokerVersions:
+    """Return that ApiVersions lists no feature."""
+    return versions.NO_BROKER
+
 
 class Front:
     """The front of one listener: `handle` is its server's handler. Created and started by `open_front`."""
@@ -48,7 +56,7 @@ class Front:
         relay_limits: RelayLimits = DEFAULT_LIMITS,
         security: BrokerSecurity = UNPROTECTED,
         guard: Guard | None = None,
-        features: Mapping[str, versions.VersionRange] | None = None,
+        features: Features = no_features,
     ) -> None:
         if ApiKey.API_VERSIONS in handlers or not handlers.keys() <= served.keys():
             raise ValueError(
@@ -57,7 +65,7 @@ class Front:
         self.listener = listener
         self._handlers = dict(handlers)
         self._guard = guard
-        self._own_versions = versions.BrokerVersions({}, features or {})
+        self._features = features
         self._own = {key: (served[key][0], served[key][1]) for key in [ApiKey.API_VERSIONS, *handlers]}
         self.relay: Relay | None = None
         self._shared_versions: SharedVersions | None = None
@@ -165,7 +173,7 @@ class Front:
         ):
             body = {"error_code": ErrorCode.INVALID_REQUEST}
         else:
-            shared = self._own_versions if self._shared_versions is None else await self._shared_versions.shared()
+            shared = self._features() if self._shared_versions is None else await self._shared_versions.shared()
             body = versions.api_versions_body(self._offered, shared, version)
         return codec.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, body)
 
@@ -302,7 +310,7 @@ async def open_front(
     demands: Demands = NOTHING,
     security: BrokerSecurity = UNPROTECTED,
     guard: Guard | None = None,
-    features: Mapping[str, versions.VersionRange] | None = None,
+    features: Features = no_features,
     is_urgent: Callable[[], bool] = never,
     buffers: Buffers | None = None,
 ) -> Front:
@@ -312,9 +320,9 @@ async def open_front(
     in ApiVersions. `live_brokers` returns the endpoints of the live brokers on the same listener, to which all other requests are
     relayed; None: there is no relay, and other requests close their connection. `demands` apply to client connections, `security` to
     connections to brokers. `guard` authorizes every request before it is answered or relayed; without a guard every request is
-    allowed. `features` are the levels that ApiVersions lists where there is no relay. `is_urgent` returns whether the controller has events to process, which take precedence over writing long responses.
-    `buffers` are shared by the listeners of a process; without them the listener has separate buffers. Raises OSError if the address
-    is not available.
+    allowed. `features` returns those that ApiVersions lists where there is no relay. `is_urgent` returns whether the controller
+    has events to process, which take precedence over writing long responses. `buffers` are shared by the listeners of a process;
+    without them the listener has separate buffers. Raises OSError if the address is not available.
     """
     front = Front(
         listener,

@@ -4,6 +4,8 @@ from functools import partial
 
 from controller_core.quorum.ready import AppendResult, UpgradeResult
 from controller_core.quorum.replicas import NO_NODE, endpoint_of
+from controller_core.quorum.rules import ALL_VERSIONS
+from controller_core.rules.feature_levels import KRAFT_VERSION
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.update_features import update_features
@@ -12,6 +14,7 @@ from controller_core.shell.quorum.wire_responses import encode_response, wrong_t
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
+from kafka_node.versions import BrokerVersions
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -54,6 +57,14 @@ def handlers(driver: Driver, topic: LogTopic, cluster_id: str) -> dict[ApiKey, R
         ApiKey.DESCRIBE_CLUSTER: partial(_describe_cluster, driver, cluster_id),
         ApiKey.UPDATE_FEATURES: partial(update_features, driver),
     }
+
+
+def features(driver: Driver) -> BrokerVersions:
+    """Return what ApiVersions lists: the levels of kraft.version, and the one in effect once it is above 0 (FinalizedFeatures of Kafka)."""
+    node = driver.node
+    level = 0 if node is None else node.history.kraft_version
+    supported = {KRAFT_VERSION: (ALL_VERSIONS.minimum, ALL_VERSIONS.maximum)}
+    return BrokerVersions({}, supported, finalized_features={KRAFT_VERSION: (level, level)} if level else {})
 
 
 async def _answer(driver: Driver, topic: LogTopic, key: ApiKey, context: RequestContext, body: Body) -> Body:

@@ -10,17 +10,17 @@ import socket
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from prometheus_client import CollectorRegistry
 
 from controller_core.quorum.replicas import Endpoint, Endpoints, ReplicaKey
 from controller_core.quorum.retention import CLEANING_INTERVAL_MS, Retention
-from controller_core.quorum.rules import ALL_VERSIONS, BATCH_BYTES_MAX, Destination, Settings
+from controller_core.quorum.rules import BATCH_BYTES_MAX, Destination, Settings
 from controller_core.quorum.voters import Voter, VoterSet
-from controller_core.rules.feature_levels import KRAFT_VERSION
 from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Front, open_front
 from controller_core.shell.memory_limit import buffer_bytes
-from controller_core.shell.quorum.apis import SERVED, handlers
+from controller_core.shell.quorum.apis import SERVED, features, handlers
 from controller_core.shell.quorum.directories import (
     StartError,
     check_directories,
@@ -142,7 +142,7 @@ class QuorumProcess:
                 None,
                 served=SERVED,
                 demands=self._demands[endpoint.listener],
-                features={KRAFT_VERSION: (ALL_VERSIONS.minimum, ALL_VERSIONS.maximum)},
+                features=partial(features, driver),
                 buffers=buffers,
             )
             self._fronts[endpoint.listener] = front

@@ -138,7 +138,9 @@ class Loop:
             try:
                 return await self._reconcilers[partition.kind].reconcile(partition.ref, keys)
             except Exception:  # a failing batch must not end the operator
-                log.exception("Batch failed", extra={"queue": f"{partition.kind} of {partition.ref}", "size": len(keys)})
+                log.exception(
+                    "Batch failed", extra={"queue": f"{partition.kind} of {partition.ref}", "size": len(keys)}
+                )
                 return {key: Retry(RETRY_LATER_S) for key in keys}
 
     def _settle(self, key: Key, outcome: Outcome) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller_core.rules.features import UpgradeType
+from controller_core.shell.quorum.apis import features
 from controller_core.shell.quorum.update_features import refusal, update_features
 from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
@@ -131,3 +132,14 @@ async def test_a_refused_feature_refuses_the_request(two: list[Member]) -> None:
 def test_a_level_is_refused_for_kafkas_reasons(present: int, level: int, upgrade_type: int, reason: str | None) -> None:
     """FeatureControlManager.updateFeature."""
     assert refusal("kraft.version", present, level, upgrade_type) == reason
+
+
+async def test_api_versions_list_the_level_in_effect(two: list[Member]) -> None:
+    """SimpleApiVersionManager's features: a level of 0 is not listed as finalized; all nodes list the supported levels."""
+    leader = await leader_of(two)
+    before = [features(member.driver) for member in two]
+    await upgraded(leader, request())
+    await until(lambda: levels(two) == [1, 1])
+
+    assert [(one.supported_features, one.finalized_features) for one in before] == [({"kraft.version": (0, 1)}, {})] * 2
+    assert [features(member.driver).finalized_features for member in two] == [{"kraft.version": (1, 1)}] * 2
