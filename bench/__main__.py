@@ -27,6 +27,7 @@ from bench import (
     metadata_herd,
     placement,
     plan_start,
+    quorum_appends,
     quorum_election,
     results,
     sampling,
@@ -65,6 +66,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         whole_run,
         log_open,
         quorum_election,
+        quorum_appends,
     )
 }
 """Name -> module. Each module has NAME, ABOUT and measure(effort), which yields rows."""

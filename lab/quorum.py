@@ -50,9 +50,17 @@ RAFT_SERVER_LOG = f"{RAFT_SERVER_TOPIC}-0"
 RAFT_SERVER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 """The cluster id of TestRaftServer: Uuid.ZERO_UUID."""
 
-RECORDS_PER_S = 200
-RECORD_BYTES = 64
-"""Load of a TestRaftServer that leads: enough to see a log grow, little work for a test's machine."""
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Records that a TestRaftServer appends while it leads: by default enough to see a log grow, little work for a test's machine.
+
+    `steward_program` is the command of Steward's voters instead of `steward quorum`, with the same options, for a load of their own.
+    """
+
+    records_per_s: int = 200
+    record_bytes: int = 64
+    steward_program: tuple[str, ...] = ()
 
 
 class Program(Enum):
@@ -100,6 +108,7 @@ class QuorumPlan:
     program: Program = Program.CONTROLLER
     security: QuorumSecurity = field(default_factory=QuorumSecurity)
     settings: Mapping[str, str] | None = None
+    load: Load = field(default_factory=Load)
 
     def bootstrap(self) -> str:
         """Return the addresses of all members, comma-separated."""
@@ -161,12 +170,13 @@ class QuorumNode(Node):
         options = [f"--config={self.properties}", f"--metrics-port={self.ports[METRICS]}"]
         if self.plan.program is Program.RAFT_SERVER:
             options += [f"--topic={RAFT_SERVER_TOPIC}", f"--topic-id={encode_uuid(RAFT_SERVER_TOPIC_ID)}"]
-        return [*steward_command("quorum"), *options]
+        return [*(self.plan.load.steward_program or steward_command("quorum")), *options]
 
     def _java(self) -> list[str]:
         if self.plan.program is Program.CONTROLLER:
             return kafka_4_command("kafka.Kafka", str(self.properties), heap=HEAP)
-        load = ("--throughput", str(RECORDS_PER_S), "--record-size", str(RECORD_BYTES))
+        rate = self.plan.load
+        load = ("--throughput", str(rate.records_per_s), "--record-size", str(rate.record_bytes))
         identity = ("--replica-directory-id", encode_uuid(self.member.directory_id))
         arguments = ("--config", str(self.properties), *load, *identity)
         return kafka_4_command("kafka.tools.TestRaftServer", *arguments, heap=HEAP)
@@ -283,19 +293,22 @@ def quorum(
     formatter: Formatter | None = Formatter.KAFKA,
     security: QuorumSecurity | None = None,
     settings: Mapping[str, str] | None = None,
+    load: Load | None = None,
     start: bool = True,
 ) -> Iterator[Quorum]:
     """Yield a quorum whose voters are formatted and, with `start`, accept connections; everything ends with the block.
 
     `node_ids` are Java's voters, `stewards` those of Steward; `first` makes a quorum that the others join. `others` are the ports by id of members that the caller runs; their directory ids are in `plan.members`. `settings` are further
-    settings of every node. Without a `formatter` the caller formats each node.
+    settings of every node, `load` that of a leader. Without a `formatter` the caller formats each node.
     """
     ids = sorted((*node_ids, *stewards), key=lambda node_id: node_id != first)
     members = [Member(node_id, free_port(), draw_id()) for node_id in ids]
     run_here = tuple(members)
     members += [Member(node_id, port, draw_id()) for node_id, port in (others or {}).items()]
     cluster_id = new_id() if program is Program.CONTROLLER else RAFT_SERVER_CLUSTER
-    plan = QuorumPlan(tuple(members), cluster_id, voters, program, security or QuorumSecurity(), settings)
+    plan = QuorumPlan(
+        tuple(members), cluster_id, voters, program, security or QuorumSecurity(), settings, load or Load()
+    )
     with contextlib.ExitStack() as stack:
         running = Quorum(plan, stack.enter_context(lab_folder(None)))
         for member in run_here:

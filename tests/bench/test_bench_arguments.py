@@ -32,6 +32,7 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "stall",
         "log-open",
         "quorum-election",
+        "quorum-appends",
     }
 
 
