@@ -61,6 +61,7 @@ class Load:
     records_per_s: int = 200
     record_bytes: int = 64
     steward_program: tuple[str, ...] = ()
+    heap: str = HEAP
 
 
 class Program(Enum):
@@ -179,7 +180,7 @@ class QuorumNode(Node):
         load = ("--throughput", str(rate.records_per_s), "--record-size", str(rate.record_bytes))
         identity = ("--replica-directory-id", encode_uuid(self.member.directory_id))
         arguments = ("--config", str(self.properties), *load, *identity)
-        return kafka_4_command("kafka.tools.TestRaftServer", *arguments, heap=HEAP)
+        return kafka_4_command("kafka.tools.TestRaftServer", *arguments, heap=rate.heap)
 
     def format(self, formatter: Formatter = Formatter.KAFKA) -> None:
         """Format the storage once. TestRaftServer has no tool: it needs its folder, and the checkpoint with the voters."""

@@ -1,6 +1,7 @@
 """Appends of several callers, collected for the linger time into one batch, so that one flush and one Fetch serve all of them.
 
-Source: BatchAccumulator of Kafka (controller.quorum.append.linger.ms). The records of one append stay in one batch.
+Without linger time, appends that callers make before the event loop continues are one batch, as those between two polls of Kafka's
+IO thread are. Source: BatchAccumulator of Kafka (controller.quorum.append.linger.ms). The records of one append stay in one batch.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ class AppendAccumulator:
         self._epoch = -1
         self._size_bytes = 0
         self._collected: list[tuple[list[bytes], asyncio.Future[AppendResult]]] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
         self._appending: set[asyncio.Task[None]] = set()
 
     async def append(self, epoch: int, values: list[bytes]) -> AppendResult:
@@ -39,11 +40,11 @@ class AppendAccumulator:
         loop = asyncio.get_running_loop()
         if not self._collected:
             self._epoch, self._size_bytes = epoch, BATCH_OVERHEAD
-            self._timer = loop.call_later(self._linger_s, self.drain)
+            self._timer = loop.call_later(self._linger_s, self.drain) if self._linger_s else loop.call_soon(self.drain)
         future: asyncio.Future[AppendResult] = loop.create_future()
         self._collected.append((values, future))
         self._size_bytes += size_bytes
-        if self._linger_s == 0 or self._size_bytes >= self._max_bytes:
+        if self._size_bytes >= self._max_bytes:
             self.drain()
         return await future
 

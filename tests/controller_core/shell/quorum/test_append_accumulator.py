@@ -52,12 +52,15 @@ async def test_appends_within_the_linger_time_are_one_batch_and_each_knows_its_o
     assert found == [AppendResult(ErrorCode.NONE, offset) for offset in (100, 102, 103)]
 
 
-async def test_without_a_linger_time_each_append_is_a_batch() -> None:
-    """controller.quorum.append.linger.ms = 0."""
+async def test_without_a_linger_time_only_appends_of_the_same_time_are_one_batch() -> None:
+    """controller.quorum.append.linger.ms = 0: a poll of KafkaRaftClient drains what was appended since the one before."""
     log = Log()
-    await append_all(accumulator(log, linger_ms=0), (EPOCH, [b"a"]), (EPOCH, [b"b"]))
+    appends = accumulator(log, linger_ms=0)
+    await append_all(appends, (EPOCH, [b"a"]), (EPOCH, [b"b"]))
+    await appends.append(EPOCH, [b"c"])
+    await appends.append(EPOCH, [b"d"])
 
-    assert log.batches == [(EPOCH, [b"a"]), (EPOCH, [b"b"])]
+    assert log.batches == [(EPOCH, [b"a", b"b"]), (EPOCH, [b"c"]), (EPOCH, [b"d"])]
 
 
 async def test_a_full_batch_is_written_before_the_linger_time_has_passed() -> None:
