@@ -18,14 +18,17 @@ from bench.soaking.balance.store import Settings
 MAX_OPERATIONS = 500
 """A run has some 30 to 90; one that has more and more never ends."""
 
+PROGRESS = 20
+"""A line after so many operations: a scenario takes up to two hours."""
+
 Show = Callable[[str], None]
 
 
-def kill_everywhere(prepared: Prepared, settings: Settings, show: Show, first: int = 1) -> int:
-    """Kill, from the operation `first` on; show a line with counts, and one for each difference. Return the number of differences."""
+def kill_everywhere(prepared: Prepared, settings: Settings, show: Show) -> int:
+    """Kill at each operation; show counts, and a line for each difference. Return the number of differences."""
     scenario = prepared.scenario
     kills = differences = 0
-    for at in range(first, MAX_OPERATIONS):
+    for at in range(1, MAX_OPERATIONS):
         scenario.reset()
         log = scenario.work / f"operations-{at}"
         arguments = scenario.arguments(scenario.stages)
@@ -42,6 +45,8 @@ def kill_everywhere(prepared: Prepared, settings: Settings, show: Show, first: i
         differences += len(wrong)
         if not ended.killed:
             break
+        if at % PROGRESS == 0:
+            show(f"{scenario.title}: {kills} kills so far, {differences} differences")
     show(
         f"{scenario.title}: {kills} kills, one at each file operation, {kills + 1} next runs, {differences} differences"
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from time import sleep
 
 from balance_analytics.jobs.troubles import AnalyticsError
-from bench.soaking.balance.kills import short, wrong_after_kill
+from bench.soaking.balance.kills import PROGRESS, short, wrong_after_kill
 from bench.soaking.balance.results import read_results
 from bench.soaking.balance.scenario import Prepared
 from bench.soaking.balance.store import HALT, FaultyStore
@@ -54,6 +54,8 @@ def refuse_everywhere(prepared: Prepared, faults: FaultyStore, fault: str, show:
         for one in wrong:
             show(f"  DIFFERENT: {one}, {fault} at operation {at}: {operation}")
         differences += len(wrong)
+        if at % PROGRESS == 0:
+            show(f"{scenario.title}: {fault} at {at} operations so far, {differences} differences")
     counted = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
     show(f"{scenario.title}: {fault} at {ends.total()} operations: {counted}; {differences} differences")
     return differences

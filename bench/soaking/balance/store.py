@@ -16,7 +16,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from bench.jvm import class_path_of, compile_java
-from lab.spark import spark_kafka_jars
+from lab.spark import INTERPRETED, spark_kafka_jars
 
 SOURCE = Path(__file__).parent / "java" / "FaultyStore.java"
 
@@ -37,6 +37,7 @@ SMALL = {
     "spark.sql.shuffle.partitions": "1",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
+    **INTERPRETED,
 }
 
 
