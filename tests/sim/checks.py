@@ -247,13 +247,14 @@ class Checks:
         stored, node = host.disk.election, host.node
         if not response.granted or stored is None or node is None:
             return
-        if request.pre_vote or (host.settings.key, request.epoch) not in self._votes:
+        is_repeated = not request.pre_vote and (host.settings.key, request.epoch) in self._votes
+        if not is_repeated:
             # A vote that is repeated is not compared again: a crash may have brought back records that were truncated before it.
             assert request.last >= node.log.end, ("Q4", host.id, request)
         if not request.pre_vote:
-            # A node whose election timeout ended in a pause votes and starts an election in one step: a later epoch on disk keeps the vote too.
-            is_kept = stored.epoch > request.epoch or (stored.epoch, stored.voted) == (request.epoch, request.candidate)
-            assert is_kept, ("Q15", host.id, stored)
+            is_stored = (stored.epoch, stored.voted) == (request.epoch, request.candidate)
+            # A node whose election timeout is over may repeat a vote, which was on disk, and store the next epoch in the same step.
+            assert is_stored or (is_repeated and stored.epoch > request.epoch), ("Q15", host.id, stored)
             self._votes_once(host.settings.key, request.epoch, request.candidate)
 
     def _votes_once(self, voter: ReplicaKey, epoch: int, candidate: ReplicaKey) -> None:

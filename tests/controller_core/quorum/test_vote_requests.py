@@ -111,7 +111,7 @@ def test_a_vote_for_another_replica_is_refused_in_its_epoch(*, other: ReplicaKey
     assert (type(ready.node.state), ready.node.voted) == (Unattached, None)
 
 
-def test_a_vote_without_a_voter_is_for_whoever_gets_it() -> None:
+def test_a_vote_without_a_voter_is_for_every_voter() -> None:
     """Vote 0 names none."""
     response = reply(ask(unattached(), replace(vote(OTHER, EPOCH, SAME), voter=None)))
 
@@ -124,6 +124,16 @@ def test_votes_are_granted_while_the_node_shuts_down() -> None:
     response = reply(ask(node, vote(OTHER, EPOCH + 1, Position(4, EPOCH))))
 
     assert response == VoteResponse(leadership=Leadership(EPOCH + 1), granted=True)
+
+
+@pytest.mark.shows("Q15")
+def test_a_vote_is_repeated_in_the_step_that_starts_the_next_election() -> None:
+    """Q15: with 3.x's rules the epoch of its own election is stored before the vote is sent again; the vote was stored before."""
+    ready = ask(unattached(Rules.KAFKA_3, voted=OTHER), vote(OTHER, EPOCH, SAME), LATER_MS)
+
+    assert reply(ready) == YES
+    assert ready.election is not None
+    assert (ready.election.epoch, ready.election.voted) == (EPOCH + 1, ready.node.key)
 
 
 @pytest.mark.parametrize("make", [prospective, candidate])
