@@ -94,7 +94,7 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
 
 
 def write_bytes(spark: SparkSession, path: str, data: bytes) -> None:
-    """Write a file, or replace it, in one step: whoever reads meanwhile gets the old or the new one, whole.
+    """Write a file, or replace it, in one step: a reader gets the old or the new one, whole.
 
     A local file is written beside its place and renamed; on HDFS and the like FileContext's rename replaces in one step, which
     FileSystem's does not; an object appears when its upload is complete.

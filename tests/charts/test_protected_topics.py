@@ -97,7 +97,7 @@ def test_a_namespace_that_goes_takes_its_protected_topics_along(api: KubernetesA
 
 
 def test_the_policy_is_bound_to_the_namespaces_that_are_served(chart: Chart) -> None:
-    """Another operator's Topics are none of ours; with all namespaces it holds in all of them."""
+    """The policy does not apply to another operator's Topics; with all namespaces it applies in all of them."""
     binding = one(chart.render(), "ValidatingAdmissionPolicyBinding", POLICY)
     everywhere = one(chart.render({"operator": {"allNamespaces": True}}), "ValidatingAdmissionPolicyBinding", POLICY)
 

@@ -1,4 +1,4 @@
-"""What comes out of the chart, looked at without a cluster."""
+"""Rendered manifests of the chart, without a cluster."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ TEAM = {"namespaceSelector": {"matchLabels": {"team": "orders"}}}
 def test_the_releases_namespace_is_admitted_and_what_is_named_besides(
     chart: Chart, clients: list[Any], admitted: list[Any] | None
 ) -> None:
-    """Whoever reaches a plain listener may do everything by Kafka's protocol: everybody is admitted only where values say so."""
+    """A client of a plain listener may do everything by Kafka's protocol: all peers are admitted only where values declare it."""
     resources = chart.render({"networkPolicy": {"clients": clients}})
 
     for name in ("steward-broker", "steward-controller"):

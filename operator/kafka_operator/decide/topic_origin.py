@@ -20,7 +20,7 @@ from kafka_operator.resources.topic import Drift, Topic
 CREATED, ADOPTED = "created", "adopted"
 
 NO_ID = "-"
-"""Stands for a topic without an id: none yet, or a cluster older than Kafka 2.8."""
+"""Id of a topic without one: none yet, or a cluster older than Kafka 2.8."""
 
 ANY_DIFFERENCE = "true"
 """The consent to whatever differs at the moment when it is read."""

@@ -96,7 +96,7 @@ def test_a_server_that_fails_is_followed_by_another_one() -> None:
 
 @pytest.mark.parametrize("error", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NONE])
 def test_a_voter_without_a_leader_follows_the_one_that_an_answer_names(error: ErrorCode) -> None:
-    """Whatever the answer says otherwise (testUnattachedAsVoterCanBecomeFollowerAfterFindingLeader)."""
+    """With any error in the answer (testUnattachedAsVoterCanBecomeFollowerAfterFindingLeader)."""
     node = unattached()
     (server,) = node.connections.by_id
     found = respond(node, server, FetchResponse(error, FROM_LEADER))
@@ -270,7 +270,7 @@ def test_records_of_another_epoch_than_the_followers_are_not_appended(known: Lea
 
 @pytest.mark.shows("Q10")
 def test_a_truncation_counts_as_a_fetch_and_a_refused_one_does_not() -> None:
-    """A follower that refuses it would follow a leader that has lost records for ever."""
+    """A follower that refuses it would follow a leader that has lost records forever."""
     truncated = respond(follower(), LEADER, FetchResponse(leadership=FROM_LEADER, diverging=Position(2, 4)), NOW_MS + 9)
     refused = respond(follower(), LEADER, FetchResponse(leadership=FROM_LEADER, diverging=Position(1, 4)), NOW_MS + 9)
     unshared = respond(follower(), LEADER, FetchResponse(leadership=FROM_LEADER, diverging=Position(5, 3)))

@@ -181,7 +181,7 @@ def test_an_answer_without_a_valid_snapshot_id_gives_the_snapshot_up(snapshot: P
 
 
 def test_a_position_behind_the_end_begins_the_snapshot_again_after_a_backoff() -> None:
-    """The leader has another file of this id; Kafka's follower would ask for the same position for ever."""
+    """The leader has another file of this id; Kafka's follower would ask for the same position forever."""
     fetching = respond(named(ID).node, LEADER, part()).node
     node = respond(fetching, LEADER, FetchSnapshotResponse(ErrorCode.POSITION_OUT_OF_RANGE, FROM_LEADER)).node
 
