@@ -29,6 +29,7 @@ from bench import (
     plan_start,
     quorum_appends,
     quorum_election,
+    quorum_simulator,
     results,
     sampling,
     shutdown,
@@ -67,6 +68,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         log_open,
         quorum_election,
         quorum_appends,
+        quorum_simulator,
     )
 }
 """Name -> module. Each module has NAME, ABOUT and measure(effort), which yields rows."""

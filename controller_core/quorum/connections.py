@@ -1,8 +1,9 @@
 """Requests to other nodes: one at a time for each, a timeout, and a backoff after a failure (Kafka's RequestManager)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from controller_core.quorum.changed import changed
 from controller_core.quorum.messages import RequestBody
 from controller_core.quorum.states import NEVER
 
@@ -77,12 +78,12 @@ class Connections:
 
     def answered(self, node_id: int) -> "Connections":
         """Return the connections after a response."""
-        return replace(self, by_id={one: state for one, state in self.by_id.items() if one != node_id})
+        return changed(self, by_id={one: state for one, state in self.by_id.items() if one != node_id})
 
     def failed(self, node_id: int, until_ms: int) -> "Connections":
         """Return the connections after a failure."""
-        return replace(self, by_id={**self.by_id, node_id: BackingOff(until_ms)})
+        return changed(self, by_id={**self.by_id, node_id: BackingOff(until_ms)})
 
     def reset(self) -> "Connections":
         """Return the connections in a new state of the node: all are ready, and late responses are ignored."""
-        return replace(self, by_id={})
+        return changed(self, by_id={})

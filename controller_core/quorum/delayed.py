@@ -5,8 +5,8 @@ applies no others, and would otherwise fetch twice for each commit (ADR 29).
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Request
 from controller_core.quorum.log_view import Validity
 from controller_core.quorum.messages import UNKNOWN, FetchRequest, FetchResponse, ReadRange
@@ -50,7 +50,7 @@ def park(draft: Draft, state: Leader, request: Request, fetch: FetchRequest) -> 
         else:
             kept.append(one)
     kept.append(DelayedFetch(request.id, request.listener, fetch, draft.now_ms + fetch.max_wait_ms))
-    draft.set_state(replace(state, delayed=tuple(kept)))
+    draft.set_state(changed(state, delayed=tuple(kept)))
 
 
 def complete_for_voters(draft: Draft) -> None:
@@ -89,7 +89,7 @@ def _complete(draft: Draft, is_due: Callable[[Leader, DelayedFetch], bool]) -> N
     for one in state.delayed:
         (due if is_due(state, one) else waiting).append(one)
     if due:
-        draft.set_state(replace(state, delayed=tuple(waiting)))
+        draft.set_state(changed(state, delayed=tuple(waiting)))
         for one in due:
             _answer(draft, one)
 

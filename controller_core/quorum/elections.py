@@ -1,8 +1,7 @@
 """Elections: votes and pre-votes that others ask for, and those that this node asks for."""
 
-from dataclasses import replace
-
 from controller_core.quorum import checks, leadership, roles
+from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Request
 from controller_core.quorum.messages import NONE, Leadership, VoteRequest, VoteResponse
 from controller_core.quorum.node import Node
@@ -95,7 +94,7 @@ def count_vote(draft: Draft, voter_id: int, body: VoteResponse) -> bool:
         return False
     state = draft.state
     if isinstance(state, Prospective | Candidate):
-        state = replace(state, votes=state.votes.record(voter_id, granted=body.granted))
+        state = changed(state, votes=state.votes.record(voter_id, granted=body.granted))
         draft.set_state(state)
         _conclude(draft, state)
     return True
@@ -128,7 +127,7 @@ def _back_off(draft: Draft, state: Candidate) -> int:
     if settings.rules is Rules.KAFKA_4:
         return state.election_due_ms
     wait_ms = retry_backoff_ms(state.retries, draft.draw(_DRAW_BOUND), settings.election_backoff_max_ms)
-    draft.set_state(replace(state, backoff_until_ms=draft.now_ms + wait_ms))
+    draft.set_state(changed(state, backoff_until_ms=draft.now_ms + wait_ms))
     return draft.now_ms + wait_ms
 
 

@@ -1,9 +1,8 @@
 """A follower's side of replication: which node it fetches from, and what it does with the response."""
 
-from dataclasses import replace
-
 from controller_core.quorum import joining, leadership, roles
 from controller_core.quorum.batches import Batch
+from controller_core.quorum.changed import changed
 from controller_core.quorum.messages import (
     NONE,
     UNKNOWN,
@@ -34,7 +33,7 @@ def take_fetched(draft: Draft, body: FetchResponse) -> bool:
             draft.violation(f"leader {draft.node.leader_id} named the invalid snapshot {body.snapshot}")
             return False
         if draft.node.log.snapshot(body.snapshot) is None:
-            draft.set_state(replace(state, fetching=SnapshotFetch(body.snapshot)))
+            draft.set_state(changed(state, fetching=SnapshotFetch(body.snapshot)))
     else:
         appended_all = _append(draft, body.batches)
         _follow_high_watermark(draft, body.high_watermark)
@@ -106,14 +105,16 @@ def poll_follower(draft: Draft, state: Follower) -> int:
     node = draft.node
     if node.shutdown_due_ms is not None:
         return NEVER
-    if node.may_campaign and node.installing is None and state.fetch_due_ms <= draft.now_ms:
+    due_ms = state.fetch_due_ms if node.may_campaign and node.installing is None else NEVER
+    if due_ms <= draft.now_ms:
         roles.campaign(draft)
         return draft.now_ms
-    due_ms = state.fetch_due_ms if node.may_campaign and node.installing is None else NEVER
     leader = leader_destination(node, state)
-    if leader is not None and joining.poll(draft, state, leader):
-        return min(due_ms, draft.node.connections.ready_at(leader.id, draft.now_ms))
-    due_ms = min(due_ms, joining.next_due_ms(draft, leader))
+    if leader is not None:
+        is_used, joining_due_ms = joining.poll(draft, state, leader)
+        due_ms = min(due_ms, joining_due_ms)
+        if is_used:
+            return due_ms
     return min(due_ms, _poll_fetch(draft, state, leader)) if may_fetch(draft.node) else due_ms
 
 
@@ -123,7 +124,7 @@ def _poll_fetch(draft: Draft, state: Follower, leader: Destination | None) -> in
     if leader is None or connections.is_backing_off(leader.id, draft.now_ms):
         return fetch_from_any(draft)
     if connections.has_timed_out(leader.id, draft.now_ms):
-        draft.node = replace(draft.node, connections=connections.answered(leader.id))
+        draft.node = changed(draft.node, connections=connections.answered(leader.id))
         return fetch_from_any(draft)
     answer_due_ms = connections.next_answer_due(draft.now_ms)
     if answer_due_ms != NEVER:
@@ -142,7 +143,7 @@ def poll_unattached(draft: Draft, state: Unattached) -> int:
     if node.may_campaign and node.installing is None:
         if state.election_due_ms == NEVER:
             # It became a voter while it did not know a leader, by a snapshot that it had fetched before.
-            state = replace(state, election_due_ms=roles.election_due_ms(draft))
+            state = changed(state, election_due_ms=roles.election_due_ms(draft))
             draft.set_state(state)
         if state.election_due_ms <= draft.now_ms:
             roles.campaign(draft)

@@ -1,8 +1,7 @@
 """Timers of a leader and of one that has resigned."""
 
-from dataclasses import replace
-
 from controller_core.quorum import delayed, pending_change, roles
+from controller_core.quorum.changed import changed
 from controller_core.quorum.elections import voter_destination
 from controller_core.quorum.messages import BeginQuorumEpochRequest, EndQuorumEpochRequest
 from controller_core.quorum.ready import Draft
@@ -39,7 +38,7 @@ def _announce_epoch(draft: Draft) -> int:
             )
             draft.send(destination, body)
     due_ms = draft.now_ms + settings.begin_epoch_interval_ms
-    draft.set_state(replace(state, begin_epoch_due_ms=due_ms))
+    draft.set_state(changed(state, begin_epoch_due_ms=due_ms))
     return due_ms
 
 

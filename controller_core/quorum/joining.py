@@ -1,8 +1,7 @@
 """A follower's own place among the voters: UpdateRaftVoter of a voter, AddRaftVoter and RemoveRaftVoter of an observer that joins by itself."""
 
-from dataclasses import replace
-
 from controller_core.quorum import leadership, roles
+from controller_core.quorum.changed import changed
 from controller_core.quorum.messages import (
     NONE,
     AddRaftVoterRequest,
@@ -24,25 +23,23 @@ _DONE_OR_LATER = {NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.DUPLICATE_VOTER, 
 """The voter set is as it should be, or the leader cannot change it now: try again after the usual time."""
 
 
-def poll(draft: Draft, state: Follower, leader: Destination) -> bool:
-    """Send a due request to change the voter set; return whether the connection to the leader is used, or waited for, for that."""
+def poll(draft: Draft, state: Follower, leader: Destination) -> tuple[bool, int]:
+    """Send a due request to change the voter set.
+
+    Returns whether the connection to the leader is used, or waited for, for that, and the time at which the next such request may be sent.
+    """
     body = wanted_request(draft.node, state)
-    if body is None or state.update_due_ms > draft.now_ms:
-        return False
-    if draft.send(leader, body):
+    if body is None:
+        return False, NEVER
+    if state.update_due_ms > draft.now_ms:
+        return False, max(state.update_due_ms, draft.node.connections.ready_at(leader.id, draft.now_ms))
+    is_sent = draft.send(leader, body)
+    if is_sent:
         _wait(draft)
-        return True
-    # A request to the leader is under way, and this one is next. After a failure the leader may be another one.
     connections = draft.node.connections
-    return not connections.is_backing_off(leader.id, draft.now_ms)
-
-
-def next_due_ms(draft: Draft, leader: Destination | None) -> int:
-    """Return the time of the next request to change the voter set; one that is due waits for the connection to the leader."""
-    state = draft.state
-    if not isinstance(state, Follower) or leader is None or wanted_request(draft.node, state) is None:
-        return NEVER
-    return max(state.update_due_ms, draft.node.connections.ready_at(leader.id, draft.now_ms))
+    # If another request to the leader is under way, this one is next. After a failure the leader may be another one.
+    is_used = is_sent or not connections.is_backing_off(leader.id, draft.now_ms)
+    return is_used, connections.ready_at(leader.id, draft.now_ms)
 
 
 def wanted_request(node: Node, state: Follower) -> RequestBody | None:
@@ -77,7 +74,7 @@ def take_update_response(draft: Draft, body: UpdateRaftVoterResponse) -> bool:
         return handled is not False
     if body.error not in {NONE, ErrorCode.UNSUPPORTED_VERSION}:
         return False
-    draft.set_state(replace(state, has_updated_leader=True))
+    draft.set_state(changed(state, has_updated_leader=True))
     roles.count_as_fetch(draft)
     return True
 
@@ -94,10 +91,10 @@ def skip_update(draft: Draft) -> None:
     """Send no reports to a leader that does not have the API."""
     state = draft.state
     if isinstance(state, Follower):
-        draft.set_state(replace(state, has_updated_leader=True))
+        draft.set_state(changed(state, has_updated_leader=True))
 
 
 def _wait(draft: Draft) -> None:
     state = draft.state
     assert isinstance(state, Follower), state
-    draft.set_state(replace(state, update_due_ms=draft.now_ms + draft.node.settings.fetch_timeout_ms))
+    draft.set_state(changed(state, update_due_ms=draft.now_ms + draft.node.settings.fetch_timeout_ms))

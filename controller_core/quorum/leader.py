@@ -1,7 +1,5 @@
 """A leader's log: appends, its own flushes, the high watermark, and what waits for them."""
 
-from dataclasses import replace
-
 from controller_core.quorum import delayed, pending_change
 from controller_core.quorum.batches import (
     Batch,
@@ -11,6 +9,7 @@ from controller_core.quorum.batches import (
     VotersRecord,
     control_batch,
 )
+from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Append
 from controller_core.quorum.progress import Progress
 from controller_core.quorum.ready import AppendResult, Draft, Reply
@@ -44,7 +43,7 @@ def append(draft: Draft, batch: Batch) -> None:
     draft.flush_log()
     if draft.node.voters is not voters_before:
         state = leading(draft)
-        draft.set_state(replace(state, replicas=state.replicas.with_voters(draft.node.voters)))
+        draft.set_state(changed(state, replicas=state.replicas.with_voters(draft.node.voters)))
         update_high_watermark(draft)
     delayed.complete_for_voters(draft)
 
@@ -71,8 +70,8 @@ def count_flushed(draft: Draft) -> None:
     """Count what the leader itself has on disk, as a follower's fetch offset is counted."""
     state = leading(draft)
     own = state.replicas.find(draft.node.key) or Progress(draft.node.key)
-    own = replace(own, end_offset=draft.node.log.flushed_offset)
-    draft.set_state(replace(state, replicas=state.replicas.update(draft.node.key, own)))
+    own = changed(own, end_offset=draft.node.log.flushed_offset)
+    draft.set_state(changed(state, replicas=state.replicas.update(draft.node.key, own)))
     update_high_watermark(draft)
 
 

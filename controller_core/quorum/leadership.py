@@ -1,8 +1,7 @@
 """News of leaders: BeginQuorumEpoch and EndQuorumEpoch, and the leader and epoch in every response."""
 
-from dataclasses import replace
-
 from controller_core.quorum import checks, roles
+from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Request
 from controller_core.quorum.messages import (
     NONE,
@@ -41,7 +40,7 @@ def end_epoch(draft: Draft, request: Request, body: EndQuorumEpochRequest) -> No
         settings = draft.node.settings
         # With an empty list each voter may start at once, as in Kafka.
         wait_ms = successor_backoff_ms(position, len(names), settings.election_backoff_max_ms)
-        draft.set_state(replace(state, fetch_due_ms=draft.now_ms + wait_ms))
+        draft.set_state(changed(state, fetch_due_ms=draft.now_ms + wait_ms))
     draft.answer(request, EndQuorumEpochResponse(error, _leadership(draft, request, error)))
 
 
@@ -122,7 +121,7 @@ def _endpoints(draft: Draft, leadership: Leadership, leader_id: int | None) -> E
     if leader_id is None:
         return ()
     if leadership.endpoint is not None:
-        return (replace(leadership.endpoint, listener=draft.node.settings.listener),)
+        return (changed(leadership.endpoint, listener=draft.node.settings.listener),)
     return draft.node.voters.endpoints(leader_id)
 
 
@@ -130,4 +129,4 @@ def acknowledge_end(draft: Draft, voter_id: int) -> None:
     """Stop sending EndQuorumEpoch to a voter that has answered it."""
     state = draft.state
     if isinstance(state, Resigned):
-        draft.set_state(replace(state, unacknowledged=state.unacknowledged - {voter_id}))
+        draft.set_state(changed(state, unacknowledged=state.unacknowledged - {voter_id}))

@@ -4,10 +4,11 @@ The node keeps the summary as a value and changes it together with the operation
 order; so a decision never waits for the log, and records are read only by the shell (ADR 27).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 from controller_core.quorum.batches import Batch
+from controller_core.quorum.changed import changed
 from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, NO_EPOCH, Position
 from kafka_log.format.epochs import LeaderEpochs
 
@@ -77,7 +78,7 @@ class LogView:
         epochs = self.epochs
         for batch in batches:
             epochs = epochs.assign(batch.epoch, batch.base_offset)
-        return replace(self, end_offset=batches[-1].end_offset, epochs=epochs)
+        return changed(self, end_offset=batches[-1].end_offset, epochs=epochs)
 
     def truncate(self, end_offset: int) -> "LogView":
         """Return the summary without records at or after an offset, which must not be below the high watermark."""
@@ -85,7 +86,7 @@ class LogView:
         if end_offset >= self.end_offset:
             return self
         flush = self.flush and Flush(self.flush.number, min(self.flush.end_offset, end_offset))
-        return replace(
+        return changed(
             self,
             end_offset=end_offset,
             epochs=self.epochs.truncate_from_end(end_offset),
@@ -95,18 +96,18 @@ class LogView:
 
     def start_flush(self) -> "LogView":
         """Return the summary with a flush of the whole log under way."""
-        return replace(self, flush=Flush(self.flush_count + 1, self.end_offset), flush_count=self.flush_count + 1)
+        return changed(self, flush=Flush(self.flush_count + 1, self.end_offset), flush_count=self.flush_count + 1)
 
     def end_flush(self, number: int) -> "LogView":
         """Return the summary after a flush; a flush of another number was overtaken by a snapshot and counts nothing."""
         if self.flush is None or self.flush.number != number:
             return self
-        return replace(self, flushed_offset=max(self.flushed_offset, self.flush.end_offset), flush=None)
+        return changed(self, flushed_offset=max(self.flushed_offset, self.flush.end_offset), flush=None)
 
     def restart_at(self, snapshot: Snapshot) -> "LogView":
         """Return the summary after a fetched snapshot replaced the log and all older snapshots."""
         offset = snapshot.id.offset
-        return replace(
+        return changed(
             self,
             start_offset=offset,
             end_offset=offset,
@@ -121,11 +122,11 @@ class LogView:
         """Return the summary with one more snapshot."""
         if self.snapshot(snapshot.id):
             return self
-        return replace(self, snapshots=tuple(sorted((*self.snapshots, snapshot), key=lambda one: one.id)))
+        return changed(self, snapshots=tuple(sorted((*self.snapshots, snapshot), key=lambda one: one.id)))
 
     def start_from(self, start_offset: int) -> "LogView":
         """Return the summary after records and snapshots before an offset were deleted; a snapshot that ends there covers them."""
-        return replace(
+        return changed(
             self,
             start_offset=start_offset,
             epochs=self.epochs.truncate_from_start(start_offset),

@@ -1,7 +1,6 @@
 """The one change of the voter set that a leader has under way: its end by a commit, by its time limit, or with the leadership."""
 
-from dataclasses import replace
-
+from controller_core.quorum.changed import changed
 from controller_core.quorum.messages import AddRaftVoterResponse, RemoveRaftVoterResponse
 from controller_core.quorum.ready import Draft, Reply
 from controller_core.quorum.states import NEVER, AddingVoter, Leader, RemovingVoter
@@ -24,7 +23,7 @@ def end(draft: Draft, error: ErrorCode, message: str | None = None) -> None:
     assert isinstance(state, Leader), state
     assert state.change is not None, state
     answer(draft, state.change, error, message)
-    draft.set_state(replace(state, change=None))
+    draft.set_state(changed(state, change=None))
 
 
 def complete(draft: Draft) -> None:
@@ -37,7 +36,7 @@ def complete(draft: Draft) -> None:
         state = draft.state
     if not draft.node.is_voter and voters_offset is not None and high_watermark > voters_offset:
         assert isinstance(state, Leader), state
-        draft.set_state(replace(state, is_resigning=True))
+        draft.set_state(changed(state, is_resigning=True))
 
 
 def expire(draft: Draft) -> int:

@@ -1,8 +1,9 @@
 """What a leader knows about the replicas that fetch from it, and the high watermark that follows (Kafka's LeaderState)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from controller_core.quorum.changed import changed
 from controller_core.quorum.replicas import Endpoints, ReplicaKey
 from controller_core.quorum.rules import CAUGHT_UP_WITHIN_MS, OBSERVER_SESSION_MS
 from controller_core.quorum.voters import VoterSet
@@ -33,7 +34,7 @@ class Progress:
             caught_up = now_ms
         elif self.leader_end_offset is not None and offset >= self.leader_end_offset:
             caught_up = max(caught_up or 0, self.last_fetch_ms or 0)
-        return replace(
+        return changed(
             self,
             end_offset=offset,
             last_fetch_ms=max(self.last_fetch_ms or 0, now_ms),
@@ -75,8 +76,8 @@ class Replicas:
     def update(self, key: ReplicaKey, progress: Progress) -> "Replicas":
         """Return the replicas with new progress of one of them."""
         if self.is_voter(key):
-            return replace(self, voters={**self.voters, key.id: progress})
-        return replace(self, observers={**self.observers, key: progress})
+            return changed(self, voters={**self.voters, key.id: progress})
+        return changed(self, observers={**self.observers, key: progress})
 
     def with_voters(self, voters: VoterSet) -> "Replicas":
         """Return the replicas under another voter set; a voter that left it goes on as an observer, and the reverse."""
@@ -85,10 +86,10 @@ class Replicas:
         for voter in voters.voters:
             known = self.find(voter.key) or Progress(voter.key)
             observers.pop(voter.key, None)
-            new[voter.key.id] = replace(known, key=voter.key, endpoints=voter.endpoints)
+            new[voter.key.id] = changed(known, key=voter.key, endpoints=voter.endpoints)
         for node_id, progress in self.voters.items():
             if node_id not in new or not progress.key.accepts(new[node_id].key):
-                observers.setdefault(progress.key, replace(progress, endpoints=()))
+                observers.setdefault(progress.key, changed(progress, endpoints=()))
         return Replicas(new, observers)
 
     def without_silent_observers(self, now_ms: int, own: ReplicaKey) -> "Replicas":
@@ -98,7 +99,7 @@ class Replicas:
             for key, progress in self.observers.items()
             if key == own or now_ms - (progress.last_fetch_ms or 0) < OBSERVER_SESSION_MS
         }
-        return self if len(kept) == len(self.observers) else replace(self, observers=kept)
+        return self if len(kept) == len(self.observers) else changed(self, observers=kept)
 
     def by_descending_end(self) -> list[Progress]:
         """Return the voters, those with the longest logs first."""

@@ -11,9 +11,10 @@ The shell carries out one `Ready` after another, and the fields of each in their
 A flush that fails, or `election` that cannot be written, stops the process: neither may be tried again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from controller_core.quorum.batches import Batch
+from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Request
 from controller_core.quorum.jitter import draw
 from controller_core.quorum.messages import RequestBody, ResponseBody
@@ -158,16 +159,16 @@ class Draft:
 
     def set_state(self, state: State) -> None:
         """Change the state without a transition, as when a timer starts again."""
-        self.node = replace(self.node, state=state)
+        self.node = changed(self.node, state=state)
 
     def store_election(self) -> None:
         """Have the present epoch, leader and vote on disk before anything is sent."""
-        self.node = replace(self.node, stored=self.node.election)
+        self.node = changed(self.node, stored=self.node.election)
 
     def draw(self, bound: int) -> int:
         """Draw a random number below a bound from the node's seed."""
         number, seed = draw(self.node.seed, bound)
-        self.node = replace(self.node, seed=seed)
+        self.node = changed(self.node, seed=seed)
         return number
 
     def send(self, destination: Destination, body: RequestBody) -> bool:
@@ -177,13 +178,13 @@ class Draft:
             return False
         timeout_ms = self.now_ms + self.node.settings.request_timeout_ms
         sent = connections.sent(destination.id, timeout_ms, type(body))
-        self.node = replace(self.node, connections=sent)
+        self.node = changed(self.node, connections=sent)
         self.requests.append(Outgoing(destination, sent.last_correlation_id, body))
         return True
 
     def reset_connections(self) -> None:
         """Ignore the answers to earlier requests."""
-        self.node = replace(self.node, connections=self.node.connections.reset())
+        self.node = changed(self.node, connections=self.node.connections.reset())
 
     def answer(self, request: Request, body: ResponseBody) -> None:
         """Reply to a request."""
@@ -191,27 +192,27 @@ class Draft:
 
     def append(self, batches: tuple[Batch, ...]) -> None:
         """Append batches to the log; their voter sets count at once."""
-        self.node = replace(self.node, log=self.node.log.append(batches), history=self.node.history.append(batches))
+        self.node = changed(self.node, log=self.node.log.append(batches), history=self.node.history.append(batches))
         self.log.append(Appended(batches))
 
     def truncate(self, end_offset: int) -> None:
         """Remove records from the end of the log, and the voter sets in them."""
         history = self.node.history.truncate(end_offset)
-        self.node = replace(self.node, log=self.node.log.truncate(end_offset), history=history)
+        self.node = changed(self.node, log=self.node.log.truncate(end_offset), history=history)
         self.log.append(Truncated(end_offset))
 
     def flush_log(self) -> None:
         """Start a flush if the log has records that none covers; while one runs the next waits for its end."""
         log = self.node.log
         if log.flush is None and log.flushed_offset < log.end_offset:
-            self.node = replace(self.node, log=log.start_flush())
+            self.node = changed(self.node, log=log.start_flush())
             self.flush = self.node.log.flush_count
 
     def commit(self, high_watermark: int) -> None:
         """Raise the high watermark."""
         log = self.node.log
-        raised = replace(log, high_watermark=max(log.high_watermark, high_watermark))
-        self.node = replace(self.node, high_watermark=high_watermark, log=raised)
+        raised = changed(log, high_watermark=max(log.high_watermark, high_watermark))
+        self.node = changed(self.node, high_watermark=high_watermark, log=raised)
         if raised is not log and raised.high_watermark > log.high_watermark:
             self.notices.append(Committed(raised.high_watermark))
 

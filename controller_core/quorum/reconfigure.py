@@ -1,9 +1,8 @@
 """Adding and removing voters at kraft.version 1 (KIP-853), one at a time, so that majorities before and after a change overlap."""
 
-from dataclasses import replace
-
 from controller_core.quorum import checks, leader, pending_change
 from controller_core.quorum.batches import VotersRecord, control_batch
+from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Request
 from controller_core.quorum.messages import (
     NONE,
@@ -49,7 +48,7 @@ def add_voter(draft: Draft, request: Request, body: AddRaftVoterRequest) -> None
         body.ack_when_committed,
         draft.now_ms + draft.node.settings.request_timeout_ms,
     )
-    draft.set_state(replace(leader.leading(draft), change=change))
+    draft.set_state(changed(leader.leading(draft), change=change))
 
 
 def _duplicate(voters: VoterSet, key: ReplicaKey) -> Failure | None:
@@ -77,18 +76,18 @@ def take_versions(draft: Draft, source: int, body: ApiVersionsResponse | FailedR
         text = "The voter has not caught up with the leader's log."
         pending_change.end(draft, ErrorCode.REQUEST_TIMED_OUT, text)
         return True
-    _append_added(draft, change, replace(change.voter, kraft_versions=versions))
+    _append_added(draft, change, changed(change.voter, kraft_versions=versions))
     return True
 
 
 def _append_added(draft: Draft, change: AddingVoter, voter: Voter) -> None:
     voters = draft.node.voters.add(voter)
     assert voters is not None, (draft.node.voters, voter)
-    change = replace(change, offset=draft.node.log.end_offset)
+    change = changed(change, offset=draft.node.log.end_offset)
     if not change.ack_when_committed:
         pending_change.answer(draft, change, NONE)
-        change = replace(change, request_id=None)
-    draft.set_state(replace(leader.leading(draft), change=change))
+        change = changed(change, request_id=None)
+    draft.set_state(changed(leader.leading(draft), change=change))
     append_voters(draft, voters)
 
 
@@ -104,7 +103,7 @@ def remove_voter(draft: Draft, request: Request, body: RemoveRaftVoterRequest) -
         return
     assert voters is not None, body
     change = RemovingVoter(request.id, draft.now_ms + draft.node.settings.request_timeout_ms, draft.node.log.end_offset)
-    draft.set_state(replace(leader.leading(draft), change=change))
+    draft.set_state(changed(leader.leading(draft), change=change))
     append_voters(draft, voters)
 
 

@@ -28,7 +28,7 @@ class ReplicaKey:
         >>> ReplicaKey(1, UUID(int=7)).accepts(ReplicaKey(1))
         False
         """
-        return self.id == other.id and self.directory_id in {None, other.directory_id}
+        return self.id == other.id and (self.directory_id is None or self.directory_id == other.directory_id)
 
     def order(self) -> tuple[int, int]:
         """Return the sort key: the id, then the directory id."""

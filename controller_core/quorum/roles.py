@@ -1,9 +1,9 @@
 """Becoming Unattached, Prospective, Candidate, Follower, Leader or Resigned."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from controller_core.quorum import leader, transitions
+from controller_core.quorum.changed import changed
 from controller_core.quorum.progress import Replicas
 from controller_core.quorum.ready import Draft
 from controller_core.quorum.replicas import Endpoints, ReplicaKey
@@ -73,9 +73,9 @@ def vote(draft: Draft, candidate: ReplicaKey) -> None:
     due_ms = election_due_ms(draft) if draft.node.may_campaign else NEVER
     if isinstance(state, Prospective):
         votes = Votes.start(draft.node.voters.keys, draft.node.key)
-        enter(draft, replace(state, voted=candidate, election_due_ms=due_ms, votes=votes))
+        enter(draft, changed(state, voted=candidate, election_due_ms=due_ms, votes=votes))
     else:
-        draft.set_state(replace(state, voted=candidate, election_due_ms=due_ms))
+        draft.set_state(changed(state, voted=candidate, election_due_ms=due_ms))
     draft.store_election()
 
 
@@ -94,7 +94,7 @@ def count_as_fetch(draft: Draft) -> None:
     state = draft.state
     assert isinstance(state, Follower), state
     due_ms = draft.now_ms + draft.node.settings.fetch_timeout_ms
-    draft.set_state(replace(state, fetch_due_ms=due_ms, has_fetched=True))
+    draft.set_state(changed(state, fetch_due_ms=due_ms, has_fetched=True))
 
 
 def campaign(draft: Draft) -> None:
@@ -145,7 +145,7 @@ def become_leader(draft: Draft) -> None:
     )
     enter(draft, state)
     draft.store_election()
-    draft.node = replace(draft.node, high_watermark=None)
+    draft.node = changed(draft.node, high_watermark=None)
     leader.append(draft, leader.start_of_epoch(draft, granting))
 
 

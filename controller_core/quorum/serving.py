@@ -1,8 +1,7 @@
 """A leader's side of Fetch: checks, the follower's progress, and the answer now or later."""
 
-from dataclasses import replace
-
 from controller_core.quorum import checks, delayed, leader
+from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Request
 from controller_core.quorum.log_view import Validity
 from controller_core.quorum.messages import NONE, FetchRequest, FetchResponse
@@ -59,7 +58,7 @@ def _count(draft: Draft, body: FetchRequest) -> None:
     replicas = state.replicas.update(key, progress)
     if not replicas.is_voter(key):
         replicas = replicas.without_silent_observers(draft.now_ms, draft.node.key)
-    draft.set_state(replace(state, replicas=replicas))
+    draft.set_state(changed(state, replicas=replicas))
     count_voter(draft, key)
     if replicas.is_voter(key):
         leader.update_high_watermark(draft)
@@ -78,6 +77,6 @@ def count_voter(draft: Draft, key: ReplicaKey) -> None:
     needed = len(voters) // 2 + 1 - (1 if draft.node.id in voters else 0)
     if len(fetched) >= needed:
         due_ms = draft.now_ms + draft.node.settings.check_quorum_timeout_ms
-        draft.set_state(replace(state, fetched=frozenset(), check_quorum_due_ms=due_ms))
+        draft.set_state(changed(state, fetched=frozenset(), check_quorum_due_ms=due_ms))
     else:
-        draft.set_state(replace(state, fetched=fetched))
+        draft.set_state(changed(state, fetched=fetched))

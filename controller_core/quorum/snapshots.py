@@ -1,8 +1,7 @@
 """Snapshots between nodes: a leader's answers to FetchSnapshot, and a follower's way from the first byte to a new log."""
 
-from dataclasses import replace
-
 from controller_core.quorum import checks, leadership, roles, serving
+from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import LogCleaned, Request, SnapshotCreated, SnapshotInstalled, SnapshotRejected
 from controller_core.quorum.log_view import Snapshot
 from controller_core.quorum.messages import NONE, FetchSnapshotRequest, FetchSnapshotResponse
@@ -52,12 +51,12 @@ def take_chunk(draft: Draft, body: FetchSnapshotResponse) -> bool:
     has_snapshot = body.snapshot is not None and body.snapshot.is_valid
     if body.error is ErrorCode.SNAPSHOT_NOT_FOUND or (body.error is NONE and not has_snapshot):
         # The leader has deleted it, because it has a later one: the next Fetch names that.
-        draft.set_state(replace(state, fetching=None))
+        draft.set_state(changed(state, fetching=None))
         roles.count_as_fetch(draft)
         return True
     if body.error is ErrorCode.POSITION_OUT_OF_RANGE and state.fetching is not None:
         # Not the snapshot of before: start again.
-        draft.set_state(replace(state, fetching=None))
+        draft.set_state(changed(state, fetching=None))
         return False
     if body.error is not NONE:
         return False
@@ -74,9 +73,9 @@ def _write(draft: Draft, state: Follower, fetching: SnapshotFetch, body: FetchSn
     position = fetching.position + len(body.data)
     is_last = position >= body.size_bytes
     draft.log.append(SnapshotChunk(fetching.id, fetching.position, body.data, is_last))
-    draft.set_state(replace(state, fetching=None if is_last else replace(fetching, position=position)))
+    draft.set_state(changed(state, fetching=None if is_last else changed(fetching, position=position)))
     if is_last:
-        draft.node = replace(draft.node, installing=fetching.id)
+        draft.node = changed(draft.node, installing=fetching.id)
 
 
 def install(draft: Draft, message: SnapshotInstalled) -> None:
@@ -86,7 +85,7 @@ def install(draft: Draft, message: SnapshotInstalled) -> None:
     log = node.log.restart_at(Snapshot(message.id, message.size_bytes))
     history = node.history.from_snapshot(offset, message.voters, message.kraft_version)
     high_watermark = max(offset, node.high_watermark or 0)
-    draft.node = replace(node, log=log, history=history, installing=None, high_watermark=high_watermark)
+    draft.node = changed(node, log=log, history=history, installing=None, high_watermark=high_watermark)
     if log.high_watermark > node.log.high_watermark:
         draft.notices.append(Committed(log.high_watermark))
 
@@ -94,7 +93,7 @@ def install(draft: Draft, message: SnapshotInstalled) -> None:
 def reject(draft: Draft, message: SnapshotRejected) -> None:
     """Forget a fetched snapshot that was not valid; the next Fetch names one again."""
     assert draft.node.installing == message.id, message
-    draft.node = replace(draft.node, installing=None)
+    draft.node = changed(draft.node, installing=None)
 
 
 def add(draft: Draft, message: SnapshotCreated) -> None:
@@ -102,9 +101,9 @@ def add(draft: Draft, message: SnapshotCreated) -> None:
     node = draft.node
     assert message.id.offset <= node.log.high_watermark, message
     log = node.log.add_snapshot(Snapshot(message.id, message.size_bytes))
-    draft.node = replace(node, log=log, history=node.history.forget_before(message.id.offset - 1))
+    draft.node = changed(node, log=log, history=node.history.forget_before(message.id.offset - 1))
 
 
 def clean(draft: Draft, message: LogCleaned) -> None:
     """Note that the beginning of the log was deleted."""
-    draft.node = replace(draft.node, log=draft.node.log.start_from(message.start_offset))
+    draft.node = changed(draft.node, log=draft.node.log.start_from(message.start_offset))

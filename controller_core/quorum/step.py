@@ -1,6 +1,5 @@
 """One step of a node: a message or a point of time in, the next node and what the shell does out."""
 
-from dataclasses import replace
 from typing import assert_never
 
 from controller_core.quorum import (
@@ -16,6 +15,7 @@ from controller_core.quorum import (
     snapshots,
     voter_updates,
 )
+from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import (
     Append,
     Flushed,
@@ -126,7 +126,7 @@ def _stop(draft: Draft) -> bool:
     timed_out = node.shutdown_due_ms <= draft.now_ms
     if not (timed_out or not node.is_voter or node.is_only_voter or node.has_remote_leader):
         return False
-    draft.node = replace(node, is_stopped=True)
+    draft.node = changed(node, is_stopped=True)
     draft.notices.append(Stopped(timed_out))
     return True
 
@@ -138,7 +138,7 @@ def _announce_leader(draft: Draft) -> None:
     if (node.epoch, leader_id) != node.announced:
         start_offset = node.state.start_offset if isinstance(node.state, Leader) else None
         draft.notices.append(LeaderChanged(node.epoch, leader_id, start_offset))
-        draft.node = replace(node, announced=(node.epoch, leader_id))
+        draft.node = changed(node, announced=(node.epoch, leader_id))
 
 
 def _handle(draft: Draft, message: Input) -> None:
@@ -163,15 +163,15 @@ def _handle(draft: Draft, message: Input) -> None:
             voter_updates.upgrade(draft, message)
         case Resign(epoch=epoch):
             if isinstance(draft.state, Leader) and draft.state.epoch == epoch:
-                draft.set_state(replace(draft.state, is_resigning=True))
+                draft.set_state(changed(draft.state, is_resigning=True))
         case Shutdown(timeout_ms=timeout_ms):
-            draft.node = replace(draft.node, shutdown_due_ms=draft.now_ms + timeout_ms)
+            draft.node = changed(draft.node, shutdown_due_ms=draft.now_ms + timeout_ms)
         case _:
             assert_never(message)
 
 
 def _handle_flushed(draft: Draft, message: Flushed) -> None:
-    draft.node = replace(draft.node, log=draft.node.log.end_flush(message.number))
+    draft.node = changed(draft.node, log=draft.node.log.end_flush(message.number))
     draft.flush_log()
     if isinstance(draft.state, Leader):
         leader.count_flushed(draft)
@@ -215,7 +215,7 @@ def _handle_response(draft: Draft, response: Response) -> None:
         connections = (
             connections.answered(source) if is_ready else connections.failed(source, draft.now_ms + backoff_ms)
         )
-        draft.node = replace(draft.node, connections=connections)
+        draft.node = changed(draft.node, connections=connections)
 
 
 def _name_of(node: Node, source: int) -> str:

@@ -5,10 +5,11 @@ KRaftControlRecordStateMachine). Records of a snapshot have the snapshot's last 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from controller_core.quorum.batches import Batch, KRaftVersionRecord, VotersRecord
+from controller_core.quorum.changed import changed
 from controller_core.quorum.voters import STATIC_VOTERS, VoterSet
 
 Value = TypeVar("Value")
@@ -65,11 +66,11 @@ class VoterHistory:
                     versions.append(Entry(offset, record.level))
         if len(voter_sets) == len(self.voter_sets) and len(versions) == len(self.versions):
             return self
-        return replace(self, voter_sets=tuple(voter_sets), versions=tuple(versions))
+        return changed(self, voter_sets=tuple(voter_sets), versions=tuple(versions))
 
     def truncate(self, end_offset: int) -> "VoterHistory":
         """Return the history without records at or after an offset."""
-        return replace(
+        return changed(
             self,
             voter_sets=tuple(entry for entry in self.voter_sets if entry.offset < end_offset),
             versions=tuple(entry for entry in self.versions if entry.offset < end_offset),
@@ -77,7 +78,7 @@ class VoterHistory:
 
     def forget_before(self, start_offset: int) -> "VoterHistory":
         """Return the history without what a snapshot that ends at an offset replaces; the value that counts there stays."""
-        return replace(
+        return changed(
             self,
             voter_sets=_since(self.voter_sets, start_offset),
             versions=_since(self.versions, start_offset),

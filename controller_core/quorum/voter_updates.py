@@ -3,10 +3,9 @@
 At kraft.version 0 the log has no voter set: the leader keeps the reports in memory, and each voter sends its own to each new leader.
 """
 
-from dataclasses import replace
-
 from controller_core.quorum import checks, leader, reconfigure, serving
 from controller_core.quorum.batches import ControlRecord, KRaftVersionRecord, VotersRecord, control_batch
+from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Request, UpgradeKRaftVersion
 from controller_core.quorum.messages import NONE, UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from controller_core.quorum.ready import Draft, Reply, UpgradeResult
@@ -57,7 +56,7 @@ def _store(draft: Draft, voter: Voter) -> ErrorCode:
     if voters is None:
         return ErrorCode.VOTER_NOT_FOUND
     if is_static:
-        draft.set_state(replace(leader.leading(draft), reported_voters=voters))
+        draft.set_state(changed(leader.leading(draft), reported_voters=voters))
     elif voters != known:
         reconfigure.append_voters(draft, voters)
     serving.count_voter(draft, voter.key)
@@ -101,5 +100,5 @@ def _append_upgrade(draft: Draft, level: int) -> None:
     state = leader.leading(draft)
     assert state.reported_voters is not None, state
     records: list[ControlRecord] = [KRaftVersionRecord(level), VotersRecord(state.reported_voters)]
-    draft.set_state(replace(state, requested_version=level, reported_voters=None))
+    draft.set_state(changed(state, requested_version=level, reported_voters=None))
     leader.append(draft, control_batch(draft.node.log.end_offset, draft.node.epoch, *records))

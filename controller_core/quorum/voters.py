@@ -67,7 +67,10 @@ class VoterSet:
 
     def voter(self, node_id: int) -> Voter | None:
         """Return the voter with an id."""
-        return next((voter for voter in self.voters if voter.key.id == node_id), None)
+        for voter in self.voters:
+            if voter.key.id == node_id:
+                return voter
+        return None
 
     def endpoints(self, node_id: int) -> Endpoints:
         """Return a voter's endpoints; none if the id is no voter's."""

@@ -1,8 +1,9 @@
 """Votes of one election, counted by the voters' keys as they were when it started."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from controller_core.quorum.changed import changed
 from controller_core.quorum.replicas import ReplicaKey
 
 
@@ -46,5 +47,5 @@ class Votes:
         if voter is None:
             return self
         if granted:
-            return replace(self, granted=self.granted | {voter})
-        return replace(self, rejected=self.rejected | {voter})
+            return changed(self, granted=self.granted | {voter})
+        return changed(self, rejected=self.rejected | {voter})

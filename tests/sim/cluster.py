@@ -86,8 +86,12 @@ class Cluster:
 
     def leader(self) -> Host | None:
         """Return the running leader of the highest epoch."""
-        leading = [one for one in self.hosts.values() if one.node and isinstance(one.node.state, Leader)]
-        return max(leading, key=lambda one: one.node.epoch if one.node else 0, default=None)
+        latest, latest_epoch = None, -1
+        for host in self.hosts.values():
+            node = host.node
+            if node is not None and isinstance(node.state, Leader) and node.state.epoch > latest_epoch:
+                latest, latest_epoch = host, node.state.epoch
+        return latest
 
     def append(self) -> None:
         """Append some records at the leader."""

@@ -99,7 +99,8 @@ class Disk:
         """Make what was there at the start of a flush durable."""
         image = self.flushes.pop(number, None)
         if image is not None:
-            self.durable = [entry for entry in image if entry.batch.base_offset >= self.start_offset]
+            is_whole = not image or image[0].batch.base_offset >= self.start_offset
+            self.durable = image if is_whole else [one for one in image if one.batch.base_offset >= self.start_offset]
 
     def install(self, snapshot: SnapshotFile) -> None:
         """Let the log start at the end of a snapshot."""

@@ -1,7 +1,9 @@
 """The shell of one simulated node: carries out each Ready in order, and may crash between any two of its parts."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from controller_core.quorum import ready as results
@@ -255,13 +257,13 @@ class Host:
         """Return batches from an offset, at least one; a byte for each record."""
         found: list[Batch] = []
         size = 0
-        for entry in self.disk.entries:
+        entries = self.disk.entries
+        for entry in islice(entries, bisect_left(entries, read.offset, key=lambda one: one.batch.base_offset), None):
             batch = entry.batch
-            if read.offset <= batch.base_offset and batch.end_offset <= read.end_offset:
-                size += batch.end_offset - batch.base_offset
-                if found and size > read.max_bytes:
-                    break
-                found.append(batch)
+            size += batch.end_offset - batch.base_offset
+            if batch.end_offset > read.end_offset or (found and size > read.max_bytes):
+                break
+            found.append(batch)
         return tuple(found)
 
     def make_snapshot(self) -> None:

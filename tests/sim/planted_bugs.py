@@ -6,13 +6,16 @@ from dataclasses import replace
 import pytest
 
 from controller_core.quorum import elections, following, leader, reconfigure, roles, start, transitions
-from controller_core.quorum.log_view import LogView
+from controller_core.quorum.connections import Connections, InFlight
+from controller_core.quorum.log_view import LogView, Validity
 from controller_core.quorum.node import Node, StoredElection
+from controller_core.quorum.positions import Position
 from controller_core.quorum.progress import Progress, Replicas
 from controller_core.quorum.ready import Draft
 from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.rules import Settings
 from controller_core.quorum.states import Candidate, Leader, Prospective, State, Unattached
+from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.votes import Votes
 from tests.sim.disk import Disk
 
@@ -176,6 +179,48 @@ def stay_in_the_epoch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(transitions, "check", lambda _before, _after: None)
 
 
+def forget_epochs(patch: pytest.MonkeyPatch) -> None:
+    """A crash loses quorum-state as a whole."""
+    plain = Disk.crash
+
+    def crash(disk: Disk, random: object) -> None:
+        plain(disk, random)  # type: ignore[arg-type]
+        disk.election = None
+
+    patch.setattr(Disk, "crash", crash)
+
+
+def accept_every_end(patch: pytest.MonkeyPatch) -> None:
+    """A leader does not compare the epoch of a follower's last record: records that differ stay."""
+    plain = LogView.validate
+
+    def validate(log: LogView, fetched: Position) -> tuple[Validity, Position]:
+        found, position = plain(log, fetched)
+        is_within = fetched.offset <= log.end_offset
+        return (Validity.VALID, fetched) if found is Validity.DIVERGING and is_within else (found, position)
+
+    patch.setattr(LogView, "validate", validate)
+
+
+def keep_voters_that_were_truncated(patch: pytest.MonkeyPatch) -> None:
+    """A truncation does not bring back the voter set before it."""
+    patch.setattr(VoterHistory, "truncate", lambda history, _end_offset: history)
+
+
+def load_a_snapshot_without_its_voters(patch: pytest.MonkeyPatch) -> None:
+    """A fetched snapshot replaces the log, and the voters stay those of the replaced log."""
+    patch.setattr(VoterHistory, "from_snapshot", lambda history, _end_offset, _voters, _version: history)
+
+
+def take_late_responses(patch: pytest.MonkeyPatch) -> None:
+    """A response counts although its request has timed out and was sent again."""
+
+    def is_expected(connections: Connections, node_id: int, _correlation_id: int, _now_ms: int) -> bool:
+        return isinstance(connections.by_id.get(node_id), InFlight)
+
+    patch.setattr(Connections, "is_expected", is_expected)
+
+
 BUGS: Mapping[str, Plant] = {
     plant.__name__: plant
     for plant in (
@@ -195,5 +240,10 @@ BUGS: Mapping[str, Plant] = {
         elect_without_a_majority,
         commit_records_of_earlier_epochs,
         stay_in_the_epoch,
+        forget_epochs,
+        accept_every_end,
+        keep_voters_that_were_truncated,
+        load_a_snapshot_without_its_voters,
+        take_late_responses,
     )
 }

@@ -40,11 +40,11 @@ class Scheduler:
         return probability > 0 and self.random.random() < probability
 
     def run_until(self, end_ms: int, *, done: Callable[[], bool] = lambda: False) -> bool:
-        """Run events up to a time, or until a condition holds; return whether it does."""
+        """Run events up to a time, or until a condition holds at the end of a millisecond; return whether it does."""
         while self._queue and self._queue[0][0] <= end_ms:
-            if done():
-                return True
             before_ms = self.now_ms
+            if self._queue[0][0] > before_ms and done():
+                return True
             self.now_ms, _, action = heapq.heappop(self._queue)
             self.events += 1
             self._at_once = self._at_once + 1 if self.now_ms == before_ms else 0
@@ -56,7 +56,7 @@ class Scheduler:
 
     def trace(self, *facts: object) -> None:
         """Add facts to the trace, whose hash is equal for equal runs."""
-        self._trace.update(repr((self.now_ms, facts)).encode())
+        self._trace.update(f"{self.now_ms} {' '.join(map(str, facts))}\n".encode())
 
     def trace_hash(self) -> str:
         """Return the hash of the trace and of the random state."""

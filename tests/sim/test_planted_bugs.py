@@ -53,6 +53,11 @@ KNOWN: Mapping[str, Conditions] = {
     "change_two_voters_at_once": Conditions(1, SLOW_CHANGES),
     "count_old_voters": Conditions(16),
     "commit_records_of_earlier_epochs": Conditions(18),
+    "forget_epochs": Conditions(1),
+    "accept_every_end": Conditions(13),
+    "keep_voters_that_were_truncated": Conditions(16),
+    "load_a_snapshot_without_its_voters": Conditions(3),
+    "take_late_responses": Conditions(1),
 }
 """The others are found by the first seed of all."""
 
