@@ -184,8 +184,8 @@ def _note_gone(gone: Iterable[Gone], left_out: LeftOuts) -> None:
     for one in sorted(topics.values())[:MAX_GONE_NAMED]:
         last = dt.datetime.fromtimestamp(one.last_s, dt.UTC)
         left_out.add(
-            f"topic {one.topic}: {one.partitions} partitions not seen since {last:%Y-%m-%d %H:00} UTC, deleted meanwhile",
+            f"topic {one.topic}: {one.partitions} partitions not seen since {last:%Y-%m-%d %H:00} UTC, deleted since then",
             1,
             "nothing, if that was meant",
         )
-    left_out.add("more topics deleted meanwhile", max(0, len(topics) - MAX_GONE_NAMED), "nothing, if that was meant")
+    left_out.add("more deleted topics", max(0, len(topics) - MAX_GONE_NAMED), "nothing, if that was meant")

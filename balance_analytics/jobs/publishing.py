@@ -142,14 +142,14 @@ class Published:
     ) -> Manifest:
         """Make `parts` what readers see, and return the new manifest; with `keeps` beside the other parts of `base`.
 
-        Raises `AnalyticsError`, also when another run has published meanwhile.
+        Raises `AnalyticsError`, also when another run has published in the meantime.
         """
         following = base.followed_by(run, now_ms, parts, keeps=keeps, sources=sources, position=position)
         with errors_about(self.root, self.what):
             manifests, _ = self._manifests(storage.files_below(self.spark, f"{self.root}/{FOLDER}"), at=FOLDER)
             if any(manifest.sequence > base.sequence for manifest in manifests):
                 raise AnalyticsError(
-                    f"another run has published {self.what} at {self.root} meanwhile: run this again, one run at a time"
+                    f"another run has published {self.what} at {self.root} in the meantime: run this again, one run at a time"
                 )
             name, text = name_of(following), encode(following)
             storage.write_text(self.spark, f"{self.root}/{FOLDER}/{name}", text)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kafka_operator.resources.lease import NOBODY, Lease
+from kafka_operator.resources.lease import NO_HOLDER, Lease
 
 LEASE_DURATION_S = 10
 """How long others wait for a holder that no longer renews. With the poll that sees its last renewal late, and the first list, a
@@ -80,7 +80,7 @@ def decide_candidate(name: str, observed: ObservedLease | None, identity: str, n
         return Take(Lease(name=name, resource_version="", holder=identity, duration_s=LEASE_DURATION_S))
     lease = observed.lease
     ends_s = observed.since_s + min(max(lease.duration_s, 1), MAX_DURATION_S)
-    if lease.holder not in {identity, NOBODY} and now_s < ends_s:
+    if lease.holder not in {identity, NO_HOLDER} and now_s < ends_s:
         return Standby(lease.holder, min(RETRY_PERIOD_S, ends_s - now_s))
     passed_on = lease.holder != identity
     return Take(
@@ -105,7 +105,7 @@ def decide_holder(name: str, lease: Lease | None, identity: str) -> Take | Lost:
 
 def released(lease: Lease) -> Lease:
     """Return the released Lease: others need not wait."""
-    return replace(lease, holder=NOBODY, duration_s=1)
+    return replace(lease, holder=NO_HOLDER, duration_s=1)
 
 
 def is_lease_valid(renewed_s: float, now_s: float) -> bool:

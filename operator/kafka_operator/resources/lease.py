@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-NOBODY = ""
+NO_HOLDER = ""
 """The holder of a Lease that was released."""
 
 
@@ -20,7 +20,7 @@ class Lease:
 
     name: str
     resource_version: str
-    holder: str = NOBODY
+    holder: str = NO_HOLDER
     duration_s: int = 0
     """How long others have to wait after the holder's last observed renewal."""
     acquired: str = ""
@@ -35,7 +35,7 @@ def read_lease(raw: Mapping[str, Any]) -> Lease:
     return Lease(
         name=metadata["name"],
         resource_version=metadata["resourceVersion"],
-        holder=spec.get("holderIdentity") or NOBODY,
+        holder=spec.get("holderIdentity") or NO_HOLDER,
         duration_s=spec.get("leaseDurationSeconds") or 0,
         acquired=spec.get("acquireTime") or "",
         renewed=spec.get("renewTime") or "",
