@@ -4,6 +4,7 @@ Each command imports its own module when it runs, so that the controller does no
 """
 
 import json
+from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -42,7 +43,6 @@ app = typer.Typer(
     name="steward",
     help="Kafka's controller as a Kubernetes operator.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -53,8 +53,19 @@ app.add_typer(controller_app, name="controller")
 app.add_typer(plan_app, name="plan")
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"steward {version('kafka-steward')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _steward() -> None:
+def _steward(
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
     """Kafka's controller as a Kubernetes operator."""
 
 

@@ -1,5 +1,6 @@
 """The command line: wrong options are reported with exit code 2, right ones become the settings of the process."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -298,3 +299,19 @@ def test_help_is_printed(command: tuple[str, ...]) -> None:
 
     assert code == RIGHT
     assert "Usage" in output
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    """`steward --version`."""
+    assert run_steward("--version") == (RIGHT, f"steward {version('kafka-steward')}\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_commands_are_completed_by_the_shell(shell: str) -> None:
+    """The script of `--show-completion` calls `steward` with the words so far."""
+    words = {"COMP_WORDS": "steward con", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "steward con"}
+    words["_TYPER_COMPLETE_FISH_ACTION"] = "get-args"
+
+    exit_code, output = run_steward(**words, _STEWARD_COMPLETE=f"complete_{shell}")
+
+    assert (exit_code, "controller" in output, "operator" in output) == (RIGHT, True, False)
