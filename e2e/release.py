@@ -71,7 +71,7 @@ class Release:
 
     def install_previous(self, **values: Any) -> float:
         """Install the last release, its CRDs and its image too, where nothing is; wait until every pod is ready."""
-        self.kube.run("delete", "--ignore-not-found", f"--filename={CHART / 'crds'}")
+        self.kube.run("delete", "--ignore-not-found", f"--filename={ROOT / 'crds'}")
         return self.install(chart=PREVIOUS_CHART, image=_image(PREVIOUS), **values)
 
     def upgrade(self, *, chart: Path = CHART, **values: Any) -> None:
@@ -80,7 +80,7 @@ class Release:
         helm creates missing CRDs and never changes existing ones: they are applied before an upgrade, as documented.
         """
         if chart == CHART and self.kube.get("customresourcedefinition", CLUSTERS) is not None:
-            self.kube.run("apply", "--server-side", "--force-conflicts", f"--filename={CHART / 'crds'}")
+            self.kube.run("apply", "--server-side", "--force-conflicts", f"--filename={ROOT / 'crds'}")
         options = ["--install", "--create-namespace", "--reset-values", "--values=-"]
         self.run("upgrade", NAME, str(chart), *options, stdin=json.dumps(_values(values)))
 

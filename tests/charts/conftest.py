@@ -12,9 +12,10 @@ import pytest
 from lab.helm import helm
 from lab.kubernetes import KubernetesApi
 from lab.waiting import wait_until
-from tests.charts.rendering import CHART, JOBS, NAMESPACE, TIMEOUT_S, Chart, Resource
+from tests.charts.rendering import JOBS, NAMESPACE, ROOT, TIMEOUT_S, Chart, Resource
 
-SERVICE_MONITOR = Path(__file__).parent / "servicemonitors.yaml"
+PROMETHEUS = Path(__file__).parent / "prometheus.yaml"
+"""The kinds of the Prometheus Operator."""
 
 OTHER_NAMESPACE = "orders"
 """One more that the operator serves."""
@@ -39,8 +40,8 @@ def rendered(_rendered: list[Resource]) -> list[Resource]:
 
 @pytest.fixture(scope="session")
 def api(kubernetes_api: KubernetesApi) -> Iterator[KubernetesApi]:
-    """An API server with the chart's own kinds, a ServiceMonitor, and namespaces that take restricted pods alone."""
-    kubernetes_api.kubectl("apply", f"--filename={CHART / 'crds'}", f"--filename={SERVICE_MONITOR}", check=True)
+    """An API server with the chart's kinds, those of the Prometheus Operator, and namespaces that accept only restricted pods."""
+    kubernetes_api.kubectl("apply", f"--filename={ROOT / 'crds'}", f"--filename={PROMETHEUS}", check=True)
     for name in (NAMESPACE, OTHER_NAMESPACE, JOBS):
         content = {
             "apiVersion": "v1",
@@ -48,9 +49,10 @@ def api(kubernetes_api: KubernetesApi) -> Iterator[KubernetesApi]:
             "metadata": {"name": name, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
         }
         kubernetes_api.kubectl("apply", "--filename=-", stdin=json.dumps(content), check=True)
-    paths = ("/apis/steward.dev/v1alpha1/topics", "/apis/monitoring.coreos.com/v1/servicemonitors")
+    monitoring = "/apis/monitoring.coreos.com/v1"
+    paths = ("/apis/steward.dev/v1alpha1/topics", f"{monitoring}/servicemonitors", f"{monitoring}/prometheusrules")
     wait_until(
         lambda: all(kubernetes_api.get(path) is not None for path in paths), timeout_s=TIMEOUT_S, what="kinds served"
     )
     yield kubernetes_api
-    kubernetes_api.kubectl("delete", f"--filename={SERVICE_MONITOR}", "--wait=false")
+    kubernetes_api.kubectl("delete", f"--filename={PROMETHEUS}", "--wait=false")

@@ -26,6 +26,21 @@ KUBE_VERSION = "1.34.2"
 
 TIMEOUT_S = 60.0
 
+OPERATOR_ONLY: dict[str, Any] = {
+    "zookeeper": {"enabled": False},
+    "brokers": {"enabled": False},
+    "controllers": {"enabled": False},
+}
+"""The operator for Kafka clusters that others run."""
+
+NAMESPACED: dict[str, Any] = {
+    "brokers": {"rackLabel": ""},
+    "operator": {"drain": False},
+    "admission": {"protectTopics": False},
+    "rbac": {"aggregatedRoles": False},
+}
+"""Values with which nothing is created outside of namespaces, except for the CRDs."""
+
 SPARK = {"SparkApplication", "ScheduledSparkApplication"}
 """Whose templates are none of pods: the operator makes those."""
 
@@ -33,7 +48,7 @@ Resource = dict[str, Any]
 
 
 class Chart:
-    """`helm template` of the chart in the release and namespace that are used everywhere."""
+    """`helm template` of the chart, in the usual namespace."""
 
     def __init__(self, helm_program: Path) -> None:
         self._helm = helm_program
@@ -51,30 +66,32 @@ class Chart:
             env={**os.environ, **SHORT_LIVED},
         )
 
-    def text(self, values: Mapping[str, Any] | None = None) -> str:
+    def text(self, values: Mapping[str, Any] | None = None, release: str = RELEASE) -> str:
         """Return all manifests as text; helm renders the same values once."""
-        key = json.dumps(values or {}, sort_keys=True)
+        key = json.dumps([release, values or {}], sort_keys=True)
         if key not in self._texts:
-            done = self.run(*self._template(), values=values)
+            done = self.run(*self._template(release), values=values)
             assert not done.returncode, done.stderr
             self._texts[key] = done.stdout
         return self._texts[key]
 
-    def render(self, values: Mapping[str, Any] | None = None) -> list[Resource]:
+    def render(self, values: Mapping[str, Any] | None = None, release: str = RELEASE) -> list[Resource]:
         """Return all resources."""
-        loaded = yaml.load_all(self.text(values), yaml.CSafeLoader)  # ten times as fast as the loader in Python
+        loaded = yaml.load_all(
+            self.text(values, release), yaml.CSafeLoader
+        )  # ten times as fast as the loader in Python
         return [resource for resource in loaded if resource]
 
-    def refusal(self, values: Mapping[str, Any]) -> str:
-        """Return helm's words where it renders nothing."""
-        done = self.run(*self._template(), values=values)
+    def refusal(self, values: Mapping[str, Any], release: str = RELEASE) -> str:
+        """Return helm's error; the test fails if the values are rendered."""
+        done = self.run(*self._template(release), values=values)
         assert done.returncode, f"rendered with {values}"
         return done.stderr
 
     @staticmethod
-    def _template() -> list[str]:
+    def _template(release: str) -> list[str]:
         return [
-            "template", RELEASE, str(CHART), f"--namespace={NAMESPACE}", f"--kube-version={KUBE_VERSION}",
+            "template", release, str(CHART), f"--namespace={NAMESPACE}", f"--kube-version={KUBE_VERSION}",
         ]  # fmt: skip
 
 

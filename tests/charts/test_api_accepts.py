@@ -11,7 +11,8 @@ import pytest
 from kafka_operator.decide.spark_driver import driver_pod, executor_template
 from kafka_operator.resources.spark_application import read_spark_application
 from lab.kubernetes import KubernetesApi
-from tests.charts.rendering import JOBS, NAMESPACE, Chart, one, pods
+from tests.charts.rendering import JOBS, NAMESPACE, NAMESPACED, OPERATOR_ONLY, RELEASE, Chart, one, pods
+from tests.charts.test_names import ACCOUNT, DIGEST, LONGEST, POD
 
 pytestmark = [pytest.mark.helm, pytest.mark.kubernetes]
 
@@ -61,15 +62,110 @@ SMALL: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("values", [{}, EVERYTHING, SMALL], ids=["defaults", "everything", "small"])
-def test_every_rendered_object_is_taken(chart: Chart, api: KubernetesApi, values: dict[str, Any]) -> None:
-    """`helm template | kubectl apply --dry-run=server`: a field that the kind does not have is an error."""
-    text = chart.text(values)
+STOCK = {"bootstrapServers": "kafka-1:9092,kafka-2:9092"}
 
-    done = api.kubectl("apply", "--dry-run=server", "--validate=strict", "--filename=-", stdin=text)
+SECURED = {
+    "name": "secured",
+    "bootstrapServers": ["kafka.example.org:9093"],
+    "tls": {"caSecretRef": {"name": "kafka-ca"}},
+    "authentication": {"type": "mtls", "secretRef": {"name": "kafka-user"}},
+    "allowedNamespaces": [{"namespaces": ["team-*"], "maxTopics": 10}],
+    "autoRebalance": {"onBrokersAdded": True},
+}
+
+MANAGED = {
+    "name": "managed",
+    "bootstrapServers": ["kafka:9092"],
+    "brokers": {"statefulSet": "kafka", "firstId": 0, "replicas": 3},
+}
+
+SAMPLER = {"enabled": True, "bootstrapServers": "kafka:9092", "serviceAccount": {"create": False, "name": "cloud"}}
+
+SCHEDULE = {
+    "enabled": True,
+    "cluster": "steward",
+    "storage": {"url": "s3a://bucket/steward"},
+    "serviceAccount": {"create": True, "annotations": {"iam.gke.io/gcp-service-account": "kafka@example.org"}},
+}
+
+EXTERNAL_ZOOKEEPER = {"enabled": False, "connect": "zk-1:2181,zk-2:2181/kafka"}
+
+MONITORING = {
+    name: {"enabled": True, "labels": {"team": "kafka"}} for name in ("serviceMonitor", "dashboard", "prometheusRule")
+}
+
+COMBINATIONS: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "everything": EVERYTHING,
+    "small": SMALL,
+    "namespaced": NAMESPACED,
+    "monitored": {"monitoring": MONITORING},
+    "pods": dict.fromkeys(("brokers", "zookeeper", "controllers", "operator"), POD),
+    "accounts": {name: {"serviceAccount": ACCOUNT} for name in ("operator", "brokers")},
+    "existing accounts": {
+        name: {"serviceAccount": {"create": False, "name": "mine"}} for name in ("operator", "brokers")
+    },
+    "digests": {"image": {"digest": DIGEST}, "kafka": {"image": {"digest": DIGEST}}},
+    "registry": {"global": {"imageRegistry": "registry.example.org:5000/kafka"}},
+    "other prefix": {"fullnameOverride": "orders"},
+    "other prefix, everything": {"fullnameOverride": "orders", **EVERYTHING},
+    "standbys": {"operator": {"replicas": 2}},
+    "standbys, half at a time": {"operator": {"replicas": 4, "podDisruptionBudget": {"maxUnavailable": "50%"}}},
+    "secrets": {"operator": {"secrets": ["*"], "namespaces": ["orders"]}},
+    "no controllers": {"controllers": {"enabled": False}, "monitoring": MONITORING},
+    "existing ZooKeeper": {"zookeeper": EXTERNAL_ZOOKEEPER},
+    "controllers of other brokers": {
+        "zookeeper": EXTERNAL_ZOOKEEPER,
+        "brokers": {"enabled": False},
+        "controllers": {"listeners": [{"name": "INTER_BROKER", "port": 9094}, {"name": "CLIENT", "port": 9092}]},
+        "clusters": [STOCK],
+    },
+    "more clusters": {"clusters": [SECURED, MANAGED]},
+    "operator only": {**OPERATOR_ONLY, "clusters": [STOCK]},
+    "operator only, no cluster": OPERATOR_ONLY,
+    "operator only, several clusters": {**OPERATOR_ONLY, "clusters": [STOCK, SECURED, MANAGED]},
+    "operator only, all namespaces": {**OPERATOR_ONLY, "clusters": [SECURED], "operator": {"allNamespaces": True}},
+    "operator only, namespaced": {**NAMESPACED, **OPERATOR_ONLY, "clusters": [STOCK]},
+    "operator only, monitored": {**OPERATOR_ONLY, "clusters": [STOCK], "monitoring": MONITORING},
+    "operator only, shards": {**OPERATOR_ONLY, "operator": {"replicas": 3, "shards": 3, "pods": True, **POD}},
+    "operator only, webhook": {
+        **OPERATOR_ONLY,
+        "operator": {"webhook": {"enabled": True, "secret": "own", "caBundle": "Q0E="}},
+    },
+    "operator only, no policies": {
+        **OPERATOR_ONLY,
+        "networkPolicy": {"enabled": False},
+        "uninstall": {"releaseResources": False},
+    },
+    "operator only, sampler": {**OPERATOR_ONLY, "analytics": {"sampler": SAMPLER}, "monitoring": MONITORING},
+    "operator only, analytics": {
+        **OPERATOR_ONLY,
+        "clusters": [STOCK],
+        "analytics": {"enabled": True, "sampler": SAMPLER, "schedule": SCHEDULE},
+        "monitoring": MONITORING,
+    },
+}
+
+
+@pytest.mark.shows("F39")
+@pytest.mark.parametrize("release", [RELEASE, LONGEST], ids=["short", "longest"])
+def test_every_rendered_object_is_accepted(chart: Chart, api: KubernetesApi, release: str) -> None:
+    """`helm template | kubectl apply --dry-run=server` for 30 combinations of values: a field that a kind does not have is an error.
+
+    Equal objects of several combinations are submitted once. The release with the longest name has a third of the combinations.
+    """
+    names = list(COMBINATIONS) if release == RELEASE else list(COMBINATIONS)[1::3]
+    texts = [chart.text(COMBINATIONS[name], release) for name in names]
+    documents = dict.fromkeys(
+        document for text in texts for document in text.split("\n---\n") if "\nkind: " in document
+    )
+
+    done = api.kubectl(
+        "apply", "--dry-run=server", "--validate=strict", "--filename=-", stdin="\n---\n".join(documents)
+    )
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert text.count("\nkind: ") == len(done.stdout.splitlines())
+    assert len(done.stdout.splitlines()) == len(documents)
 
 
 def test_every_pod_is_taken_where_the_restricted_standard_is_enforced(chart: Chart, api: KubernetesApi) -> None:

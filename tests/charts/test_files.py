@@ -20,13 +20,10 @@ from tests.charts.rendering import CHART, ROOT
 SUFFIXES = ("_bucket", "_count", "_sum")
 
 
-def test_the_charts_crds_are_the_projects() -> None:
-    """Helm installs crds/ of the chart; users can also apply the top-level folder crds/."""
-    own = {path.name: path.read_text(encoding="utf-8") for path in (CHART / "crds").iterdir()}
-
-    assert {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "crds").iterdir()} == own, (
-        "copy them: cp crds/*.yaml charts/steward/crds/"
-    )
+def test_the_charts_crds_are_a_link_to_those_of_the_project() -> None:
+    """There is one copy (docs/adr/0032): helm follows the link, `helm package` too."""
+    assert (CHART / "crds").is_symlink()
+    assert (CHART / "crds").resolve() == ROOT / "crds"
 
 
 def test_the_charts_app_version_is_the_projects_version() -> None:
@@ -113,6 +110,30 @@ def test_the_dashboard_queries_existing_metrics() -> None:
     assert names - _names(ControllerMetrics().registry) - of_operator == set()
     assert {one for one in of_operator if one.startswith("steward_balance_")} <= names
     assert len(dashboard["panels"]) == len({panel["id"] for panel in dashboard["panels"]})
+
+
+def _alerts() -> list[dict[str, Any]]:
+    """Return all alerts of the chart."""
+    files = sorted((CHART / "alerts").iterdir())
+    return [alert for path in files for alert in yaml.safe_load(path.read_text(encoding="utf-8"))]
+
+
+def test_the_alerts_query_existing_metrics_of_the_releases_namespace() -> None:
+    """A renamed metric would silence its alert. Another release has alerts of its own."""
+    existing = _names(OperatorMetrics().registry) | _names(ControllerMetrics().registry)
+
+    for alert in _alerts():
+        selectors = re.findall(r"\b((?:kafka_controller|steward)_\w+)(\{namespace=\"NAMESPACE\")?", alert["expr"])
+        assert {name for name, _ in selectors} - existing == set(), alert["alert"]
+        assert all(selected for _, selected in selectors), alert["alert"]
+
+
+def test_every_alert_is_documented_with_its_severity() -> None:
+    """docs/metrics.md lists them."""
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+
+    documented = re.findall(r"^\| `(Steward\w+)` \| (\w+) \| .", page, re.MULTILINE)
+    assert sorted(documented) == sorted((alert["alert"], alert["labels"]["severity"]) for alert in _alerts())
 
 
 def _names(registry: CollectorRegistry) -> set[str]:

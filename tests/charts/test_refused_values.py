@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.charts.rendering import Chart
+from tests.charts.rendering import OPERATOR_ONLY, Chart
 
 pytestmark = pytest.mark.helm
 
@@ -21,6 +21,9 @@ BY_THE_SCHEMA: list[tuple[dict[str, Any], list[str]]] = [
             "broker": {"replicas": 3},
             "operator": {"replica": 2, "replicas": 0, "shards": 33},
             "kafka": {"config": {"log.retention.hours": "1\nbroker.id=7"}},
+            "clusters": [{"name": "Main", "bootstrapServers": []}],
+            "fullnameOverride": "a" * 42,
+            "image": {"digest": "sha256:0"},
         },
         [
             "'/brokers/replicas': minimum: got 0, want 1",
@@ -34,6 +37,10 @@ BY_THE_SCHEMA: list[tuple[dict[str, Any], list[str]]] = [
             "'/operator/replicas': minimum: got 0, want 1",
             "'/operator/shards': maximum: got 33, want 32",
             "'/kafka/config/log.retention.hours'",
+            "'/clusters/0/name': 'Main' does not match pattern",
+            "'/clusters/0/bootstrapServers'",
+            "'/fullnameOverride': maxLength: got 42, want 41",
+            "'/image/digest': 'sha256:0' does not match pattern",
         ],
     ),
     (
@@ -88,8 +95,59 @@ def test_what_the_schema_does_not_allow_is_refused_by_name(
             {"operator": {"allNamespaces": True, "namespaces": ["orders"]}},
             "operator.allNamespaces is true and operator.namespaces contains orders: set only one of them",
         ),
+        (
+            {"brokers": {"enabled": False}},
+            "controllers.enabled is true and brokers.enabled is false: set controllers.listeners to the listeners of the brokers",
+        ),
+        (
+            {"zookeeper": {"enabled": False}},
+            "brokers.enabled is true and zookeeper.enabled is false: brokers need ZooKeeper. Set zookeeper.connect",
+        ),
+        (
+            {"zookeeper": {"enabled": False}, "brokers": {"enabled": False}},
+            "controllers.enabled is true and zookeeper.enabled is false: controllers need ZooKeeper. Set zookeeper.connect",
+        ),
+        (
+            {"controllers": {"enabled": False}, "brokers": {"enabled": False}},
+            "zookeeper.enabled is true, and neither brokers nor controllers are enabled: nothing would use ZooKeeper",
+        ),
+        ({"zookeeper": {"connect": "zk:2181"}}, "zookeeper.connect is the address of an existing ensemble"),
+        (
+            {"controllers": {"listeners": [{"name": "PLAIN", "port": 9092}]}},
+            "controllers.listeners is for brokers outside the release",
+        ),
+        ({"operator": {"pods": False}}, "operator.pods is false and brokers.enabled is true"),
+        (
+            {"clusters": [{"name": "steward", "bootstrapServers": "kafka:9092"}]},
+            "clusters[0] is the Cluster steward, which is that of the chart's own brokers: set clusters[0].name to another name",
+        ),
+        (
+            {
+                "clusters": [
+                    {"name": "main", "bootstrapServers": "a:9092"},
+                    {"name": "main", "bootstrapServers": "b:9092"},
+                ]
+            },
+            "clusters[1] is the Cluster main, which is that of clusters[0]",
+        ),
+        (
+            {**OPERATOR_ONLY, "analytics": {"sampler": {"enabled": True}}},
+            "analytics.sampler.bootstrapServers is empty and brokers.enabled is false",
+        ),
+        (
+            {"operator": {"serviceAccount": {"create": False}}},
+            "operator.serviceAccount.create is false and operator.serviceAccount.name is empty",
+        ),
     ],
 )
 def test_what_cannot_work_is_refused_by_name(chart: Chart, values: dict[str, Any], words: str) -> None:
     """Refused by a template message that names the value; the first one is the only one."""
     assert words in chart.refusal(values)
+
+
+def test_a_name_that_begins_with_a_digit_is_refused_by_name(chart: Chart) -> None:
+    """The API server accepts no Service of such a name."""
+    refusal = chart.refusal({}, release="3-brokers")
+
+    assert "the release is named 3-brokers, and a Service cannot have a name that begins with a digit" in refusal
+    assert chart.render({"fullnameOverride": "kafka"}, release="3-brokers")

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_operator.decide.shards import lease_names
 from kafka_operator.settings import OperatorSettings
-from tests.charts.rendering import NAMESPACE, RELEASE, Chart, Resource, containers, one, pods
+from tests.charts.rendering import NAMESPACE, NAMESPACED, RELEASE, Chart, Resource, containers, one, pods
 from tests.charts.rights import granted, needed
 
 pytestmark = pytest.mark.helm
@@ -108,9 +108,7 @@ def test_nothing_is_granted_by_a_wildcard(rendered: list[Resource]) -> None:
 
 def test_a_tenant_without_rights_of_the_whole_cluster_can_install(chart: Chart) -> None:
     """A ClusterRole only for what must be one, and that can be done without."""
-    resources = chart.render(
-        {"brokers": {"rackLabel": ""}, "operator": {"drain": False}, "admission": {"protectTopics": False}}
-    )
+    resources = chart.render(NAMESPACED)
 
     assert {item["metadata"].get("namespace") for item in resources} == {NAMESPACE}
     arguments = one(resources, "Deployment", "steward-operator")["spec"]["template"]["spec"]["containers"][0]["args"]
@@ -123,3 +121,26 @@ def test_without_racks_no_broker_asks_kubernetes(chart: Chart) -> None:
 
     assert granted(resources, "steward-broker") == set()
     assert "initContainers" not in one(resources, "StatefulSet", "steward-broker")["spec"]["template"]["spec"]
+
+
+VIEW, EDIT = (f"rbac.authorization.k8s.io/aggregate-to-{role}" for role in ("view", "edit"))
+
+
+@pytest.mark.parametrize("analytics", [False, True])
+def test_the_roles_of_kubernetes_include_steward_s_resources(chart: Chart, analytics: bool) -> None:
+    """Users with edit declare Topics; Clusters are administered by others, since they give access to Secrets and pods."""
+    resources = chart.render({"analytics": {"enabled": analytics}})
+    kinds = ["topics", "reassignments", "elections"]
+    kinds += ["sparkapplications", "scheduledsparkapplications"] if analytics else []
+
+    roles = {
+        label: item["rules"]
+        for item in resources
+        for label in (VIEW, EDIT)
+        if item["kind"] == "ClusterRole" and item["metadata"]["labels"].get(label) == "true"
+    }
+    changing = ["create", "update", "patch", "delete", "deletecollection"]
+    assert roles == {
+        VIEW: [{"apiGroups": ["steward.dev"], "resources": ["clusters", *kinds], "verbs": ["get", "list", "watch"]}],
+        EDIT: [{"apiGroups": ["steward.dev"], "resources": kinds, "verbs": changing}],
+    }

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_operator.resources.spark_application import DEFAULT_SERVICE_ACCOUNT
 from kafka_operator.settings import OperatorSettings
-from tests.charts.rendering import JOBS, NAMESPACE, RELEASE, Chart, Resource, one
+from tests.charts.rendering import JOBS, NAMESPACE, NAMESPACED, RELEASE, Chart, Resource, one
 from tests.charts.rights import granted, needed
 
 pytestmark = pytest.mark.helm
@@ -110,8 +110,7 @@ def test_the_namespace_of_jobs_is_restricted_and_outlives_the_release(chart: Cha
     """With the volumes in it; one that exists already is left to its owner, and then nothing of the whole cluster is rendered."""
     made = one(chart.render({"analytics": {"enabled": True}}), "Namespace", JOBS)["metadata"]
     analytics = {"enabled": True, "namespace": "jobs", "createNamespace": False}
-    values = {"brokers": {"rackLabel": ""}, "operator": {"drain": False}, "admission": {"protectTopics": False}}
-    resources = chart.render({**values, "analytics": analytics})
+    resources = chart.render({**NAMESPACED, "analytics": analytics})
 
     assert made["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
     assert made["annotations"] == {"helm.sh/resource-policy": "keep"}

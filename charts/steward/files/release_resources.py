@@ -1,12 +1,13 @@
 """Remove the operator's finalizer from all custom resources before it is uninstalled: no other process removes it.
 
-    python3 release_resources.py NAMESPACE RELEASE OPERATOR_LABELS BROKER_LABELS SERVED_NAMESPACE,SERVED_NAMESPACE
+    python3 release_resources.py NAMESPACE NAME SERVED_NAMESPACE,SERVED_NAMESPACE OPERATOR_LABELS [BROKER_LABELS]
 
-The operator is stopped first (it would hold on to them again), then its finalizer is taken off every Cluster, Topic and
-Reassignment of the namespaces that it serves (`*`: of all). The resources stay, and so do topics and their data in Kafka. Then the
-brokers end, while controller and ZooKeeper still answer: helm ends all at once, and a broker that has lost ZooKeeper on its way down
-asks for it until it is killed. May be run again at any time. The pod of `helm test`, which helm itself leaves behind, goes too.
-Labels are LABEL=VALUE,LABEL=VALUE. Python's own library is all that is used.
+NAME is the prefix of the names of the chart's objects, and labels are LABEL=VALUE,LABEL=VALUE. The operator is stopped first, since it
+would add the finalizer again. Then the finalizer is removed from every Cluster, Topic and Reassignment of the namespaces that it serves
+(`*`: of all). The resources stay, and so do topics and their data in Kafka. If the release has brokers, they are stopped next, while
+controller and ZooKeeper still answer: helm deletes everything at once, and a broker that has lost ZooKeeper during its shutdown waits for it
+until it is killed. The pod of `helm test`, which helm does not delete, is deleted too. The program can run again at any time, and uses only the
+standard library.
 """
 
 import json
@@ -135,23 +136,26 @@ def _release(api: Api, kind: str, found: dict[str, Any]) -> int:
     raise TimeoutError(f"{path} is changed by others again and again")
 
 
-def main(namespace: str, release: str, operator_labels: str, broker_labels: str, served: str) -> int:
-    """Stop the operator, let go of everything, stop the brokers, and return the exit code: brokers that stay on are no failure."""
+def main(namespace: str, name: str, served: str, operator_labels: str, broker_labels: str = "") -> int:
+    """Stop the operator, remove its finalizers, stop the brokers, and return the exit code: brokers that do not stop are no failure."""
     host = os.environ["KUBERNETES_SERVICE_HOST"]
     url = f"https://{f'[{host}]' if ':' in host else host}:{os.environ['KUBERNETES_SERVICE_PORT']}"
     api = Api(
         url, (ACCOUNT / "token").read_text("utf-8").strip(), ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
     )
     try:
-        api.delete(f"/api/v1/namespaces/{namespace}/pods/{release}-test")
-        stop(api, namespace, f"deployments/{release}-operator", operator_labels)
+        if broker_labels:
+            api.delete(f"/api/v1/namespaces/{namespace}/pods/{name}-test")
+        stop(api, namespace, f"deployments/{name}-operator", operator_labels)
         released = release_all(api, served.split(","))
     except (OSError, TimeoutError) as error:
         sys.stderr.write(f"not everything could be let go: {error}\n")
         return 1
     sys.stdout.write(f"{released} resources are let go\n")
+    if not broker_labels:
+        return 0
     try:
-        stop(api, namespace, f"statefulsets/{release}-broker", broker_labels)
+        stop(api, namespace, f"statefulsets/{name}-broker", broker_labels)
     except (OSError, TimeoutError) as error:
         sys.stderr.write(f"the brokers end with everything else: {error}\n")
     return 0

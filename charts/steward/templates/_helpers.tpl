@@ -1,5 +1,18 @@
 {{/* Names and pieces that several templates share. */}}
 
+{{/*
+Prefix of all object names: the name of the release. The longest names are those of StatefulSets: with a hash they are the value of a label
+(63 characters), which leaves 41. A longer release name is cut to 32 characters and a digest of all of it, so that two releases with the same
+beginning do not collide. A dot is allowed in the name of a release, but not in that of a Service.
+*/}}
+{{- define "steward.fullname" -}}
+{{- $name := .Values.fullnameOverride | default .Release.Name | replace "." "-" -}}
+{{- if gt (len $name) 41 -}}
+{{- $name = printf "%s-%s" ($name | trunc 32 | trimSuffix "-") (.Release.Name | sha256sum | trunc 8) -}}
+{{- end -}}
+{{ $name }}
+{{- end }}
+
 {{- define "steward.selector" -}}
 app.kubernetes.io/name: steward
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -13,8 +26,33 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* An image by its digest, if there is one, else by its tag. */}}
 {{- define "steward.image" -}}
-{{ .image.repository }}:{{ .image.tag | default .root.Chart.AppVersion }}
+{{- with .root.Values.global.imageRegistry }}{{ . }}/{{ end -}}
+{{ .image.repository }}{{ with .image.digest }}@{{ . }}{{ else }}:{{ .image.tag | default .root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* Name of the ServiceAccount of a component. */}}
+{{- define "steward.account" -}}
+{{ .values.serviceAccount.name | default (printf "%s-%s" (include "steward.fullname" .root) .component) }}
+{{- end }}
+
+{{/* Metadata of a ServiceAccount that the chart creates, from its name on. */}}
+{{- define "steward.accountMetadata" -}}
+name: {{ include "steward.account" . }}
+namespace: {{ .namespace | default .root.Release.Namespace }}
+labels: {{- include "steward.labels" . | nindent 2 }}
+{{- with .values.serviceAccount.annotations }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Metadata of a component's pods; `annotations` are the chart's own. */}}
+{{- define "steward.podMetadata" -}}
+labels: {{- merge (include "steward.selector" . | fromYaml) .values.podLabels | toYaml | nindent 2 }}
+{{- with merge (dict) (.annotations | default dict) .values.podAnnotations }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{/* The domain in which a headless service's pods have their names. */}}
@@ -23,15 +61,19 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end }}
 
 {{- define "steward.bootstrap" -}}
-{{ include "steward.domain" (dict "root" . "service" (printf "%s-kafka" .Release.Name)) }}:9092
+{{ include "steward.domain" (dict "root" . "service" (printf "%s-kafka" (include "steward.fullname" .))) }}:9092
 {{- end }}
 
-{{/* zookeeper.connect: every server by its own name, so that clients choose and change by themselves. */}}
+{{/* zookeeper.connect: that of an existing ensemble, or every server of the chart by its own name, between which clients choose. */}}
 {{- define "steward.zookeeperConnect" -}}
-{{- $name := printf "%s-zookeeper" .Release.Name -}}
+{{- if .Values.zookeeper.enabled -}}
+{{- $name := printf "%s-zookeeper" (include "steward.fullname" .) -}}
 {{- $domain := include "steward.domain" (dict "root" . "service" $name) -}}
 {{- range $index := until (int .Values.zookeeper.replicas) -}}
 {{- if $index }},{{ end }}{{ $name }}-{{ $index }}.{{ $domain }}:2181
+{{- end -}}
+{{- else -}}
+{{ .Values.zookeeper.connect }}
 {{- end -}}
 {{- end }}
 
@@ -58,8 +100,18 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* Where pods of one component may run: what values say of it. */}}
+{{/* Placement of the pods of one component. Spread constraints without a labelSelector count the component's own pods. */}}
 {{- define "steward.scheduling" -}}
+{{- with .values.topologySpreadConstraints }}
+topologySpreadConstraints:
+{{- range . }}
+  - {{- toYaml . | nindent 4 }}
+    {{- if not (hasKey . "labelSelector") }}
+    labelSelector:
+      matchLabels: {{- include "steward.selector" $ | nindent 8 }}
+    {{- end }}
+{{- end }}
+{{- end }}
 {{- with .values.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
 {{- end }}

@@ -1,3 +1,37 @@
+{{/*
+Whether the operator replaces and scales pods of brokers: "true", or empty. By default it does if a Cluster of the chart declares pods.
+*/}}
+{{- define "steward.managesPods" -}}
+{{- $declared := .Values.brokers.enabled -}}
+{{- range .Values.clusters -}}
+{{- if or .brokers .controllers -}}{{- $declared = true -}}{{- end -}}
+{{- end -}}
+{{- if kindIs "invalid" .Values.operator.pods | ternary $declared .Values.operator.pods -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/* Names of all Secrets that the Clusters of `clusters` refer to (caSecretRef, secretRef and others), as a YAML list. */}}
+{{- define "steward.clusterSecrets" -}}
+{{- $names := list -}}
+{{- range .Values.clusters -}}
+{{- $names = concat $names (include "steward.secretNames" . | fromYamlArray) -}}
+{{- end -}}
+{{ $names | uniq | sortAlpha | toYaml }}
+{{- end }}
+
+{{- define "steward.secretNames" -}}
+{{- $names := list -}}
+{{- range $key, $value := . -}}
+{{- if and (kindIs "map" $value) (hasSuffix "secretref" (lower $key)) $value.name -}}
+{{- $names = append $names $value.name -}}
+{{- else if kindIs "map" $value -}}
+{{- $names = concat $names (include "steward.secretNames" $value | fromYamlArray) -}}
+{{- end -}}
+{{- end -}}
+{{ toYaml $names }}
+{{- end }}
+
 {{/* Rules of the operator in a served namespace: its own resources, and the brokers' pods. */}}
 {{- define "steward.operatorRules" -}}
 - {apiGroups: [steward.dev], resources: [clusters, topics, reassignments, elections], verbs: [get, list, watch, patch]}
@@ -12,9 +46,11 @@
 - {apiGroups: [""], resources: [secrets], resourceNames: {{ toJson . }}, verbs: [get]}
 {{- end }}
 {{- end }}
+{{- if include "steward.managesPods" . }}
 - {apiGroups: [apps], resources: [statefulsets], verbs: [get]}
 - {apiGroups: [apps], resources: [statefulsets/scale], verbs: [patch]}
 - {apiGroups: [""], resources: [pods], verbs: [list, delete]}
+{{- end }}
 {{- if .Values.analytics.enabled }}
 - {apiGroups: [steward.dev], resources: [sparkapplications, scheduledsparkapplications], verbs: [get, list, watch, patch]}
 - {apiGroups: [steward.dev], resources: [sparkapplications/status, scheduledsparkapplications/status], verbs: [patch]}
@@ -42,7 +78,7 @@
 
 {{/* The names of its Leases, one for each shard, as a YAML list (kafka_operator.decide.shards). */}}
 {{- define "steward.leases" -}}
-{{- $name := printf "%s-operator" .Release.Name -}}
+{{- $name := printf "%s-operator" (include "steward.fullname" .) -}}
 {{- $shards := int .Values.operator.shards -}}
 {{- if eq 1 $shards }}
 - {{ $name }}
@@ -56,7 +92,7 @@
 {{/* The Secret with the webhook's certificate. */}}
 {{- define "steward.webhookSecret" -}}
 {{- if or .Values.operator.webhook.secret .Values.operator.webhook.certManager.enabled -}}
-{{ default (printf "%s-webhook" .Release.Name) .Values.operator.webhook.secret }}
+{{ default (printf "%s-webhook" (include "steward.fullname" .)) .Values.operator.webhook.secret }}
 {{- else -}}
 {{- fail "operator.webhook needs a certificate: set secret and caBundle, or certManager.enabled" -}}
 {{- end -}}

@@ -1,5 +1,5 @@
 {{- define "steward.zookeeperProperties" -}}
-{{- $name := printf "%s-zookeeper" .Release.Name -}}
+{{- $name := printf "%s-zookeeper" (include "steward.fullname" .) -}}
 {{- $domain := include "steward.domain" (dict "root" . "service" $name) -}}
 tickTime={{ .Values.zookeeper.tickTimeMs }}
 initLimit=20
