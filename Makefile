@@ -68,9 +68,13 @@ schemas: $(READY) ## generate the tables of Kafka's messages, errors, topic conf
 	  $(RUN) -m tools.extract_topic_configs "$$broker" && \
 	  $(RUN) -m tools.extract_broker_settings "$$newest"
 
+.PHONY: dist
+dist: $(READY) ## write the files of a release to dist/: chart, operator.yaml, package, SBOM, checksums (ARGS="--registry NAME")
+	$(RUN) -m lab.release $(ARGS)
+
 .PHONY: shown
 shown: $(READY) ## write the lists of tests in docs/features.md and docs/invariants.md from the marks of the tests again
 	$(RUN) -m lab.shown
 
-clean: ## remove .venv and what tools leave in the tree; the user's cache stays
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+clean: ## remove .venv, dist and what tools leave in the tree; the user's cache stays
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

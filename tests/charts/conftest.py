@@ -11,8 +11,9 @@ import pytest
 
 from lab.helm import helm
 from lab.kubernetes import KubernetesApi
+from lab.release.commands import ROOT
 from lab.waiting import wait_until
-from tests.charts.rendering import JOBS, NAMESPACE, ROOT, TIMEOUT_S, Chart, Resource
+from tests.charts.rendering import JOBS, NAMESPACE, TIMEOUT_S, Chart, Resource
 
 PROMETHEUS = Path(__file__).parent / "prometheus.yaml"
 """The kinds of the Prometheus Operator."""

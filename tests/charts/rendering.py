@@ -14,24 +14,13 @@ from typing import Any
 import yaml
 
 from lab.kubernetes import SHORT_LIVED
+from lab.release.chart import CHART, KUBE_VERSION
 
-ROOT = Path(__file__).resolve().parents[2]
-CHART = ROOT / "charts" / "steward"
 RELEASE, NAMESPACE = "steward", "kafka"
 JOBS = "kafka-spark"
 """The namespace of Spark jobs, by default."""
 
-KUBE_VERSION = "1.34.2"
-"""helm reads it from a server; without one it must be given."""
-
 TIMEOUT_S = 60.0
-
-OPERATOR_ONLY: dict[str, Any] = {
-    "zookeeper": {"enabled": False},
-    "brokers": {"enabled": False},
-    "controllers": {"enabled": False},
-}
-"""The operator for Kafka clusters that others run."""
 
 NAMESPACED: dict[str, Any] = {
     "brokers": {"rackLabel": ""},

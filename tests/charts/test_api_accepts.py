@@ -11,7 +11,8 @@ import pytest
 from kafka_operator.decide.spark_driver import driver_pod, executor_template
 from kafka_operator.resources.spark_application import read_spark_application
 from lab.kubernetes import KubernetesApi
-from tests.charts.rendering import JOBS, NAMESPACE, NAMESPACED, OPERATOR_ONLY, RELEASE, Chart, one, pods
+from lab.release.chart import OPERATOR_ONLY
+from tests.charts.rendering import JOBS, NAMESPACE, NAMESPACED, RELEASE, Chart, one, pods
 from tests.charts.test_names import ACCOUNT, DIGEST, LONGEST, POD
 
 pytestmark = [pytest.mark.helm, pytest.mark.kubernetes]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.charts.rendering import ROOT
+from lab.release.commands import ROOT
 
 ENTRY = ROOT / "images" / "kafka" / "steward-kafka"
 

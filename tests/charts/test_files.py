@@ -15,7 +15,8 @@ from controller_core.shell.metrics import Metrics as ControllerMetrics
 from kafka_operator.metrics import Metrics as OperatorMetrics
 from lab.jars import KAFKA_VERSION
 from lab.python_packages import PIP_VERSION
-from tests.charts.rendering import CHART, ROOT
+from lab.release.chart import CHART
+from lab.release.commands import ROOT
 
 SUFFIXES = ("_bucket", "_count", "_sum")
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_operator.settings import OperatorSettings
-from tests.charts.rendering import NAMESPACE, OPERATOR_ONLY, RELEASE, Chart, Resource, one
+from lab.release.chart import OPERATOR_ONLY
+from tests.charts.rendering import NAMESPACE, RELEASE, Chart, Resource, one
 from tests.charts.rights import granted, needed
 
 pytestmark = pytest.mark.helm

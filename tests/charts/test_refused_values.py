@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.charts.rendering import OPERATOR_ONLY, Chart
+from lab.release.chart import OPERATOR_ONLY
+from tests.charts.rendering import Chart
 
 pytestmark = pytest.mark.helm
 

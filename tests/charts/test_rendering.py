@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.charts.rendering import CHART, KUBE_VERSION, Chart, Resource, containers, one, pods
+from lab.release.chart import CHART, KUBE_VERSION
+from tests.charts.rendering import Chart, Resource, containers, one, pods
 
 pytestmark = pytest.mark.helm
 

@@ -12,7 +12,8 @@ import pytest
 from balance_analytics.jobs.options import options_of
 from kafka_operator.decide.spark_command import kubernetes_arguments
 from kafka_operator.resources.spark_application import read_spark_application
-from tests.charts.rendering import JOBS, NAMESPACE, ROOT, Chart, Resource, one
+from lab.release.commands import ROOT
+from tests.charts.rendering import JOBS, NAMESPACE, Chart, Resource, one
 from tests.charts.rights import granted
 
 pytestmark = pytest.mark.helm
