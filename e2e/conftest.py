@@ -16,6 +16,7 @@ import pytest
 
 from e2e import clients as clients_module
 from e2e import release as release_module
+from e2e import stock_kafka
 from e2e.clients import KafkaClients, Witness
 from e2e.evidence import evidence
 from e2e.faults import Faults
@@ -26,6 +27,15 @@ from e2e.spark_image import put_onto_a_node
 
 TEST_TIMEOUT_S = 600
 """For one test; each has its own limits, this one ends a test that hangs."""
+
+NAMESPACES = (
+    release_module.NAMESPACE,
+    clients_module.NAMESPACE,
+    release_module.JOBS_NAMESPACE,
+    release_module.OPERATOR_NAMESPACE,
+    stock_kafka.NAMESPACE,
+)
+"""Those whose pods and logs are shown after a failed test."""
 
 INSTALL_SECONDS = pytest.StashKey[float]()
 
@@ -117,6 +127,6 @@ def pytest_runtest_makereport(
             cluster = cluster.kube
         if isinstance(cluster, Kube):
             since_s = time.time() - call.start + 1
-            for namespace in (release_module.NAMESPACE, clients_module.NAMESPACE, release_module.JOBS_NAMESPACE):
+            for namespace in dict.fromkeys((cluster.namespace, *NAMESPACES)):
                 report.sections.extend(evidence(cluster.within(namespace), since_s))
     return report

@@ -41,6 +41,9 @@ BOOTSTRAP = f"{NAME}-kafka.{NAMESPACE}:9092"
 JOBS_NAMESPACE = f"{NAMESPACE}-spark"
 """The namespace of Spark jobs, which the chart creates with the analytics and leaves behind."""
 
+OPERATOR_NAMESPACE = "operator-only"
+"""The namespace of a release of only the operator."""
+
 CLIENTS_NAMESPACE = "clients"
 """The namespace of the tests' own clients, which the chart's NetworkPolicy has to admit."""
 
@@ -67,6 +70,13 @@ class Release:
         started = time.monotonic()
         self.upgrade(chart=chart, **values)
         self.wait_ready()
+        return time.monotonic() - started
+
+    def install_operator(self, **values: Any) -> float:
+        """Install the chart with values that leave only the operator, and return the seconds until its first Cluster is Ready."""
+        started = time.monotonic()
+        self.upgrade(operator={}, **values)
+        self.kube.wait_condition(CLUSTERS, CLUSTER, timeout_s=HELM_TIMEOUT_S)
         return time.monotonic() - started
 
     def install_previous(self, **values: Any) -> float:
@@ -143,6 +153,12 @@ class Release:
         if pod is None:
             raise LabError(f"controller {controller_id} has no pod {name}")
         return pod
+
+    def resident_mb(self, pod: str) -> float:
+        """Return the resident memory of a pod's main process in megabytes, as the kernel counts it."""
+        status = self.kube.execute(pod, "cat", "/proc/1/status")
+        (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1]) * 1024 / 1e6
 
     def _command(self, *arguments: str) -> list[str | Path]:
         where = [] if self.kube.kubeconfig is None else [f"--kubeconfig={self.kube.kubeconfig}"]

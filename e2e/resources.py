@@ -10,10 +10,12 @@ from e2e.release import BOOTSTRAP, CLUSTER, CLUSTERS
 __all__ = [
     "API",
     "CLUSTERS",
+    "ELECTIONS",
     "REASSIGNMENTS",
     "SPARK_APPLICATIONS",
     "TOPICS",
     "cluster",
+    "election",
     "move",
     "move_topics",
     "namespace",
@@ -25,6 +27,8 @@ API = "steward.dev/v1alpha1"
 TOPICS = "topics.steward.dev"
 
 REASSIGNMENTS = "reassignments.steward.dev"
+
+ELECTIONS = "elections.steward.dev"
 
 SPARK_APPLICATIONS = "sparkapplications.steward.dev"
 
@@ -57,6 +61,12 @@ def move(name: str, plan: Mapping[tuple[str, int], Sequence[int]]) -> dict[str, 
 def move_topics(name: str, brokers: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """Return a Reassignment of whole topics to brokers; the operator works the plan out."""
     return _reassignment(name, {"topics": [{"name": one, "brokers": list(ids)} for one, ids in brokers.items()]})
+
+
+def election(name: str, topics: Sequence[str]) -> dict[str, Any]:
+    """Return an Election of the preferred replicas of topics."""
+    spec = {"clusterRef": {"name": CLUSTER}, "type": "Preferred", "topics": list(topics)}
+    return {"apiVersion": API, "kind": "Election", "metadata": {"name": name}, "spec": spec}
 
 
 def cluster(name: str) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def test_nothing_runs_as_root_or_restarts(release: Release) -> None:
 def test_operator_and_controllers_are_small_at_rest(release: Release) -> None:
     """The main process of each pod, by what the kernel counts as resident."""
     held = {
-        pod["metadata"]["name"]: _resident_mb(release, pod["metadata"]["name"])
+        pod["metadata"]["name"]: release.resident_mb(pod["metadata"]["name"])
         for workload in (chart.OPERATOR, chart.CONTROLLER)
         for pod in release.pods(workload)
     }
@@ -75,9 +75,3 @@ def test_operator_and_controllers_are_small_at_rest(release: Release) -> None:
 
     bounds = {name: CONTROLLER_MB if "controller" in name else OPERATOR_MB for name in held}
     assert {name: megabytes for name, megabytes in held.items() if megabytes >= bounds[name]} == {}
-
-
-def _resident_mb(release: Release, pod: str) -> float:
-    status = release.kube.execute(pod, "cat", "/proc/1/status")
-    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
-    return int(line.split()[1]) * 1024 / 1e6

@@ -109,14 +109,15 @@ def image_exists(image: str) -> bool:
     return attempt("docker", "image", "inspect", image).returncode == 0
 
 
-def build(image: str, dockerfile: Path, context: Path, *, arguments: Sequence[str] = ()) -> None:
-    """Build an image with the engine's own builder, which needs no image of its own."""
+def build(image: str, dockerfile: Path, context: Path, *, arguments: Sequence[str] = (), stage: str = "") -> None:
+    """Build an image, or one stage of it, with the engine's own builder, which needs no image of its own."""
     run(
         "docker",
         "build",
         f"--tag={image}",
         f"--file={dockerfile}",
         *(f"--build-arg={argument}" for argument in arguments),
+        *([f"--target={stage}"] if stage else []),
         context,
         environment={"DOCKER_BUILDKIT": "0"},
         timeout_s=BUILD_TIMEOUT_S,

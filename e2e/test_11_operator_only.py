@@ -1,0 +1,112 @@
+"""Only the operator, for a stock Kafka 4.3 that others run: installed as README.md describes it, with TLS, SCRAM and Kafka's authorizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from e2e import release as chart
+from e2e import stock_kafka
+from e2e.kind.programs import clients as programs
+from e2e.kube import Kube
+from e2e.release import Release
+from e2e.resources import CLUSTERS, ELECTIONS, REASSIGNMENTS, TOPICS, election, move, topic
+from e2e.stock_kafka import StockKafka, secret
+from lab.release.chart import OPERATOR_ONLY
+
+READY_WITHIN_S = 20
+"""From `helm install` to a Ready Cluster; the images are on the nodes."""
+
+OPERATOR_MB = 134
+"""128 MiB, at rest."""
+
+DONE_WITHIN_S = 60.0
+
+NAME = "orders"
+
+
+@pytest.fixture(scope="module")
+def stock(kube: Kube) -> Iterator[StockKafka]:
+    """Three nodes of Kafka 4.3. The usual release serves all namespaces: it is uninstalled first where an earlier test has left it."""
+    usual = Release(kube, programs().helm)
+    if kube.get("deployment", f"{chart.NAME}-operator") is not None:
+        usual.uninstall()
+    stock_kafka.load_image(kube)
+    cluster = StockKafka(kube)
+    cluster.install()
+    yield cluster
+    cluster.uninstall()
+
+
+@pytest.fixture(scope="module")
+def operator(kube: Kube, stock: StockKafka) -> Iterator[Release]:
+    """The chart without brokers, controllers and ZooKeeper, with the stock Kafka as its Cluster."""
+    release = Release(kube.within(chart.OPERATOR_NAMESPACE), programs().helm)
+    release.kube.attempt("create", "namespace", chart.OPERATOR_NAMESPACE)
+    credentials = {"username": stock_kafka.USER, "password": stock.password}
+    release.kube.apply(secret("kafka-ca", {"ca.crt": stock.certificate}), secret("kafka-user", credentials))
+    cluster: dict[str, Any] = {
+        "bootstrapServers": [stock_kafka.BOOTSTRAP],
+        "tls": {"caSecretRef": {"name": "kafka-ca"}},
+        "authentication": {"type": "scram-sha-512", "secretRef": {"name": "kafka-user"}},
+    }
+    seconds = release.install_operator(**OPERATOR_ONLY, clusters=[cluster])
+    print(f"helm install of only the operator to a Ready Cluster: {seconds:.0f} s")
+    assert seconds < READY_WITHIN_S
+    yield release
+    if release.kube.get("deployment", f"{chart.NAME}-operator") is not None:
+        release.uninstall()
+    kube.delete("namespace", chart.OPERATOR_NAMESPACE, "--wait=false")
+
+
+@pytest.mark.shows("F39")
+def test_the_operator_serves_a_kafka_that_others_run(operator: Release) -> None:
+    """One pod, which logs in with the Secrets that the Cluster names, and sees the three brokers."""
+    status = (operator.kube.get(CLUSTERS, chart.CLUSTER) or {})["status"]
+    pods = [pod["metadata"]["name"] for pod in operator.kube.items("pods")]
+    megabytes = operator.resident_mb(pods[0])
+    print(f"resident: {megabytes:.0f} MB")
+
+    assert status["brokerIds"] == list(stock_kafka.IDS)
+    assert len(pods) == 1
+    assert megabytes < OPERATOR_MB
+
+
+def test_a_topic_is_created_and_grows(operator: Release, stock: StockKafka) -> None:
+    """As Kafka's own tool shows it."""
+    operator.kube.apply(topic(NAME, partitions=3, replication_factor=1, min_isr=1))
+    operator.kube.wait_condition(TOPICS, NAME, timeout_s=DONE_WITHIN_S)
+    created = stock.topic(NAME)
+    operator.kube.apply(topic(NAME, partitions=4, replication_factor=1, min_isr=1))
+    operator.kube.wait_condition(TOPICS, NAME, timeout_s=DONE_WITHIN_S)
+
+    assert [len(replicas) for _, replicas in created.values()] == [1, 1, 1]
+    assert len(stock.topic(NAME)) == 4
+
+
+def test_a_reassignment_gives_exactly_the_replicas_of_its_plan(operator: Release, stock: StockKafka) -> None:
+    """Kafka's own controllers execute it."""
+    plan = {(NAME, 0): [0, 1, 2], (NAME, 1): [1, 2, 0], (NAME, 2): [2, 0, 1], (NAME, 3): [0, 2, 1]}
+    operator.kube.apply(move("orders-to-three", plan))
+    operator.kube.wait_condition(REASSIGNMENTS, "orders-to-three", timeout_s=DONE_WITHIN_S)
+
+    assert {(NAME, number): replicas for number, (_, replicas) in stock.topic(NAME).items()} == plan
+
+
+def test_an_election_gives_leadership_to_the_preferred_replicas(operator: Release, stock: StockKafka) -> None:
+    """The first replica of each partition leads it."""
+    operator.kube.apply(election("orders-preferred", [NAME]))
+    operator.kube.wait_condition(ELECTIONS, "orders-preferred", timeout_s=DONE_WITHIN_S)
+
+    assert {number: leader for number, (leader, _) in stock.topic(NAME).items()} == {0: 0, 1: 1, 2: 2, 3: 0}
+
+
+def test_an_uninstall_keeps_topics_and_blocks_no_deletion(operator: Release, stock: StockKafka) -> None:
+    """The hook removes the finalizers, so that the Topic can be deleted without an operator; Kafka keeps the topic."""
+    operator.uninstall()
+    operator.kube.delete(TOPICS, NAME, f"--timeout={DONE_WITHIN_S:.0f}s")
+
+    assert operator.kube.get(TOPICS, NAME) is None
+    assert len(stock.topic(NAME)) == 4
