@@ -15,6 +15,7 @@ from e2e.release import Release
 from e2e.resources import CLUSTERS, ELECTIONS, REASSIGNMENTS, TOPICS, election, move, topic
 from e2e.stock_kafka import StockKafka, secret
 from lab.release.chart import OPERATOR_ONLY
+from lab.waiting import wait_until
 
 READY_WITHIN_S = 20
 """From `helm install` to a Ready Cluster; the images are on the nodes."""
@@ -25,6 +26,9 @@ OPERATOR_MB = 134
 DONE_WITHIN_S = 60.0
 
 NAME = "orders"
+
+TENANT = "tenant@example.org"
+"""A user with the ClusterRole edit in the operator's namespace."""
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +45,8 @@ def stock(kube: Kube) -> Iterator[StockKafka]:
 
 
 @pytest.fixture(scope="module")
-def operator(kube: Kube, stock: StockKafka) -> Iterator[Release]:
-    """The chart without brokers, controllers and ZooKeeper, with the stock Kafka as its Cluster."""
+def installed(kube: Kube, stock: StockKafka) -> Iterator[tuple[Release, float]]:
+    """The chart without brokers, controllers and ZooKeeper, with the stock Kafka as its Cluster, and the seconds until that was Ready."""
     release = Release(kube.within(chart.OPERATOR_NAMESPACE), programs().helm)
     release.kube.attempt("create", "namespace", chart.OPERATOR_NAMESPACE)
     credentials = {"username": stock_kafka.USER, "password": stock.password}
@@ -53,15 +57,26 @@ def operator(kube: Kube, stock: StockKafka) -> Iterator[Release]:
         "authentication": {"type": "scram-sha-512", "secretRef": {"name": "kafka-user"}},
     }
     seconds = release.install_operator(**OPERATOR_ONLY, clusters=[cluster])
-    print(f"helm install of only the operator to a Ready Cluster: {seconds:.0f} s")
-    assert seconds < READY_WITHIN_S
-    yield release
+    yield release, seconds
     if release.kube.get("deployment", f"{chart.NAME}-operator") is not None:
         release.uninstall()
     kube.delete("namespace", chart.OPERATOR_NAMESPACE, "--wait=false")
 
 
+@pytest.fixture
+def operator(installed: tuple[Release, float]) -> Release:
+    """The installed release."""
+    return installed[0]
+
+
 @pytest.mark.shows("F39")
+def test_the_operator_is_ready_within_seconds_of_helm_install(installed: tuple[Release, float]) -> None:
+    """`docs/install.md`: one Deployment, and a Cluster that is Ready."""
+    print(f"helm install of only the operator to a Ready Cluster: {installed[1]:.0f} s")
+
+    assert installed[1] < READY_WITHIN_S
+
+
 def test_the_operator_serves_a_kafka_that_others_run(operator: Release) -> None:
     """One pod, which logs in with the Secrets that the Cluster names, and sees the three brokers."""
     status = (operator.kube.get(CLUSTERS, chart.CLUSTER) or {})["status"]
@@ -72,6 +87,18 @@ def test_the_operator_serves_a_kafka_that_others_run(operator: Release) -> None:
     assert status["brokerIds"] == list(stock_kafka.IDS)
     assert len(pods) == 1
     assert megabytes < OPERATOR_MB
+
+
+def test_a_user_with_edit_may_declare_topics_and_no_clusters(operator: Release) -> None:
+    """The ClusterRoles of the chart are aggregated to those of Kubernetes."""
+    operator.kube.run("create", "rolebinding", "tenant", "--clusterrole=edit", f"--user={TENANT}")
+
+    def may(verb: str, kind: str) -> bool:
+        return operator.kube.attempt("auth", "can-i", verb, kind, f"--as={TENANT}").stdout.strip() == "yes"
+
+    wait_until(lambda: may("create", TOPICS), timeout_s=DONE_WITHIN_S, what="the right to create Topics")
+    assert may("get", CLUSTERS)
+    assert not may("create", CLUSTERS)
 
 
 def test_a_topic_is_created_and_grows(operator: Release, stock: StockKafka) -> None:
