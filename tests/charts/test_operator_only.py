@@ -168,7 +168,8 @@ def test_controllers_serve_brokers_outside_the_release(chart: Chart) -> None:
     listeners = [{"name": "REPLICATION", "port": 9093}, {"name": "CLIENT_TLS", "port": 9094}]
     values = {"enabled": True, "listeners": listeners}
     resources = render(chart, controllers=values, zookeeper={"enabled": False, "connect": "zk-1:2181,zk-2:2181/kafka"})
-    container = one(resources, "StatefulSet", "steward-controller")["spec"]["template"]["spec"]["containers"][0]
+    stateful_set = one(resources, "StatefulSet", "steward-controller")
+    container = stateful_set["spec"]["template"]["spec"]["containers"][0]
     host = "$(POD_NAME).steward-controllers.kafka.svc.cluster.local"
     (others, metrics) = one(resources, "NetworkPolicy", "steward-controller")["spec"]["ingress"]
 
@@ -182,5 +183,8 @@ def test_controllers_serve_brokers_outside_the_release(chart: Chart) -> None:
         9094,
         9404,
     ]
+    # The operator replaces only pods of a Cluster that declares them.
+    assert stateful_set["spec"]["updateStrategy"] == {"type": "RollingUpdate"}
+    assert "steward.dev/cluster" not in stateful_set["metadata"]["labels"]
     assert others["ports"] == [{"port": "replication"}, {"port": "client-tls"}]
     assert metrics["ports"] == [{"port": "metrics"}]

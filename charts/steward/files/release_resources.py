@@ -30,11 +30,11 @@ PAGE = 500
 """Resources in one list: some hundred kilobytes."""
 
 ATTEMPTS = 5
-"""Tries of one patch that others' changes outrun."""
+"""Attempts of one patch while other clients change the same resource."""
 
 TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 60.0
-"""Twice what the operator is granted to end, several times what brokers take; the hook has three minutes for both."""
+"""Twice the operator's grace period, several times what brokers take; the hook has three minutes for both."""
 
 NOT_FOUND, CONFLICT = 404, 409
 
@@ -76,7 +76,7 @@ class Api:
 
 
 def stop(api: Api, namespace: str, workload: str, labels: str) -> None:
-    """Scale a workload (`deployments/NAME`) to nothing and wait until its pods are gone; TimeoutError when one stays."""
+    """Scale a workload (`deployments/NAME`) to 0 and wait until its pods are gone; TimeoutError if one remains."""
     try:
         api.patch(f"/apis/apps/v1/namespaces/{namespace}/{workload}/scale", {"spec": {"replicas": 0}})
     except urllib.error.HTTPError as error:
@@ -90,7 +90,7 @@ def stop(api: Api, namespace: str, workload: str, labels: str) -> None:
 
 
 def release_all(api: Api, namespaces: list[str]) -> int:
-    """Take the finalizer off every resource that has it and return how many had."""
+    """Remove the finalizer from every resource that has it and return their number."""
     released = 0
     for kind in KINDS:
         for namespace in namespaces:
@@ -106,7 +106,7 @@ def _listed(api: Api, path: str) -> Iterator[dict[str, Any]]:
         try:
             page = api.get(f"{path}?limit={PAGE}{following}")
         except urllib.error.HTTPError as error:
-            if error.code == NOT_FOUND:  # the kind itself has been removed, and its resources with it
+            if error.code == NOT_FOUND:  # the CRD has been deleted, and its resources with it
                 return
             raise
         yield from page["items"]
@@ -133,7 +133,7 @@ def _release(api: Api, kind: str, found: dict[str, Any]) -> int:
             found = api.get(path)
         else:
             return 1
-    raise TimeoutError(f"{path} is changed by others again and again")
+    raise TimeoutError(f"{path} was changed by other clients in each of {ATTEMPTS} attempts")
 
 
 def main(namespace: str, name: str, served: str, operator_labels: str, broker_labels: str = "") -> int:
@@ -149,15 +149,15 @@ def main(namespace: str, name: str, served: str, operator_labels: str, broker_la
         stop(api, namespace, f"deployments/{name}-operator", operator_labels)
         released = release_all(api, served.split(","))
     except (OSError, TimeoutError) as error:
-        sys.stderr.write(f"not everything could be let go: {error}\n")
+        sys.stderr.write(f"failed to remove the operator's finalizers: {error}\n")
         return 1
-    sys.stdout.write(f"{released} resources are let go\n")
+    sys.stdout.write(f"removed the operator's finalizer from {released} resources\n")
     if not broker_labels:
         return 0
     try:
         stop(api, namespace, f"statefulsets/{name}-broker", broker_labels)
     except (OSError, TimeoutError) as error:
-        sys.stderr.write(f"the brokers end with everything else: {error}\n")
+        sys.stderr.write(f"the brokers did not stop before the rest: {error}\n")
     return 0
 
 
