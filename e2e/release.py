@@ -82,7 +82,7 @@ class Release:
     def install_previous(self, **values: Any) -> float:
         """Install the last release, its CRDs and its image too, where nothing is; wait until every pod is ready."""
         self.kube.run("delete", "--ignore-not-found", f"--filename={ROOT / 'crds'}")
-        return self.install(chart=PREVIOUS_CHART, image=_image(PREVIOUS), **values)
+        return self.install(chart=PREVIOUS_CHART, image=image_values(PREVIOUS), **values)
 
     def upgrade(self, *, chart: Path = CHART, **values: Any) -> None:
         """Install or upgrade it with these values and wait for nothing.
@@ -167,16 +167,17 @@ class Release:
 
 def kafka_values(**values: Any) -> dict[str, Any]:
     """Return values for brokers and ZooKeeper, with the image of this checkout."""
-    return {"image": _image(KAFKA), **values}
+    return {"image": image_values(KAFKA), **values}
 
 
 def _values(values: Mapping[str, Any]) -> dict[str, Any]:
     every_namespace = {"allNamespaces": True}
     clients = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": CLIENTS_NAMESPACE}}}
     admitted = {"networkPolicy": {"clients": [clients]}}
-    return {"image": _image(STEWARD), "kafka": kafka_values(), "operator": every_namespace, **admitted, **values}
+    return {"image": image_values(STEWARD), "kafka": kafka_values(), "operator": every_namespace, **admitted, **values}
 
 
-def _image(name: str) -> dict[str, str]:
+def image_values(name: str) -> dict[str, str]:
+    """Return an image as in the values of the chart."""
     repository, tag = name.split(":")
     return {"repository": repository, "tag": tag}

@@ -32,6 +32,9 @@ IMAGE = "stock-kafka:dev"
 
 USER = "operator"
 
+CA_SECRET, USER_SECRET = "kafka-ca", "kafka-user"
+"""Names of the Secrets that a client needs, with the keys that a Cluster uses by default."""
+
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 """Any UUID in Kafka's form."""
 
@@ -96,6 +99,11 @@ class StockKafka:
         }
         self.kube.apply(secret(NAME, files), _service(NAME, {}), _service(NODES, {"clusterIP": "None"}), _nodes())
         self.kube.wait_workload(f"statefulset/{NAME}", timeout_s=START_TIMEOUT_S)
+
+    def client_secrets(self) -> tuple[Resource, Resource]:
+        """Return the Secrets for a client in another namespace: the certificate authority, and the login."""
+        login = {"username": USER, "password": self.password}
+        return secret(CA_SECRET, {"ca.crt": self.certificate}), secret(USER_SECRET, login)
 
     def uninstall(self) -> None:
         """Delete it."""

@@ -9,12 +9,13 @@ import pytest
 
 from e2e import release as chart
 from e2e import stock_kafka
+from e2e.images import STEWARD
 from e2e.kind.programs import clients as programs
 from e2e.kube import Kube
 from e2e.release import Release
-from e2e.resources import CLUSTERS, ELECTIONS, REASSIGNMENTS, TOPICS, election, move, topic
-from e2e.stock_kafka import StockKafka, secret
-from lab.release.chart import OPERATOR_ONLY
+from e2e.resources import API, CLUSTERS, ELECTIONS, REASSIGNMENTS, TOPICS, election, move, topic
+from e2e.stock_kafka import StockKafka
+from lab.release.chart import CHART, NAMESPACE, OPERATOR_ONLY, operator_manifest
 from lab.waiting import wait_until
 
 READY_WITHIN_S = 20
@@ -25,7 +26,16 @@ OPERATOR_MB = 134
 
 DONE_WITHIN_S = 60.0
 
+DELETED_WITHIN_S = 110
+"""The pod's grace period, and then the namespace."""
+
 NAME = "orders"
+
+CLUSTER_SPEC: dict[str, Any] = {
+    "bootstrapServers": [stock_kafka.BOOTSTRAP],
+    "tls": {"caSecretRef": {"name": stock_kafka.CA_SECRET}},
+    "authentication": {"type": "scram-sha-512", "secretRef": {"name": stock_kafka.USER_SECRET}},
+}
 
 TENANT = "tenant@example.org"
 """A user with the ClusterRole edit in the operator's namespace."""
@@ -49,14 +59,8 @@ def installed(kube: Kube, stock: StockKafka) -> Iterator[tuple[Release, float]]:
     """The chart without brokers, controllers and ZooKeeper, with the stock Kafka as its Cluster, and the seconds until that was Ready."""
     release = Release(kube.within(chart.OPERATOR_NAMESPACE), programs().helm)
     release.kube.attempt("create", "namespace", chart.OPERATOR_NAMESPACE)
-    credentials = {"username": stock_kafka.USER, "password": stock.password}
-    release.kube.apply(secret("kafka-ca", {"ca.crt": stock.certificate}), secret("kafka-user", credentials))
-    cluster: dict[str, Any] = {
-        "bootstrapServers": [stock_kafka.BOOTSTRAP],
-        "tls": {"caSecretRef": {"name": "kafka-ca"}},
-        "authentication": {"type": "scram-sha-512", "secretRef": {"name": "kafka-user"}},
-    }
-    seconds = release.install_operator(**OPERATOR_ONLY, clusters=[cluster])
+    release.kube.apply(*stock.client_secrets())
+    seconds = release.install_operator(**OPERATOR_ONLY, clusters=[CLUSTER_SPEC])
     yield release, seconds
     if release.kube.get("deployment", f"{chart.NAME}-operator") is not None:
         release.uninstall()
@@ -137,3 +141,17 @@ def test_an_uninstall_keeps_topics_and_blocks_no_deletion(operator: Release, sto
 
     assert operator.kube.get(TOPICS, NAME) is None
     assert len(stock.topic(NAME)) == 4
+
+
+def test_the_manifest_installs_the_operator_without_helm(kube: Kube, stock: StockKafka) -> None:
+    """`kubectl apply --filename operator.yaml`, then a Cluster with Secrets; and all of it is deleted again, the CRDs too."""
+    own = kube.within(NAMESPACE)
+    manifest = operator_manifest(programs().helm, CHART, chart.image_values(STEWARD))
+    own.run("apply", "--filename=-", stdin=manifest)
+    resource = {"apiVersion": API, "kind": "Cluster", "metadata": {"name": chart.CLUSTER}, "spec": CLUSTER_SPEC}
+    own.apply(*stock.client_secrets(), resource)
+    own.wait_condition(CLUSTERS, chart.CLUSTER, timeout_s=DONE_WITHIN_S)
+    own.delete(CLUSTERS, chart.CLUSTER, f"--timeout={DONE_WITHIN_S:.0f}s")
+    own.run("delete", "--filename=-", f"--timeout={DELETED_WITHIN_S}s", stdin=manifest)
+
+    assert own.get("customresourcedefinition", CLUSTERS) is None

@@ -32,7 +32,7 @@ def write_release(folder: Path, registry: str) -> Sequence[Step]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version, epoch_s = project["version"], commit_time_s()
     package = folder / f"steward-{version}.tgz"
-    image = f"{registry}/steward" if registry else "steward"
+    image = {"repository": f"{registry}/steward" if registry else "steward"}
 
     def chart() -> None:
         package_chart(helm(), folder, epoch_s)

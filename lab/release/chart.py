@@ -79,13 +79,13 @@ def _order(member: tarfile.TarInfo) -> tuple[bool, str]:
     return not member.name.endswith("/Chart.yaml"), member.name
 
 
-def operator_manifest(helm: Path, package: Path, image: str) -> str:
-    """Return the CRDs, the namespace and the operator, rendered from the chart's package."""
-    values = {**MANIFEST_VALUES, "image": {"repository": image}}
+def operator_manifest(helm: Path, chart: Path, image: Mapping[str, str]) -> str:
+    """Return the CRDs, the namespace and the operator, rendered from the chart or its package; `image` is as in the chart's values."""
+    values = {**MANIFEST_VALUES, "image": image}
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".json") as file:
         json.dump(values, file)
         file.flush()
         options = (f"--namespace={NAMESPACE}", f"--kube-version={KUBE_VERSION}", "--include-crds")
-        rendered = run(helm, "template", "steward", package, *options, f"--values={file.name}")
+        rendered = run(helm, "template", "steward", chart, *options, f"--values={file.name}")
     objects = "".join(line for line in rendered.splitlines(keepends=True) if line.lstrip() != MANAGED_BY_HELM)
     return f"{NAMESPACE_MANIFEST}{objects}"

@@ -58,7 +58,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def manifest(package: Path) -> list[dict[str, Any]]:
     """The objects of operator.yaml."""
-    text = operator_manifest(helm(), package, f"{REGISTRY}/steward")
+    text = operator_manifest(helm(), package, {"repository": f"{REGISTRY}/steward"})
     return [item for item in yaml.load_all(text, yaml.CSafeLoader) if item]
 
 
