@@ -251,7 +251,9 @@ class QuorumNode(Node):
     def records_before(self, end_offset: int) -> bytes:
         """Return the bytes of its log's batches before an offset, also while it is writing."""
         content = self.log_content()
-        before = takewhile(lambda header: header.last_offset < end_offset, (header for _, header in batch_headers(content)))
+        before = takewhile(
+            lambda header: header.last_offset < end_offset, (header for _, header in batch_headers(content))
+        )
         return content[: sum(header.size_bytes for header in before)]
 
     def high_watermark(self) -> int:

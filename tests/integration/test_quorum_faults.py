@@ -45,7 +45,9 @@ def test_a_quorum_of_five_stewards_commits_while_its_leader_and_another_voter_ar
         assert len({node.records_before(high_watermark) for node in voters.values()}) == 1
 
 
-@pytest.mark.parametrize(("java", "stewards", "leader"), [((1, 2), (3,), 3), ((1,), (2, 3), 1)], ids=["Steward", "Java"])
+@pytest.mark.parametrize(
+    ("java", "stewards", "leader"), [((1, 2), (3,), 3), ((1,), (2, 3), 1)], ids=["Steward", "Java"]
+)
 @pytest.mark.shows("Q7", "Q8", "Q10")
 def test_a_leader_whose_followers_were_frozen_cuts_what_only_it_has(
     java: tuple[int, ...], stewards: tuple[int, ...], leader: int
@@ -82,7 +84,9 @@ def test_a_leader_whose_followers_were_frozen_cuts_what_only_it_has(
             what="the former leader has truncated its log",
         )
         wait_until(
-            lambda: voters[leader].log_bytes() > len(written), timeout_s=PATIENCE_S, what="it has records of its successor"
+            lambda: voters[leader].log_bytes() > len(written),
+            timeout_s=PATIENCE_S,
+            what="it has records of its successor",
         )
         stop_all(voters)
         shortest, middle, longest = sorted((node.log_content() for node in voters.values()), key=len)

@@ -22,9 +22,7 @@ from tests.kafka_log.batches import batch
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 FAILED, WRONG_SETTINGS = 1, 2
-ADVICE = (
-    "Records that this voter acknowledged may be lost. Remove this voter from the quorum, format an empty directory, and add it again."
-)
+ADVICE = "Records that this voter acknowledged may be lost. Remove this voter from the quorum, format an empty directory, and add it again."
 
 
 class Voter:
