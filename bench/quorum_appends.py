@@ -6,7 +6,6 @@ times from append to commit, as the leader prints them. Leaves out observers tha
 """
 
 import re
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -123,12 +122,11 @@ def latencies(linger_ms: int, effort: Effort, *, is_steward: bool) -> Latencies:
 
 
 def _quorum(linger_ms: int, records_per_s: int, *, is_steward: bool) -> AbstractContextManager[Quorum]:
-    program = (sys.executable, "-m", "bench.quorum_load", str(records_per_s), str(RECORD_BYTES))
     return quorum(
         () if is_steward else NODES,
         stewards=NODES if is_steward else (),
         program=Program.RAFT_SERVER,
-        load=Load(records_per_s, RECORD_BYTES, program, PEER_HEAP),
+        load=Load(records_per_s, RECORD_BYTES, heap=PEER_HEAP).also_of_steward(),
         settings={"controller.quorum.append.linger.ms": str(linger_ms)},
     )
 

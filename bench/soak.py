@@ -4,6 +4,7 @@
     make soak ARGS="--minutes 60 --seed 7"       an hour of the faults of seed 7
     make soak ARGS="--minutes 0 --front-minutes 0 --properties"    only the property tests, with many more examples
     make soak ARGS="--repeat 20"                 nothing but all live tests, 20 times, alongside two busy processes
+    make soak ARGS="--quorum --minutes 10"       nothing but faults of quorums of Java and Steward voters
     make soak ARGS="--analytics"                 nothing but faults of the balance analytics; `--analytics NAME` runs some
 
 Each round prints a line: its faults, the requests during them, the time until the cluster was quiet, and the result of the load. The
@@ -28,6 +29,8 @@ from pathlib import Path
 from bench.front.fuzz import fuzz
 from bench.soaking import faults, invariants, repeats, snapshot
 from bench.soaking.balance.soak import NAMES, soak_analytics
+from bench.soaking.invariants import BrokenError
+from bench.soaking.quorum import soak_quorum
 from bench.soaking.requests import Administrator
 from bench.soaking.snapshot import Snapshot
 from lab.cluster import KafkaCluster, kafka_cluster
@@ -67,10 +70,6 @@ PROPERTY_TESTS = (
 SIM_SEEDS = 200
 """Seeds of simulated quorums per unit of the effort."""
 PROPERTY_TIMEOUT_S = "3600"
-
-
-class BrokenError(Exception):
-    """A violated invariant; the text describes it."""
 
 
 @dataclass(slots=True)
@@ -162,6 +161,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     words = "run only the tests on clusters and on a Kubernetes API, so many times, alongside busy processes"
     parser.add_argument("--repeat", type=int, default=0, metavar="ROUNDS", help=words)
+    parser.add_argument("--quorum", action="store_true", help="run only faults of quorums, for --minutes")
     words = f"run only faults of the balance analytics: all, or some of {', '.join(NAMES)}"
     parser.add_argument("--analytics", nargs="*", choices=NAMES, metavar="NAME", help=words)
     return parser.parse_args(arguments)
@@ -215,6 +215,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     if options.repeat > 0:
         return repeats.repeat(options.repeat)
+    if options.quorum:
+        return soak_quorum(options.seed, options.minutes, options.first_round)
     if options.analytics is not None:
         return soak_analytics(options.analytics)
     if options.properties and (status := properties(options.effort)):

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import takewhile
 from pathlib import Path
 
 from controller_core.shell.quorum.endpoints import Address, InitialController
@@ -23,6 +25,7 @@ from kafka_log.files.snapshots import write_snapshot
 from kafka_log.files.text_files import write_meta_properties
 from kafka_log.format.names import BOOTSTRAP_SNAPSHOT, CLUSTER_METADATA_FOLDER, QUORUM_STATE
 from kafka_log.format.text_files import MetaProperties
+from kafka_wire.records import batch_headers
 from kafka_wire.uuids import encode_uuid
 from lab.folder import lab_folder
 from lab.http_get import http_get
@@ -62,6 +65,11 @@ class Load:
     record_bytes: int = 64
     steward_program: tuple[str, ...] = ()
     heap: str = HEAP
+
+    def also_of_steward(self) -> Load:
+        """Return the same load, which Steward's voters append as well while they lead."""
+        program = (sys.executable, "-m", "bench.quorum_load", str(self.records_per_s), str(self.record_bytes))
+        return replace(self, steward_program=program)
 
 
 class Program(Enum):
@@ -159,8 +167,8 @@ class QuorumNode(Node):
         self.data_folder = folder / f"node-{member.node_id}-data"
         is_controller = plan.program is Program.CONTROLLER
         self.log_folder = self.data_folder / (CLUSTER_METADATA_FOLDER if is_controller else RAFT_SERVER_LOG)
-        values = {**plan.properties(member, self.data_folder), **SMALL}
-        self.properties = write_properties(folder / f"node-{member.node_id}.properties", values)
+        self._values = {**plan.properties(member, self.data_folder), **SMALL}
+        self.properties = write_properties(folder / f"node-{member.node_id}.properties", self._values)
         name = f"node-{member.node_id}"
         if is_steward:
             self.process = Process(name, self._steward(), folder, environment=steward_environment())
@@ -215,6 +223,11 @@ class QuorumNode(Node):
         )
         format_storage(read_settings_file(self.properties).settings, options, lambda _: None)
 
+    def configure(self, settings: Mapping[str, str]) -> None:
+        """Change settings of this node only, from its next start on."""
+        self._values.update(settings)
+        write_properties(self.properties, self._values)
+
     def launch(self) -> None:
         """Start it without waiting."""
         self.process.launch()
@@ -234,6 +247,18 @@ class QuorumNode(Node):
     def log_content(self) -> bytes:
         """Return the bytes of its log's segments, joined."""
         return b"".join(path.read_bytes() for path in sorted(self.log_folder.glob("*.log")))
+
+    def records_before(self, end_offset: int) -> bytes:
+        """Return the bytes of its log's batches before an offset, also while it is writing."""
+        content = self.log_content()
+        before = takewhile(
+            lambda header: header.last_offset < end_offset, (header for _, header in batch_headers(content))
+        )
+        return content[: sum(header.size_bytes for header in before)]
+
+    def high_watermark(self) -> int:
+        """Return the high watermark that a Steward voter knows; 0 or less when it knows none or does not answer."""
+        return int(self.metric("kafka_server_raft_metrics_high_watermark") or 0)
 
     def metric(self, sample: str) -> float | None:
         """Return the value of one of a Steward voter's metrics, named with its labels; None when there is none."""

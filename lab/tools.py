@@ -60,7 +60,7 @@ def kafka_4_features(*arguments: str, timeout_s: float = TIMEOUT_S) -> subproces
 
 def kafka_dump_log(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
     """Run kafka-dump-log of Kafka 4.x with these arguments."""
-    return run_tool_of_kafka_4("kafka.tools.DumpLogSegments", *arguments, timeout_s=timeout_s)
+    return run_tool_of_kafka_4("org.apache.kafka.tools.DumpLogSegments", *arguments, timeout_s=timeout_s)
 
 
 def run_tool_of_kafka_4(

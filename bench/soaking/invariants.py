@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 from bench.soaking.snapshot import Partition, Replicas, Snapshot
 
 
+class BrokenError(Exception):
+    """A violated invariant; the text describes it."""
+
+
 @dataclass(slots=True)
 class Wanted:
     """Promises in the answers to requests. A request without an answer may have been carried out or not."""

@@ -71,7 +71,10 @@ def learn(draft: Draft, epoch: int, leader_id: int | None, endpoints: Endpoints)
     node = draft.node
     if not checks.consistent_leader(node, epoch, leader_id):
         draft.violation(
-            f"node {leader_id} is reported as the leader of epoch {epoch}, which has leader {node.leader_id}"
+            f"this node, {node.id}, is reported as the leader of epoch {epoch}, in which it does not lead: another process has this "
+            "node.id, or this node's disk was replaced after it was elected"
+            if leader_id == node.id
+            else f"node {leader_id} is reported as the leader of epoch {epoch}, which has leader {node.leader_id}"
         )
         return False
     if epoch > node.epoch:

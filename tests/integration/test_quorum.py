@@ -1,78 +1,37 @@
 """Quorums of `steward quorum` and of Kafka's controllers: elections, replication, joining voters, and directories that change hands."""
 
-from collections.abc import Iterable
+import re
+import shutil
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from kafka_log.format.names import BOOTSTRAP_SNAPSHOT, snapshot_name
-from kafka_wire.records import batch_headers
-from lab.quorum import Program, Quorum, QuorumNode, Voters, quorum
+from kafka_log.files.text_files import read_meta_properties
+from kafka_wire.uuids import encode_uuid
+from lab.quorum import Formatter, Program, Voters, quorum
 from lab.quorum_security import mutual_tls, sasl_plaintext
-from lab.tools import kafka_4_features, kafka_metadata_quorum
 from lab.waiting import wait_until
+from tests.integration.quorums import (
+    PATIENCE_S,
+    SHORT,
+    STEADY,
+    administer,
+    dumped_metadata,
+    features,
+    snapshots,
+    start,
+    stop_all,
+    wait_for_commits,
+)
 from tests.kafka_wire.net.authority import Authority
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
-PATIENCE_S = 60.0
-
-SHORT = {
-    "controller.quorum.election.timeout.ms": "1000",
-    "controller.quorum.fetch.timeout.ms": "2000",
-}
-"""Elections within seconds of the end of a leader."""
-
-STEADY = {**SHORT, "controller.quorum.fetch.timeout.ms": "5000"}
-"""A leader that keeps its place while a busy machine delays the others. An observer asks to join after the fetch timeout."""
-
-HIGH_WATERMARK = "kafka_server_raft_metrics_high_watermark"
-
-
-def start(nodes: Iterable[QuorumNode]) -> None:
-    """Start nodes together, and wait until they accept connections."""
-    started = list(nodes)
-    for node in started:
-        node.launch()
-    for node in started:
-        node.wait_until_ready()
-
-
-def wait_for_commits(node: QuorumNode, *, beyond: float) -> float:
-    """Wait until a Steward voter knows a higher high watermark, and return it."""
-    wait_until(
-        lambda: (node.metric(HIGH_WATERMARK) or 0) > beyond,
-        timeout_s=PATIENCE_S,
-        what=f"node {node.node_id} commits beyond {beyond}",
-    )
-    return node.metric(HIGH_WATERMARK) or 0
-
-
-def records_before(log: bytes, end_offset: float) -> bytes:
-    """Return the batches of a log before an offset."""
-    sizes = [header.size_bytes for _, header in batch_headers(log) if header.last_offset < end_offset]
-    return log[: sum(sizes)]
-
-
-def stop_all(voters: Quorum) -> None:
-    """Stop all nodes."""
-    for node in voters.values():
-        node.process.kill()
-
-
-def describe(voters: Quorum, node_id: int, what: str) -> str:
-    """Ask one node by Kafka's own tool, and return its output."""
-    server = f"127.0.0.1:{voters[node_id].member.port}"
-    client = ("--command-config", str(voters.client_properties()))
-    done = kafka_metadata_quorum("--bootstrap-controller", server, *client, "describe", what)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
 
 @pytest.mark.shows("Q7", "Q16")
 def test_a_voter_of_steward_replicates_the_log_of_a_java_leader_and_takes_part_in_the_next_election() -> None:
-    """Two of Java and one of Steward; the committed records are the same bytes on all three disks."""
+    """Two of Java and one of Steward; the same committed bytes are on all three disks, and kafka-dump-log reads Steward's."""
     with quorum((1, 2), stewards=(3,), settings=SHORT, start=False) as voters:
         start([voters[1], voters[2]])
         leader, epoch = voters.wait_for_leader()
@@ -83,14 +42,21 @@ def test_a_voter_of_steward_replicates_the_log_of_a_java_leader_and_takes_part_i
         voters[leader].start()
         high_watermark = wait_for_commits(voters[3], beyond=0)
         wait_until(
-            lambda: len({records_before(node.log_content(), high_watermark) for node in voters.values()}) == 1,
+            lambda: len({node.records_before(high_watermark) for node in voters.values()}) == 1,
             timeout_s=PATIENCE_S,
             what="all have the committed records",
         )
         stop_all(voters)
+        dumped = dumped_metadata(voters[3])
 
         assert later > epoch
         assert high_watermark > 10
+        assert "isvalid: false" not in dumped
+        assert set(re.findall(r'payload: {"type":"(\w+)"', dumped)) >= {
+            "FEATURE_LEVEL_RECORD",
+            "NO_OP_RECORD",
+            "REGISTER_CONTROLLER_RECORD",
+        }
 
 
 def test_a_java_controller_follows_a_leader_of_steward_and_the_tool_describes_the_quorum(authority: Authority) -> None:
@@ -105,7 +71,8 @@ def test_a_java_controller_follows_a_leader_of_steward_and_the_tool_describes_th
         voters[1].start()
         wait_until(lambda: voters[1].leader_and_epoch()[0] in {2, 3}, timeout_s=PATIENCE_S, what="Java follows Steward")
         leader, epoch = voters.wait_for_leader()
-        status, replication = describe(voters, leader, "--status"), describe(voters, leader, "--replication")
+        status = administer(voters, leader, "describe", "--status")
+        replication = administer(voters, leader, "describe", "--replication")
         voters[leader].kill()
         second, _ = voters.wait_for_leader(after_epoch=epoch)
 
@@ -146,16 +113,11 @@ def test_a_voter_of_steward_replicates_the_load_of_a_raft_server() -> None:
         voters.wait_for_leader(after_epoch=epoch)
         stop_all(voters)
 
-        assert len({records_before(node.log_content(), high_watermark) for node in voters.values()}) == 1
+        assert len({node.records_before(high_watermark) for node in voters.values()}) == 1
 
 
-def snapshots(node: QuorumNode) -> set[str]:
-    """Return the names of the snapshots in a node's folder, without the one that formatting writes."""
-    return {path.name for path in node.log_folder.glob("*.checkpoint")} - {snapshot_name(BOOTSTRAP_SNAPSHOT)}
-
-
-def test_a_voter_of_steward_fetches_the_snapshot_of_a_java_leader() -> None:
-    """A Fetch from offset 0 is answered with the latest snapshot; the log starts at its end."""
+def test_a_snapshot_goes_from_a_java_leader_to_steward_and_from_a_leader_of_steward_to_a_wiped_java_voter() -> None:
+    """A Fetch from offset 0 is answered with the latest snapshot; the log starts at its end, and nothing committed is lost."""
     often = {**SHORT, "metadata.log.max.record.bytes.between.snapshots": "100"}
     with quorum((1, 2), stewards=(3,), settings=often, start=False) as voters:
         start([voters[1], voters[2]])
@@ -163,11 +125,30 @@ def test_a_voter_of_steward_fetches_the_snapshot_of_a_java_leader() -> None:
         wait_until(lambda: bool(snapshots(voters[leader])), timeout_s=PATIENCE_S, what="a snapshot of Java")
         voters[3].start()
         wait_until(lambda: bool(snapshots(voters[3])), timeout_s=PATIENCE_S, what="the snapshot is fetched")
-        wait_for_commits(voters[3], beyond=int(min(snapshots(voters[3]))[:20]))
+        high_watermark = wait_for_commits(voters[3], beyond=int(min(snapshots(voters[3]))[:20]))
         (fetched,) = snapshots(voters[3])
+        stop_all(voters)
+        content = (voters[3].log_folder / fetched).read_bytes()
         known = [voters[java].log_folder / fetched for java in (1, 2)]
+        written_by_java = [path.read_bytes() for path in known if path.exists()]
+        committed = voters[3].records_before(high_watermark)
 
-        assert (voters[3].log_folder / fetched).read_bytes() in [path.read_bytes() for path in known if path.exists()]
+        wiped = voters[1 if leader == 2 else 2]  # the leader, wiped, would end when it learns that it leads
+        shutil.rmtree(wiped.data_folder)
+        wiped.format(Formatter.STEWARD)
+        start([wiped, voters[3]])
+        wait_for_commits(voters[3], beyond=high_watermark)
+        wait_until(
+            lambda: wiped.log_content() == voters[3].log_content(),
+            timeout_s=PATIENCE_S,
+            what="the wiped voter has the log",
+        )
+        stop_all(voters)
+
+        assert content in written_by_java
+        assert (wiped.log_folder / fetched).read_bytes() == content
+        assert wiped.log_content().startswith(committed)
+        assert voters[3].leader_and_epoch()[0] == 3
 
 
 @pytest.mark.parametrize("leads", ["Java", "Steward"])
@@ -194,6 +175,53 @@ def test_an_observer_joins_the_voters_by_itself(leads: str) -> None:
         assert voters[1].leader_and_epoch()[0] == 1
 
 
+@pytest.mark.shows("Q19")
+def test_the_tool_adds_and_removes_voters_at_a_leader_of_steward_and_removes_that_leader() -> None:
+    """KIP-853: add-controller and remove-controller, of a Java controller and of a Steward voter; the removed leader hands over."""
+    with quorum(
+        (2,),
+        stewards=(1, 3),
+        voters=Voters.STANDALONE,
+        first=1,
+        formatter=Formatter.STEWARD,
+        settings=STEADY,
+        start=False,
+    ) as nodes:
+        nodes[1].start()
+        start([nodes[2], nodes[3]])
+
+        def wait_for(number_of: str, count: int, node_id: int) -> None:
+            wait_until(
+                lambda: nodes[node_id].metric(f"kafka_server_raft_metrics_number_of_{number_of}") == count,
+                timeout_s=PATIENCE_S,
+                what=f"node {node_id} knows {count} {number_of}",
+            )
+
+        def directory_id(node_id: int) -> str:
+            identity = read_meta_properties(nodes[node_id].data_folder)
+            assert identity is not None
+            assert identity.directory_id is not None
+            return encode_uuid(identity.directory_id)
+
+        def remove(node_id: int) -> str:
+            voter = ("--controller-id", str(node_id), "--controller-directory-id", directory_id(node_id))
+            return administer(nodes, 1, "remove-controller", *voter)
+
+        wait_for("observers", 2, node_id=1)
+        added = [administer(nodes, 1, "add-controller", config=str(nodes[new].properties)) for new in (2, 3)]
+        wait_for("voters", 3, node_id=1)
+        described = administer(nodes, 1, "describe", "--status")
+        removed = [remove(2), remove(1)]
+        wait_until(lambda: nodes[3].leader_and_epoch()[0] == 3, timeout_s=PATIENCE_S, what="the last voter leads")
+        wait_for("voters", 1, node_id=3)
+
+        assert [text.split(" with directory id ")[0] for text in added] == ["Added controller 2", "Added controller 3"]
+        assert described.count('"directoryId"') == 3
+        assert removed == [
+            f"Removed  KRaft controller {node_id} with directory id {directory_id(node_id)}\n" for node_id in (2, 1)
+        ]
+
+
 @pytest.mark.shows("Q7")
 def test_a_directory_goes_from_java_to_steward_and_back() -> None:
     """Each continues the log of the other in a later epoch, and loses nothing."""
@@ -216,14 +244,6 @@ def test_a_directory_goes_from_java_to_steward_and_back() -> None:
         assert java.log_content().startswith(second)
 
 
-def features(voters: Quorum, *arguments: str) -> tuple[int, str]:
-    """Run kafka-features against the leader; return its exit code and output."""
-    leader, _ = voters.wait_for_leader()
-    server = f"127.0.0.1:{voters[leader].member.port}"
-    done = kafka_4_features("--bootstrap-controller", server, *arguments)
-    return done.returncode, done.stdout + done.stderr
-
-
 @pytest.mark.parametrize("java", [(), (1,)], ids=["all of Steward", "one of Java"])
 def test_the_tool_raises_kraft_version_while_a_leader_of_steward_works(java: tuple[int, ...]) -> None:
     """KIP-853's online upgrade by kafka-features: a dry run, a refusal, the upgrade; then the voters are in the log of each."""
@@ -239,10 +259,10 @@ def test_the_tool_raises_kraft_version_while_a_leader_of_steward_works(java: tup
             return results["dry run"][0] == 0
 
         wait_until(dry_run_succeeds, timeout_s=PATIENCE_S, what="all voters have reported themselves")
-        before = describe(voters, leader, "--status")
+        before = administer(voters, leader, "describe", "--status")
         refused = features(voters, "upgrade", "--feature", "metadata.version=29")
         done = features(voters, "upgrade", "--feature", "kraft.version=1")
-        after = describe(voters, leader, "--status")
+        after = administer(voters, leader, "describe", "--status")
         _, described = features(voters, "describe")
         wait_until(
             lambda: all(b"CONTROLLER" in node.log_content() for node in voters.values()),

@@ -9,15 +9,20 @@ from typer.testing import CliRunner
 
 from controller_core.shell.quorum.format import format_storage
 from controller_core.shell.quorum.format_plan import FormatOptions
+from controller_core.shell.quorum.metadata_log import MetadataLog
 from controller_core.shell.quorum.settings_file import read_settings_file
 from kafka_log.files.lock import FolderLock
 from kafka_log.files.text_files import read_meta_properties, write_meta_properties
+from kafka_log.format.control_records import snapshot_batches
+from kafka_log.format.names import SnapshotId, snapshot_name
 from kafka_log.format.text_files import MetaProperties
 from lab.ports import free_port
 from steward.main import app
+from tests.kafka_log.batches import batch
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 FAILED, WRONG_SETTINGS = 1, 2
+ADVICE = "Records that this voter acknowledged may be lost. Remove this voter from the quorum, format an empty directory, and add it again."
 
 
 class Voter:
@@ -105,17 +110,67 @@ def test_a_directory_that_another_process_uses_is_refused(tmp_path: Path) -> Non
     )
 
 
-def test_an_unreadable_quorum_state_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "it is empty"),
+        ('{"leaderId":-1,"leaderEpoch":2,"voted', "it is no JSON document, perhaps cut short"),
+        ('{"leaderEpoch":2,"data_version":2}', "data_version 2 is not between 0 and 1; a newer program wrote it"),
+    ],
+)
+def test_an_unreadable_quorum_state_is_refused(tmp_path: Path, content: str, reason: str) -> None:
     """The vote in it may be needed (ADR 26)."""
     voter = Voter(tmp_path)
     voter.format()
     folder = voter.data / "__cluster_metadata-0"
     folder.mkdir(exist_ok=True)
-    (folder / "quorum-state").write_text("")
+    (folder / "quorum-state").write_text(content)
     code, message = voter.refusal()
 
     assert code == FAILED
-    assert message.startswith(f"Failed to read {folder}/quorum-state: it is empty. The file has this voter's vote;")
+    assert message.startswith(f"Failed to read {folder}/quorum-state: {reason}. The file has this voter's vote;")
+
+
+def test_a_log_with_a_damaged_batch_in_front_of_a_valid_one_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    """The records behind it may have been acknowledged (ADR 26)."""
+    voter = Voter(tmp_path)
+    voter.format()
+    log = MetadataLog(voter.data / "__cluster_metadata-0")
+    for offset in range(3):
+        log.append_as_leader(batch(offset), 1)
+    log.close()
+    (segment,) = log.folder.glob("*.log")
+    content = segment.read_bytes()
+    damaged = content[:70] + bytes([content[70] ^ 1]) + content[71:]
+    segment.write_bytes(damaged)
+    code, message = voter.refusal()
+
+    assert code == FAILED
+    assert message.startswith(f"Found invalid messages in log segment {segment} at byte offset 0, offset 0")
+    assert message.endswith(ADVICE)
+    assert segment.read_bytes() == damaged
+
+
+def test_a_snapshot_that_is_cut_short_is_refused(tmp_path: Path) -> None:
+    """The voters and the records before the log's start are in it."""
+    voter = Voter(tmp_path)
+    voter.format()
+    log = MetadataLog(voter.data / "__cluster_metadata-0")
+    log.append_as_leader(batch(0), 1)
+    writer = log.create_snapshot(SnapshotId(1, 1), high_watermark=1)
+    assert writer is not None
+    for part in snapshot_batches([b"record"], epoch=1, timestamp_ms=1, last_contained_timestamp_ms=1):
+        writer.append(part)
+    log.finish_snapshot(writer)
+    log.close()
+    path = log.folder / snapshot_name(SnapshotId(1, 1))
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[:-10])
+    code, message = voter.refusal()
+
+    assert code == FAILED
+    assert message.startswith(f"Snapshot {path} is invalid at position ")
+    assert message.endswith(ADVICE)
 
 
 def test_an_authorizer_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from controller_core.quorum.ready import Appended, LogOperation, SnapshotChunk, 
 from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import STATIC_VOTERS, VoterSet
-from controller_core.shell.quorum.metadata_log import HEADER_BATCH_BYTES, MetadataLog
+from controller_core.shell.quorum.metadata_log import MetadataLog
 from controller_core.shell.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
 from controller_core.shell.quorum.wire_batches import decode_log, encode_log, snapshot_voters
 from kafka_log.errors import LogError
@@ -36,10 +36,7 @@ class FetchedSnapshot:
 
     def verify(self) -> tuple[VoterSet | None, int]:
         """Read the whole file, flush it, and return its voters and kraft.version. Raises CorruptLogError, FlushFailedError."""
-        found: tuple[VoterSet | None, int] | None = None
-        for batches in verified_batches(self.writer):
-            found = found or snapshot_voters(batches)
-        assert found is not None, "a snapshot without a batch has no footer"
+        found = _verified_voters(self.writer)
         self.writer.flush()
         return found
 
@@ -68,12 +65,12 @@ class Storage:
         return self.log.summary()
 
     def voter_history(self, static: VoterSet) -> VoterHistory:
-        """Return the voters in the latest snapshot and in the log after it. Raises CorruptBatch and LogError."""
+        """Return the voters in the latest snapshot, which is read whole, and in the log after it. Raises CorruptBatch and LogError."""
         history, offset = VoterHistory(static), self.log.start_offset
         latest = self.log.latest_snapshot
         if latest is not None:
             with self._open_snapshot(latest) as reader:
-                voters, level = snapshot_voters(reader.read(0, HEADER_BATCH_BYTES))
+                voters, level = _verified_voters(reader)
             history, offset = history.from_snapshot(latest.offset, voters, level), latest.offset
         while offset < self.log.end_offset:
             found, end_offset = control_batches(self.log.read(offset, LOADED_BYTES))
@@ -170,7 +167,7 @@ class Storage:
         return self.log.read(wanted.offset, wanted.max_bytes, up_to=wanted.end_offset)
 
     def read_snapshot(self, snapshot: Position, position: int, size_bytes: int) -> bytes:
-        """Return bytes of a snapshot. Raises LogError for a file that was deleted by someone else."""
+        """Return bytes of a snapshot. Raises LogError for a file that another process has deleted."""
         with self._open_snapshot(SnapshotId(snapshot.offset, snapshot.epoch)) as reader:
             return reader.read(position, size_bytes)
 
@@ -179,3 +176,12 @@ class Storage:
         if reader is None:
             raise LogError(f"Snapshot {self.log.folder / snapshot_name(snapshot)} is missing.")
         return reader
+
+
+def _verified_voters(snapshot: SnapshotReader | SnapshotWriter) -> tuple[VoterSet | None, int]:
+    """Check a whole snapshot, and return its voters and kraft.version. Raises CorruptLogError."""
+    found: tuple[VoterSet | None, int] | None = None
+    for batches in verified_batches(snapshot):
+        found = found or snapshot_voters(batches)
+    assert found is not None, "a snapshot without a batch has no footer"
+    return found

@@ -2,10 +2,12 @@
 
 A block has comments (`#`), commands, a line of dashes and what happened: states that changed, requests with their answers, and changes of
 logs. Fetches are left out unless they are answered with an error or a change of direction. All invariants of the simulator hold as well.
+`rules` are Kafka 4's by default; a list has the rules of node 1, node 2 and so on.
 
-    nodes voters=3 [controllers=1] [brokers=1] [kraft=1] [rules=3]
+    nodes voters=3 [controllers=1] [brokers=1] [kraft=1] [rules=3] [rules=4,3,3]
     run 3000          simulated milliseconds
     append | kill 1 | start 1 | cut 1 | heal | shutdown 1 | resign 1 | add 4 | remove 1 | upgrade | snapshot 1 | show
+    forget            leave out what has happened so far in this block
 """
 
 from collections.abc import Callable, Mapping
@@ -28,6 +30,8 @@ from tests.sim.scenarios import CALM
 
 QUIET = replace(CALM, weather=Weather(delay_ms=0), flush_ms=0, append_every_ms=1000, fetch_snapshot_max_bytes=24)
 """A cluster without faults, in which each message takes 1 ms and a flush none."""
+
+RULES = {"3": Rules.KAFKA_3, "4": Rules.KAFKA_4}
 
 SEED = 4
 """Any: election timeouts follow from it."""
@@ -153,7 +157,8 @@ class Play:
         """Start a cluster."""
         wishes = dict(word.split("=") for word in words)
         numbers = {key: int(value) for key, value in wishes.items() if key not in {"kraft", "rules"}}
-        rules = (Rules.KAFKA_3,) if wishes.get("rules") == "3" else (Rules.KAFKA_4,)
+        *first, last = [RULES[name] for name in wishes.get("rules", "4").split(",")]
+        rules = (last, *first)  # the cluster has them by the rest of the id
         swarm = replace(QUIET, **numbers, kraft_version=int(wishes.get("kraft", "0")), rules=rules)  # type: ignore[arg-type]
         self.cluster = Cluster(SEED, swarm)
         self.cluster.checks = self.recorder = Recorder(self.cluster)
@@ -224,6 +229,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "upgrade": lambda play: play.cluster.upgrade(),
     "snapshot": lambda play, node_id: play.host(node_id).make_snapshot(),
     "show": Play.show,
+    "forget": lambda play: play.recorder.lines.clear(),
 }
 
 

@@ -1,5 +1,6 @@
 """Processes of a quorum's nodes: elections, replication, restarts, snapshots and errors of the disk, over real sockets and files."""
 
+import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -298,18 +299,21 @@ async def test_an_election_that_cannot_be_stored_ends_the_process_before_anythin
 
 
 async def test_requests_of_another_cluster_and_for_another_topic_get_kafkas_errors(alone: Member) -> None:
-    """Source: KafkaRaftClient.handleVoteRequest."""
+    """Source: KafkaRaftClient.handleVoteRequest and handleFetchRequest."""
     port = alone.settings.listeners[0].port
     partition = {"replica_epoch": 9, "replica_id": 2}
     topics = [{"topic_name": "__cluster_metadata", "partitions": [partition]}]
     client = Node("127.0.0.1", port)
     wrong_cluster = await client.call(ApiKey.VOTE, {"cluster_id": "other", "topics": topics})
     wrong_topic = await client.call(ApiKey.VOTE, {"topics": [{**topics[0], "topic_name": "other"}]})
+    fetched = {"topic_id": uuid.UUID(int=9), "partitions": [{"partition": 0, "fetch_offset": 0}]}
+    wrong_fetch = await client.call(ApiKey.FETCH, {"max_wait_ms": 0, "min_bytes": 0, "topics": [fetched]})
     described = await client.call(ApiKey.DESCRIBE_CLUSTER, {"endpoint_type": 1})
     await client.close()
 
     assert wrong_cluster["error_code"] == ErrorCode.INCONSISTENT_CLUSTER_ID
     assert wrong_topic["error_code"] == ErrorCode.INVALID_REQUEST
+    assert wrong_fetch["error_code"] == ErrorCode.INVALID_REQUEST
     assert described["error_code"] == ErrorCode.MISMATCHED_ENDPOINT_TYPE
 
 
