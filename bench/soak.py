@@ -2,7 +2,7 @@
 
     make soak                                    ten minutes of hostile requests to the front, then five minutes of faults
     make soak ARGS="--minutes 60 --seed 7"       an hour of the faults of seed 7
-    make soak ARGS="--minutes 0 --front-minutes 0 --properties"    only the property tests, with many more examples
+    make soak ARGS="--minutes 0 --front-minutes 0 --properties"    only tests: more examples, and those that `make test` leaves out
     make soak ARGS="--repeat 20"                 nothing but all live tests, 20 times, alongside two busy processes
     make soak ARGS="--quorum --minutes 10"       nothing but faults of quorums of Java and Steward voters
     make soak ARGS="--analytics"                 nothing but faults of the balance analytics; `--analytics NAME` runs some
@@ -58,6 +58,7 @@ ROUNDS_PER_TOPIC = 10
 EFFORT = 20
 """Times the usual number of examples in the property tests."""
 PROPERTY_TESTS = (
+    "tests/balance_analytics/test_jobs_publishing.py",
     "tests/kafka_log",
     "tests/kafka_node",
     "tests/kafka_wire",
@@ -155,7 +156,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--front-minutes", type=float, default=FRONT_MINUTES, help=words)
     parser.add_argument("--first-round", type=int, default=0, metavar="N", help="start with this round of the seed")
     parser.add_argument("--keep-logs", action="store_true", help="keep all logs of a successful run too")
-    parser.add_argument("--properties", action="store_true", help="run the property tests first")
+    words = "first run the property tests with more examples, and the tests that make test leaves out"
+    parser.add_argument("--properties", action="store_true", help=words)
     parser.add_argument(
         "--effort", type=int, default=EFFORT, help=f"factor on the examples of property tests ({EFFORT})"
     )
@@ -168,11 +170,15 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def properties(effort: int) -> int:
-    """Run the property tests with many more examples and return pytest's exit status."""
+    """Run the property tests with many more examples, then all other tests with the mark `soak`; return pytest's exit status."""
     environment = {**os.environ, "HYPOTHESIS_PROFILE": "soak", "KAFKA_WIRE_EFFORT": str(effort)}
     environment["SIM_SEEDS"] = str(SIM_SEEDS * effort)
-    command = [sys.executable, "-m", "pytest", "-q", f"--timeout={PROPERTY_TIMEOUT_S}", *PROPERTY_TESTS]
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    elsewhere = ("tests", *(f"--ignore={path}" for path in PROPERTY_TESTS))
+    for tests in (PROPERTY_TESTS, ("-m", "soak", *elsewhere)):
+        command = [sys.executable, "-m", "pytest", "-q", f"--timeout={PROPERTY_TIMEOUT_S}", *tests]
+        if status := subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
+            return status
+    return 0
 
 
 def soak(seed: int, minutes: float, first_round: int, *, keep: bool = False) -> int:

@@ -2,14 +2,28 @@
 
 Serial collector, first compiler tier only, a fixed small heap, and classes that are archived: a broker fits in 130-175 MB and starts
 fast on two cores.
+
+A program of the tests is one source file. It is compiled once for each content, and the classes stay in the user's cache: Java can run
+a source file too, but compiles it at each start, which takes ten times as long as the start.
 """
 
 from __future__ import annotations
 
+import hashlib
+import subprocess
+from functools import partial
 from pathlib import Path
 
-from lab.class_archives import archive_options
+from lab.cache import cached
+from lab.class_archives import archive_name, archive_options
 from lab.jars import JAVA_FOLDER, KAFKA_VERSION, java, kafka_jars
+from lab.missing import LabError
+
+SMALL = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+"""Options of each JVM, the compiler's too."""
+
+COMPILE_TIMEOUT_S = 180.0
+"""Some hundred times what one file takes on a machine that is not busy."""
 
 
 def java_command(
@@ -20,23 +34,46 @@ def java_command(
     log4j: str = "log4j.properties",
     properties: dict[str, str] | None = None,
 ) -> list[str]:
-    """Return the command that runs `main_class` from Kafka's jars; `heap` as for -Xmx, `properties` become -D options."""
+    """Return the command that runs a program with Kafka's jars.
+
+    `main_class` is a class of these jars, or the path of a source file (`.../Judge.java`); `heap` as for -Xmx, `properties` become -D
+    options. Raises `LabError` for a source file that javac refuses.
+    """
     options = [f"-D{name}={value}" for name, value in (properties or {}).items()]
+    classes = str(kafka_jars(version) / "*")
+    if main_class.endswith(".java"):
+        source = Path(main_class)
+        classes, main_class = f"{classes}:{_compiled(source, version)}", source.stem
     return [
         java(),
         f"-Xmx{heap}",
         f"-Xms{heap}",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
-        "-XX:-UsePerfData",
+        *SMALL,
         *archive_options(version),
         f"-Dlog4j.configuration={(JAVA_FOLDER / log4j).resolve().as_uri()}",
         *options,
         "-cp",
-        str(kafka_jars(version) / "*"),
+        classes,
         main_class,
         *arguments,
     ]
+
+
+def _compiled(source: Path, version: str) -> Path:
+    """Return the folder with the classes of a source file; the first call for a content, a version of Kafka and a Java compiles it."""
+    content = source.read_bytes() + archive_name(version).encode()
+    return cached(
+        f"java-{source.stem}-{hashlib.sha256(content).hexdigest()[:12]}", partial(_compile, source, kafka_jars(version))
+    )
+
+
+def _compile(source: Path, jars: Path, folder: Path) -> None:
+    compiler = str(Path(java()).resolve().with_name("javac"))
+    small = [f"-J{option}" for option in SMALL]
+    command = [compiler, *small, "-d", str(folder), "-cp", str(jars / "*"), str(source)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S)
+    if done.returncode:
+        raise LabError(f"javac refuses {source}: {done.stderr.strip()}")
 
 
 def write_properties(path: Path, settings: dict[str, str]) -> Path:

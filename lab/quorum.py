@@ -316,7 +316,7 @@ def quorum(
     others: Mapping[int, int] | None = None,
     voters: Voters = Voters.STATIC,
     program: Program = Program.CONTROLLER,
-    formatter: Formatter | None = Formatter.KAFKA,
+    formatter: Formatter | None = Formatter.STEWARD,
     security: QuorumSecurity | None = None,
     settings: Mapping[str, str] | None = None,
     load: Load | None = None,
@@ -325,7 +325,8 @@ def quorum(
     """Yield a quorum whose voters are formatted and, with `start`, accept connections; everything ends with the block.
 
     `node_ids` are Java's voters, `stewards` those of Steward; `first` makes a quorum that the others join. `others` are the ports by id of members that the caller runs; their directory ids are in `plan.members`. `settings` are further
-    settings of every node, `load` that of a leader. Without a `formatter` the caller formats each node.
+    settings of every node, `load` that of a leader. Without a `formatter` the caller formats each node. Steward writes the same bytes as
+    kafka-storage, without a JVM for each node.
     """
     ids = sorted((*node_ids, *stewards), key=lambda node_id: node_id != first)
     members = [Member(node_id, free_port(), draw_id()) for node_id in ids]

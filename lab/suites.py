@@ -2,8 +2,8 @@
 
 - `own` and `shared` test on whole clusters; `operator` and `apart` test the operator on a live Kubernetes API, and `apart` also quorums of
   Java voters. They wait about half of the time: for brokers to start, and for sessions to expire.
-- `spark` has the tests of the analytics that need a Spark session or brokers. It computes nearly all of its time with one thread, and
-  takes longer than any other run; with normal priority it begins early enough not to end alone.
+- `spark` has the tests of the analytics that need a Spark session or brokers. It computes nearly all of its time with one thread. It is a
+  session of its own, so that it gets as much of the processors as one broker of the other runs, and does not end alone (`Part.is_session`).
 - `core` and `rest` have all other tests. They have low priority, so that they use what the five leave of the processors.
 
 Options apply to every run. Arguments that are files, folders or tests (`tests/lab`, `tests/x.py::test_y`) start one plain run instead.
@@ -73,7 +73,7 @@ JAVA_VOTERS = ("tests/kafka_log/test_java_controller.py", "tests/lab/test_quorum
 CORE = ("tests/controller_core", "tests/kafka_wire", "tests/kafka_zookeeper")
 """About half of the tests that need neither Spark nor a cluster."""
 
-OWN_APART = ("old_brokers", "secured")
+OWN_APART = ("old_brokers", "quorum_faults", "secured")
 """Parts of file names: tests on clusters of their own that are in `apart`, since `own` has the most to do."""
 
 WITH_API = ("tests/charts", "tests/steward")
@@ -131,12 +131,17 @@ END_TIMEOUT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One run of pytest: its arguments, and a command that runs it (`LOW_PRIORITY`); `live` if it needs clusters or a Kubernetes API."""
+    """One run of pytest: its arguments, and a command that runs it (`LOW_PRIORITY`); `live` if it needs clusters or a Kubernetes API.
+
+    With `is_session` it is a session of its own. Linux shares the processors first among sessions (autogroup in sched(7)), where each
+    process that the lab starts is one, and only then among the processes of a session: all runs together would get as much as one broker.
+    """
 
     name: str
     arguments: Sequence[str]
     prefix: Sequence[str] = ()
     live: bool = False
+    is_session: bool = False
 
 
 def parts(root: Path = ROOT) -> tuple[Part, ...]:
@@ -165,7 +170,7 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
         Part("shared", shared, live=True),
         Part("operator", [*(path for path in live if path not in apart), *with_operator], live=True),
         Part("apart", [*apart, *own_apart, *JAVA_VOTERS], live=True),
-        Part("spark", spark),
+        Part("spark", spark, is_session=True),
         Part("core", [*CORE, *elsewhere], LOW_PRIORITY),
         Part("rest", ["tests", *ignored, *elsewhere], LOW_PRIORITY),
     )
@@ -236,7 +241,8 @@ def run_parts(chosen: Sequence[Part], arguments: Sequence[str], folder: Path) ->
     def carry_out(part: Part) -> tuple[Path, int]:
         recorded = folder / part.name
         record = ["-p", failures.__name__, failures.OPTION, str(recorded)]
-        run = _start([*DURATIONS, *record, *part.arguments, *arguments], prefix=part.prefix, piped=True)
+        command = [*DURATIONS, *record, *part.arguments, *arguments]
+        run = _start(command, prefix=part.prefix, piped=True, is_session=part.is_session)
         runs.append(run)
         _pass_on(part.name, run)
         return recorded, run.wait()
@@ -254,12 +260,16 @@ def _show(line: str) -> None:
     print(line, flush=True)  # noqa: T201  # the report of the run is its output
 
 
-def _start(arguments: Sequence[str], *, prefix: Sequence[str] = (), piped: bool = False) -> subprocess.Popen[str]:
+def _start(
+    arguments: Sequence[str], *, prefix: Sequence[str] = (), piped: bool = False, is_session: bool = False
+) -> subprocess.Popen[str]:
     command = [*prefix, sys.executable, "-m", "pytest", *arguments]
     output = subprocess.PIPE if piped else None
     environment = {**os.environ, **PLAIN_TRACEBACKS}
     environment.pop(NO_BYTECODE, None)
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, text=True, errors="replace")
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=output, text=True, errors="replace", start_new_session=is_session
+    )
 
 
 def _pass_on(name: str, run: subprocess.Popen[str]) -> None:

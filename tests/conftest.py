@@ -20,6 +20,7 @@ from lab.cluster import KafkaCluster
 from lab.kraft import CONTROLLER_ID, KraftCluster
 from lab.kubernetes import KubernetesApi
 from lab.zookeeper import ZooKeeperServer
+from tests.effort import EXHAUSTIVE
 from tests.kafka_wire.net.authority import Authority
 
 pytest_plugins = ["lab.pytest_plugin", "pytester"]
@@ -36,6 +37,16 @@ kazoo.protocol.connection.random = kazoo.retry.random = Random()
 
 FEW_COLLECTIONS = (10_000, 20, 50)
 """Thresholds of the garbage collector. With Python's own (700, 10, 10) it takes a twentieth of the processor time of tests that compute."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave tests with the mark `soak` to the soak."""
+    if EXHAUSTIVE:
+        return
+    left = [item for item in items if item.get_closest_marker("soak")]
+    if left:
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=left)
 
 
 def pytest_collection_finish() -> None:

@@ -1,13 +1,29 @@
-"""Number of examples of the property tests: few in a normal run, a tenth of these in a quick run, any number in a soak.
+"""Amount of testing: few examples in a normal run, a tenth of these in a quick run, any number in a soak.
 
 KAFKA_WIRE_EFFORT=50 python -m pytest tests/kafka_wire
+
+A soak (`make soak ARGS=--properties`) also runs what only adds confidence in a rule that a normal run shows by another test or row: tests
+with the mark `soak`, which names the other test, rows of `in_soak`, and loops that ask for `EXHAUSTIVE`.
 """
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 EFFORT = float(os.environ.get("KAFKA_WIRE_EFFORT", "1"))
+
+EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+"""Whether this is a soak, which tries every crash point, fault and row."""
+
+
+def in_soak(*rows: object) -> list[object]:
+    """Return rows of a parametrized test that only a soak runs; a row is a value, or a tuple of values.
+
+    >>> [row.values for row in in_soak(2, (3, 4))]
+    [(2,), (3, 4)]
+    """
+    return [pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.soak) for row in rows]
 
 
 def examples(count: int) -> settings:

@@ -14,6 +14,8 @@ from lab.spark import INTERPRETED, spark_kafka_jars
 from tests.balance_analytics.stored_days import ROUNDS, store
 
 TINY = {
+    # One task at a time: a second thread takes more processor time than it saves, where a task has a few rows.
+    "spark.master": "local[1]",
     "spark.driver.memory": "768m",
     # Only the first compiler tier, as in every JVM of the lab: nothing here runs long enough for the second.
     # With only the first tier, the default code cache is so small that Java discards compiled code and compiles it again.

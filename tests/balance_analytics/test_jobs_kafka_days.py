@@ -152,8 +152,8 @@ def test_whatever_happens_between_runs_over_a_topic_the_facts_are_those_of_one_r
     assert [(one.what, one.count) for one in left_out] == [("samples whose clocks disagree", 3)]
 
 
-def test_landed_samples_that_are_lost_are_named_and_read_from_the_topic_again(store: TopicStore) -> None:
-    """A manifest that is cut, where the one before it says from where; then a file of a run that was killed before it had computed facts."""
+def test_landed_samples_of_a_cut_manifest_are_named_and_read_from_the_topic_again(store: TopicStore) -> None:
+    """The manifest before it says from which offset."""
     store.add(minutes(1, 600, 620, 1000))
     store.run(2)
     store.add(minutes(2, 600, 620, 3000))
@@ -167,6 +167,14 @@ def test_landed_samples_that_are_lost_are_named_and_read_from_the_topic_again(st
     assert [cut.name in one.what for one in of_cut] == [True]
     assert store.found() == store.found_in_one_run(3)[0]
 
+
+@pytest.mark.soak(
+    "balance_analytics/test_jobs_publishing.py::test_a_missing_published_file_is_reported_and_written_again"
+)
+def test_a_lost_file_of_landed_samples_is_named_and_read_from_the_topic_again(store: TopicStore) -> None:
+    """A file of a run that was killed before it had computed facts."""
+    store.add(minutes(2, 600, 620, 3000))
+    store.run(3)
     publish = Published.publish
 
     class KilledError(BaseException):
@@ -192,6 +200,9 @@ def test_landed_samples_that_are_lost_are_named_and_read_from_the_topic_again(st
     assert store.found() == store.found_in_one_run(4)[0]
 
 
+@pytest.mark.soak(
+    "balance_analytics/test_jobs_publishing.py::test_the_second_of_two_concurrent_runs_is_rejected_when_it_publishes"
+)
 def test_of_two_runs_at_once_over_a_topic_the_second_is_refused_and_the_next_has_everything(
     store: TopicStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

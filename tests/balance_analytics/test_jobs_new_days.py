@@ -108,13 +108,17 @@ def store(spark: SparkSession, tmp_path: Path) -> Store:
 
 
 def test_facts_of_incremental_runs_equal_those_of_one_run_over_all_samples(store: Store) -> None:
-    """Late samples (1, 25 and 49 hours), duplicates, two samplers, a clock set back, a missing day, retention, new topics and partitions."""
-    store.add(minutes(0, 600, 620, 1000) + minutes(0, *NIGHT, 5000))
+    """Late samples (1, 25 and 49 hours), duplicates, two samplers, a clock set back, a missing day, retention, new topics and partitions.
+
+    A second cluster has a partition of the same name.
+    """
+    store.add(minutes(0, 600, 620, 1000) + minutes(0, *NIGHT, 5000) + minutes(0, *NIGHT, 70, cluster_id="d"))
     store.add(minutes(0, 600, 605, 70, topic="deleted") + minutes(0, *NIGHT, 900, topic="moved"))
     store.run(1)
 
     # Over midnight; the leader moves; a sample is stored twice; a topic is created again; a partition is added; a second sampler.
     store.add(minutes(1, 0, 30, 5600) + minutes(1, 0, 5, 1500, topic="moved", leader=2))
+    store.add(minutes(1, 0, 30, 670, cluster_id="d"))
     store.add(minutes(1, 20, 30, 5800))
     store.add(minutes(1, 600, 610, 3, topic="deleted") + minutes(1, 300, 310, 0, partition=1))
     store.add(
@@ -144,6 +148,7 @@ def test_facts_of_incremental_runs_equal_those_of_one_run_over_all_samples(store
     assert {(one["hour"].day, one["hour"].hour) for one in store.found() if one["resets"]} == {(6, 9)}
 
 
+@pytest.mark.soak("balance_analytics/test_new_days.py::test_days_before_the_window_are_not_computed")
 def test_runs_with_another_window_and_samples_of_two_clusters_have_the_facts_of_one_run(store: Store) -> None:
     """A shorter window does not change older days; a longer one includes their late samples. Clusters may have partitions of the same name."""
     for day in range(3):
@@ -182,6 +187,7 @@ def test_a_run_reads_only_new_days_and_the_hour_before_them(store: Store) -> Non
     assert store.found() == found
 
 
+@pytest.mark.soak("balance_analytics/test_jobs_stages.py::test_a_second_run_writes_the_same_without_generated_code")
 def test_days_are_computed_again_on_demand(store: Store) -> None:
     """For a range of days, or from one day to the last."""
     for day in range(3):
@@ -198,6 +204,9 @@ def test_days_are_computed_again_on_demand(store: Store) -> None:
     assert some < records_read(store.spark) - before - some
 
 
+@pytest.mark.soak(
+    "balance_analytics/test_jobs_publishing.py::test_a_missing_published_file_is_reported_and_written_again"
+)
 def test_a_published_file_that_is_lost_is_computed_again(store: Store) -> None:
     """Also one of the partitions' states, from which the next days are computed."""
     store.add(minutes(0, *NIGHT, 1000))

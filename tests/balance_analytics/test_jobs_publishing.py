@@ -23,6 +23,7 @@ from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.hourly_facts import write_facts
 from tests.balance_analytics.published import FACT_ORDER, newest, rows
 from tests.balance_analytics.test_jobs_facts import END_MS, START_MS, sample
+from tests.effort import EXHAUSTIVE
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
 
@@ -88,6 +89,12 @@ STEPS = (
 )
 """All steps that change the storage."""
 
+STEPS_OF_A_RUN = (False, False, False, False, True, True)
+"""For each step of one run: whether its facts are published before it."""
+
+AROUND_THE_MANIFEST = (3, 4)
+"""Numbers of the step that writes the manifest, and of the one after it."""
+
 
 @pytest.fixture
 def killing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], list[str]]]:
@@ -119,13 +126,15 @@ def test_a_run_that_is_killed_before_any_step_leaves_complete_facts_and_the_next
     monkeypatch: pytest.MonkeyPatch,
     killing: Any,
 ) -> None:
-    """Readers see the previous facts, or the new ones once the manifest is written."""
+    """Readers see the previous facts, or the new ones once the manifest is written. The soak kills before each step."""
     more = samples(MORE)
     shutil.copytree(stored / "few", tmp_path / "first")
     before, after = found(stored / "few"), found(stored / "more")
     assert before != after
 
-    for number, is_published in enumerate([False, False, False, False, True, True]):
+    for number, is_published in enumerate(STEPS_OF_A_RUN):
+        if not EXHAUSTIVE and number not in AROUND_THE_MANIFEST:
+            continue
         folder = tmp_path / f"killed-{number}"
         shutil.copytree(tmp_path / "first", folder)
         steps = killing(number)
@@ -133,10 +142,10 @@ def test_a_run_that_is_killed_before_any_step_leaves_complete_facts_and_the_next
             run(spark, folder, more)
         monkeypatch.undo()
         assert found(folder) == (after if is_published else before), steps
-    for killed in ("killed-2", "killed-4"):  # before and after the manifest was written
-        run(spark, tmp_path / killed, more)
-        assert found(tmp_path / killed) == after
-    steps = killing(number + 1)
+    for number in AROUND_THE_MANIFEST:
+        run(spark, tmp_path / f"killed-{number}", more)
+        assert found(tmp_path / f"killed-{number}") == after
+    steps = killing(len(STEPS_OF_A_RUN))
     run(spark, tmp_path / "first", more)
     assert steps == ["write", "write", "publish", "write_text", "remove_folder", "sweep"]
 

@@ -16,6 +16,7 @@ from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.manifest import FoundFile
 from tests.balance_analytics.test_jobs_new_days import DAY_MS, HOUR_MS, MONDAY_MS, NIGHT, Store, minutes
+from tests.effort import in_soak
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
 
@@ -102,7 +103,7 @@ def test_published_files_that_are_listed_late_are_not_taken_for_lost(
     assert store.found() == store.found("everything")
 
 
-@pytest.mark.parametrize("unlisted_by", ["both listings", "the listing of the read alone"])
+@pytest.mark.parametrize("unlisted_by", ["both listings", *in_soak("the listing of the read alone")])
 def test_a_sample_that_is_listed_late_is_a_late_sample(
     store: Store, monkeypatch: pytest.MonkeyPatch, unlisted_by: str
 ) -> None:

@@ -20,6 +20,7 @@ from kafka_operator.resources.spark_application import SparkApplication, read_sp
 from lab.kubernetes import KubernetesApi
 from lab.waiting import wait_until
 from tests.charts.rendering import JOBS, NAMESPACE, Chart, Resource, one
+from tests.effort import in_soak
 
 pytestmark = [pytest.mark.helm, pytest.mark.kubernetes, pytest.mark.java, pytest.mark.timeout(600)]
 
@@ -196,7 +197,9 @@ def application_of(kind: str, conf: dict[str, str]) -> SparkApplication:
 
 
 @pytest.mark.parametrize(
-    ("kind", "mebibytes", "deletes"), [("Python", 1024 + 409, False), ("Java", 1024 + 384, True)], ids=["python", "jvm"]
+    ("kind", "mebibytes", "deletes"),
+    [("Python", 1024 + 409, False), *in_soak(("Java", 1024 + 384, True))],
+    ids=["python", "jvm"],
 )
 def test_a_driver_gets_executors_with_the_rights_of_the_chart(
     rights: KubernetesApi, tmp_path: Path, kind: str, mebibytes: int, deletes: bool

@@ -60,6 +60,15 @@ async def call(address: str, key: ApiKey, body: Body) -> Body:
         await connection.close()
 
 
+async def alter_quota(address: str, entity: dict[str, str | None], key: str, value: float | None) -> None:
+    """Set a quota through a node, or (None) remove it."""
+    named = [{"entity_type": entity_type, "entity_name": name} for entity_type, name in entity.items()]
+    op = {"key": key, "value": value or 0.0, "remove": value is None}
+    body = {"entries": [{"entity": named, "ops": [op]}], "validate_only": False}
+    answer = await call(address, ApiKey.ALTER_CLIENT_QUOTAS, body)
+    assert [each["error_code"] for each in answer["entries"]] == [0], answer
+
+
 def metadata_by(held: Held, broker_id: int, topic: str) -> list[dict[str, Any]]:
     """Ask one broker for the partitions of a topic, in order, by Metadata."""
     answer = asyncio.run(metadata_of(held.cluster.broker(broker_id).ports[INTERNAL]))

@@ -17,7 +17,7 @@ from lab.folder import lab_folder
 from lab.steward import StewardController
 from lab.waiting import wait_until
 from lab.zookeeper import ZooKeeperServer
-from tests.integration.clusters import call
+from tests.integration.clusters import alter_quota, call
 from tests.integration.conftest import PATIENCE_S
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
@@ -76,15 +76,6 @@ async def quotas(address: str) -> dict[tuple[tuple[str, str | None], ...], dict[
     }
 
 
-async def alter(address: str, entity: dict[str, str | None], key: str, value: float | None) -> None:
-    """Set a quota through a node, or (None) remove it."""
-    named = [{"entity_type": entity_type, "entity_name": name} for entity_type, name in entity.items()]
-    op = {"key": key, "value": value or 0.0, "remove": value is None}
-    body = {"entries": [{"entity": named, "ops": [op]}], "validate_only": False}
-    answer = await call(address, ApiKey.ALTER_CLIENT_QUOTAS, body)
-    assert [each["error_code"] for each in answer["entries"]] == [0], answer
-
-
 def test_kafka_configs_sets_quotas_and_credentials(without_broker: Held) -> None:
     """KIP-546, KIP-554: ConfigCommand, answered by the controller only."""
     alice = ("--entity-type", "users", "--entity-name", "CN=alice")
@@ -114,8 +105,8 @@ async def test_broker_and_controller_read_the_quotas_that_the_other_writes(held:
     cluster, controller = held
     own, broker = controller.address(), cluster.broker(1).address()
     alice, anybody, here = ("user", "CN=alice"), ("client-id", None), ("ip", "127.0.0.1")
-    await alter(own, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", 2048.0)
-    await alter(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", 1000.0)
+    await alter_quota(own, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", 2048.0)
+    await alter_quota(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", 1000.0)
     expected = {
         (alice,): {"producer_byte_rate": 1024.0, "request_percentage": 12.5},
         (anybody, alice): {"consumer_byte_rate": 2048.0},
@@ -123,8 +114,8 @@ async def test_broker_and_controller_read_the_quotas_that_the_other_writes(held:
     }
     assert await quotas(own) == await quotas(broker) == expected
 
-    await alter(own, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", None)
-    await alter(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", None)
+    await alter_quota(own, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", None)
+    await alter_quota(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", None)
     assert {(alice,): expected[alice,]} == await quotas(own) == await quotas(broker)
     assert cluster.zookeeper.client.get_children(f"{CHROOT}/config/users/CN%3Dalice") == []
 
@@ -132,7 +123,7 @@ async def test_broker_and_controller_read_the_quotas_that_the_other_writes(held:
 async def test_a_broker_enforces_a_quota_set_by_the_controller(held: Held) -> None:
     """ClientQuotaManager: the notification in /config/changes reaches a running broker."""
     cluster, controller = held
-    await alter(controller.address(), {"client-id": "slow"}, "producer_byte_rate", 1.0)
+    await alter_quota(controller.address(), {"client-id": "slow"}, "producer_byte_rate", 1.0)
 
     throttled: list[float] = []
     producer = Producer(

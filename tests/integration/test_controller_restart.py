@@ -53,6 +53,9 @@ def _lists_itself(held: Held) -> bool:
     return errors <= {ErrorCode.NONE} and answer["controller_id"] == held.controller.controller_id
 
 
+@pytest.mark.soak(
+    "integration/test_controller_restart.py::test_a_restarted_controller_never_lists_fewer_brokers_than_live"
+)
 def test_every_answer_of_a_restarting_controller_lists_all_live_brokers(held: Held) -> None:
     """From its first connection on: a complete answer, or the connection is closed and the client asks another node."""
     held.wait_until_held()

@@ -35,6 +35,9 @@ def wait_until_removed(held: Held) -> None:
     assert [folder.is_dir() for folder in folders] == [True, True]
 
 
+@pytest.mark.soak(
+    "integration/test_deletion_disabled.py::test_a_deletion_found_at_a_take_over_waits_for_the_setting_and_is_dequeued"
+)
 def test_a_deletion_queued_by_hand_is_dequeued_and_the_topic_keeps_its_records(cluster: Held) -> None:
     """KafkaController.processTopicDeletion; the traffic's consumer reads the records back."""
     with Traffic(cluster.cluster.bootstrap(), "orders") as traffic:

@@ -9,6 +9,7 @@ from kafka_wire.errors import ErrorCode
 from lab.broker_proxy import BrokerProxy, ControllerRequest
 from lab.traffic import Traffic
 from lab.waiting import wait_until
+from tests.effort import in_soak
 from tests.integration.clusters import create_on, held_cluster, on
 from tests.integration.conftest import PATIENCE_S, Held
 from tests.integration.faults import judge_history, wait_until_converged
@@ -105,7 +106,7 @@ def test_a_broker_killed_between_its_registration_and_its_first_request(guarded:
     judge_history(held)
 
 
-@pytest.mark.parametrize("unseen", [True, False], ids=["seen as one change", "seen going and coming"])
+@pytest.mark.parametrize("unseen", [True, *in_soak(False)], ids=["seen as one change", "seen going and coming"])
 def test_a_broker_that_bounces_faster_than_its_session(guarded: Guarded, *, unseen: bool) -> None:
     """C13 (KIP-380), C1, C2, C4, C12, B1: requests for the old registration are dropped, and the new one gets the full state.
 

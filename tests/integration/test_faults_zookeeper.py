@@ -10,6 +10,7 @@ from confluent_kafka.cimpl import NewTopic
 from lab.traffic import Traffic
 from lab.waiting import wait_until
 from lab.zookeeper_proxy import End
+from tests.effort import in_soak
 from tests.integration.conftest import CHROOT, PATIENCE_S
 from tests.integration.faults import controller_epoch, controller_session, judge_history, wait_until_converged
 from tests.integration.faults_zookeeper import (
@@ -28,7 +29,12 @@ from tests.integration.faults_zookeeper import (
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
-either_end = pytest.mark.parametrize("end", [End.DONE, End.NOT_DONE], ids=["done", "not-done"])
+ENDS = ["done", "not-done"]
+
+either_end = pytest.mark.parametrize("end", [End.DONE, End.NOT_DONE], ids=ENDS)
+
+done_first = pytest.mark.parametrize("end", [End.DONE, *in_soak(End.NOT_DONE)], ids=ENDS)
+"""What is not done is repeated alike for all transactions: the tests with `either_end` show it."""
 
 
 @pytest.fixture
@@ -63,7 +69,7 @@ def test_a_topic_is_created_once_and_its_client_gets_success(held: Stage, end: E
     judge_history(held)
 
 
-@either_end
+@done_first
 def test_a_move_ends_exactly_at_its_target(held: Stage, end: End) -> None:
     """C9, C4: cut at its start, at the state for the brokers, at the removal of the old replica and at its end."""
     topic = f"moved-{end.name.lower()}"
@@ -90,7 +96,7 @@ def test_a_move_ends_exactly_at_its_target(held: Stage, end: End) -> None:
     judge_history(held)
 
 
-@either_end
+@done_first
 def test_a_deletion_leaves_nothing_behind(held: Stage, end: End) -> None:
     """C10: cut when it is queued, at the states below the topic, and at the topic itself; its logs and its name are removed."""
     topic = f"deleted-{end.name.lower()}"
@@ -112,7 +118,7 @@ def test_a_deletion_leaves_nothing_behind(held: Stage, end: End) -> None:
     judge_history(held)
 
 
-@either_end
+@done_first
 def test_a_dead_brokers_partitions_get_their_leaders(held: Stage, end: End) -> None:
     """C1, C4, B1: kill -9 under load, and the elections' transaction is cut: every partition gets a live leader."""
     victim = held.leaders(WITNESS)[0]

@@ -69,6 +69,7 @@ def test_a_session_that_ends_at_rest_is_followed_by_another(held: Stage) -> None
     judge_history(held)
 
 
+@pytest.mark.soak("integration/test_faults_zookeeper_sessions.py::test_a_frozen_controller_finds_another_controller")
 def test_a_session_that_expires_in_a_black_hole_leaves_moves_to_a_broker(held: Stage) -> None:
     """C5, C6, C9: nothing passes until a native controller is active; then Steward takes over again, and the moves end."""
     before = controller_epoch(held)

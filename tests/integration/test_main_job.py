@@ -11,6 +11,7 @@ from lab.read_back import read_all
 from lab.steward import ROOT
 from lab.traffic import Traffic
 from lab.waiting import wait_until
+from tests.effort import in_soak
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.kubernetes import KINDS, User, cluster_text, plan_text, topic_text
 from tests.integration.moves import on_1_2_3, throttled
@@ -127,7 +128,7 @@ def test_a_move_under_load_shows_its_progress_and_ends_at_its_target(held: Held,
     assert user.row("topics", "orders")["READY"] == "True"
 
 
-@pytest.mark.parametrize("by", ["deletion", "cancel"])
+@pytest.mark.parametrize("by", ["cancel", *in_soak("deletion")])
 def test_a_cancelled_move_returns_to_the_old_assignment(held: Held, user: User, by: str) -> None:
     """C9, O9: partitions that have not completed return to their old replicas; Kafka does not keep their order (ReplicaAssignment.originReplicas)."""
     name = f"moved-{by}"

@@ -10,6 +10,7 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from lab.waiting import wait_until
+from tests.effort import in_soak
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.kubernetes import User, plan_text, topic_text
 from tests.integration.moves import on_1_2_3, throttled
@@ -66,7 +67,7 @@ def test_more_replicas_than_brokers_wait_for_the_brokers(held: Held, user: User)
     user.wait_for_events("wide", ("Normal", "AsDeclared"), ("Warning", "NotEnoughBrokers"))
 
 
-@pytest.mark.parametrize("case", BAD_CONFIGS)
+@pytest.mark.parametrize("case", ["value", *in_soak("key")])
 def test_an_invalid_setting_is_reported_with_the_brokers_message(held: Held, user: User, case: str) -> None:
     """InvalidConfig at creation and at a change; the topic is not created, or keeps its settings; a valid setting ends it."""
     config, words = BAD_CONFIGS[case]
@@ -99,6 +100,9 @@ def test_a_plan_with_unknown_objects_moves_nothing(held: Held, user: User) -> No
     assert held.cluster.zookeeper.read(f"{CHROOT}/admin/reassign_partitions") is None
 
 
+@pytest.mark.soak(
+    "kafka_operator/test_end_to_end.py::test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled"
+)
 def test_a_plan_that_overlaps_a_running_one_moves_nothing(held: Held, user: User) -> None:
     """Overlap: neither the shared partition nor the other one moves, and the running plan goes on."""
     before = on_1_2_3(held, user, "contested", 2)
@@ -139,6 +143,7 @@ def test_a_plan_that_overlaps_a_tools_move_moves_nothing(held: Held, user: User)
     assert set(held.cluster.assignment("tooled")[1]) == {2, 3, 1}
 
 
+@pytest.mark.soak("kafka_operator/test_end_to_end.py::test_the_oldest_topic_wins_and_the_next_takes_over")
 def test_of_two_topics_for_one_kafka_topic_the_oldest_wins(held: Held, user: User) -> None:
     """O5: the other one reports Conflict and changes nothing; when the oldest is deleted and retains the Kafka topic, the other adopts it, if allowed."""
     user.apply(topic_text("elder", 2, topicName="shared", deletionPolicy="Retain"))

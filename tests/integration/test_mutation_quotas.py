@@ -1,5 +1,6 @@
 """controller_mutation_rate with Kafka's own tools, answered alike by Steward and by a native controller (KIP-599)."""
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -8,14 +9,14 @@ import pytest
 
 from lab import tools
 from lab.waiting import wait_until
-from tests.integration.clusters import held_cluster
+from tests.integration.clusters import alter_quota, held_cluster
 from tests.integration.conftest import PATIENCE_S, Held
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
 TOOLS_CLIENT_ID = "adminclient-1"
 """Default client id of Kafka's tools."""
-RATE, PARTITIONS = "1", 100
+RATE, PARTITIONS = 1.0, 100
 """After the creation, requests are refused for 89 s: several times what the other tools, which run side by side, take on a busy machine."""
 NATIVE_COMMANDS = 1
 """Refused tools that are compared. A broker mutes the connection of a refused tool for the time that is left, and now and then the tool
@@ -29,11 +30,11 @@ def one() -> Iterator[Held]:
         yield held
 
 
-def set_quota(held: Held, *change: str) -> None:
-    """Change the quota of the tools' client id."""
-    entity = ("--alter", "--entity-type", "clients", "--entity-name", TOOLS_CLIENT_ID)
-    done = tools.kafka_configs("--bootstrap-server", held.cluster.bootstrap(), *entity, *change)
-    assert done.returncode == 0, done.stdout + done.stderr
+def set_quota(held: Held, rate: float | None) -> None:
+    """Set or remove the quota of the tools' client id, at the active controller."""
+    native = held.cluster.brokers.get(held.cluster.controller_id() or -1)
+    address = held.controller.address() if native is None else native.address()
+    asyncio.run(alter_quota(address, {"client-id": TOOLS_CLIENT_ID}, "controller_mutation_rate", rate))
 
 
 def refused_commands(topic: str) -> tuple[tuple[str, ...], ...]:
@@ -54,11 +55,11 @@ def answer(held: Held, topic: str, arguments: tuple[str, ...]) -> tuple[int, str
 
 def conversation(held: Held, topic: str, commands: int) -> list[tuple[int, str]]:
     """Use up the quota by one creation, then run the first `commands` at the same time; returns all answers."""
-    set_quota(held, "--add-config", f"controller_mutation_rate={RATE}")
+    set_quota(held, RATE)
     created = answer(held, topic, ("--create", "--topic", topic, "--partitions", str(PARTITIONS)))
     with ThreadPoolExecutor() as pool:
         refused = list(pool.map(partial(answer, held, topic), refused_commands(topic)[:commands]))
-    set_quota(held, "--delete-config", "controller_mutation_rate")
+    set_quota(held, None)
     return [created, *refused]
 
 

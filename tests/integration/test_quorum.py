@@ -12,6 +12,7 @@ from kafka_wire.uuids import encode_uuid
 from lab.quorum import Formatter, Program, Voters, quorum
 from lab.quorum_security import mutual_tls, sasl_plaintext
 from lab.waiting import wait_until
+from tests.effort import in_soak
 from tests.integration.quorums import (
     PATIENCE_S,
     SHORT,
@@ -225,7 +226,7 @@ def test_the_tool_adds_and_removes_voters_at_a_leader_of_steward_and_removes_tha
 @pytest.mark.shows("Q7")
 def test_a_directory_goes_from_java_to_steward_and_back() -> None:
     """Each continues the log of the other in a later epoch, and loses nothing."""
-    with quorum((1,), settings=SHORT) as voters, closing(voters.as_steward(1)) as steward:
+    with quorum((1,), formatter=Formatter.KAFKA, settings=SHORT) as voters, closing(voters.as_steward(1)) as steward:
         java = voters[1]
         wait_until(lambda: java.log_bytes() > 1_000, timeout_s=PATIENCE_S, what="a log")
         java.stop()
@@ -244,7 +245,7 @@ def test_a_directory_goes_from_java_to_steward_and_back() -> None:
         assert java.log_content().startswith(second)
 
 
-@pytest.mark.parametrize("java", [(), (1,)], ids=["all of Steward", "one of Java"])
+@pytest.mark.parametrize("java", [(1,), *in_soak(((),))], ids=["one of Java", "all of Steward"])
 def test_the_tool_raises_kraft_version_while_a_leader_of_steward_works(java: tuple[int, ...]) -> None:
     """KIP-853's online upgrade by kafka-features: a dry run, a refusal, the upgrade; then the voters are in the log of each."""
     stewards = tuple(sorted({1, 2, 3} - set(java)))

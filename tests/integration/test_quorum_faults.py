@@ -10,6 +10,7 @@ from controller_core.shell.quorum.format import draw_id
 from lab.ports import free_port
 from lab.quorum import Formatter, Load, Member, Program, QuorumNode, Voters, quorum
 from lab.waiting import wait_until
+from tests.effort import in_soak
 from tests.integration.quorums import PATIENCE_S, SHORT, start, stop_all, wait_for_commits
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
@@ -46,7 +47,7 @@ def test_a_quorum_of_five_stewards_commits_while_its_leader_and_another_voter_ar
 
 
 @pytest.mark.parametrize(
-    ("java", "stewards", "leader"), [((1, 2), (3,), 3), ((1,), (2, 3), 1)], ids=["Steward", "Java"]
+    ("java", "stewards", "leader"), [((1, 2), (3,), 3), *in_soak(((1,), (2, 3), 1))], ids=["Steward", "Java"]
 )
 @pytest.mark.shows("Q7", "Q8", "Q10")
 def test_a_leader_whose_followers_were_frozen_cuts_what_only_it_has(

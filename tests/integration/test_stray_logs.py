@@ -123,6 +123,9 @@ def test_a_new_topic_does_not_find_the_log_of_its_predecessor(held: Held) -> Non
     assert_produces(held, "strayed")
 
 
+@pytest.mark.soak(
+    "controller_core/zookeeper_mode/test_stray_logs.py::test_the_log_of_a_topic_that_was_deleted_in_this_term_is_replaced"
+)
 def test_a_log_of_a_deleted_topic_is_replaced(held: Held) -> None:
     """ReplicaManager: INCONSISTENT_TOPIC_ID. The broker was unregistered, returns nevertheless, and gets a replica of the new topic."""
     leave_log_on_2(held, "replaced")

@@ -7,6 +7,7 @@ import pytest
 from lab.traffic import Traffic
 from lab.waiting import wait_until
 from lab.zookeeper_history import DELETED, read_history
+from tests.effort import in_soak
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
@@ -90,7 +91,7 @@ def test_a_continued_controller_writes_nothing_under_its_old_epoch(held: Held) -
 
 @pytest.mark.parametrize(
     "strange",
-    [b"garbage", b'{"version":1,"brokerid":-1,"timestamp":"0"}', b'{"version":1,"brokerid":77}'],
+    [b"garbage", *in_soak(b'{"version":1,"brokerid":-1,"timestamp":"0"}', b'{"version":1,"brokerid":77}')],
     ids=["garbage", "no broker", "an older version"],
 )
 def test_a_foreign_controller_znode_is_waited_for(held: Held, strange: bytes) -> None:

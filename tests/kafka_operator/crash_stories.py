@@ -1,11 +1,11 @@
-"""Stories in a world of fakes, in which the operator is killed after each of its effects; in the soak before and after every call."""
+"""Stories in a world of fakes, in which the operator is killed after its effects; in the soak before and after every call."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
+from tests.effort import EXHAUSTIVE
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.virtual_time import run_virtually
@@ -15,10 +15,7 @@ Story = Callable[[World], Awaitable[None]]
 State = tuple[dict[str, Any], dict[str, Any]]
 """What is seen of Kubernetes and of Kafka."""
 
-EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
-"""Whether the process is killed before and after every single call, reads included."""
-
-READS = ("kafka describe_", "kafka list_", "kube list", "kube get")
+READS = ("kafka describe_", "kafka list_", "kafka validate_", "kube list", "kube get")
 """Calls without an effect: a kill after one equals a kill before it."""
 
 SETTLE_S = 60.0
@@ -61,11 +58,14 @@ def deaths(calls: Sequence[str]) -> Iterator[tuple[int, bool]]:
     """Yield the number of a call, from 1, and whether the process dies after its effect.
 
     Between two effects nothing outside the process changes by its calls, so that a death after each effect, and one before the first,
-    meets every state that a restarted process can find. The soak kills it before and after every call.
+    meets every state that a restarted process can find. Of an effect that repeats, the first and the last time are tried. The soak kills
+    it before and after every call.
     """
-    effects = [number for number, call in enumerate(calls, 1) if not call.startswith(READS)]
     if EXHAUSTIVE:
         yield from ((number, after) for number in range(1, len(calls) + 1) for after in (False, True))
-    else:
-        yield from ((number, False) for number in effects[:1])
-        yield from ((number, True) for number in effects)
+        return
+    effects = [(number, call) for number, call in enumerate(calls, 1) if not call.startswith(READS)]
+    first = {call: number for number, call in reversed(effects)}
+    last = {call: number for number, call in effects}
+    yield from ((number, False) for number, _ in effects[:1])
+    yield from ((number, True) for number in sorted({*first.values(), *last.values()}))

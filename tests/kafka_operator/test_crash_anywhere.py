@@ -1,4 +1,4 @@
-"""The operator killed after each effect that it has, in the soak at every call: the end is always the same (O3).
+"""The operator killed after its effects, in the soak at every call: the end is always the same (O3).
 
 Each story runs once without a kill, which counts its calls; then once for each call, with the process killed there and a new one
 started. What users of Kubernetes and of Kafka see in the end is compared, and nothing is written any more (O1).
@@ -171,5 +171,5 @@ STORIES: tuple[Story, ...] = (
 @pytest.mark.shows("O1", "O3")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_killed_at_any_call_the_end_is_the_same(story: Story) -> None:
-    """O1, O3: every effect; every call in the soak."""
+    """O1, O3: all kinds of effects; every call in the soak."""
     ends_alike(story)

@@ -1,4 +1,4 @@
-"""The operator killed after each effect that it has for a Reassignment: the end is always the same (O3).
+"""The operator killed after its effects for a Reassignment: the end is always the same (O3).
 
 As in test_crash_anywhere, with what only Reassignments do: waves, throttles, goals and their approval, plans in ConfigMaps, the way back.
 No throttle is left in Kafka, whichever call was the last.

@@ -1,4 +1,4 @@
-"""Reassignments that a Cluster makes by itself, with the operator killed after each effect (O3): one, whenever it died."""
+"""Reassignments that a Cluster makes by itself, with the operator killed after its effects (O3): one, whenever it died."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ async def one_more_broker(world: World) -> None:
 
 @pytest.mark.shows("F21")
 def test_killed_at_any_call_the_end_is_the_same() -> None:
-    """O1, O3: every effect, in the soak every call; one Reassignment of one name."""
+    """O1, O3: all kinds of effects, in the soak every call; one Reassignment of one name."""
     ends_alike(one_more_broker)

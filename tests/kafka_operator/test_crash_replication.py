@@ -1,4 +1,4 @@
-"""A Topic's replication factor edited, with the operator killed after each effect (O3): Topic and Reassignment together."""
+"""A Topic's replication factor edited, with the operator killed after its effects (O3): Topic and Reassignment together."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ STORIES: tuple[Story, ...] = (fewer, more_under_a_throttle, too_many, deleted_on
 @pytest.mark.shows("F5", "O3")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_killed_at_any_call_the_end_is_the_same(story: Story) -> None:
-    """O1, O3: every effect, in the soak every call; one Reassignment, whenever the process died."""
+    """O1, O3: all kinds of effects, in the soak every call; one Reassignment, whenever the process died."""
     ends_alike(story)

@@ -1,4 +1,4 @@
-"""SparkApplications and schedules with the operator killed after each effect that it has (O3, O11)."""
+"""SparkApplications and schedules with the operator killed after its effects (O3, O11)."""
 
 from __future__ import annotations
 

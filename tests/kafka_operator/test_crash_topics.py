@@ -1,4 +1,4 @@
-"""Topics observed, adopted, paused, protected, mended, and those of other namespaces, with the operator killed after each effect (O3)."""
+"""Topics observed, adopted, paused, protected, mended, and those of other namespaces, with the operator killed after its effects (O3)."""
 
 from __future__ import annotations
 
@@ -208,5 +208,5 @@ STORIES: tuple[Story, ...] = (
 @pytest.mark.shows("O3")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_killed_at_any_call_the_end_is_the_same(story: Story) -> None:
-    """O1, O3: every effect; every call in the soak."""
+    """O1, O3: all kinds of effects; every call in the soak."""
     ends_alike(story)

@@ -1,4 +1,7 @@
-"""The same tests as on version 3.9, on a stock Kafka 4.x cluster: three brokers and a controller of its own."""
+"""Tests of version 3.9 on a stock Kafka 4.x cluster: three brokers and a controller of its own.
+
+Those whose outcome does not depend on the version are in test_end_to_end_kafka_4_further.py.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,9 @@ from tests.kafka_operator.stock import Brokers, Stock
 from tests.kafka_operator.test_end_to_end import (
     test_a_cluster_status_has_its_brokers_and_controller,
     test_a_topic_is_created_extended_changed_and_deleted,
-    test_drift_is_reverted_and_undeclared_settings_are_kept,
 )
 from tests.kafka_operator.test_end_to_end import (
     test_bad_input_is_reported_with_the_brokers_message as report_bad_input,
-)
-from tests.kafka_operator.test_end_to_end_elections import (
-    test_a_partition_without_a_leader_gets_one_where_loss_is_accepted,
-    test_what_is_imported_applies_and_is_ready_at_once,
 )
 from tests.kafka_operator.test_end_to_end_moves import (
     test_a_goal_is_proposed_approved_and_reached,
@@ -27,11 +25,8 @@ from tests.kafka_operator.test_end_to_end_moves import (
 __all__ = [
     "test_a_cluster_status_has_its_brokers_and_controller",
     "test_a_goal_is_proposed_approved_and_reached",
-    "test_a_partition_without_a_leader_gets_one_where_loss_is_accepted",
     "test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back",
     "test_a_topic_is_created_extended_changed_and_deleted",
-    "test_drift_is_reverted_and_undeclared_settings_are_kept",
-    "test_what_is_imported_applies_and_is_ready_at_once",
 ]
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]

@@ -1,4 +1,4 @@
-"""The same policies of Topics on a stock Kafka 4.x cluster with a quorum of its own (KRaft), where what they need of the brokers may differ."""
+"""Policies of Topics on a stock Kafka 4.x cluster with a quorum of its own (KRaft): those that need more of the brokers than topics and settings."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ import pytest
 from lab.kraft import KraftCluster
 from tests.kafka_operator.stock import Stock
 from tests.kafka_operator.test_end_to_end_topics import (
-    test_a_topic_observes_and_then_enforces,
-    test_a_topic_that_is_there_and_differs_is_adopted_by_consent,
     test_an_edited_replication_factor_is_carried_out_under_a_throttle,
-    test_drift_that_is_mended_and_a_topic_created_anew_are_told_once,
-    test_settings_left_alone_are_left_alone,
     test_what_the_brokers_refuse_in_part_is_not_done_in_part,
 )
 
 __all__ = [
-    "test_a_topic_observes_and_then_enforces",
-    "test_a_topic_that_is_there_and_differs_is_adopted_by_consent",
     "test_an_edited_replication_factor_is_carried_out_under_a_throttle",
-    "test_drift_that_is_mended_and_a_topic_created_anew_are_told_once",
-    "test_settings_left_alone_are_left_alone",
     "test_what_the_brokers_refuse_in_part_is_not_done_in_part",
 ]
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.kafka_operator.crash_stories import EXHAUSTIVE, READS, SETTLE_S, Story
+from tests.effort import EXHAUSTIVE
+from tests.kafka_operator.crash_stories import READS, SETTLE_S, Story
 from tests.kafka_operator.faults import Fault, FaultyGate, FaultyWorld, Watch
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster

@@ -20,7 +20,8 @@ from kafka_operator.engine.leadership import Leadership, LeaseLostError
 from kafka_operator.kube.leases_port import Leases
 from kafka_operator.kube.port import Kube, UnavailableError
 from kafka_operator.metrics import Metrics
-from tests.kafka_operator.crash_stories import EXHAUSTIVE, SETTLE_S, Story, run_story
+from tests.effort import EXHAUSTIVE
+from tests.kafka_operator.crash_stories import SETTLE_S, Story, run_story
 from tests.kafka_operator.fake_kube import START, WatchEvent
 from tests.kafka_operator.fake_leases import FakeLeases
 from tests.kafka_operator.gate import Gate

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_operator.engine.loop import MAX_BATCH
 from kafka_operator.names import Key, Kind
-from tests.kafka_operator.crash_stories import EXHAUSTIVE
+from tests.effort import EXHAUSTIVE
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import RESYNC_S, World

@@ -35,6 +35,7 @@ SHORT = {
 }
 
 
+@pytest.mark.soak("integration/test_quorum.py::test_a_voter_of_steward_replicates_the_load_of_a_raft_server")
 def test_raft_servers_replicate_their_load_and_survive_their_leader() -> None:
     """Static voters; the log of TestRaftServer's topic grows on the followers."""
     with quorum(program=Program.RAFT_SERVER, settings=SHORT) as voters:

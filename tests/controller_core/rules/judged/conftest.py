@@ -42,7 +42,7 @@ class Judge:
 def judge() -> Iterator[Judge]:
     """Kafka 3.9.2; mark the test `java`."""
     if not Path(java()).resolve().with_name("javac").is_file():
-        raise Missing("a JDK (runs the judge from its source)", "apt-get install --yes default-jdk-headless")
+        raise Missing("a JDK (compiles the judge)", "apt-get install --yes default-jdk-headless")
     command = java_command(str(SOURCE), heap="256m", log4j="log4j-tools.properties")
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"

@@ -11,7 +11,7 @@ from lab.kraft import kafka_4_command
 SOURCE = Path(__file__).parent / "StorageJudge.java"
 
 HEAP = "96m"
-"""The answers are small; the heap is for the compiler and Kafka's classes."""
+"""The answers are small; the heap is for Kafka's classes."""
 
 
 class Answer(NamedTuple):
