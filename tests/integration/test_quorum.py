@@ -176,7 +176,6 @@ def test_an_observer_joins_the_voters_by_itself(leads: str) -> None:
         assert voters[1].leader_and_epoch()[0] == 1
 
 
-@pytest.mark.shows("Q19")
 def test_the_tool_adds_and_removes_voters_at_a_leader_of_steward_and_removes_that_leader() -> None:
     """KIP-853: add-controller and remove-controller, of a Java controller and of a Steward voter; the removed leader hands over."""
     with quorum(

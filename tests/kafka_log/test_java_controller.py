@@ -100,11 +100,11 @@ def test_a_killed_controllers_folder_is_read_to_its_last_record_and_goes_back_to
         end = change(folder, before)
         write_quorum_state(folder, QuorumState(2, leader_id=CONTROLLER_ID, voters=(CONTROLLER_ID,)), 0)
         write_meta_properties(controller.data_folder, properties)
-    ours = log_bytes(folder)
+    left = log_bytes(folder)
 
     run_until(controller, 5)
     assert controller.stop() in {0, 143}
-    assert log_bytes(folder).startswith(ours)
+    assert log_bytes(folder).startswith(left)
     log = MetadataLog(folder, SETTINGS)
     assert log.end_offset > end
     assert log.last_fetched_epoch > 2

@@ -73,17 +73,17 @@ def metadata_log(parent: Path, content: list[bytes]) -> Path:
 
 def test_the_same_batches_make_the_same_files_as_kafkas(judge: LogJudge, folder: Path) -> None:
     """B5. Segments, both indexes, epochs and the topic's id."""
-    ours = metadata_log(folder / "ours", batches())
-    theirs = folder / "theirs" / "__cluster_metadata-0"
+    steward = metadata_log(folder / "steward", batches())
+    kafka = folder / "kafka" / "__cluster_metadata-0"
     (folder / "batches").write_bytes(b"".join(batches()))
-    (folder / "theirs").mkdir()
+    (folder / "kafka").mkdir()
 
-    assert judge.write(theirs, SEGMENT_BYTES, folder / "batches") == Opened(0, 120, 2, "none", "none")
-    assert contents(ours) == contents(theirs)
-    assert len(contents(ours)) == 5 * 3 + 2
+    assert judge.write(kafka, SEGMENT_BYTES, folder / "batches") == Opened(0, 120, 2, "none", "none")
+    assert contents(steward) == contents(kafka)
+    assert len(contents(steward)) == 5 * 3 + 2
 
 
-def test_kafka_dumps_our_segments_and_finds_no_fault_in_their_indexes(judge: LogJudge, folder: Path) -> None:
+def test_kafka_dumps_segments_of_steward_and_finds_no_fault_in_their_indexes(judge: LogJudge, folder: Path) -> None:
     """kafka-dump-log."""
     values = [batch(offset, size_bytes=3_000, timestamp_ms=1_000 + offset) for offset in range(20)]
     log = metadata_log(folder, values)
@@ -101,18 +101,18 @@ def test_kafka_dumps_our_segments_and_finds_no_fault_in_their_indexes(judge: Log
     assert sum("isvalid: true" in line for line in dumped) == 20
 
 
-def test_kafka_reads_our_snapshots(judge: LogJudge, folder: Path) -> None:
+def test_kafka_reads_snapshots_of_steward(judge: LogJudge, folder: Path) -> None:
     """With the decoder of metadata records; and it opens a log that starts at one."""
     log = folder / "__cluster_metadata-0"
-    ours = MetadataLog(log, SETTINGS)
-    writer = ours.fetch_snapshot(SnapshotId(500, 9))
+    steward = MetadataLog(log, SETTINGS)
+    writer = steward.fetch_snapshot(SnapshotId(500, 9))
     assert writer is not None
     for part in snapshot_batches([NO_OP] * 3, epoch=9, timestamp_ms=1_000, last_contained_timestamp_ms=900):
         writer.append(part)
-    ours.finish_snapshot(writer)
-    assert ours.truncate_to_latest_snapshot()
-    ours.append_as_leader(batch(0), 10)
-    ours.close()
+    steward.finish_snapshot(writer)
+    assert steward.truncate_to_latest_snapshot()
+    steward.append_as_leader(batch(0), 10)
+    steward.close()
 
     assert judge.open(log, SEGMENT_BYTES) == Opened(500, 501, 10, "500-9", "500-9")
     dumped = judge.dump("--files", log / "00000000000000000500-0000000009.checkpoint", "--cluster-metadata-decoder")
@@ -123,7 +123,7 @@ def test_kafka_reads_our_snapshots(judge: LogJudge, folder: Path) -> None:
     ]
 
 
-def test_kafka_and_we_recover_the_same_log_wherever_it_is_cut(judge: LogJudge, folder: Path) -> None:
+def test_kafka_and_steward_recover_the_same_log_wherever_it_is_cut(judge: LogJudge, folder: Path) -> None:
     """B4, B5. Cuts around each batch and header, and bytes changed in the last batch: end, epochs, segments and indexes are equal."""
     written = metadata_log(folder / "written", batches(9))
     last = max(written.glob("*.log"))
@@ -134,7 +134,7 @@ def test_kafka_and_we_recover_the_same_log_wherever_it_is_cut(judge: LogJudge, f
     damages += [(size, size - back) for back in (1, 300, len(batches(9)[-1]) - 21, len(batches(9)[-1]) - 10)]
     for length, flipped in damages:
         with case("length", length), case("flipped", flipped):
-            copies = [folder / name / "__cluster_metadata-0" for name in ("ours", "theirs")]
+            copies = [folder / name / "__cluster_metadata-0" for name in ("steward", "kafka")]
             for copy in copies:
                 shutil.rmtree(copy.parent, ignore_errors=True)
                 shutil.copytree(written, copy)
@@ -142,34 +142,34 @@ def test_kafka_and_we_recover_the_same_log_wherever_it_is_cut(judge: LogJudge, f
                 if flipped is not None:
                     content[flipped] ^= 0x5A
                 (copy / last.name).write_bytes(content)
-            ours = Log(copies[0], SETTINGS)
-            found = (ours.start_offset, ours.end_offset, ours.epochs.latest or 0)
-            ours.close()
-            theirs = judge.open(copies[1], SEGMENT_BYTES)
+            steward = Log(copies[0], SETTINGS)
+            found = (steward.start_offset, steward.end_offset, steward.epochs.latest or 0)
+            steward.close()
+            kafka = judge.open(copies[1], SEGMENT_BYTES)
 
-            assert found == (theirs.start_offset, theirs.end_offset, theirs.last_epoch)
+            assert found == (kafka.start_offset, kafka.end_offset, kafka.last_epoch)
             assert contents(copies[0]) == contents(copies[1])
 
 
-def test_kafka_opens_what_we_have_truncated_and_the_other_way_round(judge: LogJudge, folder: Path) -> None:
+def test_kafka_opens_what_steward_has_truncated_and_the_other_way_round(judge: LogJudge, folder: Path) -> None:
     """At every batch: both drop the same bytes."""
     written = metadata_log(folder / "written", batches(40))
     for offset in (1, 26, 27, 28, 55, 79):
         with case("offset", offset):
-            copies = [folder / name / "__cluster_metadata-0" for name in ("ours", "theirs")]
+            copies = [folder / name / "__cluster_metadata-0" for name in ("steward", "kafka")]
             for copy in copies:
                 shutil.rmtree(copy.parent, ignore_errors=True)
                 shutil.copytree(written, copy)
-            ours = MetadataLog(copies[0], SETTINGS)
-            ours.truncate_to(offset, high_watermark=0)
-            end = ours.end_offset
-            ours.close()
+            steward = MetadataLog(copies[0], SETTINGS)
+            steward.truncate_to(offset, high_watermark=0)
+            end = steward.end_offset
+            steward.close()
             judge.truncate(copies[1], SEGMENT_BYTES, offset)
 
             assert judge.open(copies[0], SEGMENT_BYTES).end_offset == end
-            theirs = MetadataLog(copies[1], SETTINGS)
-            assert theirs.end_offset == end
-            theirs.close()
+            kafka = MetadataLog(copies[1], SETTINGS)
+            assert kafka.end_offset == end
+            kafka.close()
             logs = [{name: data for name, data in contents(copy).items() if name.endswith(".log")} for copy in copies]
             assert logs[0] == logs[1]
 
@@ -186,7 +186,7 @@ def test_a_fetched_snapshot_replaces_the_log_as_in_kafka(judge: LogJudge, folder
     shutil.copytree(written, copy := folder / "copy" / "__cluster_metadata-0")
 
     assert judge.open(copy, SEGMENT_BYTES) == Opened(300, 300, 5, "300-5", "300-5")
-    ours = MetadataLog(written, SETTINGS)
-    assert (ours.start_offset, ours.end_offset, ours.last_fetched_epoch) == (300, 300, 5)
-    ours.close()
+    steward = MetadataLog(written, SETTINGS)
+    assert (steward.start_offset, steward.end_offset, steward.last_fetched_epoch) == (300, 300, 5)
+    steward.close()
     assert list_snapshots(written) == [SnapshotId(300, 5)]

@@ -74,6 +74,10 @@ class Scenario:
         assert host is not None, self.states()
         return host.id
 
+    def until_another_leads(self, than: int) -> None:
+        """Run until another node leads; there may be no leader in the meantime."""
+        self.until(lambda: (leader := self.cluster.leader()) is not None and leader.id != than)
+
     def until_committed(self, beyond: int, nodes: Iterable[int] | None = None) -> None:
         """Run until nodes have committed so many records more."""
         goal, ids = self.committed + beyond, list(nodes or self.cluster.hosts)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from controller_core.quorum.rules import Rules
+from tests.sim.minimal import failing, minimal
 from tests.sim.network import Weather
 from tests.sim.planted_bugs import BUGS
 from tests.sim.run import run
@@ -76,3 +77,20 @@ def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> No
         except AssertionError:
             return
     pytest.fail(f"{bug} broke no invariant in {SEEDS} seeds")
+
+
+@pytest.mark.slow
+def test_a_failing_run_is_made_minimal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log becomes shorter only by a crash: the observer and the drift of clocks are taken away, the crashes are not."""
+    swarm = replace(CALM, crash=0.01, brokers=1, drift_percent=5)
+    with monkeypatch.context() as planted:
+        BUGS["vote_for_shorter_logs"](planted)
+        found = failing(0, swarm, faults_ms=3_000)
+        assert found is not None
+        smallest = minimal(found)
+        again = failing(smallest.seed, smallest.swarm, smallest.faults_ms)
+
+    assert found.needs() == ["brokers", "drift_percent", "crash"]
+    assert smallest.needs() == ["crash"]
+    assert again == smallest
+    assert failing(smallest.seed, smallest.swarm, smallest.faults_ms) is None

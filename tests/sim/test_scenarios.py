@@ -5,7 +5,10 @@ import pytest
 from controller_core.quorum.rules import Rules
 from tests.sim.scenarios import Scenario
 
-SEEDS = pytest.mark.parametrize("seed", range(3))
+SEEDS = pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 20))]
+)
+"""Twenty seeds for each scenario, three of them in a quick run."""
 
 
 @SEEDS
@@ -140,7 +143,7 @@ def test_progress_goes_on_after_one_leader_after_the_other_was_cut_off(seed: int
     scenario.until_committed(10)
     old = scenario.leader_id
     scenario.cut_off(old)
-    scenario.until(lambda: scenario.leader_id != old)
+    scenario.until_another_leads(than=old)
     new = scenario.leader_id
 
     scenario.cluster.network.heal()
@@ -157,7 +160,7 @@ def test_committed_records_survive_the_loss_of_one_disk(seed: int) -> None:
     lost = scenario.cluster.scheduler.random.choice((1, 2, 3))
 
     scenario.wipe(lost)
-    scenario.until(lambda: scenario.cluster.leader() is not None and scenario.leader_id != lost)
+    scenario.until_another_leads(than=lost)
     scenario.until_committed(1, {1, 2, 3} - {lost})
     scenario.start(lost)
 
@@ -182,7 +185,7 @@ def test_a_removed_leader_hands_over_after_the_commit(seed: int) -> None:
     old = scenario.leader_id
     scenario.cluster.remove(old)
 
-    scenario.until(lambda: scenario.cluster.leader() is not None and scenario.leader_id != old)
+    scenario.until_another_leads(than=old)
     scenario.until_committed(10)
 
     assert scenario.cluster.hosts[old].node is not None

@@ -9,7 +9,8 @@ from tests.sim.run import Outcome, run
 from tests.sim.swarm import draw
 
 SEEDS = int(os.environ.get("SIM_SEEDS", "100"))
-"""Seeds of a normal run. SIM_SEEDS=20000 runs more; a failing seed is a number of `python -m tests.sim.run NUMBER`."""
+"""Seeds of a normal run. SIM_SEEDS=20000 runs more; a failing seed is a number of `python -m tests.sim.run NUMBER`, and
+`python -m tests.sim.minimal NUMBER` prints what its failure needs."""
 
 BLOCK = 10
 """Seeds of one test: many small runs in one test cost less than a test each."""

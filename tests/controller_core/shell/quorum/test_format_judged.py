@@ -151,11 +151,11 @@ def test_the_same_arguments_write_the_same_bytes(judge: StorageJudge, tmp_path: 
     for number, (values, arguments) in enumerate(ACCEPTED):
         with case(arguments):
             kafka = Storage(tmp_path / f"kafka-{number}", values, arguments)
-            ours = Storage(tmp_path / f"ours-{number}", values, arguments)
+            own = Storage(tmp_path / f"own-{number}", values, arguments)
 
-            assert (judge.storage_tool(kafka.arguments).error, steward(ours.arguments)) == (None, 0)
-            assert ours.files() == kafka.files()
-            assert ours.files() != {}
+            assert (judge.storage_tool(kafka.arguments).error, steward(own.arguments)) == (None, 0)
+            assert own.files() == kafka.files()
+            assert own.files() != {}
 
 
 def test_the_same_arguments_are_refused(judge: StorageJudge, tmp_path: Path) -> None:
@@ -163,16 +163,16 @@ def test_the_same_arguments_are_refused(judge: StorageJudge, tmp_path: Path) -> 
     for number, (values, arguments) in enumerate(REFUSED):
         with case(arguments):
             kafka = Storage(tmp_path / f"kafka-{number}", values, arguments)
-            ours = Storage(tmp_path / f"ours-{number}", values, arguments)
+            own = Storage(tmp_path / f"own-{number}", values, arguments)
 
             assert judge.storage_tool(kafka.arguments).error is not None
-            assert steward(ours.arguments) == 1
-            assert ours.files() == {}
+            assert steward(own.arguments) == 1
+            assert own.files() == {}
 
 
 def test_a_directory_that_either_has_formatted_is_skipped_by_the_other(judge: StorageJudge, tmp_path: Path) -> None:
     """--ignore-formatted reads the other's meta.properties."""
-    for number, order in enumerate(("kafka ours", "ours kafka")):
+    for number, order in enumerate(("kafka steward", "steward kafka")):
         with case(order):
             storage = Storage(tmp_path / str(number), DYNAMIC, "-s -g")
             for program in order.split():
