@@ -29,7 +29,11 @@ from bench import (
     plan_start,
     quorum_appends,
     quorum_election,
+    quorum_frozen,
+    quorum_observers,
+    quorum_of_five,
     quorum_simulator,
+    quorum_snapshot,
     results,
     sampling,
     shutdown,
@@ -68,6 +72,10 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         log_open,
         quorum_election,
         quorum_appends,
+        quorum_of_five,
+        quorum_observers,
+        quorum_snapshot,
+        quorum_frozen,
         quorum_simulator,
     )
 }

@@ -27,6 +27,7 @@ __all__ = [
     "encode_response",
     "flexible_from",
     "peek_header",
+    "prepare",
     "response_header",
     "versions",
 ]
@@ -78,6 +79,15 @@ def versions(name: str) -> tuple[int, int]:
     """Return the lowest and highest known version of a message; raises CodecError when the message is unknown."""
     lowest, highest = schema.known_versions(name)
     return lowest, highest
+
+
+def prepare(key: ApiKey, version: int) -> None:
+    """Compile the codecs of a request and its response. The first use would take a millisecond for each: too long where time counts."""
+    request, response = key.message + "Request", key.message + "Response"
+    compiler.bounded_decoder(request, version)
+    for name in (request, response):
+        compiler.encoder(name, version)
+        compiler.decoder(name, version)
 
 
 def flexible_from(name: str) -> int | None:

@@ -81,6 +81,11 @@ class Node:
         )
 
     @property
+    def is_campaigning(self) -> bool:
+        """Whether the node asks for votes or pre-votes."""
+        return isinstance(self.state, Prospective | Candidate)
+
+    @property
     def is_only_voter(self) -> bool:
         """Whether the node is the only voter."""
         return self.voters.is_only_voter(self.key)

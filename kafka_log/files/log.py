@@ -83,11 +83,12 @@ class Log:
         flush_folder(folder)
         self.flushed_offset = self.end_offset
         """End of what is on the disk."""
-        self.epochs = self._read_epochs(all_checked=loaded.checked_from == self.start_offset)
-        epochs = self.epochs.truncate_from_end(loaded.checked_from)
+        self._stored_epochs = self._read_epochs(all_checked=loaded.checked_from == self.start_offset)
+        """The epochs on disk; of the active segment they may be missing, or be those of removed batches (see `append`)."""
+        self.epochs = self._stored_epochs.truncate_from_end(loaded.checked_from)
         for start in loaded.epochs:
-            epochs = epochs.assign(*start)
-        self._set_epochs(epochs)
+            self.epochs = self.epochs.assign(*start)
+        self._store_epochs()
 
     @property
     def size_bytes(self) -> int:
@@ -103,6 +104,9 @@ class Log:
 
     def append(self, data: bytes, *, verify_checksums: bool = True) -> Appended:
         """Append encoded batches, which have their offsets and epochs. Nothing is flushed.
+
+        A new epoch is stored when the segment is closed; until then a crash loses nothing, because an opened log reads the epochs of its last
+        segment from the batches. Kafka stores it here: two more flushes in each election, on the leader and on each follower.
 
         Raises InvalidAppendError, and LogWriteError, such as on a full disk: the log then is as it was before.
         """
@@ -125,20 +129,13 @@ class Log:
             now_ms=self._now_ms(),
         ):
             self._roll(batches[0].base_offset)
-        previous = self.epochs
-        epochs = previous
-        for batch in batches:
-            if batch.leader_epoch >= 0:
-                epochs = epochs.assign(batch.leader_epoch, batch.base_offset)
-        # The epochs go first, as in Kafka: on disk, no record is without its epoch.
-        self._set_epochs(epochs)
         try:
             self._active.append(data, batches, self.settings.index_interval_bytes)
-        except LogWriteError:
-            self.epochs = previous
-            raise
         except FlushFailedError as error:
             self._fail(error)
+        for batch in batches:
+            if batch.leader_epoch >= 0:
+                self.epochs = self.epochs.assign(batch.leader_epoch, batch.base_offset)
         self.end_offset = last + 1
         return Appended(batches[0].base_offset, last)
 
@@ -155,6 +152,7 @@ class Log:
         active = self._active
         if active.size_bytes == 0 and active.base_offset == base_offset:
             return  # an empty segment with no room for an index entry; Kafka replaces it by its like
+        self._store_epochs()
         self._guarded(active.seal)
         created = Segment.create(self.folder, base_offset, self._now_ms())
         try:
@@ -258,7 +256,7 @@ class Log:
         self._raise_failure()
         if offset >= self.end_offset:
             # A leader that wrote nothing in its epoch has noted it at the end.
-            self._set_epochs(self.epochs.truncate_from_end(self.end_offset))
+            self.epochs = self.epochs.truncate_from_end(self.end_offset)
             return False
         if offset < self._segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)
@@ -282,7 +280,7 @@ class Log:
             self._guarded(segment.delete)
         self._activate()
         self._guarded(lambda: kept.truncate(offset))
-        self.end_offset = self.start_offset = offset
+        self.end_offset = self.start_offset = self.flushed_offset = offset
         self._set_epochs(LeaderEpochs())
         self._after_truncation()
 
@@ -310,6 +308,7 @@ class Log:
         """Write everything to the disk and close the files. After a failed flush the files are only closed."""
         try:
             if self._failure is None:
+                self._store_epochs()
                 self._guarded(self._active.seal)
                 self.flushed_offset = self.end_offset
         finally:
@@ -333,7 +332,7 @@ class Log:
         self.flushed_offset = min(self.flushed_offset, self.end_offset)
         for pending in self._flushes:
             pending.end_offset = min(pending.end_offset, self.end_offset)
-        self._set_epochs(self.epochs.truncate_from_end(self.end_offset))
+        self.epochs = self.epochs.truncate_from_end(self.end_offset)
 
     def _read_epochs(self, *, all_checked: bool) -> LeaderEpochs:
         try:
@@ -347,9 +346,14 @@ class Log:
             return LeaderEpochs()
 
     def _set_epochs(self, epochs: LeaderEpochs) -> None:
-        if epochs != self.epochs:
+        self.epochs = epochs
+        self._store_epochs()
+
+    def _store_epochs(self) -> None:
+        epochs = self.epochs
+        if epochs != self._stored_epochs:
             self._guarded(lambda: write_leader_epochs(self.folder, epochs))
-            self.epochs = epochs
+            self._stored_epochs = epochs
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)

@@ -6,6 +6,7 @@ peer's supported versions of ApiVersions.
 
 import struct
 from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 
 from kafka_wire import codec
@@ -27,11 +28,16 @@ VersionRange = tuple[int, int]
 
 def api_versions_request() -> Body:
     """Return the body of an ApiVersions request of any version."""
+    return {"client_software_name": SOFTWARE_NAME, "client_software_version": _software_version()}
+
+
+@cache
+def _software_version() -> str:
+    """Return the version of the installed package, which is read from a file."""
     try:
-        version = metadata.version("kafka-steward")
+        return metadata.version("kafka-steward")
     except metadata.PackageNotFoundError:  # the source tree is not installed
-        version = "0"
-    return {"client_software_name": SOFTWARE_NAME, "client_software_version": version}
+        return "0"
 
 
 def highest_api_versions() -> int:

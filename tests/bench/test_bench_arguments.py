@@ -33,6 +33,10 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "log-open",
         "quorum-election",
         "quorum-appends",
+        "quorum-of-five",
+        "quorum-observers",
+        "quorum-snapshot",
+        "quorum-frozen",
         "quorum-simulator",
     }
 

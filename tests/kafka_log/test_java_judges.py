@@ -123,6 +123,18 @@ def test_kafka_reads_snapshots_of_steward(judge: LogJudge, folder: Path) -> None
     ]
 
 
+def test_kafka_finds_the_epochs_of_a_killed_voter_in_its_batches(judge: LogJudge, folder: Path) -> None:
+    """B5. Those of the last segment are not in leader-epoch-checkpoint yet; Kafka's quorum also opens without a recovery point."""
+    log = MetadataLog(folder / "__cluster_metadata-0", SETTINGS)
+    for one in batches(25):
+        log.append_as_follower(one, 100)
+    killed = shutil.copytree(log.folder, folder / "killed" / "__cluster_metadata-0")
+    log.close()
+
+    assert judge.open(killed, SEGMENT_BYTES) == Opened(0, log.end_offset, 1, "none", "none")
+    assert contents(killed)["leader-epoch-checkpoint"] == contents(log.folder)["leader-epoch-checkpoint"]
+
+
 def test_kafka_and_steward_recover_the_same_log_wherever_it_is_cut(judge: LogJudge, folder: Path) -> None:
     """B4, B5. Cuts around each batch and header, and bytes changed in the last batch: end, epochs, segments and indexes are equal."""
     written = metadata_log(folder / "written", batches(9))

@@ -370,14 +370,27 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 def test_a_segment_is_on_the_disk_with_its_indexes_before_the_next_one_exists(
     log: Log, flushed: list[tuple[str, int]]
 ) -> None:
-    """Q6, ADR 26: else a valid batch could follow a torn one."""
+    """Q6, ADR 26: else a valid batch could follow a torn one. Its epochs are too: below a recovery point no batch is read again."""
     while len(log.segment_offsets) == 1:
         flushed.clear()
         log.append(batch(log.end_offset, size_bytes=200))
 
     first = "00000000000000000000"
-    assert sorted(flushed) == [(f"{first}.index", 1), (f"{first}.log", 1), (f"{first}.timeindex", 1), ("t-0", 2)]
+    epochs = [("leader-epoch-checkpoint.tmp", 1), ("t-0", 1)]
+    assert flushed == [*epochs, (f"{first}.index", 1), (f"{first}.timeindex", 1), (f"{first}.log", 1), ("t-0", 2)]
     assert log.flushed_offset == log.end_offset - 1
+
+
+def test_an_append_in_a_new_epoch_flushes_nothing(log: Log, flushed: list[tuple[str, int]]) -> None:
+    """An election waits for it; what a crash loses of the epochs is in the batches."""
+    fill(log, 1)
+    flushed.clear()
+    log.append(batch(log.end_offset, epoch=7))
+    reopened = Log(log.folder, log.settings)
+
+    assert flushed[:1] == [("00000000000000000000.log", 1)]
+    assert (log.epochs.latest, reopened.epochs) == (7, log.epochs)
+    reopened.close()
 
 
 def test_a_truncation_is_on_the_disk_before_the_next_append(log: Log, flushed: list[tuple[str, int]]) -> None:
@@ -395,13 +408,14 @@ def test_what_is_found_at_the_start_is_on_the_disk_before_it_counts(log: Log, fl
     flushed.clear()
     reopened = Log(log.folder, log.settings)
 
-    assert (reopened.flushed_offset, flushed) == (4, [("00000000000000000000.log", 1), ("t-0", 1)])
+    epochs = [("leader-epoch-checkpoint.tmp", 1), ("t-0", 1)]
+    assert (reopened.flushed_offset, flushed) == (4, [("00000000000000000000.log", 1), ("t-0", 1), *epochs])
     reopened.close()
 
 
 @pytest.mark.parametrize("function", ["pwrite", "open"])
 def test_a_full_disk_leaves_the_log_as_it_was(log: Log, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
-    """At any place of an append: batches, indexes, epochs, or the files of the next segment."""
+    """At any place of an append: batches, indexes, or epochs and files of the next segment."""
     real = getattr(os, function)
     fill(log, 1)
     expected = log.read(0, 10_000)

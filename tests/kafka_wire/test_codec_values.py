@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from kafka_wire import codec
+from kafka_wire import codec, compiler
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
 
 LEADER_AND_ISR = ("LeaderAndIsrRequest", 7)
@@ -144,3 +145,16 @@ def test_versions_include_both_releases() -> None:
     assert codec.versions("FetchRequest") == (0, 18)
     assert codec.flexible_from("LeaderAndIsrRequest") == 4
     assert codec.flexible_from("SaslHandshakeRequest") is None
+
+
+def test_a_prepared_api_is_not_compiled_at_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An election waits for the first use of several messages, a millisecond each."""
+    for compiling in (compiler.encoder, compiler.decoder, compiler.bounded_decoder):
+        compiling.cache_clear()
+    codec.prepare(ApiKey.VOTE, 2)
+    monkeypatch.delattr(compiler, "compiled")
+    request, response = codec.encode_request(ApiKey.VOTE, 2, 7, None, {}), codec.encode_response(ApiKey.VOTE, 2, 7, {})
+
+    header, body = codec.decode_request(request)
+    assert body == codec.decode_bounded(request, header, 1_000)
+    assert codec.decode_response(ApiKey.VOTE, 2, response)[0] == header.correlation_id

@@ -226,6 +226,8 @@ class Driver:
 
     def _carry_out(self, ready: Ready) -> None:
         self.measurements.observe(self._node, ready, self._clock())
+        if ready.node.is_campaigning and not (self._node is not None and self._node.is_campaigning):
+            log.info("Started an election", extra={"epoch": ready.node.epoch})
         self._node = ready.node
         self._persist(ready)
         assert self._send is not None, "start() sets it"

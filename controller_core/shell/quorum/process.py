@@ -40,6 +40,7 @@ from kafka_log.format.roll import LogSettings
 from kafka_log.format.text_files import MetaProperties
 from kafka_node.probes import ProbeServer
 from kafka_node.security.renewal import Renewal
+from kafka_wire import codec
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.net.server import Buffers
 from kafka_wire.records import CorruptBatch
@@ -99,6 +100,8 @@ class QuorumProcess:
     async def run(self) -> None:
         """Serve until `stop`. Raises StartError, OSError (a port is taken), and the error that ended the node."""
         async with AsyncExitStack() as stack:
+            for key, served in SERVED.items():
+                codec.prepare(key, served.highest)  # Else a first election would wait for it.
             check_directories(self.settings)
             lock_directories(stack.enter_context(ExitStack()), self.settings.all_directories)
             identity = complete_directory_ids(self.settings)

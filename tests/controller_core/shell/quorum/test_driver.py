@@ -1,15 +1,21 @@
 """The driver of a node: when it ends, and how."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Never
 
 import pytest
 
 from controller_core.quorum.messages import DescribeQuorumRequest
+from controller_core.quorum.positions import Position
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.metadata_log import MetadataLog
 from controller_core.shell.quorum.storage import Storage
+from kafka_log.files.snapshots import write_snapshot
+from kafka_log.format.control_records import snapshot_batches
+from kafka_log.format.names import SnapshotId
 from kafka_log.format.roll import LogSettings
 from kafka_wire.net.failures import CloseConnection
 from tests.controller_core.quorum import nodes
@@ -52,3 +58,33 @@ async def test_an_unexpected_error_ends_the_node(driver: Driver, monkeypatch: py
     assert (driver.ended.is_set(), driver.failure) == (True, defect)
     with pytest.raises(CloseConnection, match="does not run"):
         await asyncio.wait_for(driver.ask(nodes.LISTENER, DescribeQuorumRequest()), 1)
+
+
+async def test_the_start_of_an_election_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """QuorumState logs each transition to ProspectiveState; a voter that goes on asking writes no further line."""
+    clock = SimpleNamespace(now_ms=0)
+    with fast_folder() as folder, caplog.at_level(logging.INFO):
+        log = MetadataLog(folder / "__cluster_metadata-0")
+        driver = Driver(Storage(log, segment_bytes=LogSettings().segment_bytes), lambda: clock.now_ms)
+        driver.start(nodes.settings(), nodes.history(level=0).voters, 1, lambda _: None)
+        for clock.now_ms in (0, 10_000, 10_001):
+            await driver.ask(nodes.LISTENER, DescribeQuorumRequest())
+        await driver.close()
+
+    started = [record for record in caplog.records if record.message == "Started an election"]
+    assert [record.__dict__["epoch"] for record in started] == [0]
+
+
+async def test_a_node_starts_after_a_crash_between_a_fetched_snapshot_and_the_change_of_the_log() -> None:
+    """KafkaRaftLogTest.testTruncateFullyToLatestSnapshot: the log, which ends before the snapshot, starts at its end."""
+    with fast_folder() as folder:
+        path = folder / "__cluster_metadata-0"
+        MetadataLog(path).close()
+        batches = snapshot_batches([b"value"], epoch=3, timestamp_ms=0, last_contained_timestamp_ms=0)
+        write_snapshot(path, SnapshotId(100, 3), batches)
+        driver = Driver(Storage(MetadataLog(path), segment_bytes=LogSettings().segment_bytes))
+        driver.start(nodes.settings(), nodes.history(level=0).voters, 1, lambda _: None)
+
+        assert driver.node is not None
+        assert (driver.failure, driver.node.log.end) == (None, Position(100, 3))
+        await driver.close()

@@ -101,7 +101,8 @@ def test_a_snapshot_that_is_longer_than_the_log_replaces_it_with_all_older_ones(
 
     assert log.truncate_to_latest_snapshot()
     assert (log.start_offset, log.end_offset, log.last_fetched_epoch) == (snapshot.offset, *snapshot)
-    assert (log.snapshots, log.summary().high_watermark) == ((snapshot,), snapshot.offset)
+    summary = log.summary()
+    assert (log.snapshots, summary.high_watermark, summary.flushed_offset) == ((snapshot,), *[snapshot.offset] * 2)
     assert sorted(path.name for path in log.folder.glob("*-*.checkpoint*")) == [
         f"{snapshot.offset:020d}-{snapshot.epoch:010d}.checkpoint"
     ]

@@ -11,6 +11,7 @@ import pytest
 from controller_core.quorum.inputs import SnapshotCreated
 from controller_core.quorum.positions import Position
 from controller_core.quorum.retention import Retention
+from controller_core.shell.quorum.apis import SERVED
 from controller_core.shell.quorum.directories import StartError
 from controller_core.shell.quorum.metadata_log import MetadataLog
 from controller_core.shell.quorum.process import log_settings, node_settings
@@ -22,6 +23,7 @@ from kafka_log.format.control_records import snapshot_batches
 from kafka_log.format.names import SnapshotId
 from kafka_log.format.roll import LogSettings
 from kafka_log.format.text_files import MetaProperties
+from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node
@@ -55,6 +57,20 @@ async def alone(tmp_path: Path) -> AsyncIterator[Member]:
     yield member
     if member.process is not None:
         await member.crash()
+
+
+async def test_what_an_election_sends_is_compiled_before_the_node_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P6. At the first use, in most cases of a hand-over, each message would take a millisecond more."""
+    prepared = []
+    monkeypatch.setattr(codec, "prepare", lambda *api: prepared.append(api))
+    (member,) = members(tmp_path, 1)
+    member.start()
+    await leader_of([member])
+    await member.crash()
+
+    assert prepared == [(key, served.highest) for key, served in SERVED.items()]
 
 
 async def test_records_of_the_leader_are_committed_and_equal_on_all_members(three: list[Member]) -> None:
