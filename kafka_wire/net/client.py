@@ -2,7 +2,13 @@
 
 from kafka_wire.net.backoff import Backoff
 from kafka_wire.net.connection import Connection
-from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut, UnsupportedVersion
+from kafka_wire.net.failures import (
+    ConnectionFailed,
+    MalformedResponse,
+    RequestFailed,
+    RequestTimedOut,
+    UnsupportedVersion,
+)
 from kafka_wire.net.node import Node, NodeSettings
 from kafka_wire.net.sasl_client import AuthenticationFailed, SaslCredentials
 
@@ -11,8 +17,10 @@ __all__ = [
     "Backoff",
     "Connection",
     "ConnectionFailed",
+    "MalformedResponse",
     "Node",
     "NodeSettings",
+    "RequestFailed",
     "RequestTimedOut",
     "SaslCredentials",
     "UnsupportedVersion",
