@@ -78,10 +78,16 @@ def parse_bootstrap(servers: Sequence[str]) -> tuple[Address, ...]:
 
 
 class ClusterClient:
-    """Connections to the brokers of a cluster, opened when needed. Deadlines are loop time in s."""
+    """Connections to the brokers of a cluster, opened when needed. Deadlines are loop time in s.
 
-    def __init__(self, bootstrap: Sequence[Address], settings: NodeSettings) -> None:
+    `metadata_timeout_ms` limits a read of metadata in addition to its deadline: an unreachable cluster should be reported soon.
+    """
+
+    def __init__(
+        self, bootstrap: Sequence[Address], settings: NodeSettings, *, metadata_timeout_ms: int | None = None
+    ) -> None:
         self._settings = settings
+        self._metadata_timeout_ms = metadata_timeout_ms
         self._bootstrap = {address: Node(*address, settings) for address in bootstrap}
         self._brokers: dict[int, tuple[Address, Node]] = {}
         self._controller_id = NO_CONTROLLER
@@ -99,6 +105,8 @@ class ClusterClient:
 
     async def metadata(self, *, deadline: float, topics: Sequence[str] | None = None) -> MetadataColumns:
         """Read the metadata of all topics, or of some. Raises NoMetadata with the failures of all brokers that were tried."""
+        if self._metadata_timeout_ms is not None:
+            deadline = min(deadline, asyncio.get_running_loop().time() + self._metadata_timeout_ms / 1000)
         self._requests += 1
         known = [node for _, node in self._brokers.values()]
         turn = self._requests % len(known) if known else 0
@@ -133,15 +141,24 @@ class ClusterClient:
         timeout_ms = min(left_ms, self._settings.request_timeout_ms)
         return await node.request(key, body, decode, versions=versions, timeout_ms=timeout_ms, attempts=ATTEMPTS)
 
-    async def call_any(self, key: ApiKey, body: Body, decode: BodyDecoder[_T], *, deadline: float) -> _T:
+    async def call_any(
+        self, key: ApiKey, body: Body, decode: BodyDecoder[_T], *, deadline: float, versions: VersionRange | None = None
+    ) -> _T:
         """Send a request to one of the brokers. Raises RequestFailed."""
         if not self._brokers:
             await self.metadata(deadline=deadline, topics=[])
         node = min((node for _, node in self._brokers.values()), key=lambda one: not one.connected)
-        return await self.call(node, key, body, decode, deadline=deadline)
+        return await self.call(node, key, body, decode, deadline=deadline, versions=versions)
 
     async def call_broker(
-        self, broker_id: int, key: ApiKey, body: Body, decode: BodyDecoder[_T], *, deadline: float
+        self,
+        broker_id: int,
+        key: ApiKey,
+        body: Body,
+        decode: BodyDecoder[_T],
+        *,
+        deadline: float,
+        versions: VersionRange | None = None,
     ) -> _T:
         """Send a request to one broker, whose address is read if it is not known. Raises RequestFailed."""
         if broker_id not in self._brokers:
@@ -149,7 +166,7 @@ class ClusterClient:
         node = self.broker(broker_id)
         if node is None:
             raise ConnectionFailed(f"broker {broker_id} is not in the cluster's metadata", sent=False)
-        return await self.call(node, key, body, decode, deadline=deadline)
+        return await self.call(node, key, body, decode, deadline=deadline, versions=versions)
 
     async def call_controller(
         self,
