@@ -16,8 +16,8 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.metadata_columns import MetadataColumns, decode_metadata
 from kafka_wire.net.backoff import Backoff
-from kafka_wire.net.connection import BodyDecoder, BodyEncoder
-from kafka_wire.net.failures import ConnectionFailed, MalformedResponse, RequestFailed, RequestTimedOut
+from kafka_wire.net.connection import BodyDecoder, plain
+from kafka_wire.net.failures import ConnectionFailed, MalformedResponse, RequestFailed
 from kafka_wire.net.negotiation import VersionRange
 from kafka_wire.net.node import Node, NodeSettings
 from kafka_wire.net.sasl_client import AuthenticationFailed
@@ -124,23 +124,6 @@ class ClusterClient:
                 return found
         raise NoMetadata(failures)
 
-    async def call(
-        self,
-        node: Node,
-        key: ApiKey,
-        body: Body | BodyEncoder,
-        decode: BodyDecoder[_T],
-        *,
-        deadline: float,
-        versions: VersionRange | None = None,
-    ) -> _T:
-        """Send a request to a node, again on a new connection if the present one fails. Raises RequestFailed."""
-        left_ms = int((deadline - asyncio.get_running_loop().time()) * 1000)
-        if left_ms <= 0:
-            raise RequestTimedOut(f"{node.name}: no time left before the deadline", sent=False)
-        timeout_ms = min(left_ms, self._settings.request_timeout_ms)
-        return await node.request(key, body, decode, versions=versions, timeout_ms=timeout_ms, attempts=ATTEMPTS)
-
     async def call_any(
         self, key: ApiKey, body: Body, decode: BodyDecoder[_T], *, deadline: float, versions: VersionRange | None = None
     ) -> _T:
@@ -148,7 +131,7 @@ class ClusterClient:
         if not self._brokers:
             await self.metadata(deadline=deadline, topics=[])
         node = min((node for _, node in self._brokers.values()), key=lambda one: not one.connected)
-        return await self.call(node, key, body, decode, deadline=deadline, versions=versions)
+        return await node.request(key, body, decode, deadline=deadline, versions=versions, attempts=ATTEMPTS)
 
     async def call_broker(
         self,
@@ -166,7 +149,7 @@ class ClusterClient:
         node = self.broker(broker_id)
         if node is None:
             raise ConnectionFailed(f"broker {broker_id} is not in the cluster's metadata", sent=False)
-        return await self.call(node, key, body, decode, deadline=deadline, versions=versions)
+        return await node.request(key, body, decode, deadline=deadline, versions=versions, attempts=ATTEMPTS)
 
     async def call_controller(
         self,
@@ -187,7 +170,9 @@ class ClusterClient:
             await asyncio.sleep(RETRY_BACKOFF.delay_ms(attempt, 0.5) / 1000)
             try:
                 node = await self._controller(deadline)
-                response = await self.call(node, key, body, decode, deadline=deadline, versions=versions)
+                response = await node.request(
+                    key, body, decode, deadline=deadline, versions=versions, attempts=ATTEMPTS
+                )
             except (AuthenticationFailed, MalformedResponse):
                 raise
             except (ConnectionFailed, NoController) as error:
@@ -218,8 +203,13 @@ class ClusterClient:
             "topics": None if topics is None else [{"name": name} for name in topics],
             "allow_auto_topic_creation": False,
         }
-        found = await self.call(
-            node, ApiKey.METADATA, body, plain(decode_metadata), deadline=deadline, versions=METADATA_VERSIONS
+        found = await node.request(
+            ApiKey.METADATA,
+            body,
+            plain(decode_metadata),
+            deadline=deadline,
+            versions=METADATA_VERSIONS,
+            attempts=ATTEMPTS,
         )
         if found.error_code != ErrorCode.NONE:
             raise MetadataRefused(f"{node.name} returned {ErrorCode.of(found.error_code).name} for Metadata")
@@ -238,15 +228,6 @@ class ClusterClient:
             for broker_id, address in addresses.items()
         }
         await asyncio.gather(*(node.close() for node in closing))
-
-
-def plain(decode: Callable[[int, bytes], _T]) -> BodyDecoder[_T]:
-    """Return a decoder that runs in the event loop: for responses that are small, or decoded into columns."""
-
-    async def decode_now(version: int, frame: bytes) -> _T:
-        return decode(version, frame)
-
-    return decode_now
 
 
 def _share(deadline: float, left: int) -> float:

@@ -291,13 +291,24 @@ class Connection:
         return failure
 
 
-def body_decoder(key: ApiKey) -> BodyDecoder[Body]:
-    """Return the decoder of a response's body by the codec."""
+def body_decoder(key: ApiKey, max_bytes: int = MAX_FRAME_BYTES) -> BodyDecoder[Body]:
+    """Return the decoder of a response's body by the codec, up to `max_bytes`: a dict takes a hundred times its size."""
 
     async def decode(version: int, frame: bytes) -> Body:
+        if len(frame) > max_bytes:
+            raise WireError(f"the response has {len(frame)} bytes; the limit is {max_bytes}")
         return codec.decode_response(key, version, frame)[1]
 
     return decode
+
+
+def plain(decode: Callable[[int, bytes], _T]) -> BodyDecoder[_T]:
+    """Return a decoder that does not yield to the event loop: for responses that are small, or decoded into columns."""
+
+    async def decode_now(version: int, frame: bytes) -> _T:
+        return decode(version, frame)
+
+    return decode_now
 
 
 async def _with_correlation(correlation: bytes, response: "asyncio.Future[bytes]") -> bytes:

@@ -116,17 +116,22 @@ class Node:
         *,
         versions: VersionRange | None = None,
         timeout_ms: int | None = None,
+        deadline: float | None = None,
         attempts: int = 1,
     ) -> _T:
         """Send one request and return its decoded response, as Connection.start_call does.
 
-        With `attempts` above 1, the request is sent again on a new connection after a connection failure, all within its timeout:
+        `deadline` (loop time in s) limits the timeout. With `attempts` above 1, the request is sent again on a new connection after a connection failure, all within its timeout:
         for idempotent requests. A rejected login and a malformed response are final. Raises the last ConnectionFailed.
         """
 
         async def send(connection: Connection, left_ms: int) -> Awaitable[_T]:
             return await connection.start_call(key, body, decode, versions=versions, timeout_ms=left_ms)
 
+        if deadline is not None:
+            timeout_ms = min(self._left_ms(deadline), timeout_ms or self._settings.request_timeout_ms)
+            if timeout_ms <= 0:
+                raise RequestTimedOut(f"{self.name}: no time left before the deadline", sent=False)
         return await self._attempt(send, timeout_ms, attempts)
 
     async def call_raw(self, frame: bytes, *, timeout_ms: int | None = None, attempts: int = 1) -> bytes:

@@ -16,7 +16,7 @@ from kafka_operator.admin.port import (
     ControllerUnavailableError,
 )
 from kafka_operator.admin.tls import make_context
-from kafka_operator.decide.observed import ClusterSeen, Failure
+from kafka_operator.decide.observed import ClusterSeen, Failure, Unavailable
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import BACKOFF_CAP_S, ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.credentials import MAX_AGE_S, Credentials
@@ -24,6 +24,7 @@ from kafka_operator.kube.port import KubeError, NotFoundError, RefusedError, Una
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import read_cluster
 from kafka_operator.resources.security import PLAINTEXT, Login, Security
+from kafka_wire.net.cluster import parse_bootstrap
 from tests.kafka_operator.makers import CREATED, DELETED, cluster, raw_cluster
 
 MAIN = ClusterRef("shop", "main")
@@ -64,6 +65,7 @@ class Place:
 
     def _connect(self, servers: Sequence[str], security: Security) -> FakeAdmin:
         make_context(security)
+        parse_bootstrap(servers)
         self.admins.append(FakeAdmin(servers, security))
         return self.admins[-1]
 
@@ -95,6 +97,18 @@ class Place:
 async def test_a_missing_cluster_is_said() -> None:
     """ClusterNotFound."""
     assert await Place().reason() == ("ClusterNotFound", True)
+
+
+async def test_a_port_that_does_not_exist_is_reported() -> None:
+    """The schema of a Cluster admits any number of five digits."""
+    place = Place()
+    place.learn(bootstrapServers=["kafka:99999"])
+
+    with pytest.raises(ClusterUnavailableError) as caught:
+        await place.look()
+    assert caught.value.unavailable == Unavailable(
+        "ClusterUnreachable", "spec.bootstrapServers: the bootstrap server 'kafka:99999' is not HOST:PORT."
+    )
 
 
 async def test_one_connection_serves_all_calls() -> None:

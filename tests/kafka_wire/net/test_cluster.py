@@ -10,7 +10,7 @@ from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from kafka_wire.net.client import Backoff, ConnectionFailed, NodeSettings
+from kafka_wire.net.client import Backoff, ConnectionFailed, MalformedResponse, NodeSettings
 from kafka_wire.net.cluster import Address, ClusterClient, NoController, NoMetadata, parse_bootstrap
 from kafka_wire.net.connection import body_decoder
 from kafka_wire.net.server import Peer, Server, ServerLimits, serve
@@ -195,15 +195,32 @@ async def test_a_broker_is_found_by_its_id(connect: Connect) -> None:
 async def test_a_version_can_be_limited_by_the_caller(connect: Connect) -> None:
     """For a request that is built in some versions only."""
     cluster, client = await connect(1)
-    await client.metadata(deadline=deadline())
-    node = client.broker(1)
-    assert node is not None
+    decode = body_decoder(ApiKey.METADATA)
 
-    await client.call(
-        node, ApiKey.METADATA, {"topics": []}, body_decoder(ApiKey.METADATA), deadline=deadline(), versions=(5, 8)
-    )
+    await client.call_any(ApiKey.METADATA, {"topics": []}, decode, deadline=deadline(), versions=(5, 8))
 
     assert cluster.requests[-1] == (1, ApiKey.METADATA, 8)
+
+
+async def test_no_request_is_sent_after_its_deadline(connect: Connect) -> None:
+    """Also not by a client whose timeout is longer."""
+    cluster, client = await connect(1)
+    await client.metadata(deadline=deadline())
+    sent = len(cluster.requests)
+
+    with pytest.raises(NoMetadata, match="no time left before the deadline"):
+        await client.metadata(deadline=asyncio.get_running_loop().time() - 1)
+    assert len(cluster.requests) == sent
+
+
+async def test_a_response_over_the_decoders_limit_fails_without_another_attempt(connect: Connect) -> None:
+    """Decoding takes a hundred times the memory of the response."""
+    cluster, client = await connect(1)
+    await client.metadata(deadline=deadline())
+
+    with pytest.raises(MalformedResponse, match=r"the response has \d+ bytes; the limit is 10"):
+        await client.call_any(ApiKey.METADATA, {"topics": []}, body_decoder(ApiKey.METADATA, 10), deadline=deadline())
+    assert len(cluster.asked(ApiKey.METADATA)) == 2
 
 
 async def test_nothing_is_sent_after_the_close(connect: Connect) -> None:
@@ -216,7 +233,7 @@ async def test_nothing_is_sent_after_the_close(connect: Connect) -> None:
         await client.metadata(deadline=deadline())
 
 
-@pytest.mark.parametrize("server", ["kafka", "kafka:", ":9092", "kafka:0", "kafka:65536", "kafka:x"])
+@pytest.mark.parametrize("server", ["kafka", "kafka:", ":9092", "kafka:0", "kafka:65536", "kafka:x", "kafka:٣"])
 def test_a_malformed_bootstrap_server_is_reported(server: str) -> None:
     """With its text."""
     with pytest.raises(ValueError, match=f"the bootstrap server '{server}' is not HOST:PORT"):
