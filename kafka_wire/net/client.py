@@ -10,14 +10,17 @@ from kafka_wire.net.failures import (
     UnsupportedVersion,
 )
 from kafka_wire.net.node import Node, NodeSettings
-from kafka_wire.net.sasl_client import AuthenticationFailed, SaslCredentials
+from kafka_wire.net.sasl_client import AuthenticationFailed, BearerCredentials, Credentials, NoToken, SaslCredentials
 
 __all__ = [
     "AuthenticationFailed",
     "Backoff",
+    "BearerCredentials",
     "Connection",
     "ConnectionFailed",
+    "Credentials",
     "MalformedResponse",
+    "NoToken",
     "Node",
     "NodeSettings",
     "RequestFailed",

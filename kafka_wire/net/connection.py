@@ -18,7 +18,7 @@ from kafka_wire.net import negotiation
 from kafka_wire.net.failures import ConnectionFailed, MalformedResponse, RequestTimedOut, UnsupportedVersion
 from kafka_wire.net.negotiation import VersionRange
 from kafka_wire.net.pipeline import CORRELATION_BYTES, Pipeline
-from kafka_wire.net.sasl_client import SaslCredentials, authenticate, reauthenticate_after_s
+from kafka_wire.net.sasl_client import Credentials, authenticate, reauthenticate_after_s
 
 CONNECT_TIMEOUT_MS = 10_000
 """Kafka's socket.connection.setup.timeout.ms, TLS handshake included."""
@@ -50,7 +50,7 @@ class Connection:
         *,
         client_id: str | None,
         request_timeout_ms: int,
-        sasl: SaslCredentials | None = None,
+        sasl: Credentials | None = None,
     ) -> None:
         self._name = name
         self._pipeline = pipeline
@@ -71,7 +71,7 @@ class Connection:
         *,
         client_id: str | None,
         ssl: tls.SSLContext | None = None,
-        sasl: SaslCredentials | None = None,
+        sasl: Credentials | None = None,
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
         request_timeout_ms: int = REQUEST_TIMEOUT_MS,
         max_frame_bytes: int = MAX_FRAME_BYTES,
@@ -214,7 +214,7 @@ class Connection:
             assert self._sasl is not None
             await self._authenticate(self._sasl, deadline)
 
-    async def _authenticate(self, sasl: SaslCredentials, deadline: float) -> None:
+    async def _authenticate(self, sasl: Credentials, deadline: float) -> None:
         """Authenticate; the caller holds the lock. Any failure closes the connection."""
 
         async def call(key: ApiKey, body: Body) -> Body:

@@ -24,7 +24,7 @@ from kafka_wire.net.connection import (
 )
 from kafka_wire.net.failures import ConnectionFailed, MalformedResponse, RequestTimedOut
 from kafka_wire.net.negotiation import VersionRange
-from kafka_wire.net.sasl_client import AuthenticationFailed, SaslCredentials
+from kafka_wire.net.sasl_client import AuthenticationFailed, Credentials
 
 _T = TypeVar("_T")
 _Send = Callable[[Connection, int], Awaitable[_T]]
@@ -39,7 +39,7 @@ class NodeSettings:
     client_id: str | None = None
     ssl: tls.SSLContext | None = None
     """Enables TLS. The context decides what is verified (ssl.create_default_context verifies everything)."""
-    sasl: SaslCredentials | None = None
+    sasl: Credentials | None = None
     """Credentials for SASL listeners."""
     connect_timeout_ms: int = CONNECT_TIMEOUT_MS
     request_timeout_ms: int = REQUEST_TIMEOUT_MS

@@ -16,6 +16,7 @@ from kafka_operator.admin.cluster_metrics import query_cluster_metrics, query_ve
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
 from kafka_operator.admin.connection_errors import classify_connection_error
 from kafka_operator.admin.health import query_health, query_min_isr
+from kafka_operator.admin.login import make_credentials
 from kafka_operator.admin.port import (
     CallRefusedError,
     ClusterUnreachableError,
@@ -41,7 +42,7 @@ from kafka_operator.resources.security import PLAINTEXT, Security
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
-from kafka_wire.net.client import Backoff, NodeSettings, RequestFailed, SaslCredentials
+from kafka_wire.net.client import Backoff, NodeSettings, RequestFailed
 from kafka_wire.net.cluster import ClusterClient, NoMetadata, parse_bootstrap
 
 METADATA_TIMEOUT_MS = 5_000
@@ -64,11 +65,10 @@ class KafkaAdmin:
 
     def __init__(self, bootstrap_servers: Sequence[str], metrics: Metrics, security: Security = PLAINTEXT) -> None:
         """BadCredentialsError when a part of `security` cannot be used, ValueError for a server that is not HOST:PORT."""
-        login = security.login
         settings = NodeSettings(
             client_id=COMPONENT,
             ssl=make_context(security),
-            sasl=None if login is None else SaslCredentials(login.mechanism, login.username, login.password),
+            sasl=make_credentials(security),
             connect_timeout_ms=METADATA_TIMEOUT_MS,
             request_timeout_ms=REQUEST_TIMEOUT_MS,
             backoff=RECONNECT_BACKOFF,

@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Iterable
 
 from kafka_operator.admin.port import ConnectionRejectedError
-from kafka_wire.net.client import AuthenticationFailed, RequestFailed
+from kafka_wire.net.client import AuthenticationFailed, NoToken, RequestFailed
 
 MAX_WORDS = 300
 """Characters of an error's message that are quoted."""
@@ -26,9 +26,8 @@ def classify_connection_error(failures: Iterable[RequestFailed]) -> ConnectionRe
     for failure in found:
         if isinstance(failure, AuthenticationFailed):
             words = " ".join(failure.reason.split())[:MAX_WORDS].rstrip(".")
-            return ConnectionRejectedError(
-                "AuthenticationFailed", f"Kafka rejected the authentication: {words}. {CHECK_HINT}"
-            )
+            what = "There is no token" if isinstance(failure, NoToken) else "Kafka rejected the authentication"
+            return ConnectionRejectedError("AuthenticationFailed", f"{what}: {words}. {CHECK_HINT}")
     reasons = [_tls_words(failure.__cause__) for failure in found if isinstance(failure.__cause__, ssl.SSLError)]
     tls = [words for words in reasons if words is not None]
     return ConnectionRejectedError("TlsFailed", min(tls)) if tls else None
