@@ -112,7 +112,7 @@ async def check(client: ClusterClient, topic: SamplesTopic, *, deadline: float) 
     """Raise SamplesTopicError if the topic is compacted. Without the right to read configs there is no check. Raises RequestFailed."""
     resource = {"resource_type": TOPIC_RESOURCE, "resource_name": topic.name, "configuration_keys": ["cleanup.policy"]}
     try:
-        body = await client.call_any(
+        body = await client.call(
             ApiKey.DESCRIBE_CONFIGS,
             {"resources": [resource]},
             body_decoder(ApiKey.DESCRIBE_CONFIGS, MAX_DECODED_BYTES),

@@ -124,31 +124,26 @@ class ClusterClient:
                 return found
         raise NoMetadata(failures)
 
-    async def call_any(
-        self, key: ApiKey, body: Body, decode: BodyDecoder[_T], *, deadline: float, versions: VersionRange | None = None
-    ) -> _T:
-        """Send a request to one of the brokers. Raises RequestFailed."""
-        if not self._brokers:
-            await self.metadata(deadline=deadline, topics=[])
-        node = min((node for _, node in self._brokers.values()), key=lambda one: not one.connected)
-        return await node.request(key, body, decode, deadline=deadline, versions=versions, attempts=ATTEMPTS)
-
-    async def call_broker(
+    async def call(
         self,
-        broker_id: int,
         key: ApiKey,
         body: Body,
         decode: BodyDecoder[_T],
         *,
+        broker_id: int | None = None,
         deadline: float,
         versions: VersionRange | None = None,
     ) -> _T:
-        """Send a request to one broker, whose address is read if it is not known. Raises RequestFailed."""
-        if broker_id not in self._brokers:
+        """Send a request to a broker, or (None) to any, preferably over an open connection. Raises RequestFailed.
+
+        Metadata is read first if it does not contain the broker yet.
+        """
+        if not self._brokers or (broker_id is not None and broker_id not in self._brokers):
             await self.metadata(deadline=deadline, topics=[])
-        node = self.broker(broker_id)
-        if node is None:
+        candidates = [node for one, (_, node) in self._brokers.items() if broker_id in {None, one}]
+        if not candidates:
             raise ConnectionFailed(f"broker {broker_id} is not in the cluster's metadata", sent=False)
+        node = min(candidates, key=lambda one: not one.connected)
         return await node.request(key, body, decode, deadline=deadline, versions=versions, attempts=ATTEMPTS)
 
     async def call_controller(

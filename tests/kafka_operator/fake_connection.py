@@ -40,13 +40,9 @@ class FakeConnection(Connection):
         self._answer = answer
         self.requests: list[tuple[int | str, Request]] = []
 
-    async def to_any(self, request: Request) -> Body:
-        """Answer as some broker."""
-        return self._ask("any", request)
-
-    async def to_node(self, request: Request, node_id: int) -> Body:
-        """Answer as a node."""
-        return self._ask(node_id, request)
+    async def to_node(self, request: Request, node_id: int | None) -> Body:
+        """Answer as a node, or as some broker."""
+        return self._ask("any" if node_id is None else node_id, request)
 
     async def to_controller(self, request: Request, codes_of: Callable[[Body], Iterable[int]]) -> Body:
         """Answer as the controller; the codes are read as by a real connection."""

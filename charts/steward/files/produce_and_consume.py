@@ -9,7 +9,7 @@ import asyncio
 import sys
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable
 
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -17,6 +17,7 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import ConnectionFailed, Node, NodeSettings, RequestFailed
 from kafka_wire.net.cluster import ClusterClient, parse_bootstrap
 from kafka_wire.net.connection import body_decoder
+from kafka_wire.net.negotiation import VersionRange
 from kafka_wire.records import Record, decode_batches, encode_batch
 
 RECORDS = 102
@@ -32,8 +33,9 @@ RETRY_S = 1.0
 TOPIC_TIMEOUT_MS = 30_000
 ACKS_ALL = -1
 FETCH_BYTES = 1_048_576
-PRODUCE_VERSIONS, FETCH_VERSIONS, DELETE_VERSIONS = (3, 12), (4, 12), (1, 5)
-"""Those in which topics are named and not numbered."""
+FETCH_WAIT_MS = 500
+CREATE_VERSIONS, DELETE_VERSIONS, PRODUCE_VERSIONS, FETCH_VERSIONS = (4, 7), (1, 5), (3, 12), (4, 12)
+"""Those in which topics are named and not numbered, and CreateTopics knows the brokers' default of the replication factor."""
 
 
 class StepFailed(Exception):  # noqa: N818 -- named like the failures of kafka_wire
@@ -51,110 +53,75 @@ class Check:
         """Return how many records came back. Raises StepFailed."""
         await self.create()
         try:
-            sent = {partition: _values(partition) for partition in range(PARTITIONS)}
-            for partition, values in sent.items():
-                await self._produce(partition, values)
-            received = {partition: await self._consume(partition, len(sent[partition])) for partition in sent}
+            sent = [
+                [f"record {at}".encode() for at in range(first, RECORDS, PARTITIONS)] for first in range(PARTITIONS)
+            ]
+            for partition, values in enumerate(sent):
+                await _retry(f"partition {partition} takes no records", self._produce, partition, values)
+            received: list[list[bytes]] = [[] for _ in sent]
+            for partition, values in enumerate(sent):
+                what = f"partition {partition} does not return all records"
+                await _retry(what, self._fetch, partition, received[partition], len(values))
         finally:
-            await self._delete()
+            await _retry("the topic cannot be deleted", self._delete)
         if sent != received:
             raise StepFailed(f"{RECORDS} records were sent, and others came back")
-        return sum(map(len, received.values()))
+        return sum(map(len, received))
 
     async def create(self) -> None:
         """Create the topic as soon as the cluster can: right after an install, or in an upgrade, a broker may be on its way."""
+        await _retry("the topic cannot be created", self._create)
+
+    async def _create(self, deadline: float) -> None:
         wanted = {"name": self._topic, "num_partitions": PARTITIONS, "replication_factor": -1}
         body = {"topics": [wanted], "timeout_ms": TOPIC_TIMEOUT_MS}
-        created = {
-            ErrorCode.NONE,
-            ErrorCode.TOPIC_ALREADY_EXISTS,
-        }  # the latter: an earlier try whose answer did not come
-        deadline = _deadline()
-        while error := await self._on_controller(ApiKey.CREATE_TOPICS, body, "topics", created, deadline):
-            await _wait(f"the topic cannot be created: {error}", deadline)
+        await self._on_controller(ApiKey.CREATE_TOPICS, body, "topics", CREATE_VERSIONS, deadline)
 
-    async def _delete(self) -> None:
+    async def _delete(self, deadline: float) -> None:
         body = {"topic_names": [self._topic], "timeout_ms": TOPIC_TIMEOUT_MS}
-        await self._on_controller(
-            ApiKey.DELETE_TOPICS, body, "responses", {ErrorCode.NONE}, _deadline(), DELETE_VERSIONS
-        )
+        await self._on_controller(ApiKey.DELETE_TOPICS, body, "responses", DELETE_VERSIONS, deadline)
 
     async def _on_controller(
-        self,
-        key: ApiKey,
-        body: Body,
-        results: str,
-        accepted: set[ErrorCode],
-        deadline: float,
-        versions: tuple[int, int] | None = None,
-    ) -> str | None:
-        """Return the error of a request to the controller, or None."""
+        self, key: ApiKey, body: Body, results: str, versions: VersionRange, deadline: float
+    ) -> None:
+        """Send a request to the controller; an earlier attempt whose answer did not come may have succeeded."""
 
-        def codes_of(response: Body) -> Iterable[int]:
+        def codes_of(response: Body) -> list[int]:
             return [one["error_code"] for one in response[results]]
 
-        try:
-            found = await self._client.call_controller(
-                key, body, body_decoder(key), codes_of, deadline=deadline, versions=versions
-            )
-        except RequestFailed as error:
-            return error.reason
-        return next((ErrorCode.of(code).name for code in codes_of(found) if code not in accepted), None)
+        decode = body_decoder(key)
+        found = await self._client.call_controller(key, body, decode, codes_of, deadline=deadline, versions=versions)
+        for code in codes_of(found):
+            if code not in {ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}:
+                _check(code)
 
-    async def _produce(self, partition: int, values: list[bytes]) -> None:
+    async def _produce(self, deadline: float, partition: int, values: list[bytes]) -> None:
         now_ms = int(time.time() * 1000)
         records = encode_batch([Record(at, now_ms, None, value) for at, value in enumerate(values)])
         data = [{"name": self._topic, "partition_data": [{"index": partition, "records": records}]}]
         body = {"transactional_id": None, "acks": ACKS_ALL, "timeout_ms": TOPIC_TIMEOUT_MS, "topic_data": data}
-        deadline = _deadline()
-        while True:
-            try:
-                leader = await self._leader(partition, deadline)
-                # One attempt: after an unknown result the records would come back twice.
-                found = await leader.request(
-                    ApiKey.PRODUCE, body, body_decoder(ApiKey.PRODUCE), deadline=deadline, versions=PRODUCE_VERSIONS
-                )
-            except RequestFailed as failure:
-                if isinstance(failure, ConnectionFailed) and failure.sent:
-                    raise StepFailed(
-                        f"the records of partition {partition} have no answer: {failure.reason}"
-                    ) from failure
-                error = failure.reason
-            else:
-                (result,) = [one for topic in found["responses"] for one in topic["partition_responses"]]
-                if result["error_code"] == ErrorCode.NONE:
-                    return
-                error = ErrorCode.of(result["error_code"]).name
-            await _wait(f"partition {partition} takes no records: {error}", deadline)
+        leader, decode = await self._leader(partition, deadline), body_decoder(ApiKey.PRODUCE)
+        try:  # once: after an unknown result the records would come back twice
+            found = await leader.request(ApiKey.PRODUCE, body, decode, deadline=deadline, versions=PRODUCE_VERSIONS)
+        except ConnectionFailed as failure:
+            if failure.sent:
+                raise StepFailed(f"the records of partition {partition} have no answer: {failure}") from failure
+            raise
+        _check(found["responses"][0]["partition_responses"][0]["error_code"])
 
-    async def _consume(self, partition: int, wanted: int) -> list[bytes]:
-        received: list[bytes] = []
-        error = "the response is empty"
-        deadline = _deadline()
+    async def _fetch(self, deadline: float, partition: int, received: list[bytes], wanted: int) -> None:
+        """Append what follows the received records, until all have come."""
+        decode = body_decoder(ApiKey.FETCH)
         while len(received) < wanted:
             place = {"partition": partition, "fetch_offset": len(received), "partition_max_bytes": FETCH_BYTES}
-            body = {
-                "max_wait_ms": 500,
-                "min_bytes": 1,
-                "max_bytes": FETCH_BYTES,
-                "topics": [{"topic": self._topic, "partitions": [place]}],
-            }
-            try:
-                leader = await self._leader(partition, deadline)
-                found = await leader.request(
-                    ApiKey.FETCH, body, body_decoder(ApiKey.FETCH), deadline=deadline, versions=FETCH_VERSIONS
-                )
-                (result,) = [one for topic in found["responses"] for one in topic["partitions"]]
-                error = ErrorCode.of(result["error_code"]).name
-                records = [one for batch in decode_batches(result["records"] or b"") for one in batch.records]
-                received += [one.value or b"" for one in records if one.offset >= len(received)]
-            except RequestFailed as failure:
-                error = failure.reason
-            if len(received) < wanted:
-                await _wait(
-                    f"{len(received)} of {wanted} records of partition {partition} have come: {error}", deadline
-                )
-        return received
+            topics = [{"topic": self._topic, "partitions": [place]}]
+            body = {"max_wait_ms": FETCH_WAIT_MS, "min_bytes": 1, "max_bytes": FETCH_BYTES, "topics": topics}
+            leader = await self._leader(partition, deadline)
+            found = await leader.request(ApiKey.FETCH, body, decode, deadline=deadline, versions=FETCH_VERSIONS)
+            result = found["responses"][0]["partitions"][0]
+            _check(result["error_code"])
+            records = [one for batch in decode_batches(result["records"] or b"") for one in batch.records]
+            received += [one.value or b"" for one in records if one.offset >= len(received)]
 
     async def _leader(self, partition: int, deadline: float) -> Node:
         found = await self._client.metadata(deadline=deadline, topics=[self._topic])
@@ -165,18 +132,23 @@ class Check:
         return node
 
 
-async def _wait(error: str, deadline: float) -> None:
-    if asyncio.get_running_loop().time() > deadline:
-        raise StepFailed(error)
-    await asyncio.sleep(RETRY_S)
+async def _retry(what: str, step: Callable[..., Awaitable[None]], *arguments: object) -> None:
+    """Repeat a step until it succeeds. Raises StepFailed at the end of its time."""
+    deadline = asyncio.get_running_loop().time() + TIMEOUT_S
+    while True:
+        try:
+            await step(deadline, *arguments)
+        except RequestFailed as failure:
+            if asyncio.get_running_loop().time() > deadline:
+                raise StepFailed(f"{what}: {failure}") from failure
+            await asyncio.sleep(RETRY_S)
+        else:
+            return
 
 
-def _deadline() -> float:
-    return asyncio.get_running_loop().time() + TIMEOUT_S
-
-
-def _values(partition: int) -> list[bytes]:
-    return [f"record {number}".encode() for number in range(partition, RECORDS, PARTITIONS)]
+def _check(error_code: int) -> None:
+    if error_code != ErrorCode.NONE:
+        raise RequestFailed(ErrorCode.of(error_code).name)
 
 
 async def produce_and_consume(bootstrap: str, topic: str) -> int:

@@ -45,13 +45,12 @@ class Connection:
 
     async def to_any(self, request: Request) -> Body:
         """Send a request to some broker and return the answer."""
-        decode, versions = decoder(request.key), VERSIONS.get(request.key)
-        return await self._client.call_any(*request, decode, deadline=self._deadline, versions=versions)
+        return await self.to_node(request, None)
 
-    async def to_node(self, request: Request, node_id: int) -> Body:
-        """Send a request to one broker and return the answer."""
+    async def to_node(self, request: Request, node_id: int | None) -> Body:
+        """Send a request to one broker, or (None) to some broker, and return the answer."""
         decode, versions = decoder(request.key), VERSIONS.get(request.key)
-        return await self._client.call_broker(node_id, *request, decode, deadline=self._deadline, versions=versions)
+        return await self._client.call(*request, decode, broker_id=node_id, deadline=self._deadline, versions=versions)
 
     async def to_controller(self, request: Request, codes_of: Callable[[Body], Iterable[int]]) -> Body:
         """Send a request to the controller and return the answer."""

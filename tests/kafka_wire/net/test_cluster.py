@@ -184,12 +184,12 @@ async def test_a_broker_is_found_by_its_id(connect: Connect) -> None:
     cluster, client = await connect(1, 2)
     decode = body_decoder(ApiKey.METADATA)
 
-    found = await client.call_broker(2, ApiKey.METADATA, {"topics": []}, decode, deadline=deadline())
+    found = await client.call(ApiKey.METADATA, {"topics": []}, decode, broker_id=2, deadline=deadline())
 
     assert found["cluster_id"] == "tests"
     assert cluster.asked(ApiKey.METADATA) == [1, 2]
     with pytest.raises(ConnectionFailed, match="broker 9 is not in the cluster's metadata"):
-        await client.call_broker(9, ApiKey.METADATA, {"topics": []}, decode, deadline=deadline())
+        await client.call(ApiKey.METADATA, {"topics": []}, decode, broker_id=9, deadline=deadline())
 
 
 async def test_a_version_can_be_limited_by_the_caller(connect: Connect) -> None:
@@ -197,7 +197,7 @@ async def test_a_version_can_be_limited_by_the_caller(connect: Connect) -> None:
     cluster, client = await connect(1)
     decode = body_decoder(ApiKey.METADATA)
 
-    await client.call_any(ApiKey.METADATA, {"topics": []}, decode, deadline=deadline(), versions=(5, 8))
+    await client.call(ApiKey.METADATA, {"topics": []}, decode, deadline=deadline(), versions=(5, 8))
 
     assert cluster.requests[-1] == (1, ApiKey.METADATA, 8)
 
@@ -219,7 +219,7 @@ async def test_a_response_over_the_decoders_limit_fails_without_another_attempt(
     await client.metadata(deadline=deadline())
 
     with pytest.raises(MalformedResponse, match=r"the response has \d+ bytes; the limit is 10"):
-        await client.call_any(ApiKey.METADATA, {"topics": []}, body_decoder(ApiKey.METADATA, 10), deadline=deadline())
+        await client.call(ApiKey.METADATA, {"topics": []}, body_decoder(ApiKey.METADATA, 10), deadline=deadline())
     assert len(cluster.asked(ApiKey.METADATA)) == 2
 
 
