@@ -120,7 +120,7 @@ def test_a_topic_reported_only_as_leaderless_does_not_count_as_one_without_parti
 
 
 @pytest.mark.parametrize(
-    "look",
+    "query",
     [
         query_cluster_metrics,
         lambda connection: query_health(connection, {}),
@@ -129,7 +129,7 @@ def test_a_topic_reported_only_as_leaderless_does_not_count_as_one_without_parti
     ids=["numbers", "replicas before a broker is stopped", "topics"],
 )
 async def test_a_response_without_nodes_is_not_an_empty_cluster(
-    look: Callable[[Connection], Awaitable[object]],
+    query: Callable[[Connection], Awaitable[object]],
 ) -> None:
     """Otherwise any broker could be stopped, and none would hold any data: a controller that is starting answers so."""
 
@@ -146,7 +146,7 @@ async def test_a_response_without_nodes_is_not_an_empty_cluster(
                 raise NoController("starting")
 
     with pytest.raises(NoController):
-        await look(Connection(Starting(), 9.0))
+        await query(Connection(Starting(), 9.0))
 
 
 async def test_large_responses_are_decoded_as_small_ones_are() -> None:
