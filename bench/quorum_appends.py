@@ -7,6 +7,7 @@ times from append to commit, as the leader prints them. `quorum_of_five` and `qu
 
 import contextlib
 import re
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass

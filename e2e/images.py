@@ -26,6 +26,9 @@ DOCKERFILES: Mapping[str, Path] = {
 
 PREVIOUS_DOCKERFILE = ROOT / "e2e" / "previous" / "Dockerfile"
 
+ARGUMENTS: Mapping[str, list[str]] = {STEWARD: ["EXTRA_PACKAGES=kafka-python"]}
+"""An independent client for the programs in pods, which is also the client of the last release's operator."""
+
 LOAD_TIMEOUT_S = 600
 
 
@@ -33,7 +36,7 @@ def build_images(base: str) -> None:
     """Build both on the image `base`, side by side: each waits for package registries most of the time. The last release's follows."""
     with ThreadPoolExecutor(len(DOCKERFILES)) as builders:
         building = [
-            builders.submit(build, image, dockerfile, ROOT, arguments=[f"BASE={base}"])
+            builders.submit(build, image, dockerfile, ROOT, arguments=[f"BASE={base}", *ARGUMENTS.get(image, ())])
             for image, dockerfile in DOCKERFILES.items()
         ]
     for built in building:

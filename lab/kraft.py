@@ -1,6 +1,6 @@
 """A stock Kafka 4.x cluster in KRaft mode: brokers, and one controller that is one of them or a node of its own.
 
-Sized for a small machine, without security. Quorums of several controllers are in `quorum`.
+Sized for a small machine, without security, except on additional listeners. Quorums of several controllers are in `quorum`.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ class KraftNode(Node):
         port: int | None,
         brokers: int,
         settings: Mapping[str, str] | None = None,
+        listeners: Mapping[str, str] | None = None,
     ) -> None:
-        """Write the settings; `settings` override those of this lab."""
+        """Write the settings; `settings` override those of this lab. `listeners` are additional ones: names and security protocols."""
         self.node_id = node_id
         self.port = port
         self._cluster_id = cluster_id
@@ -58,13 +59,16 @@ class KraftNode(Node):
         self.ports = {
             name: number for name, number in ((CLIENT, port), (CONTROLLER, controller_port)) if number is not None
         }
+        roles = ",".join({CLIENT: "broker", CONTROLLER: "controller"}[name] for name in self.ports)
+        protocols = {CLIENT: "PLAINTEXT", CONTROLLER: "PLAINTEXT", **(listeners or {})}
+        self.ports |= {name: free_port() for name in listeners or {}}
         replication = str(min(INTERNAL_TOPIC_REPLICATION, brokers))
         values = {
             "node.id": str(node_id),
-            "process.roles": ",".join({CLIENT: "broker", CONTROLLER: "controller"}[name] for name in self.ports),
+            "process.roles": roles,
             "controller.quorum.voters": quorum,
             "listeners": ",".join(f"{name}://127.0.0.1:{number}" for name, number in self.ports.items()),
-            "listener.security.protocol.map": f"{CLIENT}:PLAINTEXT,{CONTROLLER}:PLAINTEXT",
+            "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
             "controller.listener.names": CONTROLLER,
             "log.dirs": str(self.data_folder),
             "broker.session.timeout.ms": str(SESSION_TIMEOUT_MS),
@@ -134,10 +138,17 @@ class KraftCluster(dict[int, KraftNode]):
 
 
 @contextlib.contextmanager
-def kraft_cluster(node_ids: Sequence[int] = (1, 2), *, controller_id: int | None = None) -> Iterator[KraftCluster]:
+def kraft_cluster(
+    node_ids: Sequence[int] = (1, 2),
+    *,
+    controller_id: int | None = None,
+    settings: Mapping[str, str] | None = None,
+    listeners: Mapping[str, str] | None = None,
+) -> Iterator[KraftCluster]:
     """Yield a running cluster by broker id; everything ends with the block.
 
     `controller_id` names the controller, which is a node of its own unless it is among the brokers; the first broker by default.
+    `settings` and `listeners` are those of each KraftNode.
     """
     chosen = node_ids[0] if controller_id is None else controller_id
     controller_port = free_port()
@@ -156,6 +167,8 @@ def kraft_cluster(node_ids: Sequence[int] = (1, 2), *, controller_id: int | None
                 controller_port=controller_port if node_id == chosen else None,
                 port=free_port() if node_id in node_ids else None,
                 brokers=len(node_ids),
+                settings=settings,
+                listeners=listeners if node_id in node_ids else None,
             )
             stack.callback(node.close)
             nodes.append(node)

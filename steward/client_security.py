@@ -18,8 +18,9 @@ def client_security(options: BrokerSecurityOptions, protocol: str) -> BrokerSecu
             broker_sasl_mechanism=options.broker_sasl_mechanism,
             broker_sasl_username=options.broker_sasl_username,
             broker_sasl_password_file=options.broker_sasl_password_file,
+            broker_sasl_token_file=options.broker_sasl_token_file,
         )
     )
     if protocol.startswith("SASL") and security.sasl is None:
-        raise ValueError(f"{protocol} needs a SASL mechanism, a user name and a password file")
+        raise ValueError(f"{protocol} needs a SASL mechanism, and a user name and a password file, or a token file")
     return security

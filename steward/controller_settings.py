@@ -69,6 +69,7 @@ def security_settings(listeners: ListenerSecurityOptions, brokers: BrokerSecurit
         broker_sasl_mechanism=brokers.broker_sasl_mechanism,
         broker_sasl_username=brokers.broker_sasl_username,
         broker_sasl_password_file=brokers.broker_sasl_password_file,
+        broker_sasl_token_file=brokers.broker_sasl_token_file,
     )
 
 

@@ -7,13 +7,12 @@ reads the controller's address from the bootstrap server and sends the request t
 import asyncio
 import sys
 
-from controller_core.model.ids import NO_BROKER
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from kafka_wire.failures import WireError
-from kafka_wire.net.failures import ConnectionFailed, UnsupportedVersion
-from kafka_wire.net.node import Node, NodeSettings
+from kafka_wire.net.client import NodeSettings, RequestFailed, UnsupportedVersion
+from kafka_wire.net.cluster import ClusterClient, NoController, parse_bootstrap
+from kafka_wire.net.connection import body_decoder
 from steward.client_security import client_security
 from steward.options.security import BrokerSecurityOptions
 
@@ -41,34 +40,29 @@ def run_unregister(broker: int, bootstrap_server: str, protocol: str, options: B
 
 async def unregister(broker: int, bootstrap_server: str, settings: NodeSettings) -> None:
     """Send UnregisterBroker to the controller. Raises UnregisterError."""
+    key = ApiKey.UNREGISTER_BROKER
     try:
-        host, port = await _controller(bootstrap_server, settings)
-        response = await _call(host, port, settings, ApiKey.UNREGISTER_BROKER, {"broker_id": broker})
+        client = ClusterClient(parse_bootstrap([bootstrap_server]), settings)
+    except ValueError as error:
+        raise UnregisterError(str(error)) from error
+    deadline = asyncio.get_running_loop().time() + TIMEOUT_MS / 1000
+    try:
+        response = await client.call_controller(
+            key, {"broker_id": broker}, body_decoder(key), _codes, deadline=deadline
+        )
     except UnsupportedVersion as error:
         message = "the controller does not support UnregisterBroker: a Kafka broker may be the active controller"
         raise UnregisterError(message) from error
-    except (ConnectionFailed, WireError) as error:
+    except NoController as error:
+        raise UnregisterError(f"{bootstrap_server} reports no active controller; try again") from error
+    except RequestFailed as error:
         raise UnregisterError(f"no answer: {error}") from error
+    finally:
+        await client.close()
     if response["error_code"] != ErrorCode.NONE:
         name = ErrorCode(response["error_code"]).name
         raise UnregisterError(f"{name}: {response['error_message'] or 'the controller gave no reason'}")
 
 
-async def _controller(bootstrap_server: str, settings: NodeSettings) -> tuple[str, int]:
-    host, _, port = bootstrap_server.rpartition(":")
-    if not host or not port.isdigit():
-        raise UnregisterError(f"{bootstrap_server} is not HOST:PORT")
-    metadata = await _call(host.strip("[]"), int(port), settings, ApiKey.METADATA, {"topics": []})
-    controller = metadata["controller_id"]
-    for node in metadata["brokers"]:
-        if node["node_id"] == controller != NO_BROKER:
-            return node["host"], node["port"]
-    raise UnregisterError(f"{bootstrap_server} reports no active controller; try again")
-
-
-async def _call(host: str, port: int, settings: NodeSettings, key: ApiKey, body: Body) -> Body:
-    node = Node(host, port, settings)
-    try:
-        return await node.call(key, body, timeout_ms=TIMEOUT_MS)
-    finally:
-        await node.close()
+def _codes(response: Body) -> list[int]:
+    return [response["error_code"]]

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from balance_analytics.model.samples import UNKNOWN, Ints, Longs
-from balance_analytics.sampling.broker_client import BrokerClient, RequestFailed, decoded
-from balance_analytics.sampling.cluster_client import ClusterClient
-from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason, reason_of
+from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason, reason_of, reason_of_failure
 from balance_analytics.sampling.sample_builder import SampleBuilder
+from balance_analytics.sampling.settings import MAX_DECODED_BYTES, REQUEST_ATTEMPTS
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import Node, RequestFailed
+from kafka_wire.net.cluster import ClusterClient
+from kafka_wire.net.connection import body_decoder
 
 MAX_GROUPS = 5_000
 """Limit of one sample. In a cluster with more groups committed offsets are unknown, as reading them would keep the brokers busy."""
@@ -27,7 +29,7 @@ PROTOCOL_TYPES = frozenset({"consumer", ""})
 """Of groups that may commit offsets of topics; "" are those without members."""
 OFFSETS_TOPIC = "__consumer_offsets"
 """The leader of each of its partitions coordinates the groups whose offsets are in it (GroupCoordinator.partitionFor)."""
-FIRST_VERSION, LAST_VERSION = 8, 9
+VERSIONS = (8, 9)
 """Of OffsetFetch: several groups in one request (KIP-709) since 8; since 10 topics have only ids."""
 
 
@@ -85,7 +87,7 @@ async def read_committed(
     builder.committed_groups[:] = total.groups
 
 
-def _coordinators(client: ClusterClient, builder: SampleBuilder, total: CommittedSums) -> list[BrokerClient]:
+def _coordinators(client: ClusterClient, builder: SampleBuilder, total: CommittedSums) -> list[Node]:
     """Return the coordinators of groups: the leaders of the offsets topic, or all brokers with replicas if the user cannot see it."""
     if OFFSETS_TOPIC in builder.topics:
         at = builder.topics.index(OFFSETS_TOPIC)
@@ -106,11 +108,12 @@ def _coordinators(client: ClusterClient, builder: SampleBuilder, total: Committe
     return found
 
 
-async def _list_groups(broker: BrokerClient, total: CommittedSums, deadline: float) -> list[str]:
+async def _list_groups(broker: Node, total: CommittedSums, deadline: float) -> list[str]:
     try:
-        body = await broker.request(ApiKey.LIST_GROUPS, lambda _: {}, decoded(ApiKey.LIST_GROUPS), deadline=deadline)
+        decode = body_decoder(ApiKey.LIST_GROUPS, MAX_DECODED_BYTES)
+        body = await broker.request(ApiKey.LIST_GROUPS, {}, decode, deadline=deadline, attempts=REQUEST_ATTEMPTS)
     except RequestFailed as failure:
-        total.failures.append((failure.reason, str(failure)))
+        total.failures.append((reason_of_failure(failure), failure.reason))
         return []
     if body["error_code"] != ErrorCode.NONE:
         error = ErrorCode.of(body["error_code"])
@@ -119,21 +122,21 @@ async def _list_groups(broker: BrokerClient, total: CommittedSums, deadline: flo
 
 
 async def _add_groups(
-    broker: BrokerClient, groups: Sequence[str], total: CommittedSums, builder: SampleBuilder, deadline: float
+    broker: Node, groups: Sequence[str], total: CommittedSums, builder: SampleBuilder, deadline: float
 ) -> None:
     for begin in range(0, len(groups), GROUPS_PER_REQUEST):
         chunk = groups[begin : begin + GROUPS_PER_REQUEST]
         try:
             body = await broker.request(
                 ApiKey.OFFSET_FETCH,
-                lambda _, chunk=chunk: {"groups": [{"group_id": name, "topics": None} for name in chunk]},  # type: ignore[misc]
-                decoded(ApiKey.OFFSET_FETCH),
+                {"groups": [{"group_id": name, "topics": None} for name in chunk]},
+                body_decoder(ApiKey.OFFSET_FETCH, MAX_DECODED_BYTES),
                 deadline=deadline,
-                lowest=FIRST_VERSION,
-                highest=LAST_VERSION,
+                versions=VERSIONS,
+                attempts=REQUEST_ATTEMPTS,
             )
         except RequestFailed as failure:
-            total.failures.append((failure.reason, str(failure)))
+            total.failures.append((reason_of_failure(failure), failure.reason))
             return
         for group in body["groups"]:
             if group["error_code"] != ErrorCode.NONE:

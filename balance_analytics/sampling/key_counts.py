@@ -17,17 +17,19 @@ from pathlib import Path
 import numpy as np
 
 from balance_analytics.sampling import offsets
-from balance_analytics.sampling.broker_client import BrokerClient, RequestFailed, decoded
-from balance_analytics.sampling.cluster_client import ClusterClient
 from balance_analytics.sampling.missing_data import MissingData
 from balance_analytics.sampling.sample_builder import SampleBuilder, builder_of
 from balance_analytics.sampling.sampler import unix_ms
+from balance_analytics.sampling.settings import REQUEST_ATTEMPTS
 from balance_analytics.study.key_skew import KeySketch
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.compression import UnsupportedCompression
 from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
+from kafka_wire.net.client import Node, RequestFailed
+from kafka_wire.net.cluster import ClusterClient
+from kafka_wire.net.connection import body_decoder
 from kafka_wire.records import RecordBatch, decode_batches
 
 MAX_TOPICS = 64
@@ -39,7 +41,7 @@ MAX_BATCH_BYTES = 64 * 1024 * 1024
 FETCHES_PER_PARTITION = 64
 """Limit of requests per partition. If messages are so large that these return too few, fewer are counted."""
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
-FIRST_VERSION, LAST_VERSION = 4, 12
+VERSIONS = (4, 12)
 """Of Fetch: record batches of format 2 since 4; since 13 topics have only ids."""
 HASH_CHARACTERS = 16
 
@@ -118,7 +120,7 @@ def _shares(builder: SampleBuilder, messages: int) -> list[int]:
 
 
 async def _count(
-    broker: BrokerClient,
+    broker: Node,
     topic: str,
     row: int,
     share: int,
@@ -136,11 +138,11 @@ async def _count(
         try:
             body = await broker.request(
                 ApiKey.FETCH,
-                lambda _, at=at: _request(topic, partition, at),  # type: ignore[misc]
-                decoded(ApiKey.FETCH, MAX_BATCH_BYTES),
+                _request(topic, partition, at),
+                body_decoder(ApiKey.FETCH, MAX_BATCH_BYTES),
                 deadline=deadline,
-                lowest=FIRST_VERSION,
-                highest=LAST_VERSION,
+                versions=VERSIONS,
+                attempts=REQUEST_ATTEMPTS,
             )
             response = body["responses"][0]["partitions"][0]
             if response["error_code"] != ErrorCode.NONE:

@@ -5,28 +5,34 @@ While a replica moves between log directories of a broker, only the current one 
 
 import numpy as np
 
-from balance_analytics.sampling.broker_client import BrokerClient, RequestFailed
-from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason, reason_of
+from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason, reason_of, reason_of_failure
 from balance_analytics.sampling.sample_builder import SampleBuilder
+from balance_analytics.sampling.settings import REQUEST_ATTEMPTS
 from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.log_dir_columns import LogDirColumns, decode_log_dirs
+from kafka_wire.net.client import Node, RequestFailed
+from kafka_wire.net.connection import plain
 
-FIRST_VERSION = 1
-"""Of DescribeLogDirs. Only since version 3 does the response report that the user lacks the right."""
+VERSIONS = (1, 5)
+"""Of DescribeLogDirs; the last one is that of Kafka 4.3. Only since version 3 does the response report that the user lacks the right."""
 
 
 async def read_sizes(
-    broker: BrokerClient, broker_id: int, builder: SampleBuilder, missing_data: MissingData, *, deadline: float
+    broker: Node, broker_id: int, builder: SampleBuilder, missing_data: MissingData, *, deadline: float
 ) -> None:
     """Read the sizes of a broker's replicas into their rows."""
     try:
         found = await broker.request(
-            ApiKey.DESCRIBE_LOG_DIRS, _all_topics, decode_log_dirs, deadline=deadline, lowest=FIRST_VERSION
+            ApiKey.DESCRIBE_LOG_DIRS,
+            {"topics": None},
+            plain(decode_log_dirs),
+            deadline=deadline,
+            versions=VERSIONS,
+            attempts=REQUEST_ATTEMPTS,
         )
     except RequestFailed as error:
-        missing_data.add(DataKind.SIZES, error.reason, _replica_count(builder, broker_id), str(error))
+        missing_data.add(DataKind.SIZES, reason_of_failure(error), _replica_count(builder, broker_id), str(error))
         return
     if found.error_code != ErrorCode.NONE:
         message = f"{broker.name} returned no sizes: {ErrorCode.of(found.error_code).name}"
@@ -62,7 +68,3 @@ def _fill(found: LogDirColumns, broker_id: int, builder: SampleBuilder) -> None:
     assigned = is_replica.any(axis=1) if is_replica.shape[1] else np.zeros(len(rows), np.bool_)
     place = is_replica[assigned].argmax(axis=1) if assigned.any() else np.zeros(0, np.int64)
     builder.size_bytes[rows[assigned], place] = sizes[assigned]
-
-
-def _all_topics(_: int) -> Body:
-    return {"topics": None}

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import MalformedResponse, RequestFailed, RequestTimedOut, UnsupportedVersion
+from kafka_wire.net.cluster import MetadataRefused, NoMetadata
 
 MAX_EXAMPLES = 8
 """Error messages of a sample that are logged; the counts contain all."""
@@ -68,6 +70,20 @@ REASONS = {
 def reason_of(error_code: int) -> Reason:
     """Return the reason for an error code."""
     return REASONS.get(ErrorCode.of(error_code), Reason.REFUSED)
+
+
+FAILURES = (
+    (RequestTimedOut, Reason.TIMED_OUT),
+    (MalformedResponse, Reason.MALFORMED),
+    (UnsupportedVersion, Reason.UNSUPPORTED),
+    (MetadataRefused, Reason.REFUSED),
+)
+
+
+def reason_of_failure(failure: RequestFailed) -> Reason:
+    """Return the reason for a request without a response; that of the last broker for a cluster without metadata."""
+    last = failure.failures[-1] if isinstance(failure, NoMetadata) else failure
+    return next((reason for kind, reason in FAILURES if isinstance(last, kind)), Reason.CONNECTION)
 
 
 @dataclass(slots=True)

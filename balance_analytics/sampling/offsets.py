@@ -9,21 +9,23 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from balance_analytics.model.samples import Longs
-from balance_analytics.sampling.broker_client import BrokerClient, RequestFailed
-from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason, reason_of
+from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason, reason_of, reason_of_failure
 from balance_analytics.sampling.sample_builder import SampleBuilder
+from balance_analytics.sampling.settings import REQUEST_ATTEMPTS
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import Node, RequestFailed
+from kafka_wire.net.connection import plain
 from kafka_wire.offset_columns import EARLIEST, LATEST, OffsetColumns, decode_list_offsets, encode_list_offsets
 
 PARTITIONS_PER_REQUEST = 10_000
 """A response of 270 kB keeps a request handler of the broker busy for some ten milliseconds; larger ones would delay other clients."""
-FIRST_VERSION = 6
-"""Of ListOffsets: the first flexible one, of Kafka 2.5 (2020)."""
+VERSIONS = (6, 11)
+"""Of ListOffsets: the first flexible one, of Kafka 2.5 (2020), and the last one of Kafka 4.3."""
 
 
 async def read_offsets(
-    broker: BrokerClient,
+    broker: Node,
     rows: Longs,
     builder: SampleBuilder,
     missing_data: MissingData,
@@ -40,7 +42,7 @@ async def read_offsets(
             builder.asked_at_ms[filled] = now_ms()
             starts = await _list_offsets(broker, chunk, builder, EARLIEST, deadline)
         except RequestFailed as error:
-            missing_data.add(DataKind.OFFSETS, error.reason, len(rows) - begin, str(error))
+            missing_data.add(DataKind.OFFSETS, reason_of_failure(error), len(rows) - begin, str(error))
             return
         _fill(builder.start_offset, starts, builder, chunk)
         missing = chunk[(builder.end_offset[chunk] < 0) | (builder.start_offset[chunk] < 0)]
@@ -49,15 +51,20 @@ async def read_offsets(
 
 
 async def _list_offsets(
-    broker: BrokerClient, rows: Longs, builder: SampleBuilder, timestamp: int, deadline: float
+    broker: Node, rows: Longs, builder: SampleBuilder, timestamp: int, deadline: float
 ) -> OffsetColumns:
     topics, counts = builder.topics_of(rows)
+
+    async def encode(version: int) -> bytes:
+        return encode_list_offsets(version, topics, counts, builder.partition[rows], timestamp)
+
     return await broker.request(
         ApiKey.LIST_OFFSETS,
-        lambda version: encode_list_offsets(version, topics, counts, builder.partition[rows], timestamp),
-        decode_list_offsets,
+        encode,
+        plain(decode_list_offsets),
         deadline=deadline,
-        lowest=FIRST_VERSION,
+        versions=VERSIONS,
+        attempts=REQUEST_ATTEMPTS,
     )
 
 
@@ -72,7 +79,7 @@ def _fill(column: Longs, found: OffsetColumns, builder: SampleBuilder, requested
 
 
 def _reasons(
-    broker: BrokerClient, responses: tuple[OffsetColumns, ...], missing: Longs, builder: SampleBuilder
+    broker: Node, responses: tuple[OffsetColumns, ...], missing: Longs, builder: SampleBuilder
 ) -> Iterator[tuple[Reason, int, str]]:
     """Yield reason, count and message of missing rows: by error code, or ABSENT for partitions that are not in the response."""
     if not len(missing):

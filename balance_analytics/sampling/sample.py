@@ -12,9 +12,9 @@ import numpy as np
 
 from balance_analytics.model.samples import Samples
 from balance_analytics.sampling import committed_offsets, log_dirs, offsets
-from balance_analytics.sampling.cluster_client import ClusterClient
 from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason
 from balance_analytics.sampling.sample_builder import SampleBuilder, builder_of
+from kafka_wire.net.cluster import ClusterClient
 
 BROKERS_AT_ONCE = 32
 """Brokers that are queried at the same time, which bounds memory: a response with the sizes of 4,000 replicas has 100 kB."""

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable
 
 from balance_analytics.sampling import rounds
-from balance_analytics.sampling.broker_client import RequestFailed
-from balance_analytics.sampling.cluster_client import ClusterClient
 from balance_analytics.sampling.metrics import SamplerMetrics
 from balance_analytics.sampling.missing_data import MissingData
 from balance_analytics.sampling.sample import take_sample
 from balance_analytics.sampling.settings import SamplerSettings
 from balance_analytics.sampling.sink import Sink, WriteFailed
+from kafka_wire.net.client import RequestFailed
+from kafka_wire.net.cluster import ClusterClient
 
 log = logging.getLogger(__name__)
 

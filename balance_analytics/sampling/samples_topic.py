@@ -7,12 +7,13 @@ import string
 from dataclasses import dataclass
 
 from balance_analytics.model.sample_rows import SAMPLES_TOPIC
-from balance_analytics.sampling.broker_client import BrokerClient, RequestFailed, decoded
-from balance_analytics.sampling.cluster_client import ClusterClient
+from balance_analytics.sampling.settings import MAX_DECODED_BYTES
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from kafka_wire.metadata_columns import MetadataColumns
+from kafka_wire.net.client import RequestFailed
+from kafka_wire.net.cluster import ClusterClient
+from kafka_wire.net.connection import body_decoder
 
 REPLICATION_FACTOR = 3
 """Or the number of brokers, if lower."""
@@ -26,8 +27,8 @@ MAX_PARTITIONS = 1_000
 MAX_NAME_CHARACTERS = 249
 NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "._-")
 """Characters of a topic's name (org.apache.kafka.common.internals.Topic)."""
-FIRST_CREATE_VERSION = 2
-"""Of CreateTopics: the first version whose response has an error message."""
+CREATE_VERSIONS = (2, 7)
+"""Of CreateTopics: the first version whose response has an error message, and the last one of Kafka 4.3."""
 
 
 class SamplesTopicError(Exception):
@@ -89,13 +90,13 @@ async def leaders_of(client: ClusterClient, topic: SamplesTopic, *, deadline: fl
 async def create(client: ClusterClient, topic: SamplesTopic, *, deadline: float) -> None:
     """Create the topic unless it exists. Raises RequestFailed, SamplesTopicError."""
     found = await client.metadata(deadline=deadline, topics=[topic.name])
-    broker = _controller(client, found)
-    body = await broker.request(
+    body = await client.call_controller(
         ApiKey.CREATE_TOPICS,
-        lambda _: topic.request(len(found.brokers)),
-        decoded(ApiKey.CREATE_TOPICS),
+        topic.request(len(found.brokers)),
+        body_decoder(ApiKey.CREATE_TOPICS, MAX_DECODED_BYTES),
+        lambda response: [one["error_code"] for one in response["topics"]],
         deadline=deadline,
-        lowest=FIRST_CREATE_VERSION,
+        versions=CREATE_VERSIONS,
     )
     for one in body["topics"]:
         error = ErrorCode.of(one["error_code"])
@@ -107,23 +108,14 @@ async def create(client: ClusterClient, topic: SamplesTopic, *, deadline: float)
             )
 
 
-def _controller(client: ClusterClient, found: MetadataColumns) -> BrokerClient:
-    """Return the broker for requests to the controller: the controller, or in KRaft mode any broker, which forwards them."""
-    for broker_id in (found.controller_id, *client.broker_ids):
-        if (broker := client.broker(broker_id)) is not None:
-            return broker
-    raise SamplesTopicError("the metadata contains no broker to send the request to")
-
-
 async def check(client: ClusterClient, topic: SamplesTopic, *, deadline: float) -> None:
     """Raise SamplesTopicError if the topic is compacted. Without the right to read configs there is no check. Raises RequestFailed."""
-    found = await client.metadata(deadline=deadline, topics=[topic.name])
     resource = {"resource_type": TOPIC_RESOURCE, "resource_name": topic.name, "configuration_keys": ["cleanup.policy"]}
     try:
-        body = await _controller(client, found).request(
+        body = await client.call(
             ApiKey.DESCRIBE_CONFIGS,
-            lambda _: {"resources": [resource]},
-            decoded(ApiKey.DESCRIBE_CONFIGS),
+            {"resources": [resource]},
+            body_decoder(ApiKey.DESCRIBE_CONFIGS, MAX_DECODED_BYTES),
             deadline=deadline,
         )
     except RequestFailed:

@@ -1,11 +1,10 @@
 """Settings of the sampler. Leaves out reading the files of secrets: `steward.sampler_command` puts their contents into NodeSettings."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from balance_analytics.sampling.cluster_client import Address
 from kafka_wire.net.client import NodeSettings
+from kafka_wire.net.cluster import Address
 
 MIN_INTERVAL_S, MAX_INTERVAL_S = 5, 3_600
 """Limits of the interval: a sample may take half of it, and the facts that are computed from samples are hourly."""
@@ -14,6 +13,10 @@ MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 CONNECT_TIMEOUT_MS = 3_000
 REQUEST_TIMEOUT_MS = 10_000
 """After a timeout a broker is not asked again in the same sample, so that the sample is finished in time."""
+REQUEST_ATTEMPTS = 2
+"""Requests here are idempotent. A second attempt opens a new connection if the broker has closed the old one."""
+MAX_DECODED_BYTES = 2 * 1024 * 1024
+"""Limit of a response that is decoded into dicts, which take a hundred times its size: 100,000 committed offsets, or 50,000 groups."""
 CLIENT_ID = "steward-sampler"
 MAX_BOOTSTRAP = 64
 NODE_SETTINGS = NodeSettings(
@@ -56,19 +59,3 @@ class SamplerSettings:
             raise ValueError(f"{len(self.bootstrap)} bootstrap servers; 1 to {MAX_BOOTSTRAP} are allowed")
         if not MIN_INTERVAL_S <= self.interval_s <= MAX_INTERVAL_S:
             raise ValueError(f"an interval of {self.interval_s} s; {MIN_INTERVAL_S} to {MAX_INTERVAL_S} are allowed")
-
-
-def parse_bootstrap(servers: Sequence[str]) -> tuple[Address, ...]:
-    """Parse bootstrap servers, each of which is HOST:PORT or several of them separated by commas. Raises ValueError.
-
-    >>> parse_bootstrap(["a:9092, b:9093", "[::1]:9094"])
-    (Address(host='a', port=9092), Address(host='b', port=9093), Address(host='::1', port=9094))
-    """
-    found = []
-    for server in (one.strip() for given in servers for one in given.split(",") if one.strip()):
-        host, colon, port = server.rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
-            raise ValueError(f"the bootstrap server {server!r} is not HOST:PORT")
-        found.append(Address(host, int(port)))
-    return tuple(dict.fromkeys(found))

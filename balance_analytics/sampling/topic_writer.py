@@ -12,15 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from balance_analytics.model.sample_messages import HEADERS, MAX_VALUE_BYTES, SampleError, SampleMessage, encode
 from balance_analytics.model.samples import Samples
 from balance_analytics.sampling import samples_topic
-from balance_analytics.sampling.broker_client import RequestFailed, decoded
-from balance_analytics.sampling.cluster_client import ClusterClient
 from balance_analytics.sampling.partitioner import partition_of
 from balance_analytics.sampling.samples_topic import SamplesTopic, SamplesTopicError
+from balance_analytics.sampling.settings import MAX_DECODED_BYTES, REQUEST_ATTEMPTS
 from balance_analytics.sampling.sink import WriteFailed, Written
 from kafka_wire.api import ApiKey
 from kafka_wire.compression import Compression
 from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
+from kafka_wire.net.client import RequestFailed
+from kafka_wire.net.cluster import ClusterClient
+from kafka_wire.net.connection import body_decoder
 from kafka_wire.records import Record, encode_batch
 
 BATCH_BYTES = MAX_VALUE_BYTES
@@ -33,7 +35,7 @@ ATTEMPTS = 5
 """For one batch: with the delays, long enough for the election of a leader."""
 RETRY_DELAY_S = 0.5
 ACKS_ALL = -1
-FIRST_VERSION, LAST_VERSION = 3, 12
+VERSIONS = (3, 12)
 """Of Produce: record batches of format 2 since 3; since 13 topics have only ids."""
 
 
@@ -94,11 +96,11 @@ class TopicWriter:
             try:
                 body = await broker.request(
                     ApiKey.PRODUCE,
-                    lambda _: self._request(partition, batch, deadline),
-                    decoded(ApiKey.PRODUCE),
+                    self._request(partition, batch, deadline),
+                    body_decoder(ApiKey.PRODUCE, MAX_DECODED_BYTES),
                     deadline=deadline,
-                    lowest=FIRST_VERSION,
-                    highest=LAST_VERSION,
+                    versions=VERSIONS,
+                    attempts=REQUEST_ATTEMPTS,
                 )
             except RequestFailed as error:
                 failure = str(error)

@@ -36,10 +36,10 @@ def read_secret(path: Path) -> str:
 
 
 def read_password(path: Path) -> str:
-    """Return the one line of a password file; a newline at its end is not part of it. Raises SecretFileError."""
+    """Return the one line of a file with a password or token; a newline at its end is not part of it. Raises SecretFileError."""
     password = read_secret(path).removesuffix("\n").removesuffix("\r")
     if not password or "\n" in password:
-        raise SecretFileError(f"{path} must contain one line, the password")
+        raise SecretFileError(f"{path} must contain one line, the password or token")
     return password
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kafka_wire.net.principal_rules import PrincipalRules
 from kafka_wire.net.sasl_client import MECHANISMS
+from kafka_wire.sasl.oauthbearer import OAUTHBEARER
 
 
 class SecurityProtocol(enum.StrEnum):
@@ -71,17 +72,13 @@ class SecuritySettings:
     broker_sasl_mechanism: str | None = None
     broker_sasl_username: str | None = None
     broker_sasl_password_file: Path | None = None
+    broker_sasl_token_file: Path | None = None
+    """The token for OAUTHBEARER, read at each login."""
 
     def __post_init__(self) -> None:
-        named = [*self.sasl_mechanisms, *([self.broker_sasl_mechanism] if self.broker_sasl_mechanism else [])]
-        for name in named:
-            if name not in MECHANISMS:
-                raise ValueError(f"the SASL mechanism {name} is none of {', '.join(MECHANISMS)}")
-        login = (self.broker_sasl_mechanism, self.broker_sasl_username, self.broker_sasl_password_file)
-        if any(login) and not all(login):
-            raise ValueError(
-                "to authenticate to brokers by SASL, mechanism, user name and password file are all needed"
-            )
+        for name in self.sasl_mechanisms:
+            _check_mechanism(name, MECHANISMS)
+        self._check_broker_sasl()
         try:
             PrincipalRules.parse(self.tls_principal_mapping_rules)
         except ValueError as error:
@@ -92,6 +89,21 @@ class SecuritySettings:
             raise ValueError("listeners that offer PLAIN need a users file")
         if self.tls_client_auth is not ClientAuth.NONE and self.tls.ca is None:
             raise ValueError("listeners that ask clients for certificates need the CA certificates that sign them")
+
+    def _check_broker_sasl(self) -> None:
+        """Raise ValueError for an incomplete login at brokers."""
+        mechanism, user = self.broker_sasl_mechanism, (self.broker_sasl_username, self.broker_sasl_password_file)
+        if mechanism is not None:
+            _check_mechanism(mechanism, (*MECHANISMS, OAUTHBEARER))
+        if mechanism == OAUTHBEARER or self.broker_sasl_token_file is not None:
+            if mechanism != OAUTHBEARER or self.broker_sasl_token_file is None or any(user):
+                raise ValueError(
+                    f"to authenticate to brokers with a token, the mechanism {OAUTHBEARER} and a token file are needed, and no user"
+                )
+        elif any((mechanism, *user)) and not all((mechanism, *user)):
+            raise ValueError(
+                "to authenticate to brokers by SASL, mechanism, user name and password file are all needed"
+            )
 
     @property
     def logs_in_at_brokers(self) -> bool:
@@ -105,3 +117,8 @@ class SecuritySettings:
                 raise ValueError(f"a listener uses {protocol}: it needs a TLS certificate")
             if protocol.asks_for_sasl and not self.sasl_mechanisms:
                 raise ValueError(f"a listener uses {protocol}: it needs a SASL mechanism")
+
+
+def _check_mechanism(name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        raise ValueError(f"the SASL mechanism {name} is none of {', '.join(known)}")

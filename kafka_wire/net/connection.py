@@ -6,18 +6,19 @@ node.py reconnects; pipeline.py handles the bytes.
 import asyncio
 import ssl as tls
 from collections.abc import Awaitable, Callable
-from typing import Self
+from typing import Self, TypeVar
 
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
 from kafka_wire.errors import ErrorCode
+from kafka_wire.failures import WireError
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net import negotiation
-from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut, UnsupportedVersion
+from kafka_wire.net.failures import ConnectionFailed, MalformedResponse, RequestTimedOut, UnsupportedVersion
 from kafka_wire.net.negotiation import VersionRange
 from kafka_wire.net.pipeline import CORRELATION_BYTES, Pipeline
-from kafka_wire.net.sasl_client import SaslCredentials, authenticate, reauthenticate_after_s
+from kafka_wire.net.sasl_client import Credentials, authenticate, reauthenticate_after_s
 
 CONNECT_TIMEOUT_MS = 10_000
 """Kafka's socket.connection.setup.timeout.ms, TLS handshake included."""
@@ -29,11 +30,11 @@ CLOSE_TIMEOUT_MS = 1_000
 _CORRELATION = slice(4, 8)
 """Correlation id of a request: after the 2-byte key and the 2-byte version."""
 
-
-BodyEncoder = Callable[[int], Awaitable[bytes]]
-"""Encodes a request's body in the negotiated version; may yield to the event loop."""
-BodyDecoder = Callable[[int, bytes], Awaitable[Body]]
-"""Decodes a whole response frame in the version of its request. Raises CodecError."""
+_T = TypeVar("_T")
+BodyEncoder = Callable[[int], Awaitable[Body | bytes]]
+"""Builds or encodes a request's body in the negotiated version; may yield to the event loop."""
+BodyDecoder = Callable[[int, bytes], Awaitable[_T]]
+"""Decodes a whole response frame in the version of its request. Raises WireError."""
 
 
 class Connection:
@@ -49,7 +50,7 @@ class Connection:
         *,
         client_id: str | None,
         request_timeout_ms: int,
-        sasl: SaslCredentials | None = None,
+        sasl: Credentials | None = None,
     ) -> None:
         self._name = name
         self._pipeline = pipeline
@@ -70,7 +71,7 @@ class Connection:
         *,
         client_id: str | None,
         ssl: tls.SSLContext | None = None,
-        sasl: SaslCredentials | None = None,
+        sasl: Credentials | None = None,
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
         request_timeout_ms: int = REQUEST_TIMEOUT_MS,
         max_frame_bytes: int = MAX_FRAME_BYTES,
@@ -114,30 +115,33 @@ class Connection:
         *,
         version: int | None = None,
         timeout_ms: int | None = None,
-        decode: BodyDecoder | None = None,
     ) -> Body:
         """Send one request and return the body of its response.
 
         Without `version`, the highest version that both sides support is used; the peer's versions are requested once per connection.
-        A BodyEncoder is called with the negotiated version. `decode` is for a response that is too large for the codec. Raises
-        ConnectionFailed, UnsupportedVersion, or CodecError if `body` does not match the version.
+        A BodyEncoder is called with the negotiated version. Raises ConnectionFailed, UnsupportedVersion, or CodecError if `body` does
+        not match the version.
         """
-        return await (await self.start_call(key, body, version=version, timeout_ms=timeout_ms, decode=decode))
+        versions = None if version is None else (version, version)
+        return await (await self.start_call(key, body, body_decoder(key), versions=versions, timeout_ms=timeout_ms))
 
     async def start_call(
         self,
         key: ApiKey,
         body: Body | BodyEncoder,
+        decode: BodyDecoder[_T],
         *,
-        version: int | None = None,
+        versions: VersionRange | None = None,
         timeout_ms: int | None = None,
-        decode: BodyDecoder | None = None,
-    ) -> Awaitable[Body]:
-        """Send one request, and return an awaitable of its response's body. Requests are sent in the order of these calls."""
+    ) -> Awaitable[_T]:
+        """Send one request, and return an awaitable of its decoded response. Requests are sent in the order of these calls.
+
+        `versions` limits the negotiated version; with a single one, nothing is negotiated.
+        """
         deadline = self._deadline(timeout_ms)
         async with self._send_lock:
             await self._authenticate_again(deadline)
-            return await self._start(key, body, version, deadline, decode)
+            return await self._start(key, body, decode, versions, deadline)
 
     async def call_raw(self, frame: bytes, *, timeout_ms: int | None = None) -> bytes:
         """Send a whole request frame (header and body, no size) and return the whole response frame.
@@ -187,13 +191,17 @@ class Connection:
         self,
         key: ApiKey,
         body: Body | BodyEncoder,
-        version: int | None,
+        decode: BodyDecoder[_T],
+        versions: VersionRange | None,
         deadline: float,
-        decode: BodyDecoder | None = None,
-    ) -> Awaitable[Body]:
+    ) -> Awaitable[_T]:
         """Send one request; the caller holds the lock."""
-        if version is None:
+        if versions is not None and versions[0] == versions[1]:
+            version = versions[0]
+        else:
             supported = codec.versions(f"{key.message}Request")
+            if versions is not None:
+                supported = max(supported[0], versions[0]), min(supported[1], versions[1])
             version = negotiation.choose_version(key, supported, await self._peer_versions(deadline), self._name)
         content = await body(version) if callable(body) else body
         frame = codec.encode_request(key, version, 0, self._client_id, content)
@@ -206,19 +214,18 @@ class Connection:
             assert self._sasl is not None
             await self._authenticate(self._sasl, deadline)
 
-    async def _authenticate(self, sasl: SaslCredentials, deadline: float) -> None:
+    async def _authenticate(self, sasl: Credentials, deadline: float) -> None:
         """Authenticate; the caller holds the lock. Any failure closes the connection."""
 
         async def call(key: ApiKey, body: Body) -> Body:
-            return await (await self._start(key, body, None, deadline))
+            return await (await self._start(key, body, body_decoder(key), None, deadline))
 
         try:
             lifetime_ms = await authenticate(call, sasl, self._name)
         except (ConnectionFailed, UnsupportedVersion) as error:
-            reason = error.reason if isinstance(error, ConnectionFailed) else str(error)
-            kind = type(error) if isinstance(error, ConnectionFailed) else ConnectionFailed
-            self._pipeline.fail(ConnectionFailed(reason, sent=True))
-            raise kind(reason, sent=False) from error
+            failure = error if isinstance(error, ConnectionFailed) else ConnectionFailed(error.reason, sent=False)
+            self._pipeline.fail(ConnectionFailed(error.reason, sent=True))
+            raise failure.of_request(sent=False) from failure.__cause__
         except BaseException:  # cancelled: the authentication is incomplete
             self.abort("the authentication was cancelled")
             raise
@@ -226,16 +233,13 @@ class Connection:
         self._authenticate_at = None if after_s is None else asyncio.get_running_loop().time() + after_s
 
     async def _decoded(
-        self, key: ApiKey, version: int, response: "asyncio.Future[bytes]", decode: BodyDecoder | None
-    ) -> Body:
+        self, key: ApiKey, version: int, response: "asyncio.Future[bytes]", decode: BodyDecoder[_T]
+    ) -> _T:
         frame = await response
         try:
-            if decode is not None:
-                return await decode(version, frame)
-            _, body = codec.decode_response(key, version, frame)
-        except CodecError as error:
+            return await decode(version, frame)
+        except WireError as error:
             raise self._malformed(key, error) from error
-        return body
 
     def _deadline(self, timeout_ms: int | None) -> float:
         timeout_ms = self._request_timeout_ms if timeout_ms is None else timeout_ms
@@ -275,16 +279,36 @@ class Connection:
         try:
             frame = await self._pipeline.send(request, deadline)
         except ConnectionFailed as error:  # the caller's request was not written yet
-            raise type(error)(error.reason, sent=False) from error
+            raise error.of_request(sent=False) from error.__cause__
         try:
             return negotiation.read_response(version, frame)
         except (CodecError, ValueError) as error:
             raise self._malformed(ApiKey.API_VERSIONS, error) from error
 
-    def _malformed(self, key: ApiKey, error: Exception) -> ConnectionFailed:
-        failure = ConnectionFailed(f"{self._name} sent a malformed response to {key.name}: {error}", sent=True)
+    def _malformed(self, key: ApiKey, error: Exception) -> MalformedResponse:
+        failure = MalformedResponse(f"{self._name} sent a malformed response to {key.name}: {error}", sent=True)
         self._pipeline.fail(failure)
         return failure
+
+
+def body_decoder(key: ApiKey, max_bytes: int = MAX_FRAME_BYTES) -> BodyDecoder[Body]:
+    """Return the decoder of a response's body by the codec, up to `max_bytes`: a dict takes a hundred times its size."""
+
+    async def decode(version: int, frame: bytes) -> Body:
+        if len(frame) > max_bytes:
+            raise WireError(f"the response has {len(frame)} bytes; the limit is {max_bytes}")
+        return codec.decode_response(key, version, frame)[1]
+
+    return decode
+
+
+def plain(decode: Callable[[int, bytes], _T]) -> BodyDecoder[_T]:
+    """Return a decoder that does not yield to the event loop: for responses that are small, or decoded into columns."""
+
+    async def decode_now(version: int, frame: bytes) -> _T:
+        return decode(version, frame)
+
+    return decode_now
 
 
 async def _with_correlation(correlation: bytes, response: "asyncio.Future[bytes]") -> bytes:

@@ -14,9 +14,17 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.backoff import KAFKA_BACKOFF, Backoff
-from kafka_wire.net.connection import CONNECT_TIMEOUT_MS, REQUEST_TIMEOUT_MS, BodyDecoder, BodyEncoder, Connection
-from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut
-from kafka_wire.net.sasl_client import SaslCredentials
+from kafka_wire.net.connection import (
+    CONNECT_TIMEOUT_MS,
+    REQUEST_TIMEOUT_MS,
+    BodyDecoder,
+    BodyEncoder,
+    Connection,
+    body_decoder,
+)
+from kafka_wire.net.failures import ConnectionFailed, MalformedResponse, RequestTimedOut
+from kafka_wire.net.negotiation import VersionRange
+from kafka_wire.net.sasl_client import AuthenticationFailed, Credentials
 
 _T = TypeVar("_T")
 _Send = Callable[[Connection, int], Awaitable[_T]]
@@ -31,7 +39,7 @@ class NodeSettings:
     client_id: str | None = None
     ssl: tls.SSLContext | None = None
     """Enables TLS. The context decides what is verified (ssl.create_default_context verifies everything)."""
-    sasl: SaslCredentials | None = None
+    sasl: Credentials | None = None
     """Credentials for SASL listeners."""
     connect_timeout_ms: int = CONNECT_TIMEOUT_MS
     request_timeout_ms: int = REQUEST_TIMEOUT_MS
@@ -70,10 +78,15 @@ class Node:
         """Consecutive failures."""
         self._failed_opens = 0
         """All failed attempts to connect."""
-        self._last_reason = ""
+        self._last_failure = ConnectionFailed("no connection was attempted", sent=False)
         self._retry_at = 0.0
         """End of the backoff; loop time in s."""
         self._closed = False
+
+    @property
+    def name(self) -> str:
+        """HOST:PORT."""
+        return f"{self._host}:{self._port}"
 
     @property
     def connected(self) -> bool:
@@ -88,17 +101,37 @@ class Node:
         version: int | None = None,
         timeout_ms: int | None = None,
         attempts: int = 1,
-        decode: BodyDecoder | None = None,
     ) -> Body:
-        """Send one request and return the body of its response, as Connection.call does.
+        """Send one request and return the body of its response, as Connection.call does; `attempts` as of `request`."""
+        versions = None if version is None else (version, version)
+        return await self.request(
+            key, body, body_decoder(key), versions=versions, timeout_ms=timeout_ms, attempts=attempts
+        )
 
-        With `attempts` above 1, the request is sent again on a new connection after a connection failure, all within its timeout:
-        for idempotent requests. Raises the last ConnectionFailed.
+    async def request(
+        self,
+        key: ApiKey,
+        body: Body | BodyEncoder,
+        decode: BodyDecoder[_T],
+        *,
+        versions: VersionRange | None = None,
+        timeout_ms: int | None = None,
+        deadline: float | None = None,
+        attempts: int = 1,
+    ) -> _T:
+        """Send one request and return its decoded response, as Connection.start_call does.
+
+        `deadline` (loop time in s) limits the timeout. With `attempts` above 1, the request is sent again on a new connection after a connection failure, all within its timeout:
+        for idempotent requests. A rejected login and a malformed response are final. Raises the last ConnectionFailed.
         """
 
-        async def send(connection: Connection, left_ms: int) -> Awaitable[Body]:
-            return await connection.start_call(key, body, version=version, timeout_ms=left_ms, decode=decode)
+        async def send(connection: Connection, left_ms: int) -> Awaitable[_T]:
+            return await connection.start_call(key, body, decode, versions=versions, timeout_ms=left_ms)
 
+        if deadline is not None:
+            timeout_ms = min(self._left_ms(deadline), timeout_ms or self._settings.request_timeout_ms)
+            if timeout_ms <= 0:
+                raise RequestTimedOut(f"{self.name}: no time left before the deadline", sent=False)
         return await self._attempt(send, timeout_ms, attempts)
 
     async def call_raw(self, frame: bytes, *, timeout_ms: int | None = None, attempts: int = 1) -> bytes:
@@ -128,6 +161,8 @@ class Node:
             attempts -= 1
             try:
                 response = await (await self._start(send, deadline))
+            except (AuthenticationFailed, MalformedResponse):
+                raise
             except ConnectionFailed:
                 if attempts <= 0 or self._closed or self._left_ms(deadline) <= 0:
                     raise
@@ -142,7 +177,7 @@ class Node:
         await self._lock(deadline)
         try:
             if failed_opens != self._failed_opens:
-                raise ConnectionFailed(self._last_reason, sent=False)
+                raise self._last_failure.of_request(sent=False)
             connection = await self._connected(deadline)
             return await send(connection, max(1, self._left_ms(deadline)))
         finally:
@@ -156,7 +191,7 @@ class Node:
             async with asyncio.timeout_at(deadline):
                 await self._send_lock.acquire()
         except TimeoutError:
-            raise RequestTimedOut(f"{self._host}:{self._port} could not be reached in time", sent=False) from None
+            raise RequestTimedOut(f"{self.name} could not be reached in time", sent=False) from None
 
     async def _connected(self, deadline: float) -> Connection:
         """Return the open connection, or open one after the backoff; the caller holds the lock."""
@@ -182,7 +217,7 @@ class Node:
         except ConnectionFailed as error:
             self._count_failure()
             self._failed_opens += 1
-            self._last_reason = error.reason
+            self._last_failure = error
             raise
         if self._closed:
             await connection.close()
@@ -193,11 +228,11 @@ class Node:
 
     async def _wait_for_backoff(self, deadline: float) -> None:
         if self._retry_at >= deadline:
-            raise ConnectionFailed(
-                f"{self._host}:{self._port} failed {self._failures} times, and the next attempt is "
-                f"{self._retry_at - deadline:.3f} s after this request's timeout: {self._last_reason}",
+            raise type(self._last_failure)(
+                f"{self.name} failed {self._failures} times, and the next attempt is "
+                f"{self._retry_at - deadline:.3f} s after this request's timeout: {self._last_failure.reason}",
                 sent=False,
-            )
+            ) from self._last_failure.__cause__
         await asyncio.sleep(max(0.0, self._retry_at - asyncio.get_running_loop().time()))
         if self._closed:
             raise self._closed_error()
@@ -208,7 +243,7 @@ class Node:
         self._retry_at = asyncio.get_running_loop().time() + delay_ms / 1000
 
     def _closed_error(self) -> ConnectionFailed:
-        return ConnectionFailed(f"the client of {self._host}:{self._port} was closed locally", sent=False)
+        return ConnectionFailed(f"the client of {self.name} was closed locally", sent=False)
 
     def _deadline(self, timeout_ms: int | None) -> float:
         timeout_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms

@@ -99,7 +99,7 @@ class Pipeline(asyncio.Protocol):
         """Wait until a request may be sent; raises ConnectionFailed if the pipeline ends first. Only one caller may wait."""
         while not self.is_writable():
             if self.failure is not None:
-                raise ConnectionFailed(self.failure.reason, sent=False)
+                raise self.failure.of_request(sent=False)
             self._writable = self._loop.create_future()
             await self._writable
 
@@ -124,7 +124,7 @@ class Pipeline(asyncio.Protocol):
         waiters, self._waiters = self._waiters, deque()
         for waiter in waiters:
             if not waiter.response.done():
-                waiter.response.set_exception(type(failure)(failure.reason, sent=True))
+                waiter.response.set_exception(failure.of_request(sent=True))
         self._report_held(0)
         self._wake()
         for callback in self._on_end:
@@ -181,7 +181,9 @@ class Pipeline(asyncio.Protocol):
         reason = (
             f"{self._name} closed the connection" if exc is None else f"the connection to {self._name} was lost: {exc}"
         )
-        self.fail(ConnectionFailed(reason, sent=True))
+        failure = ConnectionFailed(reason, sent=True)
+        failure.__cause__ = exc
+        self.fail(failure)
         if not self._lost.done():
             self._lost.set_result(None)
 
@@ -189,7 +191,7 @@ class Pipeline(asyncio.Protocol):
 
     def _write(self, frame: bytes) -> bytes:
         if self.failure is not None:
-            raise ConnectionFailed(self.failure.reason, sent=False)
+            raise self.failure.of_request(sent=False)
         if not _MIN_REQUEST_BYTES <= len(frame) <= self._max_frame_bytes:
             raise ValueError(
                 f"a request of {len(frame)} bytes cannot be sent to {self._name}: "

@@ -11,6 +11,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import ConnectionFailed
+from kafka_wire.sasl.oauthbearer import OAUTHBEARER, start_oauthbearer_client
 from kafka_wire.sasl.plain import PLAIN, start_plain_client
 from kafka_wire.sasl.scram_client import start_scram_client
 from kafka_wire.sasl.scram_keys import SCRAM_MECHANISMS
@@ -33,8 +34,16 @@ Call = Callable[[ApiKey, Body], Awaitable[Body]]
 """Sends one request in the highest common version, and returns its response's body."""
 
 
+TokenSource = Callable[[], Awaitable[str]]
+"""Returns a token for one authentication. Raises SaslFailed."""
+
+
 class AuthenticationFailed(ConnectionFailed):
     """The peer rejected the credentials, or failed to prove its own identity. The reason contains no secret."""
+
+
+class NoToken(AuthenticationFailed):
+    """There is no token to authenticate with: nothing was sent to the peer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +59,42 @@ class SaslCredentials:
             raise ValueError(f"the SASL mechanism {self.mechanism} is not one of {', '.join(MECHANISMS)}")
 
 
+@dataclass(frozen=True, slots=True)
+class BearerCredentials:
+    """Credentials of a client that authenticates with tokens (OAUTHBEARER)."""
+
+    token: TokenSource = field(repr=False)
+
+    @property
+    def mechanism(self) -> str:
+        """Name of the SASL mechanism."""
+        return OAUTHBEARER
+
+
+Credentials = SaslCredentials | BearerCredentials
+
+
 def draw_nonce() -> str:
     """Return a random nonce of printable ASCII without a comma."""
     return f"{_RANDOM.getrandbits(_NONCE_BITS):x}"
 
 
-async def authenticate(call: Call, credentials: SaslCredentials, peer: str) -> int:
+async def authenticate(call: Call, credentials: Credentials, peer: str) -> int:
     """Authenticate; returns the session lifetime in ms, 0 if the session lasts as long as the connection.
 
     Raises AuthenticationFailed, and what `call` raises.
     """
     mechanism = credentials.mechanism
+    who = "a token" if isinstance(credentials, BearerCredentials) else repr(credentials.user)
+    failed = f"{mechanism} authentication of {who} with {peer} failed"
+    token = await _token(credentials)
     response = await call(ApiKey.SASL_HANDSHAKE, {"mechanism": mechanism})
     if response["error_code"] != ErrorCode.NONE:
         offered = ", ".join(response["mechanisms"][:16])
         error = ErrorCode.of(response["error_code"]).name
         raise AuthenticationFailed(f"{peer} rejected {mechanism}: {error}; it offers {offered}", sent=False)
     try:
-        step = _start(credentials)
+        step = _start(credentials, token)
         for _ in range(MAX_ROUNDS):
             response = await call(ApiKey.SASL_AUTHENTICATE, {"auth_bytes": step.reply})
             _check(response)
@@ -77,8 +104,7 @@ async def authenticate(call: Call, credentials: SaslCredentials, peer: str) -> i
                 lifetime_ms: int = response["session_lifetime_ms"]
                 return lifetime_ms
     except SaslFailed as failure:
-        reason = f"{mechanism} authentication of {credentials.user!r} with {peer} failed: {failure.reason}"
-        raise AuthenticationFailed(reason, sent=False) from None
+        raise AuthenticationFailed(f"{failed}: {failure.reason}", sent=False) from None
     raise AssertionError(f"the {mechanism} exchange did not end within {MAX_ROUNDS} rounds")
 
 
@@ -96,7 +122,19 @@ def _check(response: Body) -> None:
         raise SaslFailed(f"{ErrorCode.of(response['error_code']).name}: {message}")
 
 
-def _start(credentials: SaslCredentials) -> Step:
+async def _token(credentials: Credentials) -> str:
+    """Return a token for OAUTHBEARER, before the server waits for it; empty for other mechanisms."""
+    if isinstance(credentials, SaslCredentials):
+        return ""
+    try:
+        return await credentials.token()
+    except SaslFailed as failure:
+        raise NoToken(failure.reason, sent=False) from None
+
+
+def _start(credentials: Credentials, token: str) -> Step:
+    if isinstance(credentials, BearerCredentials):
+        return start_oauthbearer_client(token)
     if credentials.mechanism == PLAIN:
         return start_plain_client(credentials.user, credentials.password)
     mechanism = SCRAM_MECHANISMS[credentials.mechanism]

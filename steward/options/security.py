@@ -77,6 +77,13 @@ class BrokerSecurityOptions:
         Path | None,
         typer.Option(envvar="STEWARD_BROKER_SASL_PASSWORD_FILE", help="File with one line: the SASL password."),
     ] = None
+    broker_sasl_token_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="STEWARD_BROKER_SASL_TOKEN_FILE",
+            help="File with one line: the token for OAUTHBEARER, without a username. It is read at each login.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

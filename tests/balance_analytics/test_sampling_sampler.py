@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 from prometheus_client.metrics import MetricWrapperBase
 
 from balance_analytics.model.samples import Samples
-from balance_analytics.sampling import partitioner, rounds, settings
+from balance_analytics.sampling import partitioner, rounds
 from balance_analytics.sampling import sampler as sampler_module
-from balance_analytics.sampling.cluster_client import Address, ClusterClient
 from balance_analytics.sampling.metrics import SamplerMetrics
 from balance_analytics.sampling.missing_data import MAX_EXAMPLES, DataKind, MissingData, Reason
 from balance_analytics.sampling.rounds import Round, current_round, first_round, next_round
 from balance_analytics.sampling.sampler import Sampler
-from balance_analytics.sampling.settings import NODE_SETTINGS, SamplerSettings, parse_bootstrap
+from balance_analytics.sampling.settings import NODE_SETTINGS, SamplerSettings
 from balance_analytics.sampling.sink import WriteFailed, Written
 from kafka_node.probes import ProbeServer
+from kafka_wire.net.cluster import Address, ClusterClient
 from lab.ports import free_port, release_port
 from tests.balance_analytics.sampling_brokers import SimulatedCluster, running, two_topics
 
@@ -291,13 +291,6 @@ def test_missing_data_counts_everything_and_keeps_few_messages() -> None:
     assert len(missing_data.examples) == MAX_EXAMPLES
 
 
-@pytest.mark.parametrize("server", ["broker", "broker:", ":9092", "broker:0", "broker:99999", "broker:٣"])
-def test_invalid_bootstrap_servers_are_rejected(server: str) -> None:
-    """When options are parsed."""
-    with pytest.raises(ValueError, match="is not HOST:PORT"):
-        parse_bootstrap([server])
-
-
 def test_settings_out_of_range_are_rejected() -> None:
     """The error has the limits."""
     with pytest.raises(ValueError, match="0 bootstrap servers"):
@@ -306,7 +299,7 @@ def test_settings_out_of_range_are_rejected() -> None:
         SamplerSettings(bootstrap=(Address("a", 1),), interval_s=4)
 
 
-@pytest.mark.parametrize("module", [partitioner, rounds, settings], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [partitioner, rounds], ids=lambda module: module.__name__)
 def test_examples_in_docstrings_are_true(module: ModuleType) -> None:
     """They are run by doctest."""
     found = doctest.testmod(module)

@@ -19,7 +19,6 @@ from kafka.partitioner.default import murmur2 as murmur2_of_kafka_python
 from balance_analytics.model.sample_messages import decode, encode
 from balance_analytics.model.samples import Samples
 from balance_analytics.sampling import topic_writer
-from balance_analytics.sampling.cluster_client import ClusterClient
 from balance_analytics.sampling.parquet_writer import ParquetWriter
 from balance_analytics.sampling.partitioner import murmur2, partition_of
 from balance_analytics.sampling.samples_topic import SamplesTopic
@@ -29,6 +28,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import NodeSettings
+from kafka_wire.net.cluster import ClusterClient
 from kafka_wire.records import decode_batches
 from tests.balance_analytics.sampling_brokers import PartitionState, SimulatedCluster, running
 from tests.balance_analytics.sampling_makers import row, samples

@@ -7,8 +7,10 @@ import ssl
 from typing import Any
 
 import pytest
-from kafka.errors import InvalidReplicationFactorError, KafkaConnectionError, TopicAlreadyExistsError
 
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import ConnectionFailed
 from lab.cluster import KafkaCluster
 from lab.kubernetes import KubernetesApi
 from tests.charts.conftest import OTHER_NAMESPACE
@@ -93,36 +95,46 @@ def test_operator_and_brokers_are_stopped_before_the_rest_goes(api: KubernetesAp
 
 
 @pytest.mark.kafka
-def test_records_come_back(kafka_cluster: KafkaCluster) -> None:
+async def test_records_come_back(kafka_cluster: KafkaCluster) -> None:
     """Helm test that produces and consumes; it leaves no topic behind."""
     check = program("produce_and_consume")
 
-    assert check.produce_and_consume(kafka_cluster.bootstrap(), "steward-test-here") == check.RECORDS
+    assert await check.produce_and_consume(kafka_cluster.bootstrap(), "steward-test-here") == check.RECORDS
 
 
-def test_a_broker_that_is_on_its_way_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_that_is_starting_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Right after an install, and in an upgrade, there may be fewer brokers than replicas."""
     check = program("produce_and_consume")
-    monkeypatch.setattr(check.time, "sleep", lambda _: None)
-    answers = [InvalidReplicationFactorError(), KafkaConnectionError(), TopicAlreadyExistsError()]
+    monkeypatch.setattr(check, "RETRY_S", 0)
+    answers: list[Any] = [
+        ErrorCode.INVALID_REPLICATION_FACTOR,
+        ConnectionFailed("closed", sent=True),
+        ErrorCode.TOPIC_ALREADY_EXISTS,
+    ]
 
-    class Admin:
+    class Client:
         """Refuses twice, and has then carried out what it did not answer."""
 
-        def create_topics(self, _: object) -> None:
-            raise answers.pop(0)
+        async def call_controller(self, *_: object, **__: object) -> Body:
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return {"topics": [{"error_code": answer}]}
 
-    check._create(Admin(), "steward-test-here")
+    await check.Check(Client(), "steward-test-here").create()
 
     assert answers == []
 
 
-def test_a_cluster_that_is_away_is_told_in_one_line(
+def test_an_unreachable_cluster_is_reported_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pod's log is what `helm test --logs` shows."""
     check = program("produce_and_consume")
-    monkeypatch.setattr(check, "BOOTSTRAP_TIMEOUT_MS", 200)
+    monkeypatch.setattr(check, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(check, "RETRY_S", 0.01)
 
     assert check.main("127.0.0.1:1") == 1
-    assert "127.0.0.1:1: " in capsys.readouterr().err
+    assert (
+        "127.0.0.1:1: the topic cannot be created: no broker returned the cluster's metadata" in capsys.readouterr().err
+    )

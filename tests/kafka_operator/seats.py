@@ -24,5 +24,5 @@ def count_partitions(seats: Iterable[Seat], moves: Moves) -> ClusterMetrics:
     """Return the numbers of some partitions."""
     counted = PartitionCounter()
     for seat in seats:
-        counted.count(seat.partition.topic, seat.partition.index, seat.leader, list(seat.replicas), seat.in_sync)
+        counted.count(seat.partition.topic, seat.partition.index, seat.leader, seat.replicas, seat.in_sync)
     return counted.sum_up(moves)

@@ -1,55 +1,45 @@
-"""What each broker answers for itself, in kafka-python's classes: sizes of logs, and its own settings."""
+"""Requests to single brokers: sizes of logs, and settings of a broker."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+import uuid
+from typing import Any
 
 import pytest
-from kafka.errors import KafkaConnectionError
 
 from kafka_operator.admin import brokers, requests
-from kafka_operator.admin.connection import Connection
 from kafka_operator.decide.layout import Layout, size_of, sizes_of
 from kafka_operator.decide.observed import Failure, KafkaPartition
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
+from kafka_wire import codec
+from kafka_wire.codec import Body
+from tests.kafka_operator.fake_connection import AWAY, FakeConnection
 
 P0, P1 = Partition("orders", 0), Partition("orders", 1)
 CHANGE = AlterBroker(3, (("a", "1"), ("b", None)))
 
 
-def answer(**fields: Any) -> Any:
-    """An answer's struct."""
-    return SimpleNamespace(**fields)
+def answer(**fields: Any) -> Body:
+    """A part of a response's body."""
+    return fields
 
 
-class Answering:
-    """A connection on which each broker has its answer; the others do not answer."""
-
-    def __init__(self, answers: dict[int, Any]) -> None:
-        self.answers = answers
-
-    def to_node(self, _: Any, node_id: int) -> Any:
-        if node_id not in self.answers:
-            raise KafkaConnectionError("refused")
-        return self.answers[node_id]
-
-
-def connection(**answers: Any) -> Connection:
-    """`connection(b1=...)`."""
-    return cast("Connection", Answering({int(name[1:]): found for name, found in answers.items()}))
+def connection(**answers: Body) -> FakeConnection:
+    """`connection(b1=...)`: the other brokers do not answer."""
+    return FakeConnection(lambda node, _: answers.get(f"b{node}", AWAY))
 
 
 @pytest.mark.parametrize("version", [1, 4])
 def test_requests_can_be_encoded_in_the_versions_that_brokers_speak(version: int) -> None:
     """For some partitions, and for all."""
-    assert brokers.log_dirs_request([P0, P1]).encode(version=version)
-    assert brokers.log_dirs_request(None).encode(version=version)
-    assert brokers.broker_configs_request(CHANGE).encode(version=min(version, 1))
+    for request in (brokers.log_dirs_request([P0, P1]), brokers.log_dirs_request(None)):
+        assert codec.encode_request(request.key, version, 0, None, request.body)
+    request = brokers.broker_configs_request(CHANGE)
+    assert codec.encode_request(request.key, min(version, 1), 0, None, request.body)
 
 
-def logs(*directories: Any, code: int = 0) -> Any:
+def logs(*directories: Any, code: int = 0) -> Body:
     """A DescribeLogDirs answer."""
     return answer(error_code=code, results=list(directories))
 
@@ -62,13 +52,13 @@ def directory(code: int = 0, future: bool = False, **sizes: int) -> Any:
     return answer(error_code=code, topics=[answer(name="orders", partitions=partitions)])
 
 
-def test_sizes_are_read_from_all_disks_and_each_broker_speaks_for_itself() -> None:
+async def test_sizes_are_read_from_all_disks_and_each_broker_speaks_for_itself() -> None:
     """One that does not answer holds up none; a copy on its way to another disk is not counted twice."""
     asked = connection(
         b1=logs(directory(p0=5), directory(p1=7), directory(future=True, p1=3)), b2=logs(directory(p0=4))
     )
 
-    found = brokers.query_logs(asked, [1, 2, 3], [P0, P1])
+    found = await brokers.query_logs(asked, [1, 2, 3], [P0, P1])
 
     assert found[1] == {P0: 5, P1: 7}
     assert isinstance(found[3], Failure)
@@ -85,7 +75,7 @@ def test_a_broker_that_refuses_says_why() -> None:
     assert isinstance(brokers.logs_of(logs(directory(code=56))), Failure)
 
 
-def test_only_what_is_set_on_the_broker_itself_is_read() -> None:
+async def test_only_what_is_set_on_the_broker_itself_is_read() -> None:
     """A value inherited from the cluster's default is not set on the broker, and not restored there."""
     entries = [
         answer(name="a", value="1", config_source=2),
@@ -94,19 +84,19 @@ def test_only_what_is_set_on_the_broker_itself_is_read() -> None:
     ]
     response = answer(results=[answer(error_code=0, error_message=None, configs=entries)])
 
-    found = brokers.query_broker_configs(connection(b1=response), [1, 2], ["a", "b", "c"])
+    found = await brokers.query_broker_configs(connection(b1=response), [1, 2], ["a", "b", "c"])
 
     assert found[1] == {"a": "1"}
     assert isinstance(found[2], Failure)
 
 
-def test_changes_are_refused_one_by_one() -> None:
+async def test_changes_are_refused_one_by_one() -> None:
     """The brokers that took theirs are not named."""
     taken = answer(responses=[answer(error_code=0, error_message=None)])
     refused = answer(responses=[answer(error_code=29, error_message="No.")])
     asked = connection(b1=taken, b2=refused)
 
-    failures = brokers.change_broker_configs(asked, [AlterBroker(n, CHANGE.changes) for n in (1, 2, 3)])
+    failures = await brokers.change_broker_configs(asked, [AlterBroker(n, CHANGE.changes) for n in (1, 2, 3)])
 
     assert failures.keys() == {2, 3}
     assert failures[2].message == "No."
@@ -117,8 +107,8 @@ def test_a_layout_has_topics_and_racks_of_brokers() -> None:
     partitions = [answer(partition_index=0, leader_id=1, replica_nodes=[1, 2], isr_nodes=[1])]
     response = answer(
         topics=[
-            answer(error_code=0, name="orders", partitions=partitions),
-            answer(error_code=29, name="secret", partitions=[]),
+            answer(error_code=0, name="orders", topic_id=uuid.UUID(int=0), partitions=partitions),
+            answer(error_code=29, name="secret", topic_id=uuid.UUID(int=0), partitions=[]),
         ],
         brokers=[answer(node_id=1, rack="a"), answer(node_id=2, rack=None), answer(node_id=9, rack="c")],
     )
@@ -128,4 +118,4 @@ def test_a_layout_has_topics_and_racks_of_brokers() -> None:
     assert layout.racks == {1: "a", 2: None}
     assert layout.topics["orders"].partitions == (KafkaPartition(0, 1, (1, 2), (1,)),)
     assert list(layout.topics) == ["orders"]
-    assert requests.metadata_request(None).topics is None
+    assert requests.metadata_request(None).body["topics"] is None

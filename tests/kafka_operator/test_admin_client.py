@@ -1,156 +1,179 @@
-"""The Admin client's attempts, over fake connections: what is tried again, what is raised, what is closed."""
+"""Calls of the Admin client against servers that answer as brokers: their errors, and what remains after them."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import AsyncIterator
 
 import pytest
-from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 
 from kafka_operator.admin import client as client_module
-from kafka_operator.admin import connection as connection_module
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import CallRefusedError, ClusterUnreachableError, ControllerUnavailableError
 from kafka_operator.decide.observed import Failure
+from kafka_operator.decide.steps import CreateTopic
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.reassignment import Partition
-from kafka_operator.resources.security import Security
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.net.server import CloseConnection, Peer, Server, serve
 
-EMPTY = SimpleNamespace(topics=[])
+SERVED = {
+    ApiKey.API_VERSIONS: (0, 4),
+    ApiKey.METADATA: (0, 12),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: (0, 0),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (0, 0),
+    ApiKey.CREATE_TOPICS: (0, 7),
+}
 
 
-class FakeConnection:
-    """Answers from a list; an exception in it is raised."""
+class Broker:
+    """The only broker and the controller; the answers of other requests than Metadata are taken from a list.
 
-    opened: list[FakeConnection]
-    answers: list[Any]
+    None closes the connection.
+    """
 
-    def __init__(self, bootstrap_servers: Sequence[str], security: Security, context: object) -> None:
-        del bootstrap_servers, security, context
-        if self.answers and self.answers[0] == "no broker":
-            self.answers.pop(0)
-            raise KafkaTimeoutError("Unable to bootstrap")
-        self.closed = False
-        self.opened.append(self)
+    def __init__(self) -> None:
+        self.server: Server | None = None
+        self.controller_id = 1
+        self.answers: list[Body | None] = []
+        self.connections: set[str] = set()
 
-    def to_controller(self, request: Any, codes_of: Callable[[Any], Iterable[int]]) -> Any:
-        del request, codes_of
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+    async def __call__(self, peer: Peer, frame: bytes) -> bytes:
+        """Answer one request."""
+        self.connections.add(f"{peer.host}:{peer.port}")
+        header, _ = codec.decode_request(frame)
+        key = ApiKey(header.api_key)
+        body = self._body(key)
+        if body is None:
+            raise CloseConnection("test")
+        return codec.encode_response(key, header.api_version, header.correlation_id, body)
 
-    def close(self) -> None:
-        self.closed = True
+    def _body(self, key: ApiKey) -> Body | None:
+        if key is ApiKey.API_VERSIONS:
+            ranges = SERVED.items()
+            return {
+                "api_keys": [{"api_key": one, "min_version": low, "max_version": high} for one, (low, high) in ranges]
+            }
+        if key is ApiKey.METADATA:
+            assert self.server is not None
+            node = {"node_id": 1, "host": "127.0.0.1", "port": self.server.port}
+            return {"controller_id": self.controller_id, "brokers": [node], "topics": []}
+        return self.answers.pop(0)
 
 
 @pytest.fixture
-def connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeConnection]]:
-    """Connections that return prepared responses."""
-
-    class Prepared(FakeConnection):
-        opened: list[FakeConnection] = []  # noqa: RUF012
-        answers: list[Any] = []  # noqa: RUF012
-
-    monkeypatch.setattr(client_module, "Connection", Prepared)
-    yield Prepared
-    assert all(connection.closed for connection in Prepared.opened)
-
-
-async def test_one_connection_serves_many_calls(connections: type[FakeConnection]) -> None:
-    """It is opened at the first one."""
-    connections.answers[:] = [EMPTY, EMPTY]
-    admin = KafkaAdmin(["kafka:9092"], Metrics())
-
-    assert await admin.describe_topics(["a"]) == {}
-    assert await admin.describe_topics(["a"]) == {}
-    assert len(connections.opened) == 1
+async def cluster() -> AsyncIterator[tuple[Broker, KafkaAdmin]]:
+    """A broker and the operator's client."""
+    broker = Broker()
+    broker.server = await serve(broker, "127.0.0.1", 0)
+    admin = KafkaAdmin([f"127.0.0.1:{broker.server.port}"], Metrics())
+    yield broker, admin
     await admin.close()
+    await broker.server.close(1)
 
 
-async def test_a_stale_connection_is_replaced_without_anybody_noticing(connections: type[FakeConnection]) -> None:
-    """The controller was replaced since the last call."""
-    connections.answers[:] = [KafkaConnectionError("reset"), EMPTY]
-    admin = KafkaAdmin(["kafka:9092"], Metrics())
+async def test_a_closed_connection_is_replaced_within_the_call(cluster: tuple[Broker, KafkaAdmin]) -> None:
+    """The controller was restarted since the last call."""
+    broker, admin = cluster
+    broker.answers = [None, {"topics": []}]
 
-    assert await admin.describe_topics(["a"]) == {}
-    assert [connection.closed for connection in connections.opened] == [True, False]
-    await admin.close()
-
-
-async def test_a_broker_that_is_the_controller_no_more_is_asked_who_is(connections: type[FakeConnection]) -> None:
-    """NOT_CONTROLLER keeps the connection."""
-    connections.answers[:] = [ControllerUnavailableError("no longer the controller"), EMPTY]
-    admin = KafkaAdmin(["kafka:9092"], Metrics())
-
-    assert await admin.describe_topics(["a"]) == {}
-    assert len(connections.opened) == 1
-    await admin.close()
+    assert await admin.list_reassignments() == {}
+    assert broker.answers == []
 
 
-async def test_brokers_without_a_controller_are_told_from_no_brokers(connections: type[FakeConnection]) -> None:
-    """A failover is waited for; an unreachable cluster is said at once."""
-    connections.answers[:] = [KafkaConnectionError("refused"), KafkaConnectionError("refused")]
-    admin = KafkaAdmin(["kafka:9092"], Metrics())
-    with pytest.raises(ControllerUnavailableError, match="refused"):
+async def test_a_cluster_without_a_controller_is_distinguished_from_an_unreachable_one(
+    cluster: tuple[Broker, KafkaAdmin],
+) -> None:
+    """The end of a failover is waited for; an unreachable cluster is reported at once."""
+    broker, admin = cluster
+    broker.controller_id = -1
+    with pytest.raises(ControllerUnavailableError, match="no active controller"):
         await admin.describe_topics(["a"])
 
-    connections.answers[:] = ["no broker"]
-    with pytest.raises(ClusterUnreachableError, match="Unable to bootstrap"):
+    assert broker.server is not None
+    await broker.server.close(1)
+    with pytest.raises(ClusterUnreachableError, match="cannot be reached"):
         await admin.describe_topics(["a"])
-    await admin.close()
 
 
-async def test_a_refused_call_is_not_tried_again(connections: type[FakeConnection]) -> None:
-    """CLUSTER_AUTHORIZATION_FAILED, with the broker's words."""
-    connections.answers[:] = [SimpleNamespace(error_code=31, error_message="Not allowed.", topics=[])]
-    admin = KafkaAdmin(["kafka:9092"], Metrics())
+async def test_a_controller_that_closes_every_connection_is_unavailable(cluster: tuple[Broker, KafkaAdmin]) -> None:
+    """Brokers answer Metadata, so the cluster is reachable."""
+    broker, admin = cluster
+    broker.answers = [None] * 10
+
+    with pytest.raises(ControllerUnavailableError, match="closed the connection"):
+        await admin.list_reassignments()
+
+
+async def test_a_refused_call_is_not_repeated(cluster: tuple[Broker, KafkaAdmin]) -> None:
+    """CLUSTER_AUTHORIZATION_FAILED, with the broker's message."""
+    broker, admin = cluster
+    broker.answers = [{"error_code": 31, "error_message": "Not allowed.", "topics": []}, {"topics": []}]
 
     with pytest.raises(CallRefusedError, match="Not allowed"):
         await admin.list_reassignments()
-    await admin.close()
+    assert len(broker.answers) == 1
 
 
-async def test_cancelling_what_is_over_is_no_failure(connections: type[FakeConnection]) -> None:
+async def test_cancelling_a_move_that_has_ended_is_not_a_failure(cluster: tuple[Broker, KafkaAdmin]) -> None:
     """NO_REASSIGNMENT_IN_PROGRESS."""
+    broker, admin = cluster
     partitions = [
-        SimpleNamespace(partition_index=0, error_code=85, error_message=None),
-        SimpleNamespace(partition_index=1, error_code=85, error_message="odd"),
+        {"partition_index": 0, "error_code": 85, "error_message": None},
+        {"partition_index": 1, "error_code": 85, "error_message": "odd"},
     ]
-    answer = SimpleNamespace(
-        error_code=0, error_message=None, responses=[SimpleNamespace(name="t", partitions=partitions)]
-    )
-    connections.answers[:] = [answer]
-    admin = KafkaAdmin(["kafka:9092"], Metrics())
+    broker.answers = [{"responses": [{"name": "t", "partitions": partitions}]}]
 
     refused = await admin.alter_reassignments({Partition("t", 0): None, Partition("t", 1): (1,)})
 
     assert refused == {Partition("t", 1): Failure(85, "NO_REASSIGNMENT_IN_PROGRESS", "odd")}
+
+
+async def test_a_request_that_cannot_be_encoded_is_refused(cluster: tuple[Broker, KafkaAdmin]) -> None:
+    """A number of partitions that is no int32; the schema of a Topic has a lower limit."""
+    _, admin = cluster
+
+    with pytest.raises(CallRefusedError, match="The request cannot be encoded"):
+        await admin.create_topics([CreateTopic("t", 2**40, 1, ())])
+
+
+async def test_nothing_is_sent_after_the_close(cluster: tuple[Broker, KafkaAdmin]) -> None:
+    """Also no connection is opened."""
+    broker, admin = cluster
     await admin.close()
 
-
-async def test_nothing_is_done_after_the_close(connections: type[FakeConnection]) -> None:
-    """And nothing is opened."""
-    admin = KafkaAdmin(["kafka:9092"], Metrics())
-    await admin.close()
-
-    with pytest.raises(ClusterUnreachableError):
+    with pytest.raises(ClusterUnreachableError, match="closed locally"):
         await admin.describe_topics(["a"])
-    assert connections.opened == []
+    assert broker.connections == set()
 
 
-async def test_a_cluster_that_is_not_there_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """kafka-python's constructor starts one before it knows whether anybody answers."""
-    monkeypatch.setattr(connection_module, "BOOTSTRAP_TIMEOUT_MS", 200)
-    before = set(threading.enumerate())  # another test's client may be ending still
-    admin = KafkaAdmin(["127.0.0.1:1"], Metrics())
+async def test_a_silent_cluster_is_reported_within_the_time_for_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It accepts connections and does not answer; no task and no thread remains."""
+    monkeypatch.setattr(client_module, "METADATA_TIMEOUT_MS", 100)
+    threads = set(threading.enumerate())
 
-    with pytest.raises(ClusterUnreachableError):
+    async def wait(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await closed.wait()
+        writer.close()
+
+    closed = asyncio.Event()
+    server = await asyncio.start_server(wait, "127.0.0.1", 0)
+    admin = KafkaAdmin([f"127.0.0.1:{server.sockets[0].getsockname()[1]}"], Metrics())
+
+    with pytest.raises(ClusterUnreachableError, match="did not respond to a request in time"):
         await admin.describe_cluster()
 
     await admin.close()
-    started = set(threading.enumerate()) - before
-    assert not [thread for thread in started if thread.name.startswith("kafka-io")]
+    closed.set()
+    server.close()
+    await server.wait_closed()
+    assert set(threading.enumerate()) == threads
+
+
+def test_a_malformed_bootstrap_server_is_reported() -> None:
+    """The schema of a Cluster admits any port of five digits."""
+    with pytest.raises(ValueError, match="'kafka:99999' is not HOST:PORT"):
+        KafkaAdmin(["kafka:99999"], Metrics())

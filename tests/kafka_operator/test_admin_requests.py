@@ -1,22 +1,27 @@
-"""Admin requests and answers in kafka-python's classes: what goes out can be encoded, what comes in is read."""
+"""Admin requests and responses: requests can be encoded in the versions of all brokers, and responses are read."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from types import SimpleNamespace
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from kafka_operator.admin import requests
 from kafka_operator.admin.cluster_metrics import query_cluster_metrics
-from kafka_operator.admin.connection import Connection
+from kafka_operator.admin.connection import VERSIONS, Connection, decoder
 from kafka_operator.admin.health import query_health
-from kafka_operator.admin.port import ControllerUnavailableError
+from kafka_operator.decide.election import Elect
 from kafka_operator.decide.observed import ConfigValue, Failure, KafkaTopic, Move
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.net.cluster import METADATA_VERSIONS, ClusterClient, NoController
+from tests.kafka_operator.fake_connection import encode_answer
 
 P0 = Partition("orders", 0)
 
@@ -24,10 +29,12 @@ BUILT = {
     "metadata": (requests.metadata_request(["orders"]), (4, 12)),
     "create": (requests.create_topics_request([CreateTopic("orders", 6, 3, (("a", "1"),))], 1000), (2, 7)),
     "grow": (requests.create_partitions_request([GrowTopic("orders", 8)], 1000), (0, 3)),
-    "delete": (requests.delete_topics_request(["orders"], 1000), (1, 6)),
+    "delete": (requests.delete_topics_request(["orders"], 1000), (1, 5)),
     "alter": (requests.alter_configs_request([AlterConfig("orders", (("a", "1"),), ("b",))]), (0, 1)),
-    "describe": (requests.describe_configs_request({"orders": frozenset({"a"})}), (1, 4)),
+    "describe": (requests.describe_configs_request(requests.TOPIC, {"orders": frozenset({"a"})}), (1, 4)),
+    "describe all": (requests.describe_configs_request(requests.TOPIC, {"orders": None}), (1, 4)),
     "list": (requests.list_reassignments_request(1000), (0, 0)),
+    "elect": (requests.elect_leaders_request(Elect(ElectionType.UNCLEAN, (P0,)), 1000), (1, 2)),
     "reassign": (requests.alter_reassignments_request({P0: (2, 3), Partition("orders", 1): None}, 1000), (0, 0)),
 }
 
@@ -38,7 +45,7 @@ def test_a_request_can_be_encoded_in_the_versions_that_brokers_speak(name: str) 
     request, versions = BUILT[name]
 
     for version in versions:
-        assert request.encode(version=version)
+        assert codec.encode_request(request.key, version, 0, None, request.body)
 
 
 def test_a_question_is_sent_as_one() -> None:
@@ -49,13 +56,13 @@ def test_a_question_is_sent_as_one() -> None:
         lambda asks: requests.create_partitions_request([grow], 1000, **asks),
         lambda asks: requests.alter_configs_request([alter], **asks),
     ):
-        assert built({"validate_only": True}).validate_only
-        assert not built({}).validate_only
+        assert built({"validate_only": True}).body["validate_only"]
+        assert not built({}).body["validate_only"]
 
 
-def answer(**fields: Any) -> Any:
-    """An answer's struct."""
-    return SimpleNamespace(**fields)
+def answer(**fields: Any) -> Body:
+    """A part of a response's body."""
+    return fields
 
 
 def test_topics_are_read_and_missing_ones_left_out() -> None:
@@ -97,6 +104,7 @@ def test_a_topic_reported_only_as_leaderless_does_not_count_as_one_without_parti
     """
     leaderless = answer(partition_index=0, leader_id=-1, replica_nodes=[1], isr_nodes=[1])
     response = answer(
+        error_code=0,
         brokers=[],
         topics=[
             answer(error_code=5, name="unknown", topic_id=uuid.UUID(int=0), partitions=[]),
@@ -108,32 +116,53 @@ def test_a_topic_reported_only_as_leaderless_does_not_count_as_one_without_parti
     assert isinstance(found["unknown"], Failure)
     assert isinstance(found["dark"], KafkaTopic)
     assert requests.codes_of_metadata(response) == (41,)
-    assert requests.codes_of_metadata(answer(brokers=[answer(node_id=1)])) == ()
+    assert requests.codes_of_metadata(answer(error_code=0, brokers=[answer(node_id=1)])) == (0,)
 
 
 @pytest.mark.parametrize(
-    "look",
+    "query",
     [
         query_cluster_metrics,
         lambda connection: query_health(connection, {}),
-        lambda connection: requests.metadata_of(connection, ["a"]),
+        lambda connection: connection.topics(["a"]),
     ],
-    ids=["numbers", "copies before a broker is taken away", "topics"],
+    ids=["numbers", "replicas before a broker is stopped", "topics"],
 )
-def test_no_look_takes_an_answer_without_nodes_for_an_empty_cluster(look: Callable[[Connection], object]) -> None:
-    """Nothing would be endangered by any broker's going, and every broker would hold nothing."""
+async def test_a_response_without_nodes_is_not_an_empty_cluster(
+    query: Callable[[Connection], Awaitable[object]],
+) -> None:
+    """Otherwise any broker could be stopped, and none would hold any data: a controller that is starting answers so."""
 
-    class NotBegun(Connection):
+    class Starting(ClusterClient):
         def __init__(self) -> None:
-            self._controller_id = 1000
+            """Have no connections."""
 
-        def to_node(self, request: object, node_id: int | None) -> object:
-            assert request is not None
-            assert node_id == 1000
-            return answer(brokers=[], topics=[], controller_id=-1)
+        async def call_controller(  # type: ignore[override]
+            self, key: ApiKey, _body: Body, decode: Any, codes_of: Any, *, deadline: float, versions: tuple[int, int]
+        ) -> Any:
+            assert (key, deadline, versions[0]) == (ApiKey.METADATA, 9.0, METADATA_VERSIONS[0])
+            frame = encode_answer(key, 12, {"brokers": [], "topics": [], "controller_id": -1})
+            if 41 in codes_of(await decode(12, frame)):
+                raise NoController("starting")
 
-    with pytest.raises(ControllerUnavailableError):
-        look(NotBegun())
+    with pytest.raises(NoController):
+        await query(Connection(Starting(), 9.0))
+
+
+async def test_large_responses_are_decoded_as_small_ones_are() -> None:
+    """By a thread, so that the event loop is not blocked."""
+    topics = [{"name": f"topic-{number}", "error_code": 0} for number in range(10_000)]
+    small, large = (encode_answer(ApiKey.CREATE_TOPICS, 5, {"topics": some}) for some in (topics[:10], topics))
+    decode = decoder(ApiKey.CREATE_TOPICS)
+
+    assert [one["name"] for one in (await decode(5, small))["topics"]] == [one["name"] for one in topics[:10]]
+    assert [one["name"] for one in (await decode(5, large))["topics"]] == [one["name"] for one in topics]
+
+
+def test_versions_are_limited_to_those_with_the_fields_that_are_used() -> None:
+    """DescribeConfigs has the source of a setting since version 1, Metadata does not create topics since version 4."""
+    assert VERSIONS[ApiKey.DESCRIBE_CONFIGS][0] == 1
+    assert VERSIONS[ApiKey.METADATA][0] == 4
 
 
 def test_only_settings_of_the_topic_itself_are_read() -> None:

@@ -2,69 +2,61 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
-from kafka.errors import KafkaConnectionError
 
 from kafka_operator.admin.broker_roles import only_brokers
+from kafka_operator.admin.requests import Request
+from tests.kafka_operator.fake_connection import AWAY, Answer, FakeConnection
 
 
-class FakeConnection:
-    """Answers with the controller's own setting, or not at all."""
+class Node(FakeConnection):
+    """The controller, which answers with its own setting, or not at all."""
 
     def __init__(self, roles: str | None, *, reachable: bool = True) -> None:
+        super().__init__(self._roles_of)
         self.roles = roles
         self.reachable = reachable
-        self.asked: list[int] = []
 
-    def to_node(self, request: Any, node_id: int) -> Any:
-        """Answer DescribeConfigs of the node."""
-        assert str(node_id) in str(request)
-        self.asked.append(node_id)
-        if not self.reachable:
-            raise KafkaConnectionError("refused")
-        entry = SimpleNamespace(name="process.roles", value=self.roles)
-        return SimpleNamespace(results=[SimpleNamespace(configs=[entry])])
+    def _roles_of(self, node: int | str, request: Request) -> Answer:
+        (resource,) = request.body["resources"]
+        assert resource["resource_name"] == str(node)
+        entry = {"name": "process.roles", "value": self.roles}
+        return {"results": [{"resource_name": str(node), "configs": [entry]}]} if self.reachable else AWAY
 
 
-def metadata(controller_id: int, *ids: int) -> Any:
-    """A Metadata answer."""
-    return SimpleNamespace(controller_id=controller_id, brokers=[SimpleNamespace(node_id=node_id) for node_id in ids])
-
-
-def count(connection: FakeConnection, answer: Any, known: dict[int, bool] | None = None) -> tuple[int, ...]:
-    """The brokers that are counted."""
-    return only_brokers(connection, answer, {} if known is None else known)  # type: ignore[arg-type]
+async def count(
+    connection: FakeConnection, controller_id: int, *ids: int, known: dict[int, bool] | None = None
+) -> tuple[int, ...]:
+    """Return the brokers that are counted."""
+    return await only_brokers(connection, controller_id, ids, {} if known is None else known)
 
 
 @pytest.mark.parametrize("roles", ["", None, "broker", "broker,controller"])
-def test_a_controller_that_holds_data_is_a_broker(roles: str | None) -> None:
+async def test_a_controller_that_holds_data_is_a_broker(roles: str | None) -> None:
     """ZooKeeper mode, and KRaft with and without combined roles."""
-    assert count(FakeConnection(roles), metadata(2, 3, 2, 1)) == (1, 2, 3)
+    assert await count(Node(roles), 2, 3, 2, 1) == (1, 2, 3)
 
 
-def test_a_controller_alone_is_no_broker() -> None:
+async def test_a_controller_alone_is_no_broker() -> None:
     """Ours: listed so that clients reach it."""
-    assert count(FakeConnection("controller"), metadata(1000, 1, 2, 1000)) == (1, 2)
+    assert await count(Node("controller"), 1000, 1, 2, 1000) == (1, 2)
 
 
-def test_a_controller_is_asked_once_and_its_answer_holds_while_it_is_away() -> None:
+async def test_a_controller_is_asked_once_and_its_answer_holds_while_it_is_away() -> None:
     """The count does not jump during a failover."""
     known: dict[int, bool] = {}
-    connection = FakeConnection("controller")
-    assert count(connection, metadata(1000, 1, 2, 1000), known) == (1, 2)
+    connection = Node("controller")
+    assert await count(connection, 1000, 1, 2, 1000, known=known) == (1, 2)
     connection.reachable = False
-    assert count(connection, metadata(1000, 1, 2, 1000), known) == (1, 2)
-    assert count(connection, metadata(-1, 1, 2, 1000), known) == (1, 2)
-    assert connection.asked == [1000]
+    assert await count(connection, 1000, 1, 2, 1000, known=known) == (1, 2)
+    assert await count(connection, -1, 1, 2, 1000, known=known) == (1, 2)
+    assert [node for node, _ in connection.requests] == [1000]
 
 
-def test_a_controller_that_was_never_reached_counts_and_is_asked_again() -> None:
+async def test_a_controller_that_was_never_reached_counts_and_is_asked_again() -> None:
     """No answer is no answer for ever."""
     known: dict[int, bool] = {}
-    connection = FakeConnection("controller", reachable=False)
-    assert count(connection, metadata(1000, 1, 1000), known) == (1, 1000)
+    connection = Node("controller", reachable=False)
+    assert await count(connection, 1000, 1, 1000, known=known) == (1, 1000)
     connection.reachable = True
-    assert count(connection, metadata(1000, 1, 1000), known) == (1,)
+    assert await count(connection, 1000, 1, 1000, known=known) == (1,)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.errors import KafkaConnectionError
-from kafka.protocol.metadata import MetadataResponse
 
 from kafka_operator.admin.cluster_metrics import count, query_cluster_metrics, query_versions
+from kafka_operator.admin.requests import Request
 from kafka_operator.decide.cluster import (
     CLUSTER_METRICS_EVERY_S,
     CLUSTER_METRICS_SHARE,
@@ -27,7 +25,9 @@ from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import ClusterStatus, Imbalance, Versions, read_cluster
 from kafka_operator.resources.reassignment import Partition
-from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from tests.kafka_operator.fake_connection import AWAY, Answer, FakeConnection, columns
 from tests.kafka_operator.makers import CREATED, NOW, cluster, moving, raw_cluster
 from tests.kafka_operator.seats import Seat, count_partitions
 from tests.kafka_operator.world import in_virtual_time, running
@@ -141,7 +141,7 @@ def test_counting_takes_at_most_a_twentieth_of_the_time() -> None:
     assert cluster_metrics_pause_s(10) == 10 * CLUSTER_METRICS_SHARE
 
 
-def metadata(partitions: int, *, in_sync: int = 2) -> Any:
+def metadata(partitions: int, *, in_sync: int = 2) -> Body:
     """A Metadata answer with so many partitions of 100 topics."""
     topics = [
         {
@@ -160,55 +160,45 @@ def metadata(partitions: int, *, in_sync: int = 2) -> Any:
         }
         for number in range(100)
     ]
-    return MetadataResponse.decode(
-        codec.encode("MetadataResponse", 12, {"controller_id": 1, "topics": topics}), version=12
-    )
+    brokers = [{"node_id": node_id, "host": "kafka", "port": 9092} for node_id in (1, 2)]
+    return {"controller_id": 1, "brokers": brokers, "topics": topics}
 
 
 def test_a_metadata_answer_is_counted() -> None:
-    """As kafka-python reads it."""
-    assert count(metadata(1_000)).sum_up({}) == ClusterMetrics(partitions=1_000, imbalance=Imbalance())
+    """From its columns."""
+    assert count(columns(metadata(1_000))).sum_up({}) == ClusterMetrics(partitions=1_000, imbalance=Imbalance())
 
 
-class FakeConnection:
-    """Answers Metadata, moves, ApiVersions and DescribeConfigs; broker 2 is away."""
+def connection(in_sync: int) -> FakeConnection:
+    """A cluster that answers Metadata, moves, ApiVersions and DescribeConfigs; broker 2 is away."""
 
-    def __init__(self, in_sync: int) -> None:
-        self.metadata = metadata(100, in_sync=in_sync)
-        self.asked: list[str] = []
+    def answer(node: int | str, request: Request) -> Answer:
+        if node == 2:
+            return AWAY
+        entry = {"name": "inter.broker.protocol.version", "value": "3.9-IV0"}
+        answers: dict[ApiKey, Answer] = {
+            ApiKey.METADATA: metadata(100, in_sync=in_sync),
+            ApiKey.LIST_PARTITION_REASSIGNMENTS: {"topics": []},
+            ApiKey.API_VERSIONS: {"api_keys": [{"api_key": 1, "min_version": 4, "max_version": 17}]},
+            ApiKey.DESCRIBE_CONFIGS: {"results": [{"resource_name": str(node), "configs": [entry]}]},
+        }
+        return answers[request.key]
 
-    def to_controller(self, request: Any, codes_of: Any) -> Any:
-        """Answer."""
-        self.asked.append(type(request).__name__)
-        if "Metadata" in type(request).__name__:
-            return self.metadata
-        response = SimpleNamespace(error_code=0, topics=[])
-        assert list(codes_of(response)) == [0]
-        return response
-
-    def to_node(self, request: Any, node_id: int) -> Any:
-        """Answer as a node."""
-        if node_id == 2:
-            raise KafkaConnectionError("away")
-        if "ApiVersions" in type(request).__name__:
-            keys = [SimpleNamespace(api_key=1, min_version=4, max_version=17)]
-            return SimpleNamespace(api_keys=keys, finalized_features=[])
-        entry = SimpleNamespace(name="inter.broker.protocol.version", value="3.9-IV0")
-        return SimpleNamespace(results=[SimpleNamespace(configs=[entry])])
+    return FakeConnection(answer)
 
 
-def test_moves_are_asked_for_only_where_something_lacks() -> None:
+async def test_moves_are_asked_for_only_where_something_lacks() -> None:
     """One request for a cluster that is well."""
-    well, unwell = FakeConnection(2), FakeConnection(1)
+    well, unwell = connection(2), connection(1)
 
-    assert query_cluster_metrics(well).under_replicated == 0  # type: ignore[arg-type]
-    assert query_cluster_metrics(unwell).under_replicated == 100  # type: ignore[arg-type]
-    assert (len(well.asked), len(unwell.asked)) == (1, 2)
+    assert (await query_cluster_metrics(well)).under_replicated == 0
+    assert (await query_cluster_metrics(unwell)).under_replicated == 100
+    assert (len(well.requests), len(unwell.requests)) == (1, 2)
 
 
-def test_brokers_tell_their_software_by_their_apis() -> None:
+async def test_brokers_tell_their_software_by_their_apis() -> None:
     """One that does not answer is left out."""
-    found = query_versions(FakeConnection(2), (1, 2, 3))  # type: ignore[arg-type]
+    found = await query_versions(connection(2), (1, 2, 3))
 
     assert found == Versions(("3.9",), None, "3.9-IV0")
 

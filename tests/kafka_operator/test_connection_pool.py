@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_operator.admin.login import make_credentials
 from kafka_operator.admin.port import (
     AdminError,
     CallRefusedError,
@@ -16,15 +17,17 @@ from kafka_operator.admin.port import (
     ControllerUnavailableError,
 )
 from kafka_operator.admin.tls import make_context
-from kafka_operator.decide.observed import ClusterSeen, Failure
+from kafka_operator.decide.observed import ClusterSeen, Failure, Unavailable
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import BACKOFF_CAP_S, ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.credentials import MAX_AGE_S, Credentials
 from kafka_operator.kube.port import KubeError, NotFoundError, RefusedError, UnavailableError
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import read_cluster
-from kafka_operator.resources.security import PLAINTEXT, Login, Security
+from kafka_operator.resources.security import PLAINTEXT, BearerToken, ClientCredentials, Login, Security
+from kafka_wire.net.cluster import parse_bootstrap
 from tests.kafka_operator.makers import CREATED, DELETED, cluster, raw_cluster
+from tests.kafka_wire.net.authority import Authority
 
 MAIN = ClusterRef("shop", "main")
 
@@ -64,6 +67,8 @@ class Place:
 
     def _connect(self, servers: Sequence[str], security: Security) -> FakeAdmin:
         make_context(security)
+        make_credentials(security)
+        parse_bootstrap(servers)
         self.admins.append(FakeAdmin(servers, security))
         return self.admins[-1]
 
@@ -95,6 +100,18 @@ class Place:
 async def test_a_missing_cluster_is_said() -> None:
     """ClusterNotFound."""
     assert await Place().reason() == ("ClusterNotFound", True)
+
+
+async def test_a_port_that_does_not_exist_is_reported() -> None:
+    """The schema of a Cluster admits any number of five digits."""
+    place = Place()
+    place.learn(bootstrapServers=["kafka:99999"])
+
+    with pytest.raises(ClusterUnavailableError) as caught:
+        await place.look()
+    assert caught.value.unavailable == Unavailable(
+        "ClusterUnreachable", "spec.bootstrapServers: the bootstrap server 'kafka:99999' is not HOST:PORT."
+    )
 
 
 async def test_one_connection_serves_all_calls() -> None:
@@ -240,6 +257,56 @@ async def test_what_is_wrong_with_a_secret_is_said(
     assert reason == caught.value.unavailable.reason
     assert words in caught.value.unavailable.message
     assert place.admins == []
+
+
+async def test_a_token_is_read_from_its_secret_and_replaced_with_it() -> None:
+    """OAUTHBEARER: a new token in the Secret opens a new connection."""
+    place = Place()
+    place.learn(tls={}, authentication={"type": "oauthbearer", "secretRef": {"name": "steward"}})
+    place.secrets[USER[0], "steward"] = {"token": b"first\n"}
+    await place.look()
+    place.secrets[USER[0], "steward"] = {"token": b"second\n"}
+    place.now_s += MAX_AGE_S
+    await place.look()
+
+    assert [admin.security.login for admin in place.admins] == [BearerToken("first"), BearerToken("second")]
+    assert "first" not in repr(place.admins[0].security)
+
+
+async def test_a_client_of_a_token_endpoint_is_read_from_its_secrets(authority: Authority) -> None:
+    """Id and secret of the client, and the certificate authorities of the endpoint."""
+    place = Place()
+    endpoint = {"url": "https://login.example.org/token", "scope": "kafka", "caSecretRef": {"name": "ca", "key": "pem"}}
+    secret = {"name": "steward", "clientIdKey": "id"}
+    place.learn(tls={}, authentication={"type": "oauthbearer", "secretRef": secret, "tokenEndpoint": endpoint})
+    place.secrets[USER[0], "steward"] = {"id": b"me", "client-secret": b"hunter2\n"}
+    assert await place.reason() == ("SecretNotFound", True)
+
+    place.secrets[USER[0], "ca"] = {"pem": authority.certificate.read_bytes()}
+    place.now_s += MAX_AGE_S
+    await place.look()
+
+    ca = authority.certificate.read_text(encoding="ascii")
+    expected = ClientCredentials("https://login.example.org/token", "me", "hunter2", "kafka", ca)
+    assert place.admins[0].security.login == expected
+    assert "hunter2" not in repr(expected)
+
+
+async def test_bad_pem_of_a_token_endpoint_names_the_secret_and_the_key() -> None:
+    """Before anything is sent to it."""
+    place = Place()
+    endpoint = {"url": "https://login.example.org/token", "caSecretRef": {"name": "ca"}}
+    secret = {"name": "steward"}
+    place.learn(tls={}, authentication={"type": "oauthbearer", "secretRef": secret, "tokenEndpoint": endpoint})
+    place.secrets[USER[0], "steward"] = {"client-id": b"me", "client-secret": b"hunter2"}
+    place.secrets[USER[0], "ca"] = {"ca.crt": b"authorities"}
+
+    with pytest.raises(ClusterUnavailableError) as caught:
+        await place.look()
+    assert caught.value.unavailable == Unavailable(
+        "BadSecret",
+        "Key ca.crt of Secret shop/ca: not a certificate in PEM. Expected -----BEGIN CERTIFICATE----- blocks, one after another.",
+    )
 
 
 async def test_bad_pem_names_the_secret_and_the_key() -> None:

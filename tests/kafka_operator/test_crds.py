@@ -249,12 +249,37 @@ def test_an_election_cannot_be_edited(namespace: Namespace) -> None:
     namespace.api.kubectl("create", "-f", "-", stdin=json.dumps(raw), check=True)
 
 
+ENDPOINT = {"url": "https://login.example.org/token", "scope": "kafka", "caSecretRef": {"name": "ca"}}
+
 BAD_SECURITY = [
-    ({"authentication": {"type": "plain", "secretRef": {"name": "a"}}}, "type plain or mtls requires tls"),
-    ({"authentication": {"type": "mtls", "secretRef": {"name": "a"}}}, "type plain or mtls requires tls"),
+    ({"authentication": {"type": "plain", "secretRef": {"name": "a"}}}, "type plain, mtls or oauthbearer requires tls"),
+    ({"authentication": {"type": "mtls", "secretRef": {"name": "a"}}}, "type plain, mtls or oauthbearer requires tls"),
     (
         {"tls": {}, "authentication": {"type": "mtls", "username": "u", "secretRef": {"name": "a"}}},
         "username cannot be set with type mtls",
+    ),
+    (
+        {"authentication": {"type": "oauthbearer", "secretRef": {"name": "a"}}},
+        "type plain, mtls or oauthbearer requires tls",
+    ),
+    (
+        {"tls": {}, "authentication": {"type": "oauthbearer", "username": "u", "secretRef": {"name": "a"}}},
+        "username cannot be set with type oauthbearer",
+    ),
+    (
+        {"tls": {}, "authentication": {"type": "plain", "secretRef": {"name": "a"}, "tokenEndpoint": ENDPOINT}},
+        "tokenEndpoint is only for type oauthbearer",
+    ),
+    (
+        {
+            "tls": {},
+            "authentication": {
+                "type": "oauthbearer",
+                "secretRef": {"name": "a"},
+                "tokenEndpoint": {"url": "http://login.example.org/token"},
+            },
+        },
+        "spec.authentication.tokenEndpoint.url",
     ),
     ({"authentication": {"type": "gssapi", "secretRef": {"name": "a"}}}, "Unsupported value"),
     ({"authentication": {"type": "scram-sha-512"}}, "secretRef: Required value"),
@@ -270,11 +295,13 @@ def test_security_that_cannot_be_is_refused_at_apply(namespace: Namespace, spec:
 
 def test_security_is_taken_in_all_its_forms(namespace: Namespace) -> None:
     """Each type of authentication, by the keys of its usual kind of Secret."""
-    for kind in ("plain", "scram-sha-256", "scram-sha-512", "mtls"):
+    for kind in ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "mtls"):
         authentication = {"type": kind, "secretRef": {"name": "user"}}
         namespace.take(raw_cluster(f"by-{kind}", tls={"caSecretRef": {"name": "ca"}}, authentication=authentication))
     scram = {"type": "scram-sha-512", "username": "u", "secretRef": {"name": "user", "passwordKey": "pass.word"}}
     namespace.take(raw_cluster("scram-without-tls", authentication=scram))
+    bearer = {"type": "oauthbearer", "secretRef": {"name": "user", "clientIdKey": "id"}, "tokenEndpoint": ENDPOINT}
+    namespace.take(raw_cluster("by-token-endpoint", tls={}, authentication=bearer))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -227,22 +226,22 @@ def test_a_deleted_election_is_ignored() -> None:
 def test_the_request_groups_partitions_by_topic_and_the_response_is_parsed() -> None:
     """KIP-460; ELECTION_NOT_NEEDED is no failure."""
     wanted = Elect(ElectionType.UNCLEAN, (Partition("a", 0), Partition("a", 2), Partition("b", 1)))
-    request = elect_leaders_request(wanted, 8_000)
-    assert (
-        request.election_type,
-        [(item.topic, item.partitions) for item in request.topic_partitions],
-    ) == (1, [("a", [0, 2]), ("b", [1])])
+    assert elect_leaders_request(wanted, 8_000).body == {
+        "election_type": 1,
+        "topic_partitions": [{"topic": "a", "partitions": [0, 2]}, {"topic": "b", "partitions": [1]}],
+        "timeout_ms": 8_000,
+    }
 
-    def result(partition_id: int, code: int) -> SimpleNamespace:
-        return SimpleNamespace(partition_id=partition_id, error_code=code, error_message=None)
+    def result(partition_id: int, code: int) -> dict[str, Any]:
+        return {"partition_id": partition_id, "error_code": code, "error_message": None}
 
-    response = SimpleNamespace(
-        error_code=0,
-        replica_election_results=[
-            SimpleNamespace(topic="a", partition_result=[result(0, 0), result(2, 84)]),
-            SimpleNamespace(topic="b", partition_result=[result(1, 80)]),
+    response = {
+        "error_code": 0,
+        "replica_election_results": [
+            {"topic": "a", "partition_result": [result(0, 0), result(2, 84)]},
+            {"topic": "b", "partition_result": [result(1, 80)]},
         ],
-    )
+    }
     assert [failure.name for failure in failed_elections(response).values()] == ["PREFERRED_LEADER_NOT_AVAILABLE"]
     assert election_codes(response) == [0, 0, 84, 80]
 

@@ -5,94 +5,169 @@
 Acknowledged by all replicas in sync, and read back from the first offset on: a cluster that passes elects, replicates and serves.
 """
 
+import asyncio
 import sys
 import time
 import uuid
+from collections.abc import Awaitable, Callable
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import NewTopic
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import ConnectionFailed, Node, NodeSettings, RequestFailed
+from kafka_wire.net.cluster import ClusterClient, parse_bootstrap
+from kafka_wire.net.connection import body_decoder
+from kafka_wire.net.negotiation import VersionRange
+from kafka_wire.records import Record, decode_batches, encode_batch
 
-RECORDS = 100
+RECORDS = 102
 PARTITIONS = 3
 
 TIMEOUT_S = 60.0
 """For each step: a cluster that has just been installed may be electing its first leaders."""
 
-BOOTSTRAP_TIMEOUT_MS = 30_000
+METADATA_TIMEOUT_MS = 10_000
 """How long the first answer may take."""
 
+RETRY_S = 1.0
+TOPIC_TIMEOUT_MS = 30_000
+ACKS_ALL = -1
+FETCH_BYTES = 1_048_576
+FETCH_WAIT_MS = 500
+CREATE_VERSIONS, DELETE_VERSIONS, PRODUCE_VERSIONS, FETCH_VERSIONS = (4, 7), (1, 5), (3, 12), (4, 12)
+"""Those in which topics are named and not numbered, and CreateTopics knows the brokers' default of the replication factor."""
 
-def produce_and_consume(bootstrap: str, topic: str) -> int:
-    """Return how many records came back; KafkaError or TimeoutError when a step fails, ValueError when others came back."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap, bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS)
-    try:
-        _create(admin, topic)
+
+class StepFailed(Exception):  # noqa: N818 -- named like the failures of kafka_wire
+    """A step had no success within its time; the message has the last error."""
+
+
+class Check:
+    """One topic of one cluster."""
+
+    def __init__(self, client: ClusterClient, topic: str) -> None:
+        self._client = client
+        self._topic = topic
+
+    async def run(self) -> int:
+        """Return how many records came back. Raises StepFailed."""
+        await self.create()
         try:
-            sent = _produce(bootstrap, topic)
-            received = _consume(bootstrap, topic, len(sent))
+            sent = [
+                [f"record {at}".encode() for at in range(first, RECORDS, PARTITIONS)] for first in range(PARTITIONS)
+            ]
+            for partition, values in enumerate(sent):
+                await _retry(f"partition {partition} takes no records", self._produce, partition, values)
+            received: list[list[bytes]] = [[] for _ in sent]
+            for partition, values in enumerate(sent):
+                what = f"partition {partition} does not return all records"
+                await _retry(what, self._fetch, partition, received[partition], len(values))
         finally:
-            admin.delete_topics([topic])
-    finally:
-        admin.close()
-    if sorted(sent) != sorted(received):
-        raise ValueError(
-            f"of {len(sent)} records {len(set(sent) & set(received))} came back, and {len(received)} in all"
-        )
-    return len(received)
+            await _retry("the topic cannot be deleted", self._delete)
+        if sent != received:
+            raise StepFailed(f"{RECORDS} records were sent, and others came back")
+        return sum(map(len, received))
+
+    async def create(self) -> None:
+        """Create the topic as soon as the cluster can: right after an install, or in an upgrade, a broker may be on its way."""
+        await _retry("the topic cannot be created", self._create)
+
+    async def _create(self, deadline: float) -> None:
+        wanted = {"name": self._topic, "num_partitions": PARTITIONS, "replication_factor": -1}
+        body = {"topics": [wanted], "timeout_ms": TOPIC_TIMEOUT_MS}
+        await self._on_controller(ApiKey.CREATE_TOPICS, body, "topics", CREATE_VERSIONS, deadline)
+
+    async def _delete(self, deadline: float) -> None:
+        body = {"topic_names": [self._topic], "timeout_ms": TOPIC_TIMEOUT_MS}
+        await self._on_controller(ApiKey.DELETE_TOPICS, body, "responses", DELETE_VERSIONS, deadline)
+
+    async def _on_controller(
+        self, key: ApiKey, body: Body, results: str, versions: VersionRange, deadline: float
+    ) -> None:
+        """Send a request to the controller; an earlier attempt whose answer did not come may have succeeded."""
+
+        def codes_of(response: Body) -> list[int]:
+            return [one["error_code"] for one in response[results]]
+
+        decode = body_decoder(key)
+        found = await self._client.call_controller(key, body, decode, codes_of, deadline=deadline, versions=versions)
+        for code in codes_of(found):
+            if code not in {ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}:
+                _check(code)
+
+    async def _produce(self, deadline: float, partition: int, values: list[bytes]) -> None:
+        now_ms = int(time.time() * 1000)
+        records = encode_batch([Record(at, now_ms, None, value) for at, value in enumerate(values)])
+        data = [{"name": self._topic, "partition_data": [{"index": partition, "records": records}]}]
+        body = {"transactional_id": None, "acks": ACKS_ALL, "timeout_ms": TOPIC_TIMEOUT_MS, "topic_data": data}
+        leader, decode = await self._leader(partition, deadline), body_decoder(ApiKey.PRODUCE)
+        try:  # once: after an unknown result the records would come back twice
+            found = await leader.request(ApiKey.PRODUCE, body, decode, deadline=deadline, versions=PRODUCE_VERSIONS)
+        except ConnectionFailed as failure:
+            if failure.sent:
+                raise StepFailed(f"the records of partition {partition} have no answer: {failure}") from failure
+            raise
+        _check(found["responses"][0]["partition_responses"][0]["error_code"])
+
+    async def _fetch(self, deadline: float, partition: int, received: list[bytes], wanted: int) -> None:
+        """Append what follows the received records, until all have come."""
+        decode = body_decoder(ApiKey.FETCH)
+        while len(received) < wanted:
+            place = {"partition": partition, "fetch_offset": len(received), "partition_max_bytes": FETCH_BYTES}
+            topics = [{"topic": self._topic, "partitions": [place]}]
+            body = {"max_wait_ms": FETCH_WAIT_MS, "min_bytes": 1, "max_bytes": FETCH_BYTES, "topics": topics}
+            leader = await self._leader(partition, deadline)
+            found = await leader.request(ApiKey.FETCH, body, decode, deadline=deadline, versions=FETCH_VERSIONS)
+            result = found["responses"][0]["partitions"][0]
+            _check(result["error_code"])
+            records = [one for batch in decode_batches(result["records"] or b"") for one in batch.records]
+            received += [one.value or b"" for one in records if one.offset >= len(received)]
+
+    async def _leader(self, partition: int, deadline: float) -> Node:
+        found = await self._client.metadata(deadline=deadline, topics=[self._topic])
+        leaders = dict(zip(found.partition_index.tolist(), found.leader_id.tolist(), strict=True))
+        node = self._client.broker(leaders.get(partition, -1))
+        if node is None:
+            raise RequestFailed(f"partition {partition} has no leader")
+        return node
 
 
-def _create(admin: KafkaAdminClient, topic: str) -> None:
-    """Create the topic as soon as the cluster can: right after an install, or in an upgrade, a broker may be on its way."""
-    deadline = time.monotonic() + TIMEOUT_S
+async def _retry(what: str, step: Callable[..., Awaitable[None]], *arguments: object) -> None:
+    """Repeat a step until it succeeds. Raises StepFailed at the end of its time."""
+    deadline = asyncio.get_running_loop().time() + TIMEOUT_S
     while True:
         try:
-            admin.create_topics([NewTopic(topic, num_partitions=PARTITIONS, replication_factor=-1)])
-        except TopicAlreadyExistsError:  # an earlier try whose answer did not come
-            return
-        except KafkaError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(1)
+            await step(deadline, *arguments)
+        except RequestFailed as failure:
+            if asyncio.get_running_loop().time() > deadline:
+                raise StepFailed(f"{what}: {failure}") from failure
+            await asyncio.sleep(RETRY_S)
         else:
             return
 
 
-def _produce(bootstrap: str, topic: str) -> list[bytes]:
-    producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", max_block_ms=int(TIMEOUT_S * 1000))
-    try:
-        values = [f"record {number}".encode() for number in range(RECORDS)]
-        waiting = [producer.send(topic, value, partition=number % PARTITIONS) for number, value in enumerate(values)]
-        for future in waiting:
-            future.get(timeout=TIMEOUT_S)
-    finally:
-        producer.close()
-    return values
+def _check(error_code: int) -> None:
+    if error_code != ErrorCode.NONE:
+        raise RequestFailed(ErrorCode.of(error_code).name)
 
 
-def _consume(bootstrap: str, topic: str, wanted: int) -> list[bytes]:
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False)
+async def produce_and_consume(bootstrap: str, topic: str) -> int:
+    """Return how many records came back. Raises StepFailed."""
+    settings = NodeSettings(client_id="steward-test")
+    client = ClusterClient(parse_bootstrap([bootstrap]), settings, metadata_timeout_ms=METADATA_TIMEOUT_MS)
     try:
-        consumer.assign([TopicPartition(topic, partition) for partition in range(PARTITIONS)])
-        received: list[bytes] = []
-        deadline = time.monotonic() + TIMEOUT_S
-        while len(received) < wanted:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"after {TIMEOUT_S:.0f} s, {len(received)} of {wanted} records have come")
-            for records in consumer.poll(timeout_ms=500).values():
-                received.extend(record.value for record in records)
+        return await Check(client, topic).run()
     finally:
-        consumer.close()
-    return received
+        await client.close()
 
 
 def main(bootstrap: str) -> int:
     """Do it and return the exit code."""
     topic = f"steward-test-{uuid.uuid4().hex[:8]}"
     try:
-        count = produce_and_consume(bootstrap, topic)
-    except (KafkaError, TimeoutError, ValueError) as error:
-        sys.stderr.write(f"{topic} at {bootstrap}: {type(error).__name__}: {error}\n")
+        count = asyncio.run(produce_and_consume(bootstrap, topic))
+    except StepFailed as error:
+        sys.stderr.write(f"{topic} at {bootstrap}: {error}\n")
         return 1
     sys.stdout.write(f"{count} records were produced to {topic} and came back\n")
     return 0

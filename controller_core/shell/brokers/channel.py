@@ -187,7 +187,7 @@ class Channel:
             async with self._pace.step(states.partitions):
                 return decode_answer(request.key, version, frame)
 
-        return await self._node.call(request.key, encode, timeout_ms=REQUEST_TIMEOUT_MS, decode=decode)
+        return await self._node.request(request.key, encode, decode, timeout_ms=REQUEST_TIMEOUT_MS)
 
     def _give_up(self, request: Request, error: Exception) -> None:
         """Log, once for each API, that requests cannot be exchanged with this broker: it is too old, or there is a defect."""

@@ -1,18 +1,13 @@
-"""The Admin port on kafka-python: each call in a worker thread, on a connection that is renewed when it fails.
+"""The Admin port on a client of the cluster: the metrics and the deadline of each call, and its failure as an AdminError.
 
-A call is tried twice: once on the present connection, which may be stale, and once on a new one. Every call may be repeated:
-the engine's next read shows effects of an earlier call, or the response is "already exists".
+Every call may be repeated: the engine's next read shows effects of an earlier call, or the response is "already exists".
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
-
-from kafka.errors import KafkaError
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from kafka_operator.admin import requests
 from kafka_operator.admin.broker_roles import only_brokers
@@ -21,15 +16,15 @@ from kafka_operator.admin.cluster_metrics import query_cluster_metrics, query_ve
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
 from kafka_operator.admin.connection_errors import classify_connection_error
 from kafka_operator.admin.health import query_health, query_min_isr
+from kafka_operator.admin.login import make_credentials
 from kafka_operator.admin.port import (
-    AdminError,
     CallRefusedError,
     ClusterUnreachableError,
-    ConnectionRejectedError,
     ControllerUnavailableError,
     Refusals,
 )
 from kafka_operator.admin.quorum import controller_of
+from kafka_operator.admin.requests import TOPIC, Request
 from kafka_operator.admin.tls import make_context
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.election import Elect
@@ -40,45 +35,58 @@ from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.metrics import Metrics
+from kafka_operator.names import COMPONENT
 from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import PLAINTEXT, Security
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.failures import WireError
+from kafka_wire.net.client import Backoff, NodeSettings, RequestFailed
+from kafka_wire.net.cluster import ClusterClient, NoMetadata, parse_bootstrap
 
-ATTEMPTS = 2
-"""One attempt on the present connection, one on a new one; further retries are up to the engine, which backs off."""
+METADATA_TIMEOUT_MS = 5_000
+"""Timeout of the first response of any broker: a live broker answers within milliseconds."""
 
-THREADS = 4
-"""Concurrent calls of one cluster: a batch of Topics, one of Reassignments, a read of the cluster, and one spare."""
+REQUEST_TIMEOUT_MS = 15_000
+"""Timeout of a response; longer than the broker's own limit of an operation, so that the broker's error arrives first."""
 
-CALL_TIMEOUT_S = 60.0
-"""Hard limit: longer than both attempts with all their own limits, so that a hung thread cannot block the engine."""
+CALL_TIMEOUT_S = 40.0
+"""Time for all requests of a call: two attempts, each with a search for the controller."""
+
+RECONNECT_BACKOFF = Backoff(initial_ms=50, cap_ms=500)
+"""The engine backs off on its own; the client's own back-off only keeps it from spinning."""
 
 T = TypeVar("T")
 
 
 class KafkaAdmin:
-    """One cluster through kafka-python; opened at the first call."""
+    """One cluster; its connections are opened when they are needed."""
 
     def __init__(self, bootstrap_servers: Sequence[str], metrics: Metrics, security: Security = PLAINTEXT) -> None:
-        """BadCredentialsError when a part of `security` cannot be used."""
-        self._bootstrap_servers = tuple(bootstrap_servers)
-        self._security = security
-        self._context = make_context(security)
+        """BadCredentialsError when a part of `security` cannot be used, ValueError for a server that is not HOST:PORT."""
+        settings = NodeSettings(
+            client_id=COMPONENT,
+            ssl=make_context(security),
+            sasl=make_credentials(security),
+            connect_timeout_ms=METADATA_TIMEOUT_MS,
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            backoff=RECONNECT_BACKOFF,
+        )
+        bootstrap = parse_bootstrap(bootstrap_servers)
+        self._client = ClusterClient(bootstrap, settings, metadata_timeout_ms=METADATA_TIMEOUT_MS)
         self._metrics = metrics
-        self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="kafka-admin")
-        self._lock = threading.Lock()
-        self._connection: Connection | None = None
         self._controllers_only: dict[int, bool] = {}
-        self._failed_attempts = 0
-        self._closed = False
 
     async def describe_cluster(self) -> ClusterSeen:
         """Return the cluster's id, controller and brokers; a dedicated controller is not counted as a broker."""
 
-        def work(connection: Connection) -> ClusterSeen:
-            response = connection.to_any(requests.metadata_request([]))
-            broker_ids = only_brokers(connection, response, self._controllers_only)
-            return ClusterSeen(response.cluster_id or "", controller_of(connection, response), broker_ids)
+        async def work(connection: Connection) -> ClusterSeen:
+            found = await connection.cluster()
+            nodes = [one.node_id for one in found.brokers]
+            broker_ids = await only_brokers(connection, found.controller_id, nodes, self._controllers_only)
+            controller_id = await controller_of(connection, found.controller_id)
+            return ClusterSeen(found.cluster_id or "", controller_id, broker_ids)
 
         return await self._call("describe_cluster", work)
 
@@ -86,7 +94,7 @@ class KafkaAdmin:
         """Return the topics that exist, without their settings, as the controller sees them."""
         if not names:
             return {}
-        response = await self._call("describe_topics", lambda connection: requests.metadata_of(connection, names))
+        response = await self._call("describe_topics", lambda connection: connection.topics(names))
         return requests.topics_of(response)
 
     async def describe_configs(
@@ -95,53 +103,43 @@ class KafkaAdmin:
         """Return those of the wanted settings that are set on the topics themselves."""
         if not wanted:
             return {}
-        request = requests.describe_configs_request(wanted)
-        return requests.configs_of(
-            await self._controller_call("describe_configs", request, lambda r: _codes(r.results))
-        )
+        request = requests.describe_configs_request(TOPIC, wanted)
+        return requests.configs_of(await self._controller_call("describe_configs", request, "results"))
 
     async def describe_all_configs(self, names: Sequence[str]) -> Mapping[str, Mapping[str, ConfigValue] | Failure]:
         """Return all settings that are set on the topics themselves."""
-        request = requests.describe_all_configs_request(names)
-        return requests.configs_of(
-            await self._controller_call("describe_configs", request, lambda r: _codes(r.results))
-        )
+        request = requests.describe_configs_request(TOPIC, dict.fromkeys(names))
+        return requests.configs_of(await self._controller_call("describe_configs", request, "results"))
 
     async def create_topics(self, topics: Sequence[CreateTopic], *, validate_only: bool = False) -> Refusals:
         """Create topics, or only validate the request."""
         request = requests.create_topics_request(topics, OPERATION_TIMEOUT_MS, validate_only=validate_only)
-        response = await self._controller_call(
-            _named("create_topics", validate_only), request, lambda r: _codes(r.topics)
-        )
-        return requests.refused_topics(response.topics)
+        response = await self._controller_call(_named("create_topics", validate_only), request, "topics")
+        return requests.refused_topics(response["topics"])
 
     async def grow_topics(self, topics: Sequence[GrowTopic], *, validate_only: bool = False) -> Refusals:
         """Add partitions, or only validate the request."""
         request = requests.create_partitions_request(topics, OPERATION_TIMEOUT_MS, validate_only=validate_only)
-        response = await self._controller_call(
-            _named("create_partitions", validate_only), request, lambda r: _codes(r.results)
-        )
-        return requests.refused_topics(response.results)
+        response = await self._controller_call(_named("create_partitions", validate_only), request, "results")
+        return requests.refused_topics(response["results"])
 
     async def alter_configs(self, topics: Sequence[AlterConfig], *, validate_only: bool = False) -> Refusals:
         """Set and reset settings of topics, or only validate the request."""
         request = requests.alter_configs_request(topics, validate_only=validate_only)
-        response = await self._controller_call(
-            _named("alter_configs", validate_only), request, lambda r: _codes(r.responses)
-        )
-        return requests.refused_topics(response.responses, "resource_name")
+        response = await self._controller_call(_named("alter_configs", validate_only), request, "responses")
+        return requests.refused_topics(response["responses"], "resource_name")
 
     async def delete_topics(self, names: Sequence[str]) -> Refusals:
         """Delete topics and their data."""
         request = requests.delete_topics_request(names, OPERATION_TIMEOUT_MS)
-        response = await self._controller_call("delete_topics", request, lambda r: _codes(r.responses))
-        return requests.refused_topics(response.responses)
+        response = await self._controller_call("delete_topics", request, "responses")
+        return requests.refused_topics(response["responses"])
 
     async def list_reassignments(self) -> Moves:
         """Return all partitions that are being reassigned."""
         request = requests.list_reassignments_request(OPERATION_TIMEOUT_MS)
-        response = await self._controller_call("list_reassignments", request, lambda r: (r.error_code,))
-        _raise_refusal(response.error_code, response.error_message)
+        response = await self._controller_call("list_reassignments", request)
+        _raise_refusal(response)
         return requests.moves_of(response)
 
     async def alter_reassignments(
@@ -149,8 +147,8 @@ class KafkaAdmin:
     ) -> Mapping[Partition, Failure]:
         """Start and cancel moves; a move that has ended counts as cancelled."""
         request = requests.alter_reassignments_request(targets, OPERATION_TIMEOUT_MS)
-        response = await self._controller_call("alter_reassignments", request, lambda r: (r.error_code,))
-        _raise_refusal(response.error_code, response.error_message)
+        response = await self._controller_call("alter_reassignments", request)
+        _raise_refusal(response)
         return {
             partition: failure
             for partition, failure in requests.refused_partitions(response).items()
@@ -168,10 +166,11 @@ class KafkaAdmin:
     async def describe_layout(self, names: Sequence[str] | None) -> Layout:
         """Return topics and racks as the controller sees them, without dedicated controllers."""
 
-        def work(connection: Connection) -> Layout:
-            response = requests.metadata_of(connection, names)
-            brokers = only_brokers(connection, response, self._controllers_only)
-            return requests.layout_of(response, brokers)
+        async def work(connection: Connection) -> Layout:
+            response = await connection.topics(names)
+            nodes = [one["node_id"] for one in response["brokers"]]
+            brokers = await only_brokers(connection, response["controller_id"], nodes, self._controllers_only)
+            return await asyncio.to_thread(requests.layout_of, response, brokers)
 
         return await self._call("describe_layout", work)
 
@@ -196,8 +195,8 @@ class KafkaAdmin:
     async def elect_leaders(self, wanted: Elect) -> Mapping[Partition, Failure]:
         """Elect leaders where needed; no need for an election is no failure."""
         request = requests.elect_leaders_request(wanted, OPERATION_TIMEOUT_MS)
-        response = await self._controller_call("elect_leaders", request, requests.election_codes)
-        _raise_refusal(getattr(response, "error_code", 0), None)
+        response = await self._call("elect_leaders", lambda one: one.to_controller(request, requests.election_codes))
+        _raise_refusal(response)
         return requests.failed_elections(response)
 
     async def describe_cluster_metrics(self) -> ClusterMetrics:
@@ -209,75 +208,29 @@ class KafkaAdmin:
         return await self._call("describe_versions", lambda connection: query_versions(connection, broker_ids))
 
     async def close(self) -> None:
-        """Close the connection; calls in progress fail."""
-        self._closed = True
-        await asyncio.to_thread(self._drop_any)
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Close the connections; calls in progress fail."""
+        await self._client.close()
 
-    async def _controller_call(self, name: str, request: Any, codes_of: Callable[[Any], Iterable[int]]) -> Any:
+    async def _controller_call(self, name: str, request: Request, results: str | None = None) -> Body:
+        """Send one request to the controller. Error codes are those of `results` in the response, or (None) its own."""
+
+        def codes_of(response: Body) -> Iterable[int]:
+            return [item["error_code"] for item in ([response] if results is None else response[results])]
+
         return await self._call(name, lambda connection: connection.to_controller(request, codes_of))
 
-    async def _call(self, name: str, work: Callable[[Connection], T]) -> T:
-        if self._closed:
-            raise ClusterUnreachableError("the connection was closed")
-        loop = asyncio.get_running_loop()
+    async def _call(self, name: str, work: Callable[[Connection], Awaitable[T]]) -> T:
+        deadline = asyncio.get_running_loop().time() + CALL_TIMEOUT_S
         with self._metrics.admin_call(name):
             try:
-                return await asyncio.wait_for(loop.run_in_executor(self._threads, self._attempts, work), CALL_TIMEOUT_S)
-            except TimeoutError:
-                await asyncio.to_thread(self._drop_any)
-                raise ControllerUnavailableError(f"{name} gave no response in {CALL_TIMEOUT_S:.0f} s") from None
-
-    def _attempts(self, work: Callable[[Connection], T]) -> T:
-        problem: Exception | None = None
-        for _ in range(ATTEMPTS):
-            connection = self._connected()
-            try:
-                return work(connection)
-            except ControllerUnavailableError as error:
-                problem = error
-            except AdminError:
-                raise
-            except (KafkaError, OSError, RuntimeError) as error:
-                self._drop(connection)
-                refusal = classify_connection_error([error])
-                if refusal is not None:
-                    raise refusal from None
-                problem = error
-        raise ControllerUnavailableError(f"{type(problem).__name__}: {problem}") from problem
-
-    def _connected(self) -> Connection:
-        attempts_before = self._failed_attempts
-        with self._lock:
-            if self._closed:
-                raise ClusterUnreachableError("the connection was closed")
-            if self._connection is None:
-                if self._failed_attempts != attempts_before:  # while this thread waited for the lock
-                    raise ClusterUnreachableError("another request has just failed to connect")
-                try:
-                    self._connection = Connection(self._bootstrap_servers, self._security, self._context)
-                except ConnectionRejectedError:
-                    self._failed_attempts += 1
-                    raise
-                except (KafkaError, OSError) as error:
-                    self._failed_attempts += 1
-                    raise ClusterUnreachableError(f"{type(error).__name__}: {error}") from error
-            return self._connection
-
-    def _drop_any(self) -> None:
-        """Close the present connection, and the one that is being opened."""
-        with self._lock:
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def _drop(self, connection: Connection | None) -> None:
-        """Close a connection that failed, unless another thread has done so."""
-        with self._lock:
-            if connection is None or connection is not self._connection:
-                return
-            self._connection = None
-        connection.close()
+                return await work(Connection(self._client, deadline))
+            except RequestFailed as error:
+                failures = error.failures if isinstance(error, NoMetadata) else [error]
+                kind = ClusterUnreachableError if isinstance(error, NoMetadata) else ControllerUnavailableError
+                raise classify_connection_error(failures) or kind(error.reason) from error
+            except WireError as error:
+                code = ErrorCode.INVALID_REQUEST
+                raise CallRefusedError(Failure(code, code.name, f"The request cannot be encoded: {error}.")) from error
 
 
 def _named(call: str, validate_only: bool) -> str:
@@ -285,11 +238,7 @@ def _named(call: str, validate_only: bool) -> str:
     return f"validate_{call}" if validate_only else call
 
 
-def _codes(results: Iterable[Any]) -> Iterable[int]:
-    return [result.error_code for result in results]
-
-
-def _raise_refusal(code: int, message: str | None) -> None:
-    failure = requests.failure_of(code, message)
+def _raise_refusal(response: Body) -> None:
+    failure = requests.failure_of(response["error_code"], response.get("error_message"))
     if failure is not None:
         raise CallRefusedError(failure)

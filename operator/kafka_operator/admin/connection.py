@@ -1,173 +1,96 @@
-"""One blocking connection to a cluster: kafka-python's client, opened without a leak, and requests routed to the controller.
-
-Everything here blocks and runs in a worker thread. What it leaves out: deciding whether to try again, and TLS contexts (tls).
-"""
+"""Requests of one Admin call, which share its deadline."""
 
 from __future__ import annotations
 
-import logging
-import ssl
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
-from kafka import KafkaAdminClient
-from kafka.errors import KafkaError
-from kafka.net.compat import KafkaNetClient
-from kafka.net.manager import KafkaConnectionManager
-from kafka.net.selector import NetworkSelector
-from kafka.protocol.metadata import MetadataRequest
-
-from kafka_operator.admin.connection_errors import classify_connection_error
-from kafka_operator.admin.port import ControllerUnavailableError
-from kafka_operator.decide.kafka_errors import NOT_CONTROLLER
-from kafka_operator.names import COMPONENT
-from kafka_operator.resources.security import PLAINTEXT, Security
-
-BOOTSTRAP_TIMEOUT_MS = 5_000
-"""Timeout of the first response of any broker: a live broker answers within milliseconds."""
-
-REQUEST_TIMEOUT_MS = 15_000
-"""Timeout of a response; longer than the broker's own limit below, so that the broker's error arrives first."""
+from kafka_operator.admin.requests import Request, codes_of_metadata, metadata_request
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.metadata_columns import MetadataColumns, decode_metadata
+from kafka_wire.net.cluster import METADATA_VERSIONS, ClusterClient
+from kafka_wire.net.connection import BodyDecoder
+from kafka_wire.net.negotiation import VersionRange
 
 OPERATION_TIMEOUT_MS = 8_000
 """Time limit of an operation on the controller before it answers REQUEST_TIMED_OUT."""
 
-RECONNECT_BACKOFF_MAX_MS = 1_000
-"""The engine backs off on its own; the client's own back-off only keeps it from spinning."""
+MAX_BYTES_IN_LOOP = 64 * 1024
+"""A larger response is decoded by a thread: it takes more than some ten milliseconds, and 200,000 partitions take two seconds."""
 
-METADATA_MAX_AGE_MS = 60_000
-"""New brokers are discovered at the latest after this time; an unknown controller opens a new connection at once."""
+MAX_VERSION = 0x7FFF
+"""No upper limit: versions are int16."""
 
-MAX_FAILURES = 32
-"""Number of connection failures that are kept: some for each of several bootstrap brokers."""
+VERSIONS: Mapping[ApiKey, VersionRange] = {
+    ApiKey.METADATA: METADATA_VERSIONS,
+    ApiKey.DELETE_TOPICS: (1, 5),
+    ApiKey.DESCRIBE_CONFIGS: (1, MAX_VERSION),
+    ApiKey.DESCRIBE_LOG_DIRS: (1, MAX_VERSION),
+    ApiKey.ELECT_LEADERS: (1, MAX_VERSION),
+}
+"""Versions with the fields that are written and read here, where these are not all; every broker from Kafka 2.4 on has one of them."""
 
-LAST_RESPONSE_S = 0.05
-"""Delay before a connection that the broker has closed is closed: its last response is processed in well under a millisecond."""
-
-NO_CONTROLLER = -1
-
-# Every failure that matters is raised; the client's own log repeats each of them for each broker, many times a second.
-logging.getLogger("kafka").setLevel(logging.CRITICAL)
+T = TypeVar("T")
 
 
 class Connection:
-    """An open client; `close` ends its thread and sockets."""
+    """A cluster, for one Admin call that ends at `deadline` (loop time in s). All requests raise RequestFailed."""
 
-    def __init__(
-        self, bootstrap_servers: Sequence[str], security: Security = PLAINTEXT, context: ssl.SSLContext | None = None
-    ) -> None:
-        """Open it; kafka.errors.KafkaError when no broker answers in time, ConnectionRejectedError when all of them reject the connection."""
-        self._client = _open(bootstrap_servers, security, context)
-        self._controller_id: int | None = None
+    def __init__(self, client: ClusterClient, deadline: float) -> None:
+        self._client = client
+        self._deadline = deadline
 
-    @property
-    def controller_id(self) -> int | None:
-        """Return the controller that receives requests, None before the first one."""
-        return self._controller_id
-
-    def to_any(self, request: Any) -> Any:
+    async def to_any(self, request: Request) -> Body:
         """Send a request to some broker and return the answer."""
-        return self.to_node(request, None)
+        return await self.to_node(request, None)
 
-    def to_node(self, request: Any, node_id: int | None) -> Any:
-        """Send a request to one broker and return the answer."""
-        manager = self._client._manager  # noqa: SLF001
-        return manager.run(manager.send, request, node_id)
+    async def to_node(self, request: Request, node_id: int | None) -> Body:
+        """Send a request to one broker, or (None) to some broker, and return the answer."""
+        decode, versions = decoder(request.key), VERSIONS.get(request.key)
+        return await self._client.call(*request, decode, broker_id=node_id, deadline=self._deadline, versions=versions)
 
-    def to_controller(self, request: Any, codes_of: Callable[[Any], Iterable[int]]) -> Any:
-        """Send a request to the controller and return the response; ControllerUnavailableError when it is no longer the controller."""
-        if self._controller_id is None:
-            self._controller_id = self._find_controller()
-        response = self.to_node(request, self._controller_id)
-        if NOT_CONTROLLER in codes_of(response):
-            self._controller_id = None
-            raise ControllerUnavailableError("the broker is no longer the controller")
-        return response
+    async def to_controller(self, request: Request, codes_of: Callable[[Body], Iterable[int]]) -> Body:
+        """Send a request to the controller and return the answer."""
+        return await self._to_controller(request, decoder(request.key), codes_of)
 
-    def close(self) -> None:
-        """Close it; requests in progress fail."""
-        self._client.close()
+    async def cluster(self) -> MetadataColumns:
+        """Return brokers and controller from some broker's Metadata."""
+        return await self._client.metadata(deadline=self._deadline, topics=[])
 
-    def _find_controller(self) -> int:
-        controller_id = int(self.to_any(MetadataRequest(topics=[])).controller_id)
-        if controller_id == NO_CONTROLLER:
-            raise ControllerUnavailableError("the cluster has no active controller")
-        return controller_id
+    async def topics(self, names: Iterable[str] | None) -> Body:
+        """Return the controller's Metadata of topics by name, or (None) of all; NoController for a response without nodes."""
+        request = metadata_request(None if names is None else list(names))
+        return await self.to_controller(request, codes_of_metadata)
 
+    async def all_partitions(self) -> MetadataColumns:
+        """Return the controller's Metadata of all topics as columns; NoController for a response without nodes."""
 
-class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # the client publishes no types
-    """Records why connections failed: the client does not report it while it searches for a first broker.
+        async def decode(version: int, frame: bytes) -> MetadataColumns:
+            return await asyncio.to_thread(decode_metadata, version, frame)
 
-    It also processes a response that arrives together with the end of the stream, which the client itself drops: a rejected
-    login may arrive that way.
-    """
+        return await self._to_controller(metadata_request(None), decode, _codes_of_columns)
 
-    def __init__(self, net: Any, **configs: Any) -> None:
-        super().__init__(net, **configs)
-        self.failures: deque[BaseException] = deque(maxlen=MAX_FAILURES)
-
-    async def _connect(self, node: Any, conn: Any, *arguments: Any, **named: Any) -> None:
-        conn.init_future.add_errback(self.failures.append)
-        await super()._connect(node, conn, *arguments, **named)
-
-    async def _build_transport(self, *arguments: Any, **named: Any) -> Any:
-        transport = await super()._build_transport(*arguments, **named)
-        receive = transport._sock_recv  # noqa: SLF001
-
-        def receive_data_first() -> tuple[bytes, Exception | None]:
-            data, error = receive()
-            if data and error is not None:
-                self._net.call_later(LAST_RESPONSE_S, lambda: transport.abort(error))
-                return data, None
-            return data, error
-
-        transport._sock_recv = receive_data_first  # noqa: SLF001
-        return transport
-
-
-def _open(bootstrap_servers: Sequence[str], security: Security, context: ssl.SSLContext | None) -> Any:
-    """Return a connected client; if no broker answers, end the thread that its constructor has started."""
-    opened: list[tuple[Any, _Manager]] = []
-
-    def remember(**configs: Any) -> Any:
-        net = NetworkSelector(**configs)
-        manager = _Manager(net, **configs)
-        opened.append((KafkaNetClient(net, manager), manager))
-        return opened[-1][0]
-
-    try:
-        return KafkaAdminClient(
-            bootstrap_servers=list(bootstrap_servers),
-            client_id=COMPONENT,
-            bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS,
-            request_timeout_ms=REQUEST_TIMEOUT_MS,
-            reconnect_backoff_max_ms=RECONNECT_BACKOFF_MAX_MS,
-            metadata_max_age_ms=METADATA_MAX_AGE_MS,
-            kafka_client=remember,
-            security_protocol=security.protocol,
-            ssl_context=context,
-            **_login(security),
+    async def _to_controller(
+        self, request: Request, decode: BodyDecoder[T], codes_of: Callable[[T], Iterable[int]]
+    ) -> T:
+        return await self._client.call_controller(
+            *request, decode, codes_of, deadline=self._deadline, versions=VERSIONS.get(request.key)
         )
-    except BaseException as error:
-        failures = [failure for _, manager in opened for failure in manager.failures]
-        for client, _ in opened:
-            client.close()
-        refusal = classify_connection_error([error, *failures]) if isinstance(error, KafkaError) else None
-        if refusal is not None:
-            raise refusal from None
-        raise
 
 
-def _login(security: Security) -> dict[str, str]:
-    login = security.login
-    if login is None:
-        return {}
-    username = login.username
-    if login.mechanism.startswith("SCRAM"):  # RFC 5802's saslname, which the client does not escape
-        username = username.replace("=", "=3D").replace(",", "=2C")
-    return {
-        "sasl_mechanism": login.mechanism,
-        "sasl_plain_username": username,
-        "sasl_plain_password": login.password,
-    }
+def decoder(key: ApiKey) -> BodyDecoder[Body]:
+    """Return the decoder of an API's responses; large ones do not block the event loop."""
+
+    async def decode(version: int, frame: bytes) -> Body:
+        if len(frame) <= MAX_BYTES_IN_LOOP:
+            return codec.decode_response(key, version, frame)[1]
+        return (await asyncio.to_thread(codec.decode_response, key, version, frame))[1]
+
+    return decode
+
+
+def _codes_of_columns(found: MetadataColumns) -> tuple[int, ...]:
+    return codes_of_metadata({"error_code": found.error_code, "brokers": found.brokers})

@@ -6,49 +6,31 @@ Leaves out rejections of single calls (ACLs), which are ordinary responses.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Iterator
-
-from kafka.errors import SaslAuthenticationFailedError, UnsupportedSaslMechanismError
+from collections.abc import Iterable
 
 from kafka_operator.admin.port import ConnectionRejectedError
+from kafka_wire.net.client import AuthenticationFailed, NoToken, RequestFailed
 
 MAX_WORDS = 300
-"""Characters of a broker's message that are quoted."""
-
-MAX_CAUSES = 8
-"""Maximum length of an exception chain that is examined; the client makes two or three."""
+"""Characters of an error's message that are quoted."""
 
 CHECK_HINT = "Check spec.authentication and its Secret."
 
 
-def classify_connection_error(failures: Iterable[BaseException]) -> ConnectionRejectedError | None:
+def classify_connection_error(failures: Iterable[RequestFailed]) -> ConnectionRejectedError | None:
     """Return the error for the failures of one attempt; None when none of them is a TLS or authentication failure.
 
     An authentication failure takes precedence over TLS: its connection was established.
     """
-    chain = [cause for failure in failures for cause in _causes(failure)]
-    for error in chain:
-        if isinstance(error, SaslAuthenticationFailedError):
-            return ConnectionRejectedError(
-                "AuthenticationFailed", f"Kafka rejected the authentication: {_words(error)} {CHECK_HINT}"
-            )
-        if isinstance(error, UnsupportedSaslMechanismError):
-            words = "The brokers' listener does not support the SASL mechanism of spec.authentication.type."
-            return ConnectionRejectedError("AuthenticationFailed", words)
-    reasons = [_tls_words(error) for error in chain if isinstance(error, ssl.SSLError)]
+    found = list(failures)
+    for failure in found:
+        if isinstance(failure, AuthenticationFailed):
+            words = " ".join(failure.reason.split())[:MAX_WORDS].rstrip(".")
+            what = "There is no token" if isinstance(failure, NoToken) else "Kafka rejected the authentication"
+            return ConnectionRejectedError("AuthenticationFailed", f"{what}: {words}. {CHECK_HINT}")
+    reasons = [_tls_words(failure.__cause__) for failure in found if isinstance(failure.__cause__, ssl.SSLError)]
     tls = [words for words in reasons if words is not None]
     return ConnectionRejectedError("TlsFailed", min(tls)) if tls else None
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and its causes, including those that the client wrapped as an argument."""
-    found: BaseException | None = error
-    for _ in range(MAX_CAUSES):
-        if found is None:
-            return
-        yield found
-        wrapped = [item for item in found.args if isinstance(item, BaseException)]
-        found = wrapped[0] if wrapped else found.__cause__ or found.__context__
 
 
 def _tls_words(error: ssl.SSLError) -> str | None:
@@ -66,9 +48,3 @@ def _tls_words(error: ssl.SSLError) -> str | None:
     if "alert" in reason or "certificate required" in reason:
         return f"The brokers reject the client certificate, or require one: {reason}. {CHECK_HINT}"
     return f"The TLS handshake failed: {reason}."
-
-
-def _words(error: BaseException) -> str:
-    """Return an error's message, ended by a full stop."""
-    words = " ".join(str(error).split())[:MAX_WORDS].rstrip(".")
-    return f"{words}."

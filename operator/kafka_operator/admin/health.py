@@ -5,18 +5,17 @@ Leaves out what follows from it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
-from typing import Any
-
-from kafka.admin import ConfigResourceType
-from kafka.protocol.admin import DescribeConfigsRequest
 
 from kafka_operator.admin.broker_roles import only_brokers
 from kafka_operator.admin.connection import Connection
-from kafka_operator.admin.requests import metadata_of
+from kafka_operator.admin.requests import TOPIC, describe_configs_request
 from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.resources.reassignment import Partition
+from kafka_wire.codec import Body
+from kafka_wire.metadata_columns import MetadataColumns
 
 MIN_ISR = "min.insync.replicas"
 
@@ -24,39 +23,43 @@ MAX_TOPICS = 500
 """Topics in one DescribeConfigs: an answer of some 50 kB, with one setting each."""
 
 
-def query_health(connection: Connection, known: dict[int, bool]) -> ReplicaHealth:
+async def query_health(connection: Connection, known: dict[int, bool]) -> ReplicaHealth:
     """Query all partitions from the controller; `known` is `only_brokers`' own."""
-    response = metadata_of(connection, None)
-    return ReplicaHealth(
-        response.controller_id, only_brokers(connection, response, known), tuple(partitions_of(response))
-    )
+    found = await connection.all_partitions()
+    brokers = await only_brokers(connection, found.controller_id, (one.node_id for one in found.brokers), known)
+    partitions = await asyncio.to_thread(lambda: tuple(partitions_of(found)))
+    return ReplicaHealth(found.controller_id, brokers, partitions)
 
 
-def partitions_of(response: Any) -> Iterator[PartitionReplicas]:
-    """Read a Metadata answer."""
-    for topic in response.topics:
-        for item in topic.partitions:
-            name = Partition(topic.name, item.partition_index)
-            yield PartitionReplicas(name, tuple(item.replica_nodes), tuple(item.isr_nodes))
+def partitions_of(found: MetadataColumns) -> Iterator[PartitionReplicas]:
+    """Read all partitions."""
+    topics = (topic for topic, rows in zip(found.topics, found.topic_rows.tolist(), strict=True) for _ in range(rows))
+    columns = found.partition_index.tolist(), found.replica_nodes.tolist(), found.isr_nodes.tolist()
+    for topic, index, replicas, isr in zip(topics, *columns, strict=True):
+        yield PartitionReplicas(Partition(topic, index), _ids(replicas), _ids(isr))
 
 
-def query_min_isr(connection: Connection, topics: Collection[str]) -> Mapping[str, int]:
+def _ids(padded: list[int]) -> tuple[int, ...]:
+    return tuple(broker_id for broker_id in padded if broker_id >= 0)
+
+
+async def query_min_isr(connection: Connection, topics: Collection[str]) -> Mapping[str, int]:
     """Query the effective min.insync.replicas of each topic; topics without a response are omitted."""
     found: dict[str, int] = {}
     names = iter(sorted(topics))
     while batch := list(islice(names, MAX_TOPICS)):
-        resources = [(int(ConfigResourceType.TOPIC), name, [MIN_ISR]) for name in batch]
-        request = DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
-        found |= min_isr_of(connection.to_controller(request, lambda r: [item.error_code for item in r.results]))
+        request = describe_configs_request(TOPIC, {name: [MIN_ISR] for name in batch})
+        response = await connection.to_controller(request, lambda r: [item["error_code"] for item in r["results"]])
+        found |= min_isr_of(response)
     return found
 
 
-def min_isr_of(response: Any) -> dict[str, int]:
+def min_isr_of(response: Body) -> dict[str, int]:
     """Read a DescribeConfigs answer, wherever the setting comes from."""
     return {
-        result.resource_name: int(entry.value)
-        for result in response.results
-        if result.error_code == 0
-        for entry in result.configs
-        if entry.name == MIN_ISR
+        result["resource_name"]: int(entry["value"])
+        for result in response["results"]
+        if result["error_code"] == 0
+        for entry in result["configs"]
+        if entry["name"] == MIN_ISR
     }

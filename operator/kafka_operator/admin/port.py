@@ -53,7 +53,7 @@ class ConnectionRejectedError(AdminError):
 
 
 class BadCredentialsError(Exception):
-    """PEM that cannot be used; `part` is "ca", "certificate" or "key", and the message quotes nothing of it."""
+    """PEM that cannot be used; `part` is "ca", "endpoint_ca", "certificate" or "key", and the message quotes nothing of it."""
 
     def __init__(self, part: str, message: str) -> None:
         super().__init__(message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,7 @@ from controller_core.model.partition_health import BoolArray, LeaderImbalance, l
 from kafka_operator.decide.observed import Moves
 from kafka_operator.resources.cluster import Imbalance, Versions
 from kafka_operator.resources.reassignment import Partition
+from kafka_wire.api import ApiKey
 
 MAX_NAMED = 5
 """Partitions that are named as examples; a message is for a person."""
@@ -55,6 +56,29 @@ METADATA_VERSIONS = (
 )
 """Names of the levels of metadata.version (Kafka's MetadataVersion); one that is not here is shown as its number."""
 
+FIRST_APIS = (
+    ((4, 3), ApiKey.DESCRIBE_LOG_DIRS, 5),
+    ((4, 2), ApiKey.LIST_OFFSETS, 11),
+    ((4, 1), ApiKey.PRODUCE, 13),
+    ((4, 0), ApiKey.LIST_OFFSETS, 10),
+    ((3, 9), ApiKey.FETCH, 17),
+    ((3, 8), ApiKey.PRODUCE, 11),
+    ((3, 7), ApiKey.FETCH, 16),
+    ((3, 6), ApiKey.ADD_PARTITIONS_TO_TXN, 4),
+    ((3, 5), ApiKey.FETCH, 15),
+    ((3, 4), ApiKey.LEADER_AND_ISR, 7),
+    ((3, 3), ApiKey.DESCRIBE_ACLS, 3),
+    ((3, 2), ApiKey.JOIN_GROUP, 9),
+    ((3, 1), ApiKey.FETCH, 13),
+    ((3, 0), ApiKey.LIST_OFFSETS, 7),
+    ((2, 8), ApiKey.PRODUCE, 9),
+    ((2, 7), ApiKey.FETCH, 12),
+    ((2, 6), ApiKey.DESCRIBE_CLIENT_QUOTAS, 0),
+    ((2, 5), ApiKey.DESCRIBE_ACLS, 2),
+    ((2, 4), ApiKey.PRODUCE, 8),
+)
+"""Releases, newest first, and a version of an API that each was the first to support: brokers do not report their release."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterMetrics:
@@ -78,7 +102,7 @@ class PartitionCounter:
         self.is_complete = True
         """Whether each partition has all of its replicas in sync; then it does not matter which ones are being reassigned."""
 
-    def count(self, topic: str, index: int, leader: int, replicas: list[int], in_sync: int) -> None:
+    def count(self, topic: str, index: int, leader: int, replicas: Sequence[int], in_sync: int) -> None:
         """Add one partition."""
         self._names.append((topic, index))
         values = (leader, replicas[0] if replicas else NO_BROKER, len(replicas), in_sync)
@@ -123,6 +147,15 @@ def _imbalance(partitions: int, found: LeaderImbalance) -> Imbalance:
 
 def _percent(part: int, whole: int) -> int:
     return -(-100 * part // whole)
+
+
+def software_version(api_versions: Mapping[int, int]) -> tuple[int, int] | None:
+    """Return the release of a broker with these highest versions by API key; None if it is older than 2.4.
+
+    >>> software_version({ApiKey.FETCH: 17, ApiKey.PRODUCE: 11}), software_version({ApiKey.FETCH: 4})
+    ((3, 9), None)
+    """
+    return next((release for release, key, version in FIRST_APIS if api_versions.get(key, -1) >= version), None)
 
 
 def read_versions(

@@ -13,7 +13,9 @@ from kafka_operator.resources.security import (
     MECHANISMS,
     MTLS,
     Authentication,
+    BearerToken,
     ClientCertificate,
+    ClientCredentials,
     Login,
     SecretKey,
     Security,
@@ -49,12 +51,26 @@ def read_security(cluster: Cluster, secrets: Secrets) -> Security | Unavailable:
 
     try:
         ca = None if cluster.tls is None or cluster.tls.ca is None else text(cluster.tls.ca)
-        certificate, login = None, None
+        certificate: ClientCertificate | None = None
+        login: Login | BearerToken | ClientCredentials | None = None
         authentication = cluster.authentication
         if authentication is not None and authentication.type == MTLS:
             assert authentication.certificate is not None, cluster.key
             assert authentication.private_key is not None, cluster.key
             certificate = ClientCertificate(text(authentication.certificate), text(authentication.private_key))
+        elif authentication is not None and authentication.token is not None:
+            login = BearerToken(text(authentication.token).strip())
+        elif authentication is not None and authentication.token_endpoint is not None:
+            assert authentication.client_id is not None, cluster.key
+            assert authentication.client_secret is not None, cluster.key
+            endpoint = authentication.token_endpoint
+            login = ClientCredentials(
+                endpoint.url,
+                _line(text(authentication.client_id)),
+                _line(text(authentication.client_secret)),
+                endpoint.scope,
+                None if endpoint.ca is None else text(endpoint.ca),
+            )
         elif authentication is not None:
             assert authentication.password is not None, cluster.key
             assert authentication.user is not None, cluster.key
@@ -94,10 +110,16 @@ def secret_not_read(cluster: Cluster, name: str) -> Unavailable:
 
 
 def bad_part(cluster: Cluster, part: str, words: str) -> Unavailable:
-    """Return the words for PEM that cannot be used: the authorities (`ca`), the `certificate`, or its `key`."""
+    """Return the words for PEM that cannot be used: authorities (`ca`, `endpoint_ca`), the `certificate`, or its `key`."""
     authentication = cluster.authentication or Authentication("")
     ca = None if cluster.tls is None else cluster.tls.ca
-    places = {"ca": ca, "certificate": authentication.certificate, "key": authentication.private_key}
+    endpoint = authentication.token_endpoint
+    places = {
+        "ca": ca,
+        "endpoint_ca": None if endpoint is None else endpoint.ca,
+        "certificate": authentication.certificate,
+        "key": authentication.private_key,
+    }
     place = places[part]
     where = "" if place is None else f"Key {place.key} of Secret {cluster.key.namespace}/{place.secret}: "
     return Unavailable(BAD_SECRET, f"{where}{words}")

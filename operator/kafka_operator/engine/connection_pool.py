@@ -44,7 +44,8 @@ UNREACHABLE_REASONS = {UNREACHABLE, "AuthenticationFailed", "TlsFailed"}
 
 T = TypeVar("T")
 Connect = Callable[[Sequence[str], Security], Admin]
-"""Creates a connection, which is opened at its first call; BadCredentialsError when a part of the Security is invalid."""
+"""Creates a connection, which is opened at its first call; BadCredentialsError when a part of the Security is invalid,
+ValueError for a server that is not HOST:PORT."""
 
 log = logging.getLogger(__name__)
 
@@ -168,6 +169,8 @@ class ConnectionPool:
             admin = self._connect(servers, security)
         except BadCredentialsError as error:
             raise ClusterUnavailableError(bad_part(cluster, error.part, str(error))) from error
+        except ValueError as error:  # the schema of a Cluster admits ports such as 99999
+            raise ClusterUnavailableError(Unavailable(UNREACHABLE, f"spec.bootstrapServers: {error}.")) from error
         connection = self._connections[ref] = PooledConnection(ref, servers, security, admin, self._clock)
         if old is not None:  # after the new one is in its place: another batch may use it in the meantime
             log.info("Replaced connection after configuration change", extra={"cluster": str(ref)})

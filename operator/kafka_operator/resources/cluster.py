@@ -16,7 +16,6 @@ from kafka_operator.resources.auto_rebalance import (
 from kafka_operator.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
 from kafka_operator.resources.security import (
     Authentication,
-    SecretKey,
     Tls,
     read_authentication,
     read_tls,
@@ -168,11 +167,9 @@ class Cluster:
     @property
     def secret_names(self) -> tuple[str, ...]:
         """Return the names of the Secrets of its connection, ascending."""
-        places: list[object] = [] if self.tls is None else [self.tls.ca]
-        if self.authentication is not None:
-            given = self.authentication
-            places += [given.user, given.password, given.certificate, given.private_key]
-        return tuple(sorted({place.secret for place in places if isinstance(place, SecretKey)}))
+        ca = None if self.tls is None else self.tls.ca
+        places = () if self.authentication is None else self.authentication.places
+        return tuple(sorted({place.secret for place in (ca, *places) if place is not None}))
 
     @property
     def has_quotas(self) -> bool:

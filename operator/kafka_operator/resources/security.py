@@ -16,7 +16,10 @@ USERNAME_KEY, PASSWORD_KEY = "username", "password"
 CERTIFICATE_KEY, PRIVATE_KEY_KEY = "tls.crt", "tls.key"
 """The keys of a Secret of type kubernetes.io/tls, which cert-manager and `kubectl create secret tls` write."""
 
-MTLS = "mtls"
+TOKEN_KEY = "token"  # noqa: S105 - the name of a key
+CLIENT_ID_KEY, CLIENT_SECRET_KEY = "client-id", "client-secret"
+
+MTLS, OAUTHBEARER = "mtls", "oauthbearer"
 MECHANISMS = {"plain": "PLAIN", "scram-sha-256": "SCRAM-SHA-256", "scram-sha-512": "SCRAM-SHA-512"}
 """Types of authentication that are SASL, and Kafka's names of them."""
 
@@ -37,8 +40,17 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenEndpoint:
+    """Where tokens are requested by the client credentials grant; without `ca` the authorities of the operator's own machine are trusted."""
+
+    url: str
+    scope: str | None = None
+    ca: SecretKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Authentication:
-    """As whom the operator comes: by SASL (user and password) or by a certificate (certificate and key)."""
+    """Credentials of the operator: user and password or a token (SASL), or a certificate and its key."""
 
     type: str
     user: SecretKey | str | None = None
@@ -46,6 +58,26 @@ class Authentication:
     password: SecretKey | None = None
     certificate: SecretKey | None = None
     private_key: SecretKey | None = None
+    token: SecretKey | None = None
+    """Without `token_endpoint`."""
+    token_endpoint: TokenEndpoint | None = None
+    client_id: SecretKey | None = None
+    client_secret: SecretKey | None = None
+
+    @property
+    def places(self) -> tuple[SecretKey, ...]:
+        """Return all keys of Secrets that it refers to."""
+        endpoint_ca = None if self.token_endpoint is None else self.token_endpoint.ca
+        given = (
+            self.user,
+            self.password,
+            self.certificate,
+            self.private_key,
+            self.token,
+            self.client_id,
+            self.client_secret,
+        )
+        return tuple(place for place in (*given, endpoint_ca) if isinstance(place, SecretKey))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +87,24 @@ class Login:
     mechanism: str
     username: str
     password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BearerToken:
+    """A token for OAUTHBEARER."""
+
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCredentials:
+    """A client that requests tokens for OAUTHBEARER; `ca` is PEM."""
+
+    url: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scope: str | None = None
+    ca: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +122,7 @@ class Security:
     tls: bool = False
     ca: str | None = field(default=None, repr=False)
     certificate: ClientCertificate | None = None
-    login: Login | None = None
-
-    @property
-    def protocol(self) -> str:
-        """Return Kafka's security.protocol."""
-        transport = "SSL" if self.tls else "PLAINTEXT"
-        return transport if self.login is None else f"SASL_{transport}"
+    login: Login | BearerToken | ClientCredentials | None = None
 
 
 PLAINTEXT = Security()
@@ -88,8 +132,7 @@ def read_tls(raw: Any) -> Tls | None:
     """Read `spec.tls`."""
     if raw is None:
         return None
-    ca = raw.get("caSecretRef")
-    return Tls(None if ca is None else SecretKey(ca["name"], ca.get("key", CA_KEY)))
+    return Tls(_ca(raw))
 
 
 def read_authentication(raw: Any) -> Authentication | None:
@@ -104,5 +147,21 @@ def read_authentication(raw: Any) -> Authentication | None:
     if raw["type"] == MTLS:
         certificate, private_key = at("certificateKey", CERTIFICATE_KEY), at("privateKeyKey", PRIVATE_KEY_KEY)
         return Authentication(MTLS, certificate=certificate, private_key=private_key)
+    if raw["type"] == OAUTHBEARER:
+        endpoint = raw.get("tokenEndpoint")
+        if endpoint is None:
+            return Authentication(OAUTHBEARER, token=at("tokenKey", TOKEN_KEY))
+        return Authentication(
+            OAUTHBEARER,
+            token_endpoint=TokenEndpoint(endpoint["url"], endpoint.get("scope"), _ca(endpoint)),
+            client_id=at("clientIdKey", CLIENT_ID_KEY),
+            client_secret=at("clientSecretKey", CLIENT_SECRET_KEY),
+        )
     user = raw.get("username") or at("usernameKey", USERNAME_KEY)
     return Authentication(raw["type"], user=user, password=at("passwordKey", PASSWORD_KEY))
+
+
+def _ca(raw: Any) -> SecretKey | None:
+    """Read a `caSecretRef`."""
+    ca = raw.get("caSecretRef")
+    return None if ca is None else SecretKey(ca["name"], ca.get("key", CA_KEY))

@@ -13,10 +13,11 @@ from kafka_node.security.contexts import client_context, listener_context
 from kafka_node.security.listeners import demands_of
 from kafka_node.security.renewal import Renewal
 from kafka_node.security.settings import ClientAuth, SecuritySettings, TlsFiles
-from kafka_wire.net.client import NodeSettings
+from kafka_wire.net.client import BearerCredentials, NodeSettings
 from kafka_wire.net.distinguished_name import subject_of
 from kafka_wire.net.peer import Peer
 from kafka_wire.net.server import serve
+from kafka_wire.sasl.steps import SaslFailed
 from tests.kafka_node.security.samples import NoScramUsers, security_files
 from tests.kafka_wire.net.authority import Authority
 
@@ -58,6 +59,9 @@ def test_missing_credentials_are_logged_once(caplog: pytest.LogCaptureFixture) -
         ({"sasl_mechanisms": ("PLAIN",)}, "need a users file"),
         ({"connections_max_reauth_ms": -1}, "0 or more is needed"),
         ({"broker_sasl_mechanism": "PLAIN"}, "user name and password file are all needed"),
+        ({"broker_sasl_mechanism": "OAUTHBEARER"}, "OAUTHBEARER and a token file are needed, and no user"),
+        ({"broker_sasl_token_file": Path("token")}, "OAUTHBEARER and a token file are needed, and no user"),
+        ({"sasl_mechanisms": ("OAUTHBEARER",)}, "OAUTHBEARER is none of PLAIN"),
         ({"tls_client_auth": ClientAuth.REQUIRED}, "need the CA certificates"),
     ],
 )
@@ -65,6 +69,26 @@ def test_contradictory_settings_are_rejected(given: dict[str, Any], message: str
     """Before any file or connection is opened."""
     with pytest.raises(ValueError, match=message):
         SecuritySettings(**given)
+
+
+async def test_a_token_is_read_from_its_file_at_each_login(tmp_path: Path) -> None:
+    """OAUTHBEARER: another program renews it. The file is also read at the start, so that a wrong path is an error."""
+    path = tmp_path / "token"
+    settings = SecuritySettings(broker_sasl_mechanism="OAUTHBEARER", broker_sasl_token_file=path)
+    with pytest.raises(ValueError, match="token cannot be read"):
+        broker_security(settings)
+
+    path.touch(mode=0o600)
+    path.write_text("first\n")
+    login = broker_security(settings).sasl
+    assert isinstance(login, BearerCredentials)
+    found = [await login.token()]
+    path.write_text("second\n")
+
+    assert [*found, await login.token()] == ["first", "second"]
+    path.unlink()
+    with pytest.raises(SaslFailed, match="token cannot be read"):
+        await login.token()
 
 
 def test_invalid_certificate_files_are_errors_with_their_names(tmp_path: Path, authority: Authority) -> None:
