@@ -13,6 +13,7 @@ from kafka_operator.names import ORIGIN, Key, Kind
 from kafka_operator.resources.metadata import Patch, RawObject, write_time
 from tests.kafka_operator.documents import copied
 from tests.kafka_operator.gate import Gate
+from tests.twins.kstatus import check_conditions
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -230,6 +231,7 @@ class FakeKube:
     def _patch_status(self, key: Key, patch: Patch) -> RawObject:
         held = self._checked(key, patch)
         held["status"] = _merged(held.get("status", {}), patch["status"])
+        check_conditions(held)
         self._keep(key, held, "MODIFIED")
         return copied(held)
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of, with_ready
+from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of, with_job_ready
 from kafka_operator.decide.election_result import Chosen, find, result_of, select, sentence
 from kafka_operator.decide.kafka_errors import may_pass_for_an_election
 from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
@@ -158,15 +158,25 @@ def _end(
 ) -> Step:
     ready = TRUE if state is ElectionState.COMPLETED else FALSE
     status = replace(
-        _judged(election, view.now, ready, reason, message), state=state, completion_time=write_time(view.now)
+        _judged(election, view.now, ready, reason, message, has_ended=True),
+        state=state,
+        completion_time=write_time(view.now),
     )
     return _written(before or election, status) or Done()
 
 
-def _judged(election: Election, now: datetime, ready: str, reason: str, message: str) -> ElectionStatus:
+def _judged(
+    election: Election, now: datetime, ready: str, reason: str, message: str, *, has_ended: bool = False
+) -> ElectionStatus:
     generation = election.metadata.generation
-    conditions = with_ready(
-        election.status.conditions, status=ready, reason=reason, message=message, generation=generation, now=now
+    conditions = with_job_ready(
+        election.status.conditions,
+        status=ready,
+        reason=reason,
+        message=message,
+        generation=generation,
+        now=now,
+        ended=has_ended,
     )
     return replace(election.status, observed_generation=generation, conditions=conditions)
 

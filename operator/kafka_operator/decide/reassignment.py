@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, UNKNOWN
+from kafka_operator.decide.conditions import FALSE, UNKNOWN, with_job_end
 from kafka_operator.decide.deletion_timeouts import release_or_retry
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.partition_progress import PartitionProgress, find_progress, find_rollback_progress
@@ -38,7 +38,8 @@ def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> S
     """Return the next step for a Reassignment that is not being deleted, on a cluster that answers."""
     status = reassignment.status
     if reassignment.is_finished:
-        observed = replace(status, observed_generation=reassignment.metadata.generation)
+        conditions = with_job_end(status.conditions, view.now)  # those that release 0.1.0 did not write
+        observed = replace(status, observed_generation=reassignment.metadata.generation, conditions=conditions)
         return written(reassignment, observed) or (Release() if reassignment.metadata.has_finalizer else Done())
     if not status.recorded:
         return decide_preparation(reassignment, view)
@@ -147,5 +148,5 @@ def _complete(reassignment: Reassignment, view: ReassignmentView, partitions: Pa
 def _lost(reassignment: Reassignment, view: ReassignmentView) -> Step:
     """Report that the stored plan and base are lost: the Reassignment can neither continue nor be rolled back."""
     assert isinstance(view.recorded, PlanProblem), reassignment.key
-    updated = judged(reassignment, UNKNOWN, view.recorded.reason, view.recorded.message, view.now)
+    updated = judged(reassignment, UNKNOWN, view.recorded.reason, view.recorded.message, view.now, stalled=True)
     return written(reassignment, updated) or Retry(RETRY_LATER_S)

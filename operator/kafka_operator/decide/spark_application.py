@@ -75,7 +75,9 @@ def decide_spark(application: SparkApplication, view: SparkView) -> Step:
     if state is not None and state.ended:
         return _after_completion(application, view)
     if view.refusal is not None:
-        updated = moved(application, view.now, state, view.refusal.reason, view.refusal.message, ready=FALSE)
+        updated = moved(
+            application, view.now, state, view.refusal.reason, view.refusal.message, ready=FALSE, stalled=True
+        )
         return written(application, updated) or Wait(REFUSED_RETRY_S)
     if application.spec.suspend or state is SparkState.SUSPENDING:
         return _suspend(application, view)
@@ -97,7 +99,7 @@ def _submit(application: SparkApplication, view: SparkView) -> Step:
             return _delete(view.pods)
     refused = refused_spec(application.spec)
     if refused is not None:
-        updated = moved(application, view.now, status.state, refused.reason, refused.message, ready=FALSE)
+        updated = moved(application, view.now, status.state, refused.reason, refused.message, ready=FALSE, stalled=True)
         return written(application, updated) or Wait(REFUSED_RETRY_S)
     pause_s = seconds_until(status.next_attempt_time, view.now)
     if pause_s > 0:

@@ -84,7 +84,7 @@ def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
         return wait_for_expiry(application, view)
     problem = view.refusal or (view.mirror if isinstance(view.mirror, SparkProblem) else None)
     if problem is not None:
-        updated = moved(application, view.now, state, problem.reason, problem.message, ready=FALSE)
+        updated = moved(application, view.now, state, problem.reason, problem.message, ready=FALSE, stalled=True)
         return written(application, updated) or Wait(REFUSED_RETRY_S)
     if view.mirror is None:
         return ReadMirror()
@@ -92,7 +92,9 @@ def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
         if state is None:
             refused = refused_spec(application.spec)
             if refused is not None:
-                updated = moved(application, view.now, state, refused.reason, refused.message, ready=FALSE)
+                updated = moved(
+                    application, view.now, state, refused.reason, refused.message, ready=FALSE, stalled=True
+                )
                 return written(application, updated) or Wait(REFUSED_RETRY_S)
             return CreateMirror(kubeflow_application(application))
         words = f"The {PLURAL}.{GROUP} of this name was deleted. Create another application."
@@ -100,7 +102,7 @@ def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
     assert not isinstance(view.mirror, SparkProblem), application.key
     if _has_other_owner(application, view.mirror):
         words = f"A {PLURAL}.{GROUP} of this name already exists and does not belong to this application. Delete it."
-        updated = moved(application, view.now, state, "MirrorNameTaken", words, ready=FALSE)
+        updated = moved(application, view.now, state, "MirrorNameTaken", words, ready=FALSE, stalled=True)
         return written(application, updated) or Retry(POLL_INTERVAL_S)
     if bool(view.mirror["spec"].get("suspend", False)) != application.spec.suspend:
         return SuspendMirror(application.spec.suspend)
