@@ -154,6 +154,14 @@ class FakeKube:
     async def patch_status(self, key: Key, patch: Patch) -> RawObject:
         return await self._call(f"patch status {key}", lambda: self._patch_status(key, patch))
 
+    async def delete_object(self, key: Key, uid: str, resource_version: str | None = None) -> None:
+        def effect() -> None:
+            wanted = {"uid": uid} | ({} if resource_version is None else {"resourceVersion": resource_version})
+            self._checked(key, {"metadata": wanted})
+            self.delete(key)
+
+        await self._call(f"delete {key}", effect)
+
     async def post_event(self, event: NewEvent) -> None:
         await self._call(f"event {event.key}", lambda: self.events.append(event))
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN
-from kafka_operator.decide.spark_application import REFUSED_RETRY_S, wait_for_expiry
+from kafka_operator.decide.expiry import decide_expiry
+from kafka_operator.decide.spark_application import REFUSED_RETRY_S
 from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.spark_refusals import refused_spec
 from kafka_operator.decide.spark_steps import CreateMirror, NoMirror, ReadMirror, SparkView, Step, SuspendMirror
@@ -81,7 +82,7 @@ def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
     if application.metadata.deleted is not None:
         return Done()
     if state is not None and state.ended:
-        return wait_for_expiry(application, view)
+        return decide_expiry(application.status.completion_time, application.spec.time_to_live_s, view.now)
     problem = view.refusal or (view.mirror if isinstance(view.mirror, SparkProblem) else None)
     if problem is not None:
         updated = moved(application, view.now, state, problem.reason, problem.message, ready=FALSE, stalled=True)

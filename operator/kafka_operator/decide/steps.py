@@ -51,6 +51,11 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteResource:
+    """Delete the resource itself, as it was seen: it has ended, and its time to live has expired."""
+
+
+@dataclass(frozen=True, slots=True)
 class WriteStatus(Generic[StatusT_co]):
     """Write a status that differs from the present one."""
 

@@ -11,7 +11,7 @@ from kafka_operator.admin.port import Admin
 from kafka_operator.decide.election import Elect, ElectionView, Step, decide_election, decide_election_unavailable
 from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.decide.pause import decide_pause
-from kafka_operator.decide.steps import Done, Retry
+from kafka_operator.decide.steps import Done, Retry, Wait
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.oldest_first import OldestFirst
@@ -69,7 +69,7 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
             if item is None:
                 return Done()
             step = self._decide(item, snapshot, asked=asked, failures=failures)
-            if isinstance(step, Done | Retry):
+            if isinstance(step, Done | Retry | Wait):
                 return step
             if isinstance(step, Elect):
                 answer = await self._ask(item, step)

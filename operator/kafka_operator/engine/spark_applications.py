@@ -16,7 +16,6 @@ from kafka_operator.decide.spark_refusals import refused_namespace
 from kafka_operator.decide.spark_steps import (
     CreateDriver,
     CreateMirror,
-    DeleteApplication,
     DeletePods,
     NoMirror,
     ReadLog,
@@ -26,7 +25,7 @@ from kafka_operator.decide.spark_steps import (
     Step,
     SuspendMirror,
 )
-from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
+from kafka_operator.decide.steps import DeleteResource, Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.spark_drivers import Drivers, PodDrivers
 from kafka_operator.engine.spark_effects import delete_run, not_carried_out
@@ -142,7 +141,7 @@ class SparkReconciler:
             return replace(view, pods=None)
         if isinstance(step, ReadLog):
             return replace(view, log=await self._read_log(item, drivers, step))
-        if isinstance(step, DeleteApplication):
+        if isinstance(step, DeleteResource):
             log.info("Deleting SparkApplication: TTL expired", extra={"resource": str(item.key)})
             await delete_run(self._kube, self._cache, item)
             return view

@@ -12,6 +12,7 @@ from kafka_operator.decide.steps import (
     RETRY_LATER_S,
     RETRY_SOON_S,
     Claim,
+    DeleteResource,
     Done,
     Release,
     ResourceEvent,
@@ -38,6 +39,7 @@ Status = TopicStatus | ClusterStatus | ReassignmentStatus | ElectionStatus | Spa
 KubeStep = (
     Claim
     | Release
+    | DeleteResource
     | WriteStatus[TopicStatus]
     | WriteStatus[ClusterStatus]
     | WriteStatus[ReassignmentStatus]
@@ -75,7 +77,8 @@ class Writer:
             except UnavailableError as error:
                 log.info("Write failed; retrying", extra={"resource": str(resource.key), "error": str(error)})
                 return Retry(RETRY_SOON_S)
-        return Done() if isinstance(step, Release) else None
+        ends = isinstance(step, DeleteResource) or (isinstance(step, Release) and resource.metadata.deleted is not None)
+        return Done() if ends else None
 
     async def record_event(self, resource: Resource, event: ResourceEvent) -> None:
         """Create an event without a write."""
@@ -92,6 +95,10 @@ class Writer:
             else:
                 self._cache.delete(resource.key, resource.metadata.uid)
             event = step.event
+        elif isinstance(step, DeleteResource):
+            metadata = resource.metadata
+            await self._kube.delete_object(resource.key, metadata.uid, metadata.resource_version)
+            log.info("Deleted resource: TTL expired", extra={"resource": str(resource.key)})
         else:
             self._store(resource.key, await self._kube.patch_status(resource.key, _status_patch(resource, step.status)))
             event = step.event
