@@ -94,6 +94,15 @@ class FakeKube:
         metadata["finalizers"], metadata["annotations"] = [], {}
         self._keep(key, self.objects[key], "MODIFIED")
 
+    def restore(self, key: Key) -> None:
+        """Remove an object, and create it again without its status, as a restored backup does (Velero keeps the metadata below)."""
+        held = copied(self.objects[key])
+        self.objects[key]["metadata"]["finalizers"] = []
+        self.delete(key)
+        kept = ("namespace", "name", "annotations", "finalizers")
+        metadata = {name: held["metadata"][name] for name in kept if name in held["metadata"]}
+        self.apply({"kind": key.kind.value, "metadata": metadata, "spec": held["spec"]})
+
     def touch(self, key: Key) -> None:
         """Have an object changed by somebody else."""
         self._keep(key, self.objects[key], "MODIFIED")

@@ -21,7 +21,7 @@ from kafka_operator.decide.election_result import Chosen, find, result_of, selec
 from kafka_operator.decide.expiry import decide_expiry
 from kafka_operator.decide.kafka_errors import may_pass_for_an_election
 from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
-from kafka_operator.decide.steps import DeleteResource, Done, ResourceEvent, Retry, Wait, WriteStatus
+from kafka_operator.decide.steps import DeleteResource, Done, Mark, ResourceEvent, Retry, Wait, WriteStatus
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S, TRANSIENT_ERROR_TIMEOUT_S
 from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionStatus, ElectionType
@@ -43,7 +43,7 @@ class Elect:
     partitions: tuple[Partition, ...]
 
 
-Step = Elect | WriteStatus[ElectionStatus] | DeleteResource | Retry | Wait | Done
+Step = Elect | Mark | WriteStatus[ElectionStatus] | DeleteResource | Retry | Wait | Done
 
 
 @dataclass(frozen=True, slots=True)

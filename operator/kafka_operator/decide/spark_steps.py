@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kafka_operator.decide.spark_problems import SparkProblem
-from kafka_operator.decide.steps import DeleteResource, Done, Retry, Wait, WriteStatus
+from kafka_operator.decide.steps import DeleteResource, Done, Mark, Retry, Wait, WriteStatus
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.spark_pods import SparkPod
 from kafka_operator.resources.spark_status import SparkStatus
@@ -69,6 +69,7 @@ Step = (
     | CreateDriver
     | DeletePods
     | DeleteResource
+    | Mark
     | ReadMirror
     | CreateMirror
     | SuspendMirror

@@ -44,6 +44,13 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Note on a resource that runs once that it has started, before its first effect."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """Remove the operator's finalizer."""
 

@@ -14,6 +14,7 @@ from kafka_operator.decide.steps import (
     Claim,
     DeleteResource,
     Done,
+    Mark,
     Release,
     ResourceEvent,
     Retry,
@@ -23,7 +24,7 @@ from kafka_operator.decide.steps import (
 from kafka_operator.engine.cache import Cache, Resource, read_resource
 from kafka_operator.engine.event_recorder import EventRecorder
 from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
-from kafka_operator.names import FINALIZER, MANAGED_CONFIG, ORIGIN, Key
+from kafka_operator.names import FINALIZER, MANAGED_CONFIG, ORIGIN, STARTED, Key
 from kafka_operator.resources.cluster import ClusterStatus
 from kafka_operator.resources.election import ElectionStatus
 from kafka_operator.resources.metadata import Patch, RawObject
@@ -40,6 +41,7 @@ KubeStep = (
     Claim
     | Release
     | DeleteResource
+    | Mark
     | WriteStatus[TopicStatus]
     | WriteStatus[ClusterStatus]
     | WriteStatus[ReassignmentStatus]
@@ -95,6 +97,8 @@ class Writer:
             else:
                 self._cache.delete(resource.key, resource.metadata.uid)
             event = step.event
+        elif isinstance(step, Mark):
+            self._store(resource.key, await self._kube.patch_object(resource.key, _mark_patch(resource, step)))
         elif isinstance(step, DeleteResource):
             metadata = resource.metadata
             await self._kube.delete_object(resource.key, metadata.uid, metadata.resource_version)
@@ -131,6 +135,10 @@ def _claim_patch(resource: Resource, claim: Claim) -> Patch:
     if changed:
         metadata["annotations"] = changed
     return {"metadata": metadata}
+
+
+def _mark_patch(resource: Resource, mark: Mark) -> Patch:
+    return {"metadata": {"resourceVersion": resource.metadata.resource_version, "annotations": {STARTED: mark.text}}}
 
 
 def _release_patch(resource: Resource) -> Patch:
