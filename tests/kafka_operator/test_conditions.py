@@ -120,6 +120,7 @@ FAILURES = [
 ]
 
 
+@pytest.mark.shows("F40")
 @pytest.mark.parametrize(("failure", "waited_s", "expected"), FAILURES)
 def test_tools_fail_at_once_where_the_brokers_reject_a_topic_and_wait_where_it_may_pass(
     failure: Failure, waited_s: float, expected: str
@@ -186,6 +187,7 @@ async def seen_while(world: World, key: Key, seconds: float) -> list[str]:
     return found
 
 
+@pytest.mark.shows("F40")
 @pytest.mark.shows("F39")
 @in_virtual_time
 async def test_tools_wait_for_a_move_and_see_its_end() -> None:

@@ -134,6 +134,7 @@ def restored(shop: Namespace, kind: str, name: str) -> None:
     shop.take({"apiVersion": found["apiVersion"], "kind": kind, "metadata": kept, "spec": found["spec"]})
 
 
+@pytest.mark.shows("F42")
 def test_what_a_backup_restores_without_status_is_not_run_again(shop: Namespace, kafka: Stock) -> None:
     """A Reassignment and an Election: Stalled with what to do, until a user removes the annotation. The page on backups quotes it."""
     kafka.create("restored", [[1, 2]])

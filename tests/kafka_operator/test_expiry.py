@@ -36,6 +36,7 @@ def test_a_resource_that_has_ended_is_deleted_after_its_time_to_live(
     assert decide_expiry(ended, limit_s, NOW) == step
 
 
+@pytest.mark.shows("F41")
 @pytest.mark.shows("F40")
 @in_virtual_time
 async def test_a_reassignment_and_an_election_are_deleted_after_their_time_to_live() -> None:

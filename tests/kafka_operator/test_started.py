@@ -91,6 +91,7 @@ async def moved_and_moved_back(world: World) -> None:
     world.kafka.topics["orders"].replicas[0] = (1, 2, 3)
 
 
+@pytest.mark.shows("F42")
 @pytest.mark.shows("F41")
 @in_virtual_time
 async def test_a_restored_reassignment_moves_nothing_until_its_annotation_is_removed() -> None:

@@ -3,7 +3,7 @@
     annotation steward.dev/started     <uid>/<generation>/<digest of the plan, or ->     before the first effect, at the latest at the end
 
 What has been done is recorded in `status`, which backups leave out (Velero) and which an exported manifest loses when it is applied. Such
-an object looks like a new one, except for the annotation; a copy has it with the uid of the object that it was copied from. ADR 33.
+an object looks like a new one, except for the annotation; a copy has it with the uid of the object that it was copied from. ADR 35.
 """
 
 from __future__ import annotations
