@@ -51,7 +51,7 @@ from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from kafka_operator.resources.reassignment_terms import Approval
 
 MAX_ROUNDS = 30
-"""Steps in one reconciliation: the longest sequence (plan, claim, store, record, read, write, throttle, read, submit, read) needs fourteen."""
+"""Steps in one reconciliation: the longest sequence (plan, claim, store, record, read, write, mark, throttle, read, submit, read) needs fifteen."""
 
 T = TypeVar("T")
 
