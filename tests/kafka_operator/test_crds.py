@@ -102,6 +102,14 @@ def test_a_new_resource_is_in_progress_before_the_operator_has_seen_it(namespace
     assert (found["status"], kstatus(found)) == ({"observedGeneration": -1}, "InProgress")
 
 
+def test_values_of_mode_of_release_0_1_0_are_accepted(namespace: Namespace) -> None:
+    """Stored Clusters and manifests of 0.1.0 have lower-case values."""
+    modes = ("ZooKeeper", "Quorum", "External", "zookeeper", "quorum", "external")
+
+    assert [namespace.refusal(raw_cluster("moded", mode=mode)) for mode in modes] == [""] * len(modes)
+    assert "Unsupported value" in namespace.refusal(raw_cluster("moded", mode="KRaft"))
+
+
 def test_resources_are_listed_by_their_cluster(namespace: Namespace) -> None:
     """`kubectl get topics --field-selector spec.clusterRef.name=main` (selectableFields, Kubernetes 1.31 and later)."""
     namespace.take(raw_topic("elsewhere", cluster="other"))
