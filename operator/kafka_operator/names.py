@@ -27,6 +27,9 @@ ORIGIN = f"{GROUP}/origin"
 ADOPT = f"{GROUP}/adopt"
 """Annotation that a user sets on a Topic to have a Kafka topic that differs from it made as declared."""
 
+STARTED = f"{GROUP}/started"
+"""Annotation of a resource that runs once: that it has started, written before its first effect; it outlives its status (started)."""
+
 PAUSE = f"{GROUP}/pause-reconciliation"
 """Annotation that a user sets, to "true", on any resource: nothing is done for it as long as it is there."""
 

@@ -84,6 +84,8 @@ def _in_namespace(namespace: str | None, settings: OperatorSettings) -> list[Rig
     rights += [Right("patch", GROUP, kind.plural, "status", namespace) for kind in settings.kinds]
     # A Topic whose replication factor changes has a Reassignment made.
     rights.append(Right("create", GROUP, Kind.REASSIGNMENT.plural, namespace=namespace))
+    # Their time to live (ttlSecondsAfterFinished).
+    rights += [Right("delete", GROUP, kind.plural, namespace=namespace) for kind in (Kind.REASSIGNMENT, Kind.ELECTION)]
     rights.append(Right("create", "", "events", namespace=namespace))
     rights += [Right(verb, "", "configmaps", namespace=namespace) for verb in ("get", "create")]  # plans
     if settings.pods:

@@ -13,6 +13,7 @@ from kafka_operator.names import ORIGIN, Key, Kind
 from kafka_operator.resources.metadata import Patch, RawObject, write_time
 from tests.kafka_operator.documents import copied
 from tests.kafka_operator.gate import Gate
+from tests.twins.kstatus import check_conditions
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -93,6 +94,15 @@ class FakeKube:
         metadata["finalizers"], metadata["annotations"] = [], {}
         self._keep(key, self.objects[key], "MODIFIED")
 
+    def restore(self, key: Key) -> None:
+        """Remove an object, and create it again without its status, as a restored backup does (Velero keeps the metadata below)."""
+        held = copied(self.objects[key])
+        self.objects[key]["metadata"]["finalizers"] = []
+        self.delete(key)
+        kept = ("namespace", "name", "annotations", "finalizers")
+        metadata = {name: held["metadata"][name] for name in kept if name in held["metadata"]}
+        self.apply({"kind": key.kind.value, "metadata": metadata, "spec": held["spec"]})
+
     def touch(self, key: Key) -> None:
         """Have an object changed by somebody else."""
         self._keep(key, self.objects[key], "MODIFIED")
@@ -152,6 +162,14 @@ class FakeKube:
 
     async def patch_status(self, key: Key, patch: Patch) -> RawObject:
         return await self._call(f"patch status {key}", lambda: self._patch_status(key, patch))
+
+    async def delete_object(self, key: Key, uid: str, resource_version: str | None = None) -> None:
+        def effect() -> None:
+            wanted = {"uid": uid} | ({} if resource_version is None else {"resourceVersion": resource_version})
+            self._checked(key, {"metadata": wanted})
+            self.delete(key)
+
+        await self._call(f"delete {key}", effect)
 
     async def post_event(self, event: NewEvent) -> None:
         await self._call(f"event {event.key}", lambda: self.events.append(event))
@@ -230,6 +248,7 @@ class FakeKube:
     def _patch_status(self, key: Key, patch: Patch) -> RawObject:
         held = self._checked(key, patch)
         held["status"] = _merged(held.get("status", {}), patch["status"])
+        check_conditions(held)
         self._keep(key, held, "MODIFIED")
         return copied(held)
 

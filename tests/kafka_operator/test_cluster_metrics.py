@@ -131,7 +131,8 @@ def test_health_is_a_condition_beside_ready(
     )
     assert isinstance(away, WriteStatus)
     assert isinstance(away.status, ClusterStatus)
-    assert {condition.status for condition in away.status.conditions} == {"Unknown"}
+    shown = {condition.type: condition.status for condition in away.status.conditions}
+    assert shown == {"Ready": "Unknown", "Reconciling": "True", "Healthy": "Unknown"}
     assert cluster_metrics.under_replicated == away.status.under_replicated
 
 

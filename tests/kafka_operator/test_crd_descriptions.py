@@ -1,7 +1,8 @@
-"""Descriptions in the custom resource definitions, as shown by `kubectl explain`."""
+"""Conventions that the custom resource definitions follow: descriptions as shown by `kubectl explain`, lists, enums, columns."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,3 +41,64 @@ def test_every_field_has_a_description(definition: Path) -> None:
 
     assert len(found) > len(schema["properties"])
     assert [path for path, field in found.items() if not field.get("description", "").endswith(".")] == []
+
+
+def version_of(definition: Path) -> dict[str, Any]:
+    """The only version of a definition."""
+    (version,) = yaml.safe_load(definition.read_text(encoding="utf-8"))["spec"]["versions"]
+    found: dict[str, Any] = version
+    return found
+
+
+def fields_of(definition: Path) -> dict[str, dict[str, Any]]:
+    """All fields of a definition, by path."""
+    return dict(properties(version_of(definition)["schema"]["openAPIV3Schema"], definition.stem))
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda path: path.stem)
+def test_every_printer_column_has_a_description(definition: Path) -> None:
+    """Clients show it as the help of the column (metav1.TableColumnDefinition)."""
+    columns = version_of(definition)["additionalPrinterColumns"]
+
+    assert [column["name"] for column in columns if not column.get("description", "").endswith(".")] == []
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda path: path.stem)
+def test_every_list_has_a_list_type(definition: Path) -> None:
+    """Server-side apply merges sets and maps by element; a list without a type has the owner who wrote it last (KEP-555)."""
+    lists = {path: field for path, field in fields_of(definition).items() if field.get("type") == "array"}
+
+    assert lists != {}
+    assert [path for path, field in lists.items() if "x-kubernetes-list-type" not in field] == []
+
+
+KUBEFLOW = {"mode": ["cluster"], "pythonVersion": ["3"]}
+"""Values of sparkoperator.k8s.io/v1beta2, which the fields of a SparkApplication keep."""
+
+MECHANISMS = "clusters.spec.authentication.type"
+"""Its values are names of login mechanisms in lower case (scram-sha-512), as in Strimzi's resources."""
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda path: path.stem)
+def test_every_enum_value_is_in_camel_case(definition: Path) -> None:
+    """Kubernetes' API conventions, "Constants"."""
+    found = [
+        (path, value)
+        for path, field in fields_of(definition).items()
+        if path != MECHANISMS
+        for value in field.get("enum", ())
+        if isinstance(value, str) and value not in KUBEFLOW.get(path.rpartition(".")[2], [])
+    ]
+
+    assert found != []
+    assert [item for item in found if not re.fullmatch("[A-Z][A-Za-z0-9]*", item[1]) and item not in ACCEPTED] == []
+
+
+ACCEPTED = [("clusters.spec.mode", value) for value in ("zookeeper", "quorum", "external")]
+"""Spellings of release 0.1.0 that are still accepted."""
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda path: path.stem)
+def test_a_resource_that_the_operator_has_not_seen_is_not_current(definition: Path) -> None:
+    """To kstatus a resource without observedGeneration is current; the default says that no generation has been observed."""
+    assert fields_of(definition)[f"{definition.stem}.status"]["default"] == {"observedGeneration": -1}

@@ -14,6 +14,7 @@ import yaml
 from lab.kubernetes import KubernetesApi
 from tests.kafka_operator.live import ROOT, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_election, raw_plan, raw_reassignment, raw_topic
+from tests.twins.kstatus import kstatus
 
 pytestmark = pytest.mark.kubernetes
 
@@ -90,6 +91,33 @@ def test_good_changes_of_a_topic_are_taken(namespace: Namespace) -> None:
     """More partitions, another replication factor, other settings; the default name written out."""
     namespace.take(raw_topic("plain", partitions=9, replicationFactor=2, config={"a": "b"}))
     namespace.take(raw_topic("plain", topicName="plain", partitions=9, replicationFactor=2))
+
+
+def test_a_new_resource_is_in_progress_before_the_operator_has_seen_it(namespace: Namespace) -> None:
+    """The default of `status` holds although users cannot write it; no operator runs here."""
+    namespace.take(raw_topic("unseen"))
+    found = namespace.get("Topic", "unseen")
+
+    assert found is not None
+    assert (found["status"], kstatus(found)) == ({"observedGeneration": -1}, "InProgress")
+
+
+def test_values_of_mode_of_release_0_1_0_are_accepted(namespace: Namespace) -> None:
+    """Stored Clusters and manifests of 0.1.0 have lower-case values."""
+    modes = ("ZooKeeper", "Quorum", "External", "zookeeper", "quorum", "external")
+
+    assert [namespace.refusal(raw_cluster("moded", mode=mode)) for mode in modes] == [""] * len(modes)
+    assert "Unsupported value" in namespace.refusal(raw_cluster("moded", mode="KRaft"))
+
+
+def test_resources_are_listed_by_their_cluster(namespace: Namespace) -> None:
+    """`kubectl get topics --field-selector spec.clusterRef.name=main` (selectableFields, Kubernetes 1.31 and later)."""
+    namespace.take(raw_topic("elsewhere", cluster="other"))
+    path = f"/apis/steward.dev/v1alpha1/namespaces/{namespace.name}/topics"
+
+    answer = namespace.api.send("GET", f"{path}?fieldSelector=spec.clusterRef.name%3Dother")
+
+    assert [item["metadata"]["name"] for item in json.loads(answer.body)["items"]] == ["elsewhere"]
 
 
 BAD_PLANS = [
@@ -384,7 +412,7 @@ def test_status_is_a_subresource(namespace: Namespace) -> None:
     raw["status"] = {"partitions": 99}
     namespace.take(raw)
 
-    assert namespace.status("Topic", "with-status") == {}
+    assert namespace.status("Topic", "with-status") == {"observedGeneration": -1}
 
 
 BAD_AUTO = [

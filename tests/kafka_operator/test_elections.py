@@ -247,8 +247,8 @@ def test_the_request_groups_partitions_by_topic_and_the_response_is_parsed() -> 
 
 
 @in_virtual_time
-async def test_preferred_leaders_are_elected_with_two_status_writes() -> None:
-    """One request and two writes (Running, Completed), none afterwards (O1, O7)."""
+async def test_preferred_leaders_are_elected_with_two_status_writes_and_a_mark() -> None:
+    """One request, two writes of the status (Running, Completed) and the mark between them, none afterwards (O1, O7)."""
     async with running() as world:
         world.kafka.add("orders", [(1, 2), (2, 1)])
         world.kafka.leaders[Partition("orders", 0)] = 2
@@ -257,11 +257,11 @@ async def test_preferred_leaders_are_elected_with_two_status_writes() -> None:
         await world.until(lambda: world.kube.ready(key)[0] == "True", 5)
 
         assert world.kafka.elections == [Elect(ElectionType.PREFERRED, (Partition("orders", 0),))]
-        assert world.kube.writes.count(str(key)) == 2
+        assert world.kube.writes.count(str(key)) == 3
         assert [event.reason for event in world.kube.events] == ["Running", "Completed"]
         assert not world.kube.objects[key]["metadata"].get("finalizers")
         await world.run(300)
-        assert world.kube.writes.count(str(key)) == 2
+        assert world.kube.writes.count(str(key)) == 3
 
 
 @in_virtual_time

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kafka_operator.names import STARTED
 from lab.waiting import wait_until
 from tests.kafka_operator.live import PATIENCE_S, ROOT, Namespace
-from tests.kafka_operator.makers import raw_election
+from tests.kafka_operator.makers import raw_election, raw_plan, raw_reassignment
 from tests.kafka_operator.stock import Brokers, Stock
+from tests.twins.kstatus import kstatus
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
 
@@ -116,3 +118,47 @@ def test_what_is_imported_applies_and_is_ready_at_once(shop: Namespace, kafka: S
         shop.delete("Topic", name)
         shop.until_gone("Topic", name)
     assert kafka.exists("Import_Me")
+
+
+KEPT = ("annotations", "finalizers", "labels", "name")
+"""Metadata that a backup restores."""
+
+
+def restored(shop: Namespace, kind: str, name: str) -> None:
+    """Delete a resource, and create it again from a copy without its status, as Velero does by default."""
+    found = shop.get(kind, name)
+    assert found is not None
+    shop.delete(kind, name)
+    shop.until_gone(kind, name)
+    kept = {key: value for key, value in found["metadata"].items() if key in KEPT}
+    shop.take({"apiVersion": found["apiVersion"], "kind": kind, "metadata": kept, "spec": found["spec"]})
+
+
+@pytest.mark.shows("F42")
+def test_what_a_backup_restores_without_status_is_not_run_again(shop: Namespace, kafka: Stock) -> None:
+    """A Reassignment and an Election: Stalled with what to do, until a user removes the annotation. The page on backups quotes it."""
+    kafka.create("restored", [[1, 2]])
+    shop.take(raw_reassignment("move", plan=raw_plan("restored", p0=[2, 3])))
+    shop.until("Reassignment", "move", "True", "Completed")
+    shop.take(raw_election("elect", topics=["restored"]))
+    assert until_ended(shop, "elect")["state"] == "Completed"
+    shop.kubectl("wait", "--for=condition=Complete", "--timeout=60s", "reassignments.steward.dev/move")
+    shop.kubectl("wait", "--for=condition=Complete", "--timeout=60s", "elections.steward.dev/elect")
+    for kind, name in (("Reassignment", "move"), ("Election", "elect")):
+        wait_until(
+            lambda kind=kind, name=name: STARTED in (shop.get(kind, name) or {})["metadata"].get("annotations", {}),  # type: ignore[misc]
+            timeout_s=PATIENCE_S,
+            what=f"{name} is marked",
+        )
+        restored(shop, kind, name)
+        shop.until(kind, name, "False", "RestoredWithoutStatus")
+        found = shop.get(kind, name)
+        assert found is not None
+        assert kstatus(found) == "Failed"
+
+    command = f"{STARTED}-"
+    assert command in shop.ready("Reassignment", "move")[2]
+    shop.kubectl("annotate", "reassignments.steward.dev", "move", command)
+    shop.until("Reassignment", "move", "True", "Completed")
+    shop.kubectl("annotate", "elections.steward.dev", "elect", command)
+    assert until_ended(shop, "elect")["state"] == "Completed"

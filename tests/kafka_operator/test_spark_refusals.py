@@ -55,7 +55,8 @@ def test_a_volume_without_exactly_one_supported_source_is_refused(engine: str, s
     step = decide(application, SparkView(NOW, mirror=NoMirror()))
 
     assert isinstance(step, WriteStatus)
-    (ready,) = step.status.conditions
+    ready, stalled = step.status.conditions
+    assert stalled.type == "Stalled"
     assert (ready.status, ready.reason) == ("False", "InvalidVolume")
     assert words in ready.message
 
@@ -89,7 +90,8 @@ def test_a_setting_of_the_drivers_pod_is_refused_where_spark_does_not_create_tha
     step = decide_spark(spark(sparkConf={name: "x"}), SparkView(NOW))
 
     assert isinstance(step, WriteStatus)
-    (ready,) = step.status.conditions
+    ready, stalled = step.status.conditions
+    assert stalled.type == "Stalled"
     assert (ready.status, ready.reason) == ("False", "IgnoredSettings")
     assert name in ready.message
     assert refused_spec(spark(engine="SparkOperator", sparkConf={name: "x"}).spec) is None

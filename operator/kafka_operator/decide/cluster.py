@@ -21,6 +21,7 @@ from kafka_operator.decide.conditions import (
 )
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
 from kafka_operator.decide.observed import ClusterSeen, Unavailable
+from kafka_operator.decide.security import BAD_SECRET, NOT_ALLOWED
 from kafka_operator.decide.steps import Claim, Done, Release, ResourceEvent, Retry, Wait, WriteStatus
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
@@ -52,6 +53,9 @@ CLUSTER_METRICS_SHARE = 20
 
 VERSIONS_EVERY_S = 300.0
 """Interval between reads of the brokers' software versions; a change of brokers also triggers a read."""
+
+WAITS_FOR_USER = frozenset({"AuthenticationFailed", "TlsFailed", "NotAuthorized", BAD_SECRET, NOT_ALLOWED})
+"""Reasons why a cluster is unavailable that only a user can change: what it was given was rejected."""
 
 HEALTHY = "Healthy"
 OFFLINE = "OfflinePartitions"
@@ -181,16 +185,19 @@ def _listed(examples: tuple[Partition, ...]) -> str:
 
 def _unavailable_status(cluster: Cluster, unavailable: Unavailable, now: datetime) -> ClusterStatus:
     """Keep the last known status; the conditions report that it may be outdated."""
-    conditions = cluster.status.conditions
-    known = {condition.type for condition in conditions} & {HEALTHY}
-    for condition_type in ("Ready", *known):
+    generation = cluster.metadata.generation
+    reason, message = unavailable.reason, unavailable.message
+    conditions = with_ready(
+        cluster.status.conditions,
+        status=UNKNOWN,
+        reason=reason,
+        message=message,
+        generation=generation,
+        now=now,
+        stalled=reason in WAITS_FOR_USER,
+    )
+    if condition_of(conditions, HEALTHY) is not None:
         conditions = with_condition(
-            conditions,
-            condition_type,
-            status=UNKNOWN,
-            reason=unavailable.reason,
-            message=unavailable.message,
-            generation=cluster.metadata.generation,
-            now=now,
+            conditions, HEALTHY, status=UNKNOWN, reason=reason, message=message, generation=generation, now=now
         )
-    return replace(cluster.status, conditions=conditions)
+    return replace(cluster.status, observed_generation=generation, conditions=conditions)

@@ -1,13 +1,32 @@
-"""Conditions of a status, and events for changes of Ready."""
+"""Conditions of a status, and events for changes of Ready.
+
+What the tools that wait for a resource (kstatus: Flux, Helm 4, kpt) read follows from Ready, for every kind (ADR 36):
+
+    Ready          nothing happens before a user acts   Reconciling   Stalled   kstatus
+    True                                                                        Current
+    False/Unknown  no                                   True                    InProgress
+    False/Unknown  yes                                                True      Failed
+
+A resource that runs once also has Complete or Failed at its end, as a Job does. Such conditions are present only while they are True.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from kafka_operator.decide.steps import ResourceEvent
 from kafka_operator.resources.metadata import READY, Condition, write_time
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+
+RECONCILING, STALLED = "Reconciling", "Stalled"
+"""Conditions of kstatus (sigs.k8s.io/cli-utils)."""
+
+COMPLETE, FAILED = "Complete", "Failed"
+"""Conditions of a Job (batch/v1)."""
+
+DERIVED = frozenset({RECONCILING, STALLED, COMPLETE, FAILED})
 
 UNDER_WAY = frozenset({"ReplicationChanging", "Deleting"})
 """Reasons of a False Ready that is no problem: work in progress."""
@@ -24,11 +43,72 @@ def condition_of(conditions: tuple[Condition, ...], condition_type: str) -> Cond
 
 
 def with_ready(
-    conditions: tuple[Condition, ...], *, status: str, reason: str, message: str, generation: int, now: datetime
+    conditions: tuple[Condition, ...],
+    *,
+    status: str,
+    reason: str,
+    message: str,
+    generation: int,
+    now: datetime,
+    stalled: bool = False,
 ) -> tuple[Condition, ...]:
-    """Return the conditions with Ready set, as the first of them; the others stay as they are."""
+    """Return the conditions with Ready set, as the first of them, and Reconciling or Stalled unless it is True; the others stay.
+
+    `stalled` says that nothing happens before a user acts.
+    """
     ready = _condition(conditions, READY, status, reason, message, generation, now)
-    return (ready, *(condition for condition in conditions if condition.type != READY))
+    following = [] if status == TRUE else [STALLED if stalled else RECONCILING]
+    return _derived(conditions, ready, following, now)
+
+
+def with_job_ready(
+    conditions: tuple[Condition, ...],
+    *,
+    status: str,
+    reason: str,
+    message: str,
+    generation: int,
+    now: datetime,
+    ended: bool,
+    stalled: bool = False,
+) -> tuple[Condition, ...]:
+    """Return the conditions of a resource that runs once: with Complete or Failed at its end, by Ready."""
+    shown = with_ready(
+        conditions,
+        status=status,
+        reason=reason,
+        message=message,
+        generation=generation,
+        now=now,
+        stalled=ended or stalled,
+    )
+    return with_job_end(shown, now) if ended else shown
+
+
+def with_job_end(conditions: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
+    """Return the conditions of a resource that has run once and ended, with those that follow from its Ready."""
+    ready = ready_of(conditions)
+    if ready is None:
+        return conditions
+    return _derived(conditions, ready, [COMPLETE] if ready.status == TRUE else [STALLED, FAILED], now)
+
+
+def _derived(
+    conditions: tuple[Condition, ...], ready: Condition, following: list[str], now: datetime
+) -> tuple[Condition, ...]:
+    """Return the conditions with Ready first, then those that follow from it, with its reason and message."""
+    held = {condition.type: condition for condition in conditions}
+    shown = tuple(
+        replace(
+            ready,
+            type=name,
+            status=TRUE,
+            last_transition_time=held[name].last_transition_time if name in held else write_time(now),
+        )
+        for name in following
+    )
+    others = tuple(condition for condition in conditions if condition.type not in {READY, *DERIVED})
+    return (ready, *shown, *others)
 
 
 def with_condition(

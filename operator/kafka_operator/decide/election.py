@@ -16,11 +16,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of, with_ready
+from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of, with_job_ready
 from kafka_operator.decide.election_result import Chosen, find, result_of, select, sentence
+from kafka_operator.decide.expiry import decide_expiry
 from kafka_operator.decide.kafka_errors import may_pass_for_an_election
 from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
-from kafka_operator.decide.steps import Done, ResourceEvent, Retry, WriteStatus
+from kafka_operator.decide.steps import DeleteResource, Done, Mark, ResourceEvent, Retry, Wait, WriteStatus
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S, TRANSIENT_ERROR_TIMEOUT_S
 from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionStatus, ElectionType
@@ -42,7 +43,7 @@ class Elect:
     partitions: tuple[Partition, ...]
 
 
-Step = Elect | WriteStatus[ElectionStatus] | Retry | Done
+Step = Elect | Mark | WriteStatus[ElectionStatus] | DeleteResource | Retry | Wait | Done
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,10 @@ class ElectionView:
 def decide_election(election: Election, view: ElectionView) -> Step:
     """Return the next step for an Election on a cluster that answers."""
     status = election.status
-    if election.metadata.deleted is not None or (status.state is not None and status.state.ended):
+    if election.metadata.deleted is not None:
         return Done()
+    if status.state is not None and status.state.ended:
+        return decide_expiry(status.completion_time, election.ttl_s, view.now)
     if election.type is ElectionType.UNCLEAN and not election.accept_data_loss:
         return _end(
             election, view, ElectionState.FAILED, "ConsentMissing", "An unclean election requires acceptDataLoss: true."
@@ -100,8 +103,10 @@ def decide_election(election: Election, view: ElectionView) -> Step:
 def decide_election_unavailable(election: Election, unavailable: Unavailable, now: datetime, waited_s: float) -> Step:
     """Return the next step for an Election whose cluster could not be read: report it, keep the rest of the status, and retry."""
     status = election.status
-    if election.metadata.deleted is not None or (status.state is not None and status.state.ended):
+    if election.metadata.deleted is not None:
         return Done()
+    if status.state is not None and status.state.ended:
+        return decide_expiry(status.completion_time, election.ttl_s, now)
     if not unavailable.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
     wanted = _judged(election, now, UNKNOWN, unavailable.reason, unavailable.message)
@@ -158,15 +163,25 @@ def _end(
 ) -> Step:
     ready = TRUE if state is ElectionState.COMPLETED else FALSE
     status = replace(
-        _judged(election, view.now, ready, reason, message), state=state, completion_time=write_time(view.now)
+        _judged(election, view.now, ready, reason, message, has_ended=True),
+        state=state,
+        completion_time=write_time(view.now),
     )
     return _written(before or election, status) or Done()
 
 
-def _judged(election: Election, now: datetime, ready: str, reason: str, message: str) -> ElectionStatus:
+def _judged(
+    election: Election, now: datetime, ready: str, reason: str, message: str, *, has_ended: bool = False
+) -> ElectionStatus:
     generation = election.metadata.generation
-    conditions = with_ready(
-        election.status.conditions, status=ready, reason=reason, message=message, generation=generation, now=now
+    conditions = with_job_ready(
+        election.status.conditions,
+        status=ready,
+        reason=reason,
+        message=message,
+        generation=generation,
+        now=now,
+        ended=has_ended,
     )
     return replace(election.status, observed_generation=generation, conditions=conditions)
 

@@ -10,6 +10,7 @@ from kafka_operator.decide.observed import Failure
 UNKNOWN_TOPIC_OR_PARTITION = 3
 NOT_CONTROLLER = 41
 TOPIC_ALREADY_EXISTS = 36
+INVALID_REPLICATION_FACTOR = 38
 PREFERRED_LEADER_NOT_AVAILABLE = 80
 ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
 ELECTION_NOT_NEEDED = 84
@@ -24,7 +25,7 @@ REASONS = {
     31: "NotAuthorized",
     36: "TopicExists",
     37: "InvalidPartitions",
-    38: "NotEnoughBrokers",
+    INVALID_REPLICATION_FACTOR: "NotEnoughBrokers",
     39: "InvalidReplicaAssignment",
     40: "InvalidConfig",
     42: "InvalidRequest",

@@ -17,8 +17,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, UNKNOWN
+from kafka_operator.decide.conditions import FALSE, UNKNOWN, with_job_end
 from kafka_operator.decide.deletion_timeouts import release_or_retry
+from kafka_operator.decide.expiry import decide_expiry
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.partition_progress import PartitionProgress, find_progress, find_rollback_progress
 from kafka_operator.decide.plan import PlanProblem, listed
@@ -38,8 +39,11 @@ def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> S
     """Return the next step for a Reassignment that is not being deleted, on a cluster that answers."""
     status = reassignment.status
     if reassignment.is_finished:
-        observed = replace(status, observed_generation=reassignment.metadata.generation)
-        return written(reassignment, observed) or (Release() if reassignment.metadata.has_finalizer else Done())
+        conditions = with_job_end(status.conditions, view.now)  # those that release 0.1.0 did not write
+        observed = replace(status, observed_generation=reassignment.metadata.generation, conditions=conditions)
+        return written(reassignment, observed) or (
+            Release() if reassignment.metadata.has_finalizer else _expiry(reassignment, view.now)
+        )
     if not status.recorded:
         return decide_preparation(reassignment, view)
     if not reassignment.metadata.has_finalizer:
@@ -59,7 +63,7 @@ def decide_reassignment_unavailable(
     """Return the next step for a Reassignment whose cluster could not be read: report it, keep the rest of the status, and retry."""
     state = reassignment.status.state
     if reassignment.is_finished:
-        return Done()
+        return Done() if reassignment.metadata.has_finalizer else _expiry(reassignment, now)
     if not unavailable.definite and waited_s < FAILOVER_TIMEOUT_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
     if state is not None and state.ended:  # the final status is kept; the remaining work waits
@@ -72,6 +76,10 @@ def decide_reassignment_unavailable(
 def in_direction(status: ReassignmentStatus, recorded: Recorded) -> Recorded:
     """Return the plan in the direction in which a Reassignment runs: back to the base in a rollback."""
     return Recorded(recorded.base, recorded.plan) if status.rollback else recorded
+
+
+def _expiry(reassignment: Reassignment, now: datetime) -> Step:
+    return decide_expiry(reassignment.status.completion_time, reassignment.ttl_s, now)
 
 
 def _back(reassignment: Reassignment) -> bool:
@@ -147,5 +155,5 @@ def _complete(reassignment: Reassignment, view: ReassignmentView, partitions: Pa
 def _lost(reassignment: Reassignment, view: ReassignmentView) -> Step:
     """Report that the stored plan and base are lost: the Reassignment can neither continue nor be rolled back."""
     assert isinstance(view.recorded, PlanProblem), reassignment.key
-    updated = judged(reassignment, UNKNOWN, view.recorded.reason, view.recorded.message, view.now)
+    updated = judged(reassignment, UNKNOWN, view.recorded.reason, view.recorded.message, view.now, stalled=True)
     return written(reassignment, updated) or Retry(RETRY_LATER_S)

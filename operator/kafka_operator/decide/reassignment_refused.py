@@ -33,10 +33,10 @@ def decide_refused(reassignment: Reassignment, view: ReassignmentView, refusal: 
         and (status.rollback or reassignment.action is not Action.ROLLBACK)
     ):
         return clean_up(reassignment, view)
-    shown = judged(reassignment, FALSE, refusal.reason, _words(refusal), view.now)
+    running = _running(reassignment, view)
+    shown = judged(reassignment, FALSE, refusal.reason, _words(refusal), view.now, stalled=not running)
     if status.progress is not None:  # nothing is measured any more
         shown = replace(shown, progress=replace(status.progress, bytes_moved=None, bytes_total=None, eta_s=None))
-    running = _running(reassignment, view)
     if running:
         return written(reassignment, shown) or Wait(poll_interval_s(running))
     step, left, words = remove_throttle(reassignment, view)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, ready_of, with_condition, with_ready
+from kafka_operator.decide.conditions import FALSE, TRUE, ready_of, with_condition, with_job_ready
 from kafka_operator.decide.steps import ResourceEvent, WriteStatus
 from kafka_operator.resources.metadata import write_time
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
@@ -57,7 +57,7 @@ def ended(
     assert state.ended, state
     ready = TRUE if state in GOOD_ENDS else FALSE
     return replace(
-        judged(reassignment, ready, reason, message, now),
+        judged(reassignment, ready, reason, message, now, has_ended=True),
         state=state,
         progress=None if progress is None else replace(progress, eta_s=None),
         completion_time=write_time(now),
@@ -94,11 +94,27 @@ def written(reassignment: Reassignment, status: ReassignmentStatus) -> WriteStat
     return WriteStatus(status, _event(reassignment.status, status))
 
 
-def judged(reassignment: Reassignment, ready: str, reason: str, message: str, now: datetime) -> ReassignmentStatus:
-    """Return the present status with the given Ready condition."""
+def judged(
+    reassignment: Reassignment,
+    ready: str,
+    reason: str,
+    message: str,
+    now: datetime,
+    *,
+    has_ended: bool = False,
+    stalled: bool = False,
+) -> ReassignmentStatus:
+    """Return the present status with the given Ready condition; `stalled` where nothing happens before a user acts."""
     generation = reassignment.metadata.generation
-    conditions = with_ready(
-        reassignment.status.conditions, status=ready, reason=reason, message=message, generation=generation, now=now
+    conditions = with_job_ready(
+        reassignment.status.conditions,
+        status=ready,
+        reason=reason,
+        message=message,
+        generation=generation,
+        now=now,
+        ended=has_ended,
+        stalled=stalled,
     )
     return replace(reassignment.status, observed_generation=generation, conditions=conditions)
 

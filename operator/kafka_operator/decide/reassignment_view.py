@@ -12,7 +12,7 @@ from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, ReadThrottle, StorePlan, ThrottleInForce
-from kafka_operator.decide.steps import Claim, Done, Release, Retry, Submit, Wait, WriteStatus
+from kafka_operator.decide.steps import Claim, DeleteResource, Done, Mark, Release, Retry, Submit, Wait, WriteStatus
 from kafka_operator.decide.throttle import NO_OTHERS, OtherThrottles, ThrottleSeen
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
@@ -36,7 +36,7 @@ STRAY_TIMEOUT_S = 10.0
 Write = WriteStatus[ReassignmentStatus]
 Read = MakePlan | ReadThrottle | ThrottleInForce
 Effect = StorePlan | AlterThrottle | Submit
-Step = Claim | Read | Effect | Write | Release | Retry | Wait | Done
+Step = Claim | Mark | Read | Effect | Write | Release | DeleteResource | Retry | Wait | Done
 
 
 @dataclass(frozen=True, slots=True)

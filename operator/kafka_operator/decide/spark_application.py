@@ -21,11 +21,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from kafka_operator.decide.conditions import FALSE
+from kafka_operator.decide.expiry import MAX_WAIT_S, decide_expiry
 from kafka_operator.decide.spark_problems import SparkProblem, driver_problem, waiting_problem
 from kafka_operator.decide.spark_refusals import refused_spec
 from kafka_operator.decide.spark_steps import (
     CreateDriver,
-    DeleteApplication,
     DeletePods,
     ReadLog,
     ReadPods,
@@ -58,9 +58,6 @@ REFUSED_RETRY_S = 60.0
 MAX_INTERVAL_S = 3_600.0
 """Maximum delay before the next attempt; delays grow with each failure."""
 
-MAX_WAIT_S = 3_600.0
-"""Maximum sleep until the time to live expires: an edit wakes the resource, a change of the system clock does not."""
-
 MAX_LOG_CHARACTERS = 4_096
 """Characters of a driver's log in the status: enough for a Python traceback."""
 
@@ -75,7 +72,9 @@ def decide_spark(application: SparkApplication, view: SparkView) -> Step:
     if state is not None and state.ended:
         return _after_completion(application, view)
     if view.refusal is not None:
-        updated = moved(application, view.now, state, view.refusal.reason, view.refusal.message, ready=FALSE)
+        updated = moved(
+            application, view.now, state, view.refusal.reason, view.refusal.message, ready=FALSE, stalled=True
+        )
         return written(application, updated) or Wait(REFUSED_RETRY_S)
     if application.spec.suspend or state is SparkState.SUSPENDING:
         return _suspend(application, view)
@@ -97,7 +96,7 @@ def _submit(application: SparkApplication, view: SparkView) -> Step:
             return _delete(view.pods)
     refused = refused_spec(application.spec)
     if refused is not None:
-        updated = moved(application, view.now, status.state, refused.reason, refused.message, ready=FALSE)
+        updated = moved(application, view.now, status.state, refused.reason, refused.message, ready=FALSE, stalled=True)
         return written(application, updated) or Wait(REFUSED_RETRY_S)
     pause_s = seconds_until(status.next_attempt_time, view.now)
     if pause_s > 0:
@@ -271,22 +270,11 @@ def _after_completion(application: SparkApplication, view: SparkView) -> Step:
     """Delete executors (the driver's pod is kept for its log), then wait until the time to live expires."""
     status = application.status
     if status.executors is None:
-        return wait_for_expiry(application, view)
+        return decide_expiry(status.completion_time, application.spec.time_to_live_s, view.now)
     if view.pods is None:
         return ReadPods()
     left = _to_delete(view.pods)
     return _delete(left) if left else WriteStatus(replace(status, executors=None))
-
-
-def wait_for_expiry(application: SparkApplication, view: SparkView) -> Step:
-    """Wait until the time to live of a finished application expires, then delete the application."""
-    completed, limit_s = application.status.completion_time, application.spec.time_to_live_s
-    if limit_s is None or completed is None:
-        return Done()
-    over = read_time(completed) + timedelta(seconds=limit_s)
-    if view.now >= over:
-        return DeleteApplication()
-    return Wait(min((over - view.now).total_seconds(), MAX_WAIT_S))
 
 
 def _suspend(application: SparkApplication, view: SparkView) -> Step:

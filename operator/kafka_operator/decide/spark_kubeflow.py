@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN
-from kafka_operator.decide.spark_application import REFUSED_RETRY_S, wait_for_expiry
+from kafka_operator.decide.expiry import decide_expiry
+from kafka_operator.decide.spark_application import REFUSED_RETRY_S
 from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.spark_refusals import refused_spec
 from kafka_operator.decide.spark_steps import CreateMirror, NoMirror, ReadMirror, SparkView, Step, SuspendMirror
@@ -81,10 +82,10 @@ def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
     if application.metadata.deleted is not None:
         return Done()
     if state is not None and state.ended:
-        return wait_for_expiry(application, view)
+        return decide_expiry(application.status.completion_time, application.spec.time_to_live_s, view.now)
     problem = view.refusal or (view.mirror if isinstance(view.mirror, SparkProblem) else None)
     if problem is not None:
-        updated = moved(application, view.now, state, problem.reason, problem.message, ready=FALSE)
+        updated = moved(application, view.now, state, problem.reason, problem.message, ready=FALSE, stalled=True)
         return written(application, updated) or Wait(REFUSED_RETRY_S)
     if view.mirror is None:
         return ReadMirror()
@@ -92,7 +93,9 @@ def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
         if state is None:
             refused = refused_spec(application.spec)
             if refused is not None:
-                updated = moved(application, view.now, state, refused.reason, refused.message, ready=FALSE)
+                updated = moved(
+                    application, view.now, state, refused.reason, refused.message, ready=FALSE, stalled=True
+                )
                 return written(application, updated) or Wait(REFUSED_RETRY_S)
             return CreateMirror(kubeflow_application(application))
         words = f"The {PLURAL}.{GROUP} of this name was deleted. Create another application."
@@ -100,7 +103,7 @@ def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
     assert not isinstance(view.mirror, SparkProblem), application.key
     if _has_other_owner(application, view.mirror):
         words = f"A {PLURAL}.{GROUP} of this name already exists and does not belong to this application. Delete it."
-        updated = moved(application, view.now, state, "MirrorNameTaken", words, ready=FALSE)
+        updated = moved(application, view.now, state, "MirrorNameTaken", words, ready=FALSE, stalled=True)
         return written(application, updated) or Retry(POLL_INTERVAL_S)
     if bool(view.mirror["spec"].get("suspend", False)) != application.spec.suspend:
         return SuspendMirror(application.spec.suspend)

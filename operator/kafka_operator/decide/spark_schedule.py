@@ -199,6 +199,7 @@ def _judged(
         message=message,
         generation=item.metadata.generation,
         now=view.now,
+        stalled=not isinstance(view.created, SparkProblem),  # a run that was rejected is created again
     )
     return replace(item.status, observed_generation=item.metadata.generation, conditions=conditions)
 

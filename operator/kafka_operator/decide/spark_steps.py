@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kafka_operator.decide.spark_problems import SparkProblem
-from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
+from kafka_operator.decide.steps import DeleteResource, Done, Mark, Retry, Wait, WriteStatus
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.spark_pods import SparkPod
 from kafka_operator.resources.spark_status import SparkStatus
@@ -40,11 +40,6 @@ class DeletePods:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteApplication:
-    """Delete the application itself: its time to live is over."""
-
-
-@dataclass(frozen=True, slots=True)
 class ReadMirror:
     """Read the resource delegated to the other operator."""
 
@@ -73,7 +68,8 @@ Step = (
     | ReadLog
     | CreateDriver
     | DeletePods
-    | DeleteApplication
+    | DeleteResource
+    | Mark
     | ReadMirror
     | CreateMirror
     | SuspendMirror

@@ -16,7 +16,7 @@ from kafka_operator.decide.conditions import (
     event_of_change,
     ready_of,
     with_condition,
-    with_ready,
+    with_job_ready,
 )
 from kafka_operator.decide.spark_problems import SparkProblem, executor_problem
 from kafka_operator.decide.spark_states import may_follow
@@ -39,13 +39,24 @@ def moved(
     *,
     ready: str = UNKNOWN,
     mirrored: bool = False,
+    stalled: bool = False,
 ) -> SparkStatus:
-    """Return the status in a state, with the given Ready; states of another operator may be skipped (`mirrored`)."""
+    """Return the status in a state, with the given Ready; states of another operator may be skipped (`mirrored`).
+
+    `stalled` where nothing happens before a user acts.
+    """
     before = application.status
     assert mirrored or may_follow(before.state, state), (application.key, before.state, state)
     generation = application.metadata.generation
-    conditions = with_ready(
-        before.conditions, status=ready, reason=reason, message=message, generation=generation, now=now
+    conditions = with_job_ready(
+        before.conditions,
+        status=ready,
+        reason=reason,
+        message=message,
+        generation=generation,
+        now=now,
+        ended=state is not None and state.ended,
+        stalled=stalled,
     )
     return replace(before, observed_generation=generation, state=state, conditions=conditions)
 

@@ -44,10 +44,22 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Note on a resource that runs once that it has started, before its first effect."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """Remove the operator's finalizer."""
 
     event: ResourceEvent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteResource:
+    """Delete the resource itself, as it was seen: it has ended, and its time to live has expired."""
 
 
 @dataclass(frozen=True, slots=True)

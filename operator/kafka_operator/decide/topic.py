@@ -17,7 +17,13 @@ from datetime import datetime
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of
 from kafka_operator.decide.config import config_changes
 from kafka_operator.decide.deletion_timeouts import release_or_retry
-from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of, passes_by_itself, reason_of
+from kafka_operator.decide.kafka_errors import (
+    INVALID_REPLICATION_FACTOR,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    message_of,
+    passes_by_itself,
+    reason_of,
+)
 from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.decide.ownership import conflict_message
 from kafka_operator.decide.steps import (
@@ -63,6 +69,9 @@ FAILOVER_TIMEOUT_S = 25.0
 FAILOVER_RETRY_CAP_S = 1.0
 """Longest retry delay during a failover: waiting work should continue soon after the new controller is there."""
 
+BROKERS_START_S = 60.0
+"""How long too few brokers count as brokers that are still starting: a Topic is often applied together with its cluster."""
+
 AS_DECLARED = Readiness(TRUE, "AsDeclared", "The Kafka topic matches the spec.")
 
 Step = (
@@ -96,7 +105,7 @@ def decide_topic(topic: Topic, view: TopicView) -> Step:
     if view.refusal is not None:
         return refused(topic, view.refusal, view.now)
     if view.owner is not None:
-        readiness = Readiness(FALSE, "Conflict", conflict_message(topic.name, view.owner))
+        readiness = Readiness(FALSE, "Conflict", conflict_message(topic.name, view.owner), stalled=True)
         return judged(topic, readiness, view.now) or Done()
     if view.failure is not None and not (topic.observes and view.applied):  # a rejected validation is not a failure
         return _after_failure(topic, view, view.failure)
@@ -111,7 +120,7 @@ def decide_topic(topic: Topic, view: TopicView) -> Step:
 
 def refused(topic: Topic, refusal: Refusal, now: datetime) -> Step:
     """Return the next step for a Topic that is not allowed for its namespace: report it, without an effect."""
-    return judged(topic, Readiness(FALSE, refusal.reason, refusal.message), now) or Done()
+    return judged(topic, Readiness(FALSE, refusal.reason, refusal.message, stalled=True), now) or Done()
 
 
 def desired_actions(topic: Topic, seen: KafkaTopic | None) -> tuple[TopicAction, ...]:
@@ -150,7 +159,7 @@ def _observe(topic: Topic, view: TopicView) -> Step:
         message = (
             f"The Kafka topic differs: {drift_text(drift)}. Not changed (policy Observe).{_would_be_refused(view)}"
         )
-        readiness = Readiness(FALSE, "Drifted", message, drift)
+        readiness = Readiness(FALSE, "Drifted", message, drift, stalled=True)
     written = judged(topic, readiness, view.now, shown=view.seen)
     return written or (Release() if topic.metadata.has_finalizer else Done())
 
@@ -183,7 +192,7 @@ def _adopt(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
         creates(topic) and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S
     ):  # a topic that the operator is creating may appear piece by piece
         return Retry()
-    readiness = Readiness(FALSE, "AdoptionPending", adoption_message(topic, seen, drift), drift)
+    readiness = Readiness(FALSE, "AdoptionPending", adoption_message(topic, seen, drift), drift, stalled=True)
     return judged(topic, readiness, view.now) or Done()
 
 
@@ -208,7 +217,7 @@ def _enforce(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
 def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     """Return the status of a topic that needs no call to the brokers."""
     if len(seen.partitions) > topic.partitions:
-        readiness = Readiness(FALSE, "NotSupported", _too_many(topic, seen), find_drift(topic, seen))
+        readiness = Readiness(FALSE, "NotSupported", _too_many(topic, seen), find_drift(topic, seen), stalled=True)
         return judged(topic, readiness, view.now, shown=seen) or Done()
     change = decide_replication(topic, seen, view.reassignments)
     if isinstance(change, CancelReassignment):
@@ -241,7 +250,9 @@ def _after_failure(topic: Topic, view: TopicView, failure: Failure) -> Step:
     passing = passes_by_itself(failure) or failure.code == UNKNOWN_TOPIC_OR_PARTITION  # it was deleted during the read
     if passing and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S:
         return Retry()
-    readiness = Readiness(FALSE, reason_of(failure), message_of(failure))
+    limit_s = BROKERS_START_S if failure.code == INVALID_REPLICATION_FACTOR else 0.0
+    stalled = not passing and view.waited_s >= limit_s
+    readiness = Readiness(FALSE, reason_of(failure), message_of(failure), stalled=stalled)
     shown = view.seen if view.seen is not None and (topic.observes or is_ours(topic, view.seen)) else None
     return judged(topic, readiness, view.now, shown=shown) or Retry(RETRY_LATER_S)
 

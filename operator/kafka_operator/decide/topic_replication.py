@@ -69,7 +69,7 @@ def decide_replication(
             "spec.replicationFactor to the desired value; to apply the present value, set it again after another number, "
             "or use a Reassignment."
         )
-        return Readiness(FALSE, RAISED, message, find_drift(topic, seen))
+        return Readiness(FALSE, RAISED, message, find_drift(topic, seen), stalled=True)
     if seen.moving:
         message = "The replication factor will be changed when moves of partitions of the topic have completed."
         return Readiness(FALSE, WAITING, message, find_drift(topic, seen))
@@ -137,7 +137,7 @@ def _readiness(topic: Topic, seen: KafkaTopic, reason: str, message: str, item: 
         reassignment=item.key.name,
     )
     drift = find_drift(topic, seen)
-    return Readiness(FALSE, reason, message, drift, change)
+    return Readiness(FALSE, reason, message, drift, change, stalled=reason == FAILED)
 
 
 def _target(topic: Topic, item: Reassignment) -> int:

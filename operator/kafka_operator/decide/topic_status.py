@@ -25,6 +25,8 @@ class Readiness:
     message: str
     drift: tuple[Drift, ...] = ()
     change: ReplicationChange | None = None
+    stalled: bool = False
+    """Whether nothing happens before a user acts."""
 
 
 def judged(
@@ -46,6 +48,7 @@ def judged(
         message=readiness.message,
         generation=topic.metadata.generation,
         now=now,
+        stalled=readiness.stalled,
     )
     status = replace(
         topic.status,

@@ -11,7 +11,8 @@ from kafka_operator.admin.port import Admin
 from kafka_operator.decide.election import Elect, ElectionView, Step, decide_election, decide_election_unavailable
 from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.decide.pause import decide_pause
-from kafka_operator.decide.steps import Done, Retry
+from kafka_operator.decide.started import decide_started, marked_first
+from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.oldest_first import OldestFirst
@@ -23,7 +24,7 @@ from kafka_operator.resources.election import Election
 from kafka_operator.resources.reassignment import Partition
 
 MAX_ROUNDS = 6
-"""Steps in one reconciliation: the longest sequence (record, elect, end) needs three, and some spare for conflicts."""
+"""Steps in one reconciliation: the longest sequence (record, mark, elect, end) needs four, and some spare for conflicts."""
 
 MAX_ASKED = 1_000
 """Partitions in one ElectLeaders: as many as Kafka's own leader rebalance elects at once."""
@@ -69,7 +70,7 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
             if item is None:
                 return Done()
             step = self._decide(item, snapshot, asked=asked, failures=failures)
-            if isinstance(step, Done | Retry):
+            if isinstance(step, Done | Retry | Wait):
                 return step
             if isinstance(step, Elect):
                 answer = await self._ask(item, step)
@@ -90,6 +91,16 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
         paused = decide_pause(item.metadata, item.status, self._now())
         if paused is not None:
             return paused
+        restored = decide_started(item.metadata, item.status, self._now())
+        if restored is not None:
+            return restored
+        step = self._decide_allowed(item, snapshot, asked=asked, failures=failures)
+        effect = isinstance(step, Elect) or (self._is_finished(item) and not isinstance(step, WriteStatus))
+        return marked_first(item.metadata, step, effect=effect)
+
+    def _decide_allowed(
+        self, item: Election, snapshot: Topics | Unavailable, *, asked: bool, failures: Mapping[Partition, Failure]
+    ) -> Step:
         waited_s, refusal = self._retries.waited_s(item.key), self._tenants.refusal_of_election(item)
         if isinstance(snapshot, Unavailable):
             if refusal is None:

@@ -26,7 +26,8 @@ from kafka_operator.decide.reassignment_deletion import (
 from kafka_operator.decide.reassignment_refused import decide_refused, decide_refused_unavailable
 from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, ReadThrottle, StorePlan, ThrottleInForce
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.steps import Done, Retry, Submit, Wait
+from kafka_operator.decide.started import decide_started, marked_first
+from kafka_operator.decide.steps import Done, Retry, Submit, Wait, WriteStatus
 from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.engine.cache import Cache
@@ -50,7 +51,7 @@ from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from kafka_operator.resources.reassignment_terms import Approval
 
 MAX_ROUNDS = 30
-"""Steps in one reconciliation: the longest sequence (plan, claim, store, record, read, write, throttle, read, submit, read) needs fourteen."""
+"""Steps in one reconciliation: the longest sequence (plan, claim, store, record, read, write, mark, throttle, read, submit, read) needs fifteen."""
 
 T = TypeVar("T")
 
@@ -127,6 +128,16 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         paused = decide_pause(item.metadata, item.status, view.now)
         if paused is not None and (refusal is None or item.status.throttle is None or not isinstance(paused, Done)):
             return paused
+        restored = decide_started(item.metadata, item.status, view.now)
+        if restored is not None:
+            return restored
+        step = self._decide_allowed(batch, item, view, refusal)
+        effect = isinstance(step, AlterThrottle | Submit) or (item.is_finished and not isinstance(step, WriteStatus))
+        return marked_first(item.metadata, step, effect=effect, digest=item.status.digest)
+
+    def _decide_allowed(
+        self, batch: Batch, item: Reassignment, view: ReassignmentView, refusal: Refusal | None
+    ) -> Step:
         deleted = item.metadata.deleted is not None
         if refusal is not None and not item.is_finished:
             if isinstance(batch.snapshot, Unavailable):

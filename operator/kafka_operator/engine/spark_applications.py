@@ -16,7 +16,6 @@ from kafka_operator.decide.spark_refusals import refused_namespace
 from kafka_operator.decide.spark_steps import (
     CreateDriver,
     CreateMirror,
-    DeleteApplication,
     DeletePods,
     NoMirror,
     ReadLog,
@@ -26,7 +25,8 @@ from kafka_operator.decide.spark_steps import (
     Step,
     SuspendMirror,
 )
-from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
+from kafka_operator.decide.started import decide_started, marked_first
+from kafka_operator.decide.steps import DeleteResource, Done, Mark, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.spark_drivers import Drivers, PodDrivers
 from kafka_operator.engine.spark_effects import delete_run, not_carried_out
@@ -36,7 +36,7 @@ from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, Re
 from kafka_operator.kube.spark_port import SparkKube
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import ClusterRef, Key, Kind
-from kafka_operator.resources.spark_application import Engine, SparkApplication
+from kafka_operator.resources.spark_application import Engine, RestartType, SparkApplication
 from kafka_operator.resources.spark_status import SparkState
 
 MAX_ROUNDS = 12
@@ -106,7 +106,7 @@ class SparkReconciler:
             step = self._decide(item, view)
             if isinstance(step, Done | Wait | Retry):
                 return step
-            if isinstance(step, WriteStatus):
+            if isinstance(step, WriteStatus | Mark):
                 outcome = await self._writer.carry_out(item, step)
                 if outcome is not None:
                     return outcome
@@ -126,7 +126,13 @@ class SparkReconciler:
         if paused is not None:
             return paused
         decide = decide_kubeflow if item.spec.engine is Engine.SPARK_OPERATOR else decide_spark
-        return decide(item, view)
+        if item.spec.restart_policy.type is RestartType.ALWAYS:  # a service, which runs again wherever it is created
+            return decide(item, view)
+        restored = decide_started(item.metadata, item.status, view.now, status_follows=True)
+        if restored is not None:
+            return restored
+        step = decide(item, view)
+        return marked_first(item.metadata, step, effect=isinstance(step, CreateDriver | CreateMirror))
 
     async def _do(self, item: SparkApplication, view: SparkView, step: Step) -> SparkView:
         """Carry out a step; return the view after it, without pods after a write."""
@@ -142,7 +148,7 @@ class SparkReconciler:
             return replace(view, pods=None)
         if isinstance(step, ReadLog):
             return replace(view, log=await self._read_log(item, drivers, step))
-        if isinstance(step, DeleteApplication):
+        if isinstance(step, DeleteResource):
             log.info("Deleting SparkApplication: TTL expired", extra={"resource": str(item.key)})
             await delete_run(self._kube, self._cache, item)
             return view

@@ -12,7 +12,9 @@ from kafka_operator.decide.steps import (
     RETRY_LATER_S,
     RETRY_SOON_S,
     Claim,
+    DeleteResource,
     Done,
+    Mark,
     Release,
     ResourceEvent,
     Retry,
@@ -22,7 +24,7 @@ from kafka_operator.decide.steps import (
 from kafka_operator.engine.cache import Cache, Resource, read_resource
 from kafka_operator.engine.event_recorder import EventRecorder
 from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
-from kafka_operator.names import FINALIZER, MANAGED_CONFIG, ORIGIN, Key
+from kafka_operator.names import FINALIZER, MANAGED_CONFIG, ORIGIN, STARTED, Key
 from kafka_operator.resources.cluster import ClusterStatus
 from kafka_operator.resources.election import ElectionStatus
 from kafka_operator.resources.metadata import Patch, RawObject
@@ -38,6 +40,8 @@ Status = TopicStatus | ClusterStatus | ReassignmentStatus | ElectionStatus | Spa
 KubeStep = (
     Claim
     | Release
+    | DeleteResource
+    | Mark
     | WriteStatus[TopicStatus]
     | WriteStatus[ClusterStatus]
     | WriteStatus[ReassignmentStatus]
@@ -75,7 +79,8 @@ class Writer:
             except UnavailableError as error:
                 log.info("Write failed; retrying", extra={"resource": str(resource.key), "error": str(error)})
                 return Retry(RETRY_SOON_S)
-        return Done() if isinstance(step, Release) else None
+        ends = isinstance(step, DeleteResource) or (isinstance(step, Release) and resource.metadata.deleted is not None)
+        return Done() if ends else None
 
     async def record_event(self, resource: Resource, event: ResourceEvent) -> None:
         """Create an event without a write."""
@@ -92,6 +97,12 @@ class Writer:
             else:
                 self._cache.delete(resource.key, resource.metadata.uid)
             event = step.event
+        elif isinstance(step, Mark):
+            self._store(resource.key, await self._kube.patch_object(resource.key, _mark_patch(resource, step)))
+        elif isinstance(step, DeleteResource):
+            metadata = resource.metadata
+            await self._kube.delete_object(resource.key, metadata.uid, metadata.resource_version)
+            log.info("Deleted resource: TTL expired", extra={"resource": str(resource.key)})
         else:
             self._store(resource.key, await self._kube.patch_status(resource.key, _status_patch(resource, step.status)))
             event = step.event
@@ -124,6 +135,10 @@ def _claim_patch(resource: Resource, claim: Claim) -> Patch:
     if changed:
         metadata["annotations"] = changed
     return {"metadata": metadata}
+
+
+def _mark_patch(resource: Resource, mark: Mark) -> Patch:
+    return {"metadata": {"resourceVersion": resource.metadata.resource_version, "annotations": {STARTED: mark.text}}}
 
 
 def _release_patch(resource: Resource) -> Patch:

@@ -73,6 +73,10 @@ class Kube(Protocol):
         """Merge a patch into an object's status and return the object."""
         ...
 
+    async def delete_object(self, key: Key, uid: str, resource_version: str | None = None) -> None:
+        """Delete an object of this uid, and this version if given; ConflictError when it is another one, or has changed."""
+        ...
+
     async def post_event(self, event: NewEvent) -> None:
         """Record an event."""
         ...

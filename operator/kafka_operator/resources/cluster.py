@@ -193,7 +193,7 @@ def read_cluster(raw: RawObject) -> Cluster:
     return Cluster(
         metadata=read_metadata(Kind.CLUSTER, raw),
         bootstrap_servers=tuple(spec["bootstrapServers"]),
-        mode=spec.get("mode", "external"),
+        mode=spec.get("mode", "External"),
         status=_read_status(raw.get("status") or {}),
         brokers=_read_group(spec.get("brokers")),
         controllers=_read_group(spec.get("controllers")),

@@ -136,6 +136,8 @@ class Election:
     type: ElectionType
     accept_data_loss: bool
     selection: Selection
+    ttl_s: int | None
+    """Seconds after its end until it is deleted; None for never."""
     status: ElectionStatus
 
     @property
@@ -159,6 +161,7 @@ def read_election(raw: RawObject) -> Election:
             brokers=tuple(spec.get("brokers") or ()),
             all=bool(spec.get("all", False)),
         ),
+        ttl_s=spec.get("ttlSecondsAfterFinished"),
         status=_read_status(raw.get("status") or {}),
     )
 

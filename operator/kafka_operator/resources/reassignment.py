@@ -161,6 +161,8 @@ class Reassignment:
     throttle: ThrottleSpec | None
     concurrency: Concurrency
     action: Action
+    ttl_s: int | None
+    """Seconds after its end until it is deleted; None for never."""
     status: ReassignmentStatus
 
     @property
@@ -195,6 +197,7 @@ def read_reassignment(raw: RawObject) -> Reassignment:
         throttle=read_throttle(spec.get("throttle")),
         concurrency=read_concurrency(spec.get("concurrency")),
         action=Action(spec.get("action", Action.EXECUTE)),
+        ttl_s=spec.get("ttlSecondsAfterFinished"),
         status=_read_status(raw.get("status") or {}),
     )
 
