@@ -31,7 +31,7 @@ kind: ClusterRole
 metadata: {{name: steward-operator}}
 rules:
   - {{apiGroups: [steward.dev], resources: [clusters, topics, reassignments, elections], verbs: [get, list, watch, patch]}}
-  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create]}}
+  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create, approve]}}
   - apiGroups: [steward.dev]
     resources: [clusters/status, topics/status, reassignments/status, elections/status]
     verbs: [patch]

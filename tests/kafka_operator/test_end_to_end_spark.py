@@ -31,7 +31,7 @@ kind: ClusterRole
 metadata: {{name: steward-operator-spark}}
 rules:
   - {{apiGroups: [steward.dev], resources: ["*"], verbs: [get, list, watch, patch]}}
-  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create]}}
+  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create, approve]}}
   - {{apiGroups: [steward.dev], resources: [sparkapplications], verbs: [create, delete]}}
   - {{apiGroups: [""], resources: [events], verbs: [create]}}
   - {{apiGroups: [""], resources: [configmaps], verbs: [get, create]}}

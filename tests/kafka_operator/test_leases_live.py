@@ -30,7 +30,7 @@ kind: ClusterRole
 metadata: {{name: steward-leases-tests}}
 rules:
   - {{apiGroups: [steward.dev], resources: ["*"], verbs: [get, list, watch, patch]}}
-  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create]}}
+  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create, approve]}}
   - {{apiGroups: [""], resources: [events], verbs: [create]}}
   - {{apiGroups: [""], resources: [configmaps], verbs: [get, create]}}
   - {{apiGroups: [""], resources: [namespaces], verbs: [get]}}

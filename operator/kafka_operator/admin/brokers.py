@@ -15,13 +15,16 @@ from kafka.protocol.admin import DescribeConfigsRequest, DescribeLogDirsRequest,
 
 from kafka_operator.admin.connection import Connection
 from kafka_operator.admin.requests import DELETE, SET, failure_of
-from kafka_operator.decide.layout import BrokerSizes
+from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Disks
 from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
 
 DYNAMIC_BROKER_CONFIG = 2
 """ConfigSource (KIP-226): set on this broker by an Admin client."""
+
+UNKNOWN_BYTES = -1
+"""Size of a volume in an answer of a version before 4, or where the broker cannot determine it."""
 
 BROKER_NOT_AVAILABLE = 8
 """Error code for every way in which a broker may fail to answer."""
@@ -65,6 +68,35 @@ def logs_of(response: Any) -> Mapping[Partition, int] | Failure:
         if not item.is_future_key
     }
     return failure if failure is not None and not logs else logs
+
+
+def query_disks(connection: Connection, broker_ids: Collection[int]) -> BrokerDisks:
+    """Query the disks of brokers; the request names no partition, so that the answers are short."""
+    found: dict[int, Disks | Failure] = {}
+    for broker_id in broker_ids:
+        answer = _ask(connection, log_dirs_request(()), broker_id)
+        disks = answer if isinstance(answer, Failure) else disks_of(answer)
+        if disks is not None:
+            found[broker_id] = disks
+    return found
+
+
+def disks_of(response: Any) -> Disks | Failure | None:
+    """Read the disks of a DescribeLogDirs answer; None if the broker does not report them.
+
+    Directories with the same total and usable bytes count once: they are on one volume.
+    """
+    failure = failure_of(getattr(response, "error_code", 0) or 0)
+    if failure is not None:
+        return failure
+    volumes = {
+        (int(item.total_bytes), int(item.usable_bytes))
+        for item in response.results
+        if getattr(item, "total_bytes", UNKNOWN_BYTES) != UNKNOWN_BYTES
+    }
+    if not volumes:
+        return None
+    return Disks(sum(total for total, _ in volumes), sum(usable for _, usable in volumes))
 
 
 def query_broker_configs(
