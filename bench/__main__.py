@@ -43,6 +43,7 @@ from bench import (
     takeover,
     takeover_at_scale,
     topics,
+    what_if,
     whole_run,
 )
 from bench.harness import Effort, Row
@@ -64,6 +65,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         alter_partition_flood,
         topics,
         plan_start,
+        what_if,
         spark_submissions,
         stall,
         sampling,

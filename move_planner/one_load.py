@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model.columns import IntArray
+from controller_core.model.columns import BoolArray, IntArray
 from move_planner.ordering import order_by_giver, ordered, within_budget
 from move_planner.plan_state import held_of
 from move_planner.planning import figures, planned
@@ -25,6 +25,7 @@ class PlanRequest:
     """A request for a plan over one load; fields as in `MeasuredRequest`.
 
     `loads`: bytes of one replica by partition; without it every replica counts as 1.
+    A partition that moves may get another preferred leader, also on an excluded broker.
     """
 
     replicas: IntArray
@@ -32,6 +33,8 @@ class PlanRequest:
     leaders: IntArray | None = None
     loads: LoadArray | None = None
     drained: AbstractSet[int] = frozenset()
+    excluded_brokers: AbstractSet[int] = frozenset()
+    excluded: BoolArray | None = None
     replication_factor: int | None = None
     budget_bytes: int | None = None
     level: bool = True
@@ -50,6 +53,8 @@ class PlanRequest:
             bytes=loads,
             resources=(Resource("load", loads, np.zeros(partitions, dtype=np.int64), unit=usual),),
             drained=self.drained,
+            excluded_brokers=self.excluded_brokers,
+            excluded=self.excluded,
             leaders=self.replicas[:, 0] if self.leaders is None else self.leaders,
             replication_factor=self.replication_factor,
             level=self.level,

@@ -37,6 +37,7 @@ from steward.options.security import (
     ListenerSecurityOptions,
     ZooKeeperSecurityOptions,
 )
+from steward.options.what_if import ScenarioOptions, WhatIfSourceOptions
 from steward.plan_command import plan_app
 
 app = typer.Typer(
@@ -46,11 +47,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+kubectl_app = typer.Typer(
+    name="kubectl steward",
+    help="Commands of Steward for users of kubectl (the plugin kubectl-steward).",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
 controller_app = typer.Typer(
     invoke_without_command=True, help="Run the controller of a Kafka cluster in ZooKeeper mode."
 )
 app.add_typer(controller_app, name="controller")
 app.add_typer(plan_app, name="plan")
+kubectl_app.add_typer(plan_app, name="plan")
 
 
 def _print_version(wanted: bool) -> None:
@@ -213,6 +223,7 @@ def operator(
     raise typer.Exit(run(settings))
 
 
+@kubectl_app.command("import")
 @app.command("import")
 @in_groups
 def import_topics(source: SourceOptions, manifests: ManifestOptions) -> None:
@@ -220,6 +231,20 @@ def import_topics(source: SourceOptions, manifests: ManifestOptions) -> None:
     from steward.import_command import run_import  # noqa: PLC0415 - see the module docstring
 
     raise typer.Exit(run_import(source, manifests))
+
+
+@kubectl_app.command("what-if")
+@app.command("what-if")
+@in_groups
+def what_if(source: WhatIfSourceOptions, scenario: ScenarioOptions) -> None:
+    """Show the effects of losing, removing or draining brokers: leaders, offline partitions, copies, disks. Changes nothing."""
+    from steward.what_if_command import run_what_if  # noqa: PLC0415 - see the module docstring
+
+    try:
+        code = run_what_if(source, scenario)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -37,6 +37,7 @@ def operator_settings(
         webhook_port=webhook.webhook_port,
         webhook_certificate=webhook.webhook_certificate,
         webhook_private_key=webhook.webhook_private_key,
+        webhook_approvals=webhook.webhook_approvals,
         own_namespace=lease.own_namespace,
         lease=lease.lease,
         identity=lease.identity,

@@ -11,6 +11,7 @@ Names and ids of topics are in `cluster.Cluster`.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,8 @@ INITIAL_ROWS = 1024
 """Rows allocated initially; doubled when full."""
 INITIAL_WIDTH = 4
 """Replica slots allocated initially: replication factor 3 and one replica being added."""
+MANY_LISTS = 1_000
+"""From this number on lists are padded without a list for each row: a fifth of the time for 200,000; fewer are faster one by one."""
 FREE = -1
 """Topic index of a row that no partition uses."""
 
@@ -35,7 +38,13 @@ def pad(lists: Sequence[Sequence[int]], width: int = 0) -> IntArray:
     [[1, 2], [3, -1]]
     """
     width = max(width, max(map(len, lists), default=0), 1)
-    return np.array([[*ids, *[NO_BROKER] * (width - len(ids))] for ids in lists], dtype=np.int32).reshape(-1, width)
+    if len(lists) < MANY_LISTS:
+        return np.array([[*ids, *[NO_BROKER] * (width - len(ids))] for ids in lists], dtype=np.int32).reshape(-1, width)
+    lengths = np.fromiter(map(len, lists), dtype=np.intp, count=len(lists))
+    padded = np.full((len(lists), width), NO_BROKER, dtype=np.int32)
+    every_id = np.fromiter(chain.from_iterable(lists), dtype=np.int32, count=int(lengths.sum()))
+    padded[np.arange(width) < lengths[:, None]] = every_id
+    return padded
 
 
 def widen(ids: IntArray, width: int) -> IntArray:

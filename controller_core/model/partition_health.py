@@ -65,6 +65,16 @@ def is_under_min_isr(in_sync: int, min_isr: int) -> bool:
     return in_sync < min_isr
 
 
+def under_min_isr(in_sync: IntArray, min_isr: IntArray) -> BoolArray:
+    """Compute `is_under_min_isr` over columns of shape (n,).
+
+    >>> under_min_isr(np.array([1, 2]), np.array([2, 2])).tolist()
+    [True, False]
+    """
+    flags: BoolArray = in_sync < min_isr
+    return flags
+
+
 def leader_imbalance(preferred: IntArray, not_led_by_preferred: BoolArray) -> LeaderImbalance:
     """Count by preferred broker; `leader.imbalance.per.broker.percentage` limits the share of one broker.
 

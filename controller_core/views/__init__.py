@@ -1,1 +1,1 @@
-"""Read models: the cluster's state as values for metrics and `/state`."""
+"""Read models: the cluster's state as values for metrics, `/state` and what-if."""

@@ -68,6 +68,8 @@ def needed_rights(settings: OperatorSettings) -> list[Right]:
     rights = list(dict.fromkeys(rights))
     if settings.pods and settings.drain:
         rights.append(Right("get", "", "nodes"))
+    if settings.webhook_approvals:
+        rights.append(Right("create", "authorization.k8s.io", "subjectaccessreviews"))
     if settings.own_namespace is not None:
         rights.append(Right("get", "", "namespaces", namespace=settings.own_namespace))
     if settings.lease is not None:
@@ -82,8 +84,8 @@ def _in_namespace(namespace: str | None, settings: OperatorSettings) -> list[Rig
     verbs = ("get", "list", "watch", "patch")
     rights = [Right(verb, GROUP, kind.plural, namespace=namespace) for kind in settings.kinds for verb in verbs]
     rights += [Right("patch", GROUP, kind.plural, "status", namespace) for kind in settings.kinds]
-    # A Topic whose replication factor changes has a Reassignment made.
-    rights.append(Right("create", GROUP, Kind.REASSIGNMENT.plural, namespace=namespace))
+    # Reassignments of Topics whose replication factor changes, and of Clusters with autoRebalance; some of them run without approval.
+    rights += [Right(verb, GROUP, Kind.REASSIGNMENT.plural, namespace=namespace) for verb in ("create", "approve")]
     # Their time to live (ttlSecondsAfterFinished).
     rights += [Right("delete", GROUP, kind.plural, namespace=namespace) for kind in (Kind.REASSIGNMENT, Kind.ELECTION)]
     rights.append(Right("create", "", "events", namespace=namespace))

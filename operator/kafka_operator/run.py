@@ -27,6 +27,7 @@ from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import Admin, ClusterUnreachableError
 from kafka_operator.decide.shards import lease_names, shard_of
 from kafka_operator.engine.admission import Admission
+from kafka_operator.engine.approvals import Approvals
 from kafka_operator.engine.core import Core, build_core
 from kafka_operator.engine.fence import fenced
 from kafka_operator.engine.leadership import Leadership, LeaseLostError
@@ -217,7 +218,8 @@ async def _answer_reviews(
         kube, connect, metrics, namespaces=namespaces, clock=time.monotonic, rng=random.SystemRandom()
     )
     stack.push_async_callback(admission.close)
-    webhook = Webhook(settings.webhook_certificate, settings.webhook_private_key, admission.review)
+    approvals = Approvals(kube, metrics).review if settings.webhook_approvals else None
+    webhook = Webhook(settings.webhook_certificate, settings.webhook_private_key, admission.review, approvals)
     stack.push_async_callback(webhook.close)
     await webhook.start(settings.listen_address, settings.webhook_port)
 

@@ -45,6 +45,8 @@ class OperatorSettings:
     webhook_certificate: Path | None = None
     """The webhook's certificate with its chain, and its key, both PEM; read again when they change."""
     webhook_private_key: Path | None = None
+    webhook_approvals: bool = False
+    """Whether the webhook also checks the right to approve Reassignments."""
     own_namespace: str | None = None
     """The namespace that the operator itself runs in; None outside a cluster."""
     lease: str | None = None
@@ -74,6 +76,8 @@ class OperatorSettings:
             raise ValueError(
                 "--webhook-port needs --webhook-certificate and --webhook-private-key: it only supports TLS"
             )
+        if self.webhook_approvals and self.webhook_port is None:
+            raise ValueError("--webhook-approvals needs --webhook-port: the webhook checks approvals")
         if self.lease is not None and self.own_namespace is None:
             raise ValueError("--lease needs --own-namespace: a Lease is in a namespace")
         if not 1 <= self.shards <= MAX_SHARDS:

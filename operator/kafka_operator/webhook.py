@@ -19,6 +19,9 @@ from aiohttp import web
 
 PATH = "/validate"
 
+APPROVE_PATH = "/approve"
+"""Reviews of approvals, if the operator checks them."""
+
 MAX_REVIEW_BYTES = 8 * 1024 * 1024
 """A review contains the old and the new resource, and the API server accepts requests of 3 MiB."""
 
@@ -36,13 +39,15 @@ class CertificateError(Exception):
 
 
 class Webhook:
-    """Serves `PATH` between `start` and `close`."""
+    """Serves `PATH`, and `APPROVE_PATH` if there is a handler for it, between `start` and `close`."""
 
-    def __init__(self, certificate: Path, private_key: Path, handle: Handle) -> None:
+    def __init__(
+        self, certificate: Path, private_key: Path, handle: Handle, handle_approval: Handle | None = None
+    ) -> None:
         """Load certificate (PEM, with its chain) and key; CertificateError names the files that cannot be used."""
         self._certificate = certificate
         self._private_key = private_key
-        self._handle = handle
+        self._handlers = {PATH: handle} | ({} if handle_approval is None else {APPROVE_PATH: handle_approval})
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._loaded = self._state()
@@ -53,7 +58,8 @@ class Webhook:
     async def start(self, address: str, port: int) -> None:
         """Listen."""
         app = web.Application(client_max_size=MAX_REVIEW_BYTES)
-        app.router.add_post(PATH, self._answer)
+        for path in self._handlers:
+            app.router.add_post(path, self._answer)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         await web.TCPSite(self._runner, address, port, ssl_context=self._context).start()
@@ -71,7 +77,7 @@ class Webhook:
 
     async def _answer(self, request: web.Request) -> web.Response:
         try:
-            answer = await self._handle(json.loads(await request.read()))
+            answer = await self._handlers[request.path](json.loads(await request.read()))
         except (KeyError, TypeError, ValueError) as error:
             log.warning("Ignoring invalid AdmissionReview", extra={"error": repr(error)[:200]})
             return web.json_response({"error": "request is not a valid AdmissionReview"}, status=HTTPStatus.BAD_REQUEST)

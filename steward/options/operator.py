@@ -136,3 +136,11 @@ class WebhookOptions:
         Path | None,
         typer.Option(envvar="STEWARD_WEBHOOK_PRIVATE_KEY", help="Private key of the webhook's certificate (PEM)."),
     ] = None
+    webhook_approvals: Annotated[
+        bool,
+        typer.Option(
+            "--webhook-approvals",
+            envvar="STEWARD_WEBHOOK_APPROVALS",
+            help="The webhook also checks that users have the verb approve on reassignments (SubjectAccessReview).",
+        ),
+    ] = False

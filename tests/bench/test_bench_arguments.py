@@ -24,6 +24,7 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "alter-partition-flood",
         "topics",
         "plan-start",
+        "what-if",
         "spark-submissions",
         "sampling",
         "measured-plan",

@@ -25,7 +25,7 @@ TIMEOUT_S = 60.0
 NAMESPACED: dict[str, Any] = {
     "brokers": {"rackLabel": ""},
     "operator": {"drain": False},
-    "admission": {"protectTopics": False},
+    "admission": {"protectTopics": False, "approveRight": "Disabled"},
     "rbac": {"aggregatedRoles": False},
 }
 """Values with which nothing is created outside of namespaces, except for the CRDs."""

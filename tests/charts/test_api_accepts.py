@@ -133,6 +133,10 @@ COMBINATIONS: dict[str, dict[str, Any]] = {
         **OPERATOR_ONLY,
         "operator": {"webhook": {"enabled": True, "secret": "own", "caBundle": "Q0E="}},
     },
+    "approvals by the webhook": {
+        "operator": {"webhook": {"enabled": True, "secret": "own", "caBundle": "Q0E="}, "drain": False},
+        "admission": {"approveRight": "Webhook"},
+    },
     "operator only, no policies": {
         **OPERATOR_ONLY,
         "networkPolicy": {"enabled": False},

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.charts.rendering import NAMESPACE, Chart, Resource, one
+from tests.charts.rights import granted
 
 pytestmark = pytest.mark.helm
 
@@ -70,3 +71,32 @@ def _mounted(resources: list[Resource]) -> str:
     volumes = one(resources, "Deployment", "steward-operator")["spec"]["template"]["spec"]["volumes"]
     (secret,) = [item["secret"]["secretName"] for item in volumes if item["name"] == "webhook"]
     return str(secret)
+
+
+def test_it_checks_approvals_where_no_policy_does_and_then_fails_closed(chart: Chart) -> None:
+    """Only requests with an approval are sent: while no operator runs, all other requests are admitted."""
+    values = {"operator": {"webhook": BY_SECRET}, "admission": {"approveRight": "Webhook"}}
+    resources = chart.render(values)
+    hooks = one(resources, "ValidatingWebhookConfiguration", f"{NAMESPACE}-steward-resources")["webhooks"]
+    deployment = one(resources, "Deployment", "steward-operator")["spec"]["template"]["spec"]
+    with_policy = chart.render({"operator": {"webhook": BY_SECRET}})
+    (only,) = one(with_policy, "ValidatingWebhookConfiguration", f"{NAMESPACE}-steward-resources")["webhooks"]
+
+    assert {hook["name"]: (hook["failurePolicy"], hook["clientConfig"]["service"]["path"]) for hook in hooks} == {
+        "resources.steward.dev": ("Ignore", "/validate"),
+        "clusters.approvals.steward.dev": ("Fail", "/approve"),
+        "reassignments.approvals.steward.dev": ("Fail", "/approve"),
+    }
+    assert "--webhook-approvals" in deployment["containers"][0]["args"]
+    assert not any(
+        item["kind"].startswith("ValidatingAdmissionPolicy") and "approve" in item["metadata"]["name"]
+        for item in resources
+    )
+    assert ("create", "authorization.k8s.io", "subjectaccessreviews", None) in granted(resources, "steward-operator")
+    assert only["name"] == "resources.steward.dev"
+
+
+def test_approvals_cannot_be_checked_by_a_webhook_that_is_off(chart: Chart) -> None:
+    """The values contradict each other."""
+    with pytest.raises(AssertionError, match="enable the webhook, or set Policy or Disabled"):
+        chart.render({"admission": {"approveRight": "Webhook"}})

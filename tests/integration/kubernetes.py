@@ -31,7 +31,7 @@ kind: ClusterRole
 metadata: {{name: steward-operator}}
 rules:
   - {{apiGroups: [steward.dev], resources: [clusters, topics, reassignments, elections], verbs: [get, list, watch, patch]}}
-  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create, delete]}}
+  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create, approve, delete]}}
   - {{apiGroups: [steward.dev], resources: [elections], verbs: [delete]}}
   - apiGroups: [steward.dev]
     resources: [clusters/status, topics/status, reassignments/status, elections/status]

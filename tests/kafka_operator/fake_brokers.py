@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka_operator.decide.layout import BrokerSizes, Layout
+from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Disks, Layout
 from kafka_operator.decide.observed import Failure, KafkaTopic
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
@@ -25,6 +25,7 @@ class FakeBrokers:
         self.growth: dict[Partition, float] = {}
         """Bytes that a partition's log grows by each second."""
         self.broker_configs: dict[int, dict[str, str]] = {}
+        self.disks: dict[int, Disks] = {}
         self.racks: dict[int, str] = {}
         self.silent: set[int] = set()
         """Brokers that are alive and do not answer for themselves."""
@@ -57,6 +58,13 @@ class FakeBrokers:
         return await self._change(
             "describe_log_dirs", lambda: {broker: self._logs(broker, partitions) for broker in broker_ids}
         )
+
+    async def describe_disks(self, broker_ids: Collection[int]) -> BrokerDisks:
+        def effect() -> BrokerDisks:
+            silent = {broker: _away(broker) for broker in broker_ids if broker in self.silent}
+            return silent | {broker: self.disks[broker] for broker in broker_ids if broker in self.disks}
+
+        return await self._change("describe_disks", effect)
 
     async def describe_broker_configs(
         self, broker_ids: Collection[int], names: Sequence[str]

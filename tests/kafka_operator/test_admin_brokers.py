@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_operator.admin import brokers, requests
-from kafka_operator.decide.layout import Layout, size_of, sizes_of
+from kafka_operator.decide.layout import Disks, Layout, size_of, sizes_of
 from kafka_operator.decide.observed import Failure, KafkaPartition
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
@@ -119,3 +119,39 @@ def test_a_layout_has_topics_and_racks_of_brokers() -> None:
     assert layout.topics["orders"].partitions == (KafkaPartition(0, 1, (1, 2), (1,)),)
     assert list(layout.topics) == ["orders"]
     assert requests.metadata_request(None).body["topics"] is None
+
+
+def volume(total: int = -1, usable: int = -1) -> Any:
+    """A log directory of an answer of version 4 or later; without sizes the broker cannot determine them."""
+    return answer(error_code=0, topics=[], total_bytes=total, usable_bytes=usable)
+
+
+def test_disks_are_the_sum_of_volumes_and_directories_of_one_volume_count_once() -> None:
+    """KIP-827 has the sizes of the volume in each of its directories."""
+    same, other = volume(1_000, 400), volume(500, 100)
+
+    assert brokers.disks_of(logs(same, same, other)) == Disks(1_500, 500)
+
+
+async def test_brokers_that_do_not_report_disks_are_left_out_and_failures_are_kept() -> None:
+    """Versions before 4 have no such fields; an authorizer may refuse."""
+    old = logs(directory(p0=5))
+    found = await brokers.query_disks(
+        connection(b1=old, b2=logs(volume()), b3=logs(code=31), b4=logs(volume(10, 4))), [1, 2, 3, 4, 5]
+    )
+
+    assert found[4] == Disks(10, 4)
+    assert {broker: item.name for broker, item in found.items() if isinstance(item, Failure)} == {
+        3: "CLUSTER_AUTHORIZATION_FAILED",
+        5: "BROKER_NOT_AVAILABLE",
+    }
+    assert sorted(found) == [3, 4, 5]
+
+
+@pytest.mark.parametrize("version", [1, 4])
+def test_a_request_for_disks_names_no_partition(version: int) -> None:
+    """An empty list is none, and not null, which is all of them."""
+    empty, every = map(brokers.log_dirs_request, ((), None))
+    first, second = (codec.encode_request(one.key, version, 0, None, one.body) for one in (empty, every))
+
+    assert first != second

@@ -5,10 +5,15 @@ Those whose outcome does not depend on the version are in test_end_to_end_kafka_
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from typer.testing import CliRunner
 
 from lab.kraft import KraftCluster
+from steward.main import kubectl_app
 from tests.kafka_operator.live import Namespace
+from tests.kafka_operator.makers import raw_reassignment
 from tests.kafka_operator.stock import Brokers, Stock
 from tests.kafka_operator.test_end_to_end import (
     test_a_cluster_status_has_its_brokers_and_controller,
@@ -20,6 +25,7 @@ from tests.kafka_operator.test_end_to_end import (
 from tests.kafka_operator.test_end_to_end_moves import (
     test_a_goal_is_proposed_approved_and_reached,
     test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back,
+    until_state,
 )
 
 __all__ = [
@@ -76,3 +82,29 @@ def test_bad_input_is_reported_with_the_brokers_message(
 ) -> None:
     """Its own controller has words of its own; the reasons are the same."""
     report_bad_input(shop, kafka, name, spec, reason, words)
+
+
+@pytest.mark.shows("E18")
+def test_what_if_by_the_name_of_a_cluster_has_the_figures_of_the_reassignments_proposal(
+    shop: Namespace, kafka: Stock
+) -> None:
+    """`kubectl steward what-if --remove-brokers`, then a Reassignment with that goal: the same bytes, the same replicas by broker."""
+    kafka.create("e2e-what-if", [[3, 1], [2, 3], [1, 2]])
+    kafka.fill("e2e-what-if", 100)
+    where = ["--cluster", "main", "--namespace", shop.name, "--kubeconfig", str(shop.api.kubeconfig)]
+    shop.take(raw_reassignment(goal={"removeBrokers": [3]}))
+    proposal = until_state(shop, "Proposed")["proposal"]
+
+    answer = CliRunner().invoke(kubectl_app, ["what-if", *where, "--remove-brokers", "3", "--output", "json"])
+
+    assert answer.exit_code == 0, answer.output
+    document = json.loads(answer.stdout)
+    assert document["repair"]["bytes"] == proposal["bytesToMove"] > 900_000
+    proposed = {broker["id"]: broker["replicasAfter"] for broker in proposal["brokers"]}
+    assert {broker["id"]: broker["replicas_after"] for broker in document["brokers"]} == {3: 0} | proposed
+    assert document["notes"] == ["racks are unknown: no broker has one (broker.rack)"]
+    wrong = CliRunner().invoke(kubectl_app, ["what-if", *where[:1], "mian", *where[2:], "--lose", "broker=3"])
+    assert (wrong.exit_code, wrong.stderr) == (
+        1,
+        f"steward what-if: Namespace {shop.name} has no Cluster mian. Clusters there: main.\n",
+    )

@@ -31,7 +31,7 @@ kind: ClusterRole
 metadata: {{name: steward-operator-spark}}
 rules:
   - {{apiGroups: [steward.dev], resources: ["*"], verbs: [get, list, watch, patch]}}
-  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create, delete]}}
+  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create, approve, delete]}}
   - {{apiGroups: [steward.dev], resources: [elections], verbs: [delete]}}
   - {{apiGroups: [steward.dev], resources: [sparkapplications], verbs: [create, delete]}}
   - {{apiGroups: [""], resources: [events], verbs: [create]}}

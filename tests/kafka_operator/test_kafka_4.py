@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
+from typer.testing import CliRunner
 
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import AdminError
@@ -17,6 +19,7 @@ from kafka_operator.metrics import Metrics
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
 from lab.kraft import KraftNode, kraft_cluster
+from steward.main import app
 from tests.kafka_operator.stock import Stock
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
@@ -127,6 +130,41 @@ async def test_leaders_are_elected_and_what_is_not_needed_is_no_failure(
     await eventually(elected)
     gone = await admin.elect_leaders(Elect(ElectionType.UNCLEAN, (Partition("not-there", 0),)))
     assert [failure.name for failure in gone.values()] == ["UNKNOWN_TOPIC_OR_PARTITION"]
+
+
+@pytest.mark.shows("E18")
+async def test_what_if_predicts_the_leaders_and_offline_partitions_after_a_broker_is_killed(
+    admin: KafkaAdmin, stock: Stock, nodes: dict[int, KraftNode]
+) -> None:
+    """The prediction by the command, then kill -9: KRaft's controller elects the same leaders. The disks are those of this machine."""
+    await asyncio.to_thread(stock.create, "lost", [[2, 1], [1, 2]])
+    await asyncio.to_thread(stock.create, "single", [[2]])
+
+    async def in_sync() -> bool:
+        return (await admin.describe_cluster_metrics()).under_replicated == 0
+
+    await eventually(in_sync)
+    command = ["what-if", "--bootstrap-server", nodes[1].address, "--lose", "broker=2", "--output", "json"]
+    answer = await asyncio.to_thread(CliRunner().invoke, app, command)
+    predicted = json.loads(answer.stdout)
+    await asyncio.to_thread(nodes[2].process.kill)
+    try:
+
+        async def elected() -> bool:
+            return await leaders(admin, "lost") == [1, 1] and await leaders(admin, "single") == [-1]
+
+        await eventually(elected)
+        layout = await admin.describe_layout(None)
+        led = [item.leader for topic in layout.topics.values() for item in topic.partitions]
+    finally:
+        await asyncio.to_thread(nodes[2].start)
+
+    after = {broker["id"]: broker["leaders_after"] for broker in predicted["brokers"]}
+    assert after == {1: led.count(1), 2: 0}
+    assert predicted["offline"]["new"]["in_all"] == led.count(-1)
+    assert predicted["no_replica_left"]["listed"] == ["single-0"]
+    assert "lost-0" in predicted["repair"]["left"]["listed"]
+    assert all(broker["capacity_bytes"] > broker["bytes_before"] >= 0 for broker in predicted["brokers"])
 
 
 async def test_its_topics_are_imported(admin: KafkaAdmin, stock: Stock) -> None:

@@ -30,7 +30,7 @@ kind: ClusterRole
 metadata: {{name: steward-leases-tests}}
 rules:
   - {{apiGroups: [steward.dev], resources: ["*"], verbs: [get, list, watch, patch]}}
-  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create, delete]}}
+  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create, approve, delete]}}
   - {{apiGroups: [steward.dev], resources: [elections], verbs: [delete]}}
   - {{apiGroups: [""], resources: [events], verbs: [create]}}
   - {{apiGroups: [""], resources: [configmaps], verbs: [get, create]}}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_operator.kube.login import LoginError, configuration, connection_info
+from kafka_operator.kube.login import LoginError, configuration, connection_info, current_namespace
 
 
 def kubeconfig(folder: Path, **user: str) -> Path:
@@ -52,3 +52,15 @@ async def test_missing_credentials_are_told(tmp_path: Path) -> None:
         await configuration(tmp_path / "nowhere", None)
     with pytest.raises(LoginError):
         await configuration(kubeconfig(tmp_path), "no-such-context")
+
+
+def test_the_namespace_is_that_of_the_context(tmp_path: Path) -> None:
+    """As for kubectl; `default` where the context has none, or there is no kubeconfig."""
+    path = kubeconfig(tmp_path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["contexts"][1]["context"]["namespace"] = "shop"
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+    assert current_namespace(path, None) == "default"
+    assert current_namespace(path, "two") == "shop"
+    assert current_namespace(tmp_path / "nowhere", None) == "default"

@@ -15,16 +15,18 @@ import pytest
 import yaml
 
 from kafka_operator.engine.admission import Admission
+from kafka_operator.engine.approvals import Approvals
 from kafka_operator.kube.client import KubeClient
 from kafka_operator.kube.login import configuration
 from kafka_operator.metrics import Metrics
-from kafka_operator.webhook import PATH, Webhook
+from kafka_operator.webhook import Webhook
 from lab.helm import helm
 from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.ports import free_port, release_port
 from lab.steward import StewardOperator
 from lab.waiting import wait_until
 from tests.charts.rendering import Chart
+from tests.kafka_operator.approvals import RBAC, role
 from tests.kafka_operator.conftest import ROLE
 from tests.kafka_operator.fake_kafka import FakeKafka
 from tests.kafka_operator.gate import Gate
@@ -40,7 +42,7 @@ BAD = raw_topic("bad", config={"no.such.setting": "1"})
 class Hook:
     """A port with a certificate, which the API server asks about the resources of one namespace."""
 
-    def __init__(self, api: KubernetesApi, folder: Path, name: str) -> None:
+    def __init__(self, api: KubernetesApi, folder: Path, name: str, approve_right: str = "Policy") -> None:
         authority = Authority(folder)
         self.port = free_port()
         self.certificate, self.private_key = authority.sign("webhook", "/CN=webhook")
@@ -48,12 +50,22 @@ class Hook:
         bundle = base64.b64encode(authority.certificate.read_bytes()).decode()
         webhook = {"enabled": True, "secret": "own", "caBundle": bundle}
         kind = "ValidatingWebhookConfiguration"
-        rendered = Chart(helm()).render({"operator": {"namespaces": [name], "webhook": webhook}})
+        values = {"operator": {"namespaces": [name], "webhook": webhook}, "admission": {"approveRight": approve_right}}
+        rendered = Chart(helm()).render(values)
         (made,) = [item for item in rendered if item["kind"] == kind]
         made["metadata"]["name"] = name
-        made["webhooks"][0]["clientConfig"] = {"caBundle": bundle, "url": f"https://127.0.0.1:{self.port}{PATH}"}
+        for called in made["webhooks"]:
+            path = called["clientConfig"]["service"]["path"]
+            called["clientConfig"] = {"caBundle": bundle, "url": f"https://127.0.0.1:{self.port}{path}"}
         api.kubectl("apply", "-f", "-", stdin=ROLE, check=True)
         api.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(made), check=True)
+
+    def refusal_of(self, user: str, raw: Mapping[str, Any]) -> str:
+        """Have a user try to apply a resource; return the message of the refusal, empty when it would be admitted."""
+        named = {**raw, "metadata": {**raw["metadata"], "namespace": self.namespace.name}}
+        arguments = ("apply", "--server-side", "--force-conflicts", "--dry-run=server", f"--as={user}", "-f", "-")
+        done = self.namespace.api.kubectl(*arguments, stdin=yaml.safe_dump(named))
+        return done.stderr if done.returncode else ""
 
     def words(self, raw: Mapping[str, Any], *options: str) -> str:
         """Apply a resource; return the message to the user: a rejection, or warnings."""
@@ -134,3 +146,63 @@ def test_the_operators_process_answers_and_one_that_is_away_is_in_nobodys_way(
     finally:
         operator.close()
     hook.namespace.take(raw_topic("later", config={"no.such.setting": "1"}))
+
+
+@pytest.mark.shows("E19")
+async def test_approvals_are_refused_to_users_without_the_right_and_while_no_operator_runs(
+    api: KubernetesApi, tmp_path: Path
+) -> None:
+    """SubjectAccessReview by the operator's account; other requests pass without it."""
+    hook = Hook(api, tmp_path, "hook-approvals", "Webhook")
+    items = [*role("editor", hook.namespace.name), *role("approver", hook.namespace.name, "approve"), *reviewer()]
+    text = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items})
+    api.kubectl("apply", "-f", "-", stdin=text, check=True)
+    try:
+        async with contextlib.AsyncExitStack() as stack:
+            kube = KubeClient(await configuration(api.kubeconfig_for(OPERATOR), None), Metrics())
+            stack.push_async_callback(kube.close)
+            approvals = Approvals(kube, Metrics())
+            webhook = Webhook(hook.certificate, hook.private_key, approvals.review, approvals.review)
+            stack.push_async_callback(webhook.close)
+            await webhook.start("127.0.0.1", hook.port)
+            await asyncio.to_thread(_approve_all, hook)
+        assert "failed calling webhook" in hook.refusal_of("approver", AUTOMATIC)
+        assert hook.refusal_of("editor", WAITING) == ""
+    finally:
+        api.kubectl("delete", "-f", "-", stdin=text, check=True)
+        api.kubectl("delete", "ValidatingWebhookConfiguration", hook.namespace.name, check=True)
+        release_port(hook.port)
+
+
+WAITING = raw_reassignment("waits", goal={"removeBrokers": [1]})
+AUTOMATIC = raw_reassignment("runs", goal={"removeBrokers": [1]}, approval="Automatic")
+
+
+def reviewer() -> list[dict[str, Any]]:
+    """The right of the operator to have rights reviewed, as the chart grants it."""
+    metadata = {"name": "steward-reviewer-tests"}
+    rules = [{"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]}]
+    return [
+        {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules},
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": metadata["name"]},
+            "subjects": [{"apiGroup": RBAC, "kind": "User", "name": OPERATOR}],
+        },
+    ]
+
+
+def _approve_all(hook: Hook) -> None:
+    answers: list[str] = []
+
+    def in_force() -> bool:
+        answers.append(hook.refusal_of("editor", AUTOMATIC))
+        return "ApprovalForbidden" in answers[-1]
+
+    wait_until(in_force, timeout_s=PATIENCE_S, what="the webhook is asked", context=lambda: str(answers[-1:]))
+    assert "User editor is not allowed to approve Reassignments" in answers[-1]
+    assert "in namespace hook-approvals. Set spec.approval to Required" in answers[-1]
+    assert hook.refusal_of("approver", AUTOMATIC) == ""
+    assert hook.refusal_of("editor", WAITING) == ""

@@ -9,6 +9,9 @@
 {{- if and .Values.operator.allNamespaces .Values.operator.namespaces -}}
 {{- fail (printf "operator.allNamespaces is true and operator.namespaces contains %s: set only one of them" (join ", " .Values.operator.namespaces)) -}}
 {{- end -}}
+{{- if and (eq .Values.admission.approveRight "Webhook") (not .Values.operator.webhook.enabled) -}}
+{{- fail "admission.approveRight is Webhook and operator.webhook.enabled is false: enable the webhook, or set Policy or Disabled" -}}
+{{- end -}}
 {{- if lt (int .Values.operator.replicas) (int .Values.operator.shards) -}}
 {{- fail (printf "operator.replicas is %d and operator.shards is %d: each shard needs at least one replica" (int .Values.operator.replicas) (int .Values.operator.shards)) -}}
 {{- end -}}

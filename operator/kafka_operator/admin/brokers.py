@@ -18,7 +18,7 @@ from kafka_operator.admin.requests import (
     failure_of,
     incremental_alter_configs_request,
 )
-from kafka_operator.decide.layout import BrokerSizes
+from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Disks
 from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
@@ -32,6 +32,9 @@ DYNAMIC_BROKER_CONFIG = 2
 
 BROKERS_AT_ONCE = 32
 """Brokers that are queried at the same time, which bounds memory: the sizes of 4,000 replicas are 100 kB."""
+
+UNKNOWN_BYTES = -1
+"""Size of a volume in an answer of a version before 4, or where the broker cannot determine it."""
 
 T = TypeVar("T")
 
@@ -67,6 +70,30 @@ def logs_of(response: Body) -> Mapping[Partition, int] | Failure:
         if not item["is_future_key"]
     }
     return failure if failure is not None and not logs else logs
+
+
+async def query_disks(connection: Connection, broker_ids: Collection[int]) -> BrokerDisks:
+    """Query the disks of brokers; the request names no partition, so that the answers are short."""
+    found = await _ask_each(connection, dict.fromkeys(broker_ids, log_dirs_request(())), disks_of)
+    return {broker_id: disks for broker_id, disks in found.items() if disks is not None}
+
+
+def disks_of(response: Body) -> Disks | Failure | None:
+    """Read the disks of a DescribeLogDirs answer; None if the broker does not report them (before version 4).
+
+    Directories with the same total and usable bytes count once: they are on one volume.
+    """
+    failure = failure_of(response["error_code"])
+    if failure is not None:
+        return failure
+    volumes = {
+        (int(item["total_bytes"]), int(item["usable_bytes"]))
+        for item in response["results"]
+        if item.get("total_bytes", UNKNOWN_BYTES) != UNKNOWN_BYTES
+    }
+    if not volumes:
+        return None
+    return Disks(sum(total for total, _ in volumes), sum(usable for _, usable in volumes))
 
 
 async def query_broker_configs(

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.election import Elect
-from kafka_operator.decide.layout import BrokerSizes, Layout
+from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Layout
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.decide.replica_health import ReplicaHealth
@@ -119,6 +119,10 @@ class Admin(Protocol):
         self, broker_ids: Collection[int], partitions: Collection[Partition] | None
     ) -> BrokerSizes:
         """Return the bytes of the logs of these partitions, or (None) of all, from each of the brokers."""
+        ...
+
+    async def describe_disks(self, broker_ids: Collection[int]) -> BrokerDisks:
+        """Return the disks of each of the brokers, as far as they report them."""
         ...
 
     async def describe_broker_configs(

@@ -16,6 +16,18 @@ BrokerSizes = Mapping[int, Mapping[Partition, int] | Failure]
 
 
 @dataclass(frozen=True, slots=True)
+class Disks:
+    """Total and usable bytes of all volumes with log directories of a broker (KIP-827)."""
+
+    capacity_bytes: int
+    free_bytes: int
+
+
+BrokerDisks = Mapping[int, Disks | Failure]
+"""Broker -> its disks, or its failure; brokers that do not report disks (before Kafka 3.3) are missing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """Topics by name, and the rack of each broker that is alive, None where it has none."""
 

@@ -91,10 +91,10 @@ class PodReconciler:
     async def _read(self, cluster: Cluster, group: PodGroup) -> PodsView:
         if self._kube is None:
             return PodsView(self._now(), SWITCHED_OFF)
-        brokers = await self._pod_set(self._kube, cluster, group)
+        brokers = await read_pods(self._kube, cluster, group)
         controllers: PodSet | Unavailable | None = None
         if cluster.controllers is not None:
-            controllers = await self._pod_set(self._kube, cluster, cluster.controllers)
+            controllers = await read_pods(self._kube, cluster, cluster.controllers)
         leaving: dict[str, str] = {}
         if self._drain and isinstance(brokers, PodSet):
             try:
@@ -102,18 +102,6 @@ class PodReconciler:
             except RefusedError as error:
                 brokers = Unavailable("NotAllowed", str(error))
         return PodsView(self._now(), brokers, controllers, leaving)
-
-    async def _pod_set(self, kube: PodKube, cluster: Cluster, group: PodGroup) -> PodSet | Unavailable:
-        namespace = cluster.key.namespace
-        try:
-            raw = await kube.get_stateful_set(namespace, group.stateful_set)
-            if labels_of(raw).get(CLUSTER_LABEL) != cluster.key.name:
-                return _not_labelled(cluster, group.stateful_set)
-            return read_pod_set(raw, await kube.list_pods(namespace, selector_of(raw)), group.first_id)
-        except NotFoundError:
-            return Unavailable("NoStatefulSet", f"Namespace {namespace} has no StatefulSet {group.stateful_set}.")
-        except RefusedError as error:
-            return Unavailable("NotAllowed", str(error))
 
     @staticmethod
     async def _leaving(kube: PodKube, nodes: set[str]) -> dict[str, str]:
@@ -158,6 +146,20 @@ class PodReconciler:
     def _status_of(self, ref: ClusterRef) -> object:
         cluster = self._cache.cluster(ref)
         return None if cluster is None else cluster.status
+
+
+async def read_pods(kube: PodKube, cluster: Cluster, group: PodGroup) -> PodSet | Unavailable:
+    """Return a StatefulSet of a Cluster and its pods, or why they cannot be used."""
+    namespace = cluster.key.namespace
+    try:
+        raw = await kube.get_stateful_set(namespace, group.stateful_set)
+        if labels_of(raw).get(CLUSTER_LABEL) != cluster.key.name:
+            return _not_labelled(cluster, group.stateful_set)
+        return read_pod_set(raw, await kube.list_pods(namespace, selector_of(raw)), group.first_id)
+    except NotFoundError:
+        return Unavailable("NoStatefulSet", f"Namespace {namespace} has no StatefulSet {group.stateful_set}.")
+    except RefusedError as error:
+        return Unavailable("NotAllowed", str(error))
 
 
 def _not_labelled(cluster: Cluster, name: str) -> Unavailable:

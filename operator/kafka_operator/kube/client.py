@@ -19,6 +19,7 @@ from urllib.parse import quote, urlencode
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 
+from kafka_operator.decide.approval import VERB, User
 from kafka_operator.kube.events import event_body
 from kafka_operator.kube.port import (
     ConflictError,
@@ -30,7 +31,7 @@ from kafka_operator.kube.port import (
     UnavailableError,
 )
 from kafka_operator.metrics import Metrics
-from kafka_operator.names import API_VERSION, COMPONENT, Key, Kind
+from kafka_operator.names import API_VERSION, COMPONENT, GROUP, Key, Kind
 from kafka_operator.resources.metadata import Patch, RawObject
 
 REQUEST_TIMEOUT_S = 15.0
@@ -47,6 +48,8 @@ MAX_RETRY_AFTER_S = 5.0
 
 MAX_LIST_RESTARTS = 3
 """Number of restarts of a list whose continue token has expired (410)."""
+
+SUBJECT_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 MERGE_PATCH = "application/merge-patch+json"
 RETRY_AFTER_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
@@ -132,6 +135,24 @@ class KubeClient:
         except NotFoundError:
             return True
         return "deletionTimestamp" in found["metadata"]
+
+    async def may_approve(self, user: User, namespace: str, name: str) -> bool:
+        """Return whether a user may approve a Reassignment (SubjectAccessReview); an empty name means all of the namespace."""
+        attributes = {
+            "namespace": namespace,
+            "verb": VERB,
+            "group": GROUP,
+            "resource": Kind.REASSIGNMENT.plural,
+            "name": name,
+        }
+        subject = {"user": user.name, "groups": list(user.groups), "uid": user.uid, "extra": user.extra}
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {**subject, "resourceAttributes": attributes},
+        }
+        answer = await self.call("review_subject_access", "POST", SUBJECT_ACCESS_REVIEWS, body)
+        return bool(answer["status"]["allowed"])
 
     async def close(self) -> None:
         """Close all connections."""

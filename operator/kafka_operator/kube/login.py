@@ -9,9 +9,14 @@ from pathlib import Path
 
 import kopf
 from kubernetes.aio.client import Configuration
-from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes.aio.config import ConfigException, list_kube_config_contexts, load_incluster_config, load_kube_config
 
 SCHEME_AND_TOKEN = 2
+
+SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+"""The namespace of a pod, mounted with the token of its service account."""
+
+DEFAULT_NAMESPACE = "default"
 
 
 class LoginError(Exception):
@@ -34,6 +39,18 @@ async def configuration(kubeconfig: Path | None, context: str | None) -> Configu
         where = "the service account and the kubeconfig" if kubeconfig is None else str(kubeconfig)
         raise LoginError(f"no credentials for the Kubernetes API in {where}: {error}") from error
     return found
+
+
+def current_namespace(kubeconfig: Path | None, context: str | None) -> str:
+    """Return the namespace of the context, or of the pod, as kubectl does."""
+    if kubeconfig is None and context is None and SERVICE_ACCOUNT_NAMESPACE.is_file():
+        return SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="utf-8").strip()
+    try:
+        contexts, active = list_kube_config_contexts(None if kubeconfig is None else str(kubeconfig))
+    except (ConfigException, OSError):
+        return DEFAULT_NAMESPACE
+    chosen = active if context is None else next((one for one in contexts if one["name"] == context), active)
+    return str(chosen["context"].get("namespace") or DEFAULT_NAMESPACE)
 
 
 async def connection_info(found: Configuration) -> kopf.ConnectionInfo:

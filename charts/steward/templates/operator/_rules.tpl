@@ -36,7 +36,7 @@ true
 {{- define "steward.operatorRules" -}}
 - {apiGroups: [steward.dev], resources: [clusters, topics, reassignments, elections], verbs: [get, list, watch, patch]}
 - {apiGroups: [steward.dev], resources: [clusters/status, topics/status, reassignments/status, elections/status], verbs: [patch]}
-- {apiGroups: [steward.dev], resources: [reassignments], verbs: [create, delete]}
+- {apiGroups: [steward.dev], resources: [reassignments], verbs: [create, approve, delete]}
 - {apiGroups: [steward.dev], resources: [elections], verbs: [delete]}
 - {apiGroups: [""], resources: [events], verbs: [create]}
 - {apiGroups: [""], resources: [configmaps], verbs: [get, create]}

@@ -1,0 +1,108 @@
+"""Approvals: requests that need the verb `approve` on reassignments, and the refusal of a user without it.
+
+    Reassignment    approval becomes Automatic (an exact plan without the field is Automatic), or approvedDigest is set or changed
+    Cluster         autoRebalance.approval becomes Automatic: its Reassignments run without approval
+
+The chart has the same rules in CEL, for the API server itself (`charts/steward/templates/operator/_approvals.tpl`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_operator.decide.admission import Answer
+from kafka_operator.names import GROUP, Kind
+from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.reassignment_terms import Approval
+
+VERB = "approve"
+
+RIGHT = f"{VERB} on {Kind.REASSIGNMENT.plural}.{GROUP}"
+
+NOT_CHECKED = "The right to approve could not be checked, so the request is refused. Try again."
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """The user of a request, as the API server authenticated it."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalReview:
+    """A request of the API server that may contain an approval."""
+
+    uid: str
+    kind: Kind
+    namespace: str
+    name: str
+    """Empty where the API server generates it."""
+    user: User
+    spec: RawObject
+    old_spec: RawObject | None
+
+    @property
+    def approves(self) -> bool:
+        """Whether the request approves anything."""
+        return approves(self.kind, self.spec, self.old_spec)
+
+    @property
+    def reassignment(self) -> str:
+        """Name of the Reassignment; empty for the approval of all that a Cluster creates."""
+        return "" if self.kind is Kind.CLUSTER else self.name
+
+    def refused(self) -> Answer:
+        """Return the refusal of a user without the right."""
+        message = f"User {self.user.name} is not allowed to approve Reassignments: this needs the verb {RIGHT} in namespace {self.namespace}. "
+        if self.kind is Kind.CLUSTER:
+            message += "Set spec.autoRebalance.approval to Required, or ask a user with this right to set Automatic."
+        elif "approvedDigest" in self.spec:
+            message += "Ask a user with this right to set spec.approvedDigest."
+        else:
+            message += "Set spec.approval to Required, and ask a user with this right to set spec.approvedDigest."
+        return Answer("ApprovalForbidden", message)
+
+
+def read_approval_review(raw: Any) -> ApprovalReview:
+    """Read an AdmissionReview; KeyError, TypeError or ValueError if it is invalid."""
+    request = raw["request"]
+    old, user = request.get("oldObject"), request["userInfo"]
+    return ApprovalReview(
+        uid=request["uid"],
+        kind=Kind(request["kind"]["kind"]),
+        namespace=request["namespace"],
+        name=request.get("name") or "",
+        user=User(
+            user["username"], tuple(user.get("groups") or ()), user.get("uid") or "", dict(user.get("extra") or {})
+        ),
+        spec=request["object"]["spec"],
+        old_spec=None if old is None else old["spec"],
+    )
+
+
+def approves(kind: Kind, spec: RawObject, old_spec: RawObject | None) -> bool:
+    """Return whether a new spec approves what the old one, None for a new resource, did not.
+
+    >>> approves(Kind.REASSIGNMENT, {"goal": {}}, None), approves(Kind.REASSIGNMENT, {"plan": []}, None)
+    (False, True)
+    """
+    if kind is Kind.CLUSTER:
+        return _rebalances(spec) and not (old_spec is not None and _rebalances(old_spec))
+    digest = spec.get("approvedDigest")
+    becomes_automatic = _is_automatic(spec) and not (old_spec is not None and _is_automatic(old_spec))
+    return becomes_automatic or (digest is not None and (old_spec is None or digest != old_spec.get("approvedDigest")))
+
+
+def _is_automatic(spec: RawObject) -> bool:
+    """Return whether a Reassignment runs without approval; a goal waits by default, an exact plan does not."""
+    default = Approval.REQUIRED if "goal" in spec else Approval.AUTOMATIC
+    return bool(spec.get("approval", default) == Approval.AUTOMATIC)
+
+
+def _rebalances(spec: RawObject) -> bool:
+    return bool((spec.get("autoRebalance") or {}).get("approval") == Approval.AUTOMATIC)

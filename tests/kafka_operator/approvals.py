@@ -1,0 +1,84 @@
+"""Changes of Reassignments and Clusters, and whether they are approvals: for the operator's rules and for the chart's policies."""
+
+from typing import Any
+
+Spec = dict[str, Any]
+
+DIGEST, OTHER_DIGEST = ("sha256:" + digit * 64 for digit in "ab")
+GOAL: Spec = {"goal": {"rebalance": True}}
+PLAN: Spec = {"plan": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]}
+
+REASSIGNMENTS: dict[str, tuple[Spec | None, Spec, bool]] = {
+    "a goal is created": (None, GOAL, False),
+    "a goal is created with approval": (None, {**GOAL, "approval": "Automatic"}, True),
+    "a goal is created with a digest": (None, {**GOAL, "approvedDigest": DIGEST}, True),
+    "an exact plan is created": (None, PLAN, True),
+    "an exact plan is created that waits": (None, {**PLAN, "approval": "Required"}, False),
+    "a digest is set": (GOAL, {**GOAL, "approvedDigest": DIGEST}, True),
+    "a digest is changed": ({**GOAL, "approvedDigest": DIGEST}, {**GOAL, "approvedDigest": OTHER_DIGEST}, True),
+    "a digest is removed": ({**GOAL, "approvedDigest": DIGEST}, GOAL, False),
+    "a goal becomes automatic": (GOAL, {**GOAL, "approval": "Automatic"}, True),
+    "an exact plan no longer waits": ({**PLAN, "approval": "Required"}, PLAN, True),
+    "an automatic plan says so": (PLAN, {**PLAN, "approval": "Automatic"}, False),
+    "an automatic plan is made to wait": (PLAN, {**PLAN, "approval": "Required"}, False),
+    "another field of an approved one is changed": (
+        {**GOAL, "approvedDigest": DIGEST},
+        {**GOAL, "approvedDigest": DIGEST, "throttle": {"bytesPerSecond": 5}},
+        False,
+    ),
+    "an approved one is rolled back": (
+        {**GOAL, "approvedDigest": DIGEST},
+        {**GOAL, "approvedDigest": DIGEST, "action": "Rollback"},
+        False,
+    ),
+}
+"""What happens -> spec before (None for a creation), spec after, whether it is an approval."""
+
+CLUSTERS: dict[str, tuple[Spec | None, Spec, bool]] = {
+    "a cluster is created": (None, {}, False),
+    "rebalances wait by default": (None, {"autoRebalance": {"onBrokersAdded": True}}, False),
+    "a cluster is created with approval": (
+        None,
+        {"autoRebalance": {"onBrokersAdded": True, "approval": "Automatic"}},
+        True,
+    ),
+    "rebalances become automatic": (
+        {"autoRebalance": {"onBrokersAdded": True}},
+        {"autoRebalance": {"onBrokersAdded": True, "approval": "Automatic"}},
+        True,
+    ),
+    "automatic rebalances are changed": (
+        {"autoRebalance": {"onBrokersAdded": True, "approval": "Automatic"}},
+        {"autoRebalance": {"onBrokersRemoved": True, "approval": "Automatic"}},
+        False,
+    ),
+    "automatic rebalances are switched off": (
+        {"autoRebalance": {"onBrokersAdded": True, "approval": "Automatic"}},
+        {},
+        False,
+    ),
+}
+
+RBAC = "rbac.authorization.k8s.io"
+
+
+def role(user: str, namespace: str, *verbs: str) -> list[dict[str, Any]]:
+    """A Role to write Reassignments and Clusters, with further verbs, bound to one user of its name."""
+    rules = [
+        {
+            "apiGroups": ["steward.dev"],
+            "resources": ["reassignments", "clusters"],
+            "verbs": ["get", "create", "update", "patch", *verbs],
+        }
+    ]
+    metadata = {"name": user, "namespace": namespace}
+    return [
+        {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules},
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": user},
+            "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
+        },
+    ]
