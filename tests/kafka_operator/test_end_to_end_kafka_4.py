@@ -21,6 +21,7 @@ from tests.kafka_operator.test_end_to_end_elections import (
 )
 from tests.kafka_operator.test_end_to_end_moves import (
     test_a_goal_is_proposed_approved_and_reached,
+    test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open,
     test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back,
 )
 
@@ -28,6 +29,7 @@ __all__ = [
     "test_a_cluster_status_has_its_brokers_and_controller",
     "test_a_goal_is_proposed_approved_and_reached",
     "test_a_partition_without_a_leader_gets_one_where_loss_is_accepted",
+    "test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open",
     "test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back",
     "test_a_topic_is_created_extended_changed_and_deleted",
     "test_drift_is_reverted_and_undeclared_settings_are_kept",

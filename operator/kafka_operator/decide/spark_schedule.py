@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from kafka_operator.decide.conditions import FALSE, TRUE, event_of_change, ready_of, with_ready
+from kafka_operator.decide.cron_times import MAX_MISSED, Missed, PeriodTimes, ScheduleError, Times, read_times
 from kafka_operator.decide.spark_problems import SparkProblem
-from kafka_operator.decide.spark_times import MAX_MISSED, Missed, PeriodTimes, ScheduleError, Times, read_times
 from kafka_operator.decide.steps import Done, ResourceEvent, Retry, Wait, WriteStatus
 from kafka_operator.resources.metadata import RawObject, controller_reference, read_time, write_time
 from kafka_operator.resources.spark_application import SparkApplication

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from kafka_operator.decide.cron_times import read_times
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.spark_problems import SparkProblem
 from kafka_operator.decide.spark_refusals import refused_namespace
 from kafka_operator.decide.spark_schedule import CreateRun, ScheduleView, Step, decide_schedule
-from kafka_operator.decide.spark_times import read_times
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.spark_effects import delete_run, not_carried_out

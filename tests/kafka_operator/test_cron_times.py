@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.decide.spark_times import MAX_MISSED, PeriodTimes, ScheduleError, Times, read_times
+from kafka_operator.decide.cron_times import MAX_MISSED, PeriodTimes, ScheduleError, Times, read_times
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca")
 MOMENTS = st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis takes naive bounds

@@ -1,7 +1,7 @@
 """Times of a cron schedule in a time zone: the next time, and missed times.
 
     fields        minute, hour, day of month, month, day of week, as cron(5) has them; @hourly, @daily, @weekly, @monthly, @yearly too
-    @every 1h30m  a fixed period, which knows no clock (spark_every)
+    @every 1h30m  a fixed period, which knows no clock (fixed_period)
     clock put on  a time that is left out comes right after the gap, once; one of every hour or minute goes by the clock that there is
     clock back    a time that comes twice is taken the first time; one of every hour or minute is taken both times
 
@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
-from kafka_operator.decide.spark_every import EVERY, Every, PeriodError, read_every
+from kafka_operator.decide.fixed_period import EVERY, Every, PeriodError, read_every
 
 MACROS = {
     "@hourly": "0 * * * *",
@@ -111,13 +111,14 @@ class Times:
 
     def missed(self, since: datetime, now: datetime) -> Missed | None:
         """Return the times after `since` that have come by `now`; None where there is none."""
-        last = self._last(since, now)
+        last = self.last_of(since, now)
         if last is None:
             return None
         count = sum(time <= now for time in islice(self.after(since), MAX_MISSED + 1))
         return Missed(last, count)
 
-    def _last(self, since: datetime, now: datetime) -> datetime | None:
+    def last_of(self, since: datetime, now: datetime) -> datetime | None:
+        """Return the last time after `since` that has come by `now`; None where there is none."""
         for span in SPANS:
             begin = max(since, now - span)
             found: datetime | None = None
