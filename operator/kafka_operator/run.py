@@ -42,6 +42,7 @@ from kafka_operator.kube.spark import SparkClient
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import ClusterRef
 from kafka_operator.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
+from kafka_operator.prometheus.client import HttpPrometheus
 from kafka_operator.resources.security import Security
 from kafka_operator.rights import MissingRightsError, needed_rights, require_rights
 from kafka_operator.settings import OperatorSettings
@@ -159,6 +160,7 @@ def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics, l
         guarded,
         connect,
         metrics,
+        prometheus=HttpPrometheus(),
         namespaces=settings.namespaces,
         resync_interval_s=settings.resync_interval_s,
         now=lambda: datetime.now(UTC),

@@ -20,6 +20,7 @@ from tests.kafka_operator.test_end_to_end_elections import (
     test_what_is_imported_applies_and_is_ready_at_once,
 )
 from tests.kafka_operator.test_end_to_end_moves import (
+    test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up,
     test_a_goal_is_proposed_approved_and_reached,
     test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open,
     test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back,
@@ -27,6 +28,7 @@ from tests.kafka_operator.test_end_to_end_moves import (
 
 __all__ = [
     "test_a_cluster_status_has_its_brokers_and_controller",
+    "test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up",
     "test_a_goal_is_proposed_approved_and_reached",
     "test_a_partition_without_a_leader_gets_one_where_loss_is_accepted",
     "test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open",

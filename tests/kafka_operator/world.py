@@ -18,6 +18,7 @@ from kafka_operator.resources.security import Security
 from tests.kafka_operator.fake_kafka import FakeKafka, GuardedKafka
 from tests.kafka_operator.fake_kube import START, FakeKube, WatchEvent
 from tests.kafka_operator.fake_pods import FakePods
+from tests.kafka_operator.fake_prometheus import FakePrometheus
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.virtual_time import run_virtually
@@ -37,6 +38,7 @@ class World:
         self.gate = gate or Gate()
         self.kube = FakeKube(self.gate)
         self.kafka = FakeKafka(self.gate)
+        self.prometheus = FakePrometheus(self.gate)
         self.others: dict[str, FakeKafka] = {}
         """Further clusters by bootstrap server."""
         self.pods: FakePods | None = None
@@ -64,6 +66,7 @@ class World:
             self.kube,
             self._connect,
             self.metrics,
+            prometheus=self.prometheus,
             namespaces=(),
             resync_interval_s=self.resync_s,
             now=lambda: START + timedelta(seconds=loop.time()),

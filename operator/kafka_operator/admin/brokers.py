@@ -34,7 +34,7 @@ def query_logs(
     request = log_dirs_request(partitions)
     found: dict[int, Mapping[Partition, int] | Failure] = {}
     for broker_id in broker_ids:
-        answer = _ask(connection, request, broker_id)
+        answer = ask_broker(connection, request, broker_id)
         found[broker_id] = answer if isinstance(answer, Failure) else logs_of(answer)
     return found
 
@@ -75,7 +75,7 @@ def query_broker_configs(
     for broker_id in broker_ids:
         resources = [(int(ConfigResourceType.BROKER), str(broker_id), list(names))]
         request = DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
-        answer = _ask(connection, request, broker_id)
+        answer = ask_broker(connection, request, broker_id)
         found[broker_id] = answer if isinstance(answer, Failure) else broker_config_of(answer)
     return found
 
@@ -94,7 +94,7 @@ def change_broker_configs(connection: Connection, changes: Sequence[AlterBroker]
     """Change settings of single brokers; return the failures."""
     refused: dict[int, Failure] = {}
     for change in changes:
-        answer = _ask(connection, broker_configs_request(change), change.broker_id)
+        answer = ask_broker(connection, broker_configs_request(change), change.broker_id)
         failure = answer if isinstance(answer, Failure) else _refusal(answer)
         if failure is not None:
             refused[change.broker_id] = failure
@@ -113,7 +113,8 @@ def _refusal(response: Any) -> Failure | None:
     return failure_of(result.error_code, result.error_message)
 
 
-def _ask(connection: Connection, request: Any, broker_id: int) -> Any:
+def ask_broker(connection: Connection, request: Any, broker_id: int) -> Any:
+    """Return a broker's response to a request, or a Failure if it does not answer."""
     try:
         return connection.to_node(request, broker_id)
     except KafkaError as error:

@@ -6,22 +6,20 @@ from dataclasses import replace
 from datetime import datetime
 
 from kafka_operator.decide.conditions import FALSE, TRUE, ready_of, with_condition, with_ready
-from kafka_operator.decide.holds import Hold
+from kafka_operator.decide.hold import OUTSIDE_WINDOW, PENDING, Hold
 from kafka_operator.decide.steps import ResourceEvent, WriteStatus
 from kafka_operator.resources.metadata import write_time
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
 
-QUIET = "Pending"
-"""A reason of an intermediate step, for which no event is recorded."""
-
 THROTTLE_TOO_LOW, THROTTLE_LEFT, STUCK, WAITING = "ThrottleTooLow", "ThrottleLeft", "Stuck", "Waiting"
 """Conditions that are there only once they were True."""
 
-EXPECTED = {"Running", "RollingBack", "ApprovalRequired", "OutsideWindow"}
+EXPECTED = {"Running", "RollingBack", "ApprovalRequired", OUTSIDE_WINDOW}
 """Reasons of a False Ready that is no problem: work in progress, or a wait that the spec asks for."""
 
-GOOD_ENDS = {State.COMPLETED, State.ROLLED_BACK}
+GOOD_ENDS = {"Completed", "RolledBack"}
+"""Reasons of ends that the spec asks for; a rollback that the guard started is none."""
 
 
 def pending(reassignment: Reassignment, ready: str, reason: str, message: str, now: datetime) -> ReassignmentStatus:
@@ -54,7 +52,10 @@ def held(
     message = hold.message if not moving else f"{hold.message} {moving} moves in progress run to their end."
     status = judged(replace(reassignment, status=shown), FALSE, hold.reason, message, now)
     waiting = flagged(status, WAITING, (hold.reason, message), reassignment.metadata.generation, now)
-    return replace(waiting, next_window_time=hold.opens)
+    progress = waiting.progress
+    if progress is not None and not moving:  # the time left is not known
+        progress = replace(progress, eta_s=None)
+    return replace(waiting, next_window_time=hold.opens, progress=progress)
 
 
 def released(status: ReassignmentStatus, generation: int, now: datetime) -> ReassignmentStatus:
@@ -73,7 +74,7 @@ def ended(
 ) -> ReassignmentStatus:
     """Return the status of one that is over."""
     assert state.ended, state
-    ready = TRUE if state in GOOD_ENDS else FALSE
+    ready = TRUE if reason in GOOD_ENDS else FALSE
     shown = released(judged(reassignment, ready, reason, message, now), reassignment.metadata.generation, now)
     return replace(
         shown,
@@ -134,7 +135,7 @@ def _of_ready(before: ReassignmentStatus, after: ReassignmentStatus) -> Resource
     old, new = ready_of(before.conditions), ready_of(after.conditions)
     if (
         new is None
-        or new.reason == QUIET
+        or new.reason == PENDING
         or (old is not None and old.reason == new.reason and before.state == after.state)
     ):
         return None

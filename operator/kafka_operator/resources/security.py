@@ -16,6 +16,9 @@ USERNAME_KEY, PASSWORD_KEY = "username", "password"
 CERTIFICATE_KEY, PRIVATE_KEY_KEY = "tls.crt", "tls.key"
 """The keys of a Secret of type kubernetes.io/tls, which cert-manager and `kubectl create secret tls` write."""
 
+TOKEN_KEY = "token"  # noqa: S105  (the name of a key)
+"""The key of a Secret of type kubernetes.io/service-account-token."""
+
 MTLS = "mtls"
 MECHANISMS = {"plain": "PLAIN", "scram-sha-256": "SCRAM-SHA-256", "scram-sha-512": "SCRAM-SHA-512"}
 """Types of authentication that are SASL, and Kafka's names of them."""
@@ -46,6 +49,15 @@ class Authentication:
     password: SecretKey | None = None
     certificate: SecretKey | None = None
     private_key: SecretKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusRef:
+    """A Prometheus server, and where its authorities and the bearer token are kept."""
+
+    url: str
+    ca: SecretKey | None = None
+    token: SecretKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +118,15 @@ def read_authentication(raw: Any) -> Authentication | None:
         return Authentication(MTLS, certificate=certificate, private_key=private_key)
     user = raw.get("username") or at("usernameKey", USERNAME_KEY)
     return Authentication(raw["type"], user=user, password=at("passwordKey", PASSWORD_KEY))
+
+
+def read_prometheus(raw: Any) -> PrometheusRef | None:
+    """Read `spec.prometheus`."""
+    if raw is None:
+        return None
+    ca, token = raw.get("caSecretRef"), raw.get("tokenSecretRef")
+    return PrometheusRef(
+        raw["url"],
+        None if ca is None else SecretKey(ca["name"], ca.get("key", CA_KEY)),
+        None if token is None else SecretKey(token["name"], token.get("key", TOKEN_KEY)),
+    )
