@@ -16,7 +16,7 @@ FEATURES, INVARIANTS = ((ROOT / page).read_text(encoding="utf-8") for page in PA
 TESTS = marked()
 
 NUMBERS = {
-    "docs/features.md": [*(f"F{number}" for number in range(1, 40)), *(f"E{number}" for number in range(1, 18))],
+    "docs/features.md": [*(f"F{number}" for number in range(1, 40)), *(f"E{number}" for number in range(1, 19))],
     "docs/invariants.md": [
         *(f"C{number}" for number in range(1, 15)),
         *(f"Q{number}" for number in range(1, 20)),

@@ -6,6 +6,7 @@ import pytest
 
 from lab.kraft import KraftCluster
 from tests.kafka_operator.live import Namespace
+from tests.kafka_operator.makers import raw_plan, raw_reassignment
 from tests.kafka_operator.stock import Brokers, Stock
 from tests.kafka_operator.test_end_to_end import (
     test_a_cluster_status_has_its_brokers_and_controller,
@@ -20,15 +21,16 @@ from tests.kafka_operator.test_end_to_end_elections import (
     test_what_is_imported_applies_and_is_ready_at_once,
 )
 from tests.kafka_operator.test_end_to_end_moves import (
-    test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up,
+    test_a_canary_moves_and_the_others_wait_for_the_approval_of_the_same_plan,
     test_a_goal_is_proposed_approved_and_reached,
     test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open,
     test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back,
+    until_state,
 )
 
 __all__ = [
+    "test_a_canary_moves_and_the_others_wait_for_the_approval_of_the_same_plan",
     "test_a_cluster_status_has_its_brokers_and_controller",
-    "test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up",
     "test_a_goal_is_proposed_approved_and_reached",
     "test_a_partition_without_a_leader_gets_one_where_loss_is_accepted",
     "test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open",
@@ -85,3 +87,24 @@ def test_bad_input_is_reported_with_the_brokers_message(
 ) -> None:
     """Its own controller has words of its own; the reasons are the same."""
     report_bad_input(shop, kafka, name, spec, reason, words)
+
+
+@pytest.mark.shows("E17")
+def test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up(shop: Namespace, kafka: Stock) -> None:
+    """Offsets of the group's coordinator and ends of the partitions' leaders."""
+    kafka.create("e2e-lag", [[1, 2]])
+    kafka.fill("e2e-lag", 30)
+    kafka.commit("e2e-billing", "e2e-lag", 10)
+    guard = {
+        "consumerLag": [{"group": "e2e-billing", "maxRecords": 5}],
+        "maxUnderMinIsrPartitions": 1000,
+        "resumeAfterSeconds": 0,
+    }
+    shop.take(raw_reassignment(plan=raw_plan("e2e-lag", p0=[2, 3]), guard=guard))
+    shop.until("Reassignment", "move", "False", "GuardBreached")
+    assert "lag of group e2e-billing: 20 (maximum 5)" in shop.ready("Reassignment", "move")[2]
+    assert kafka.replicas("e2e-lag") == [[1, 2]]
+
+    kafka.commit("e2e-billing", "e2e-lag", 30)
+
+    until_state(shop, "Completed")
