@@ -14,8 +14,8 @@ from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.steps import Submit, Wait
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.names import Key, Kind
-from kafka_operator.resources.move_windows import Window
 from kafka_operator.resources.reassignment import State
+from kafka_operator.resources.reassignment_terms import Window
 from kafka_operator.resources.throttle import BrokerThrottle, ThrottleRecord, TopicThrottle
 from tests.kafka_operator.makers import decide, moving, raw_plan, raw_reassignment, ready, view
 from tests.kafka_operator.test_decide_reassignment import AT_BASE, BASE, TARGET, at, written
@@ -78,7 +78,7 @@ def test_a_window_has_the_same_length_when_the_clock_is_put_on() -> None:
     ],
 )
 def test_a_window_that_is_invalid_or_never_opens_is_reported(window: Window, words: str) -> None:
-    """A window on 30 February would wait for ever."""
+    """A window on 30 February would never open."""
     problem = problem_of_windows([Window("0 22 * * *", "6h"), window])
 
     assert problem is not None

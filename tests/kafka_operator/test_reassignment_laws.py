@@ -35,7 +35,6 @@ from kafka_operator.decide.waves import hand_over_up_to
 from kafka_operator.names import FINALIZER
 from kafka_operator.resources.canary import Canary
 from kafka_operator.resources.move_guard import Guard, GuardAction
-from kafka_operator.resources.move_windows import Window
 from kafka_operator.resources.reassignment import (
     Assignment,
     Partition,
@@ -43,7 +42,7 @@ from kafka_operator.resources.reassignment import (
     ReassignmentStatus,
     State,
 )
-from kafka_operator.resources.reassignment_terms import Action, Approval, Concurrency
+from kafka_operator.resources.reassignment_terms import Action, Approval, Concurrency, Window
 from kafka_operator.resources.throttle import ThrottleSpec, entries_of
 from tests.kafka_operator.makers import NOW, decide, reassignment
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from kafka_operator.decide.cron_times import EPOCH, PeriodTimes, ScheduleError, Times, read_times
 from kafka_operator.decide.fixed_period import read_duration_s
 from kafka_operator.decide.plan import PlanProblem
-from kafka_operator.resources.move_windows import Window
+from kafka_operator.resources.reassignment_terms import Window
 
 MIN_DURATION_S = 60
 """A cron schedule has no shorter unit than a minute."""

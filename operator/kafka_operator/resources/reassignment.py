@@ -11,7 +11,6 @@ from kafka_operator.names import ClusterRef, Key, Kind
 from kafka_operator.resources.canary import Canary, CanaryRecord, read_canary, read_canary_record
 from kafka_operator.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
 from kafka_operator.resources.move_guard import Guard, GuardRecord, read_guard, read_guard_record
-from kafka_operator.resources.move_windows import Window, read_windows
 from kafka_operator.resources.reassignment_records import (
     Progress,
     Proposal,
@@ -26,9 +25,11 @@ from kafka_operator.resources.reassignment_terms import (
     Concurrency,
     Goal,
     PlanFrom,
+    Window,
     read_concurrency,
     read_goal,
     read_plan_from,
+    read_windows,
 )
 from kafka_operator.resources.throttle import ThrottleRecord, ThrottleSpec, read_throttle, read_throttle_record
 
