@@ -51,7 +51,6 @@ def test_a_resource_that_the_operator_has_not_seen_is_progressing() -> None:
 
 
 @pytest.mark.shows("F40")
-@pytest.mark.shows("F39")
 @in_virtual_time
 async def test_argo_cd_shows_topics_healthy_degraded_progressing_and_suspended() -> None:
     """Declared, rejected by the brokers, edited while the cluster is away, paused."""

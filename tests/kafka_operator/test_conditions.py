@@ -188,7 +188,6 @@ async def seen_while(world: World, key: Key, seconds: float) -> list[str]:
 
 
 @pytest.mark.shows("F40")
-@pytest.mark.shows("F39")
 @in_virtual_time
 async def test_tools_wait_for_a_move_and_see_its_end() -> None:
     """A Reassignment is InProgress from its first status until all replicas are in place."""

@@ -37,7 +37,6 @@ def test_a_resource_that_has_ended_is_deleted_after_its_time_to_live(
 
 
 @pytest.mark.shows("F41")
-@pytest.mark.shows("F40")
 @in_virtual_time
 async def test_a_reassignment_and_an_election_are_deleted_after_their_time_to_live() -> None:
     """The finalizer goes first; what has no time to live stays."""

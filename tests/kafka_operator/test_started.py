@@ -92,7 +92,6 @@ async def moved_and_moved_back(world: World) -> None:
 
 
 @pytest.mark.shows("F42")
-@pytest.mark.shows("F41")
 @in_virtual_time
 async def test_a_restored_reassignment_moves_nothing_until_its_annotation_is_removed() -> None:
     """Velero leaves status out: without the annotation the plan would be carried out again, weeks later."""
