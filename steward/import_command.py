@@ -12,6 +12,7 @@ from kafka_operator.importing.run import ImportFailedError, read_topics, write_f
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.security import PLAINTEXT, Security
 from kafka_operator.resources.topic import DeletionPolicy, Policy
+from kafka_wire.net.cluster import split_servers
 from steward.options.importing import ManifestOptions, SourceOptions
 
 STREAM = "-"
@@ -19,7 +20,10 @@ EXIT_OK, EXIT_FAILED = 0, 1
 
 
 def run_import(source: SourceOptions, manifests: ManifestOptions) -> int:
-    """Import topics and return the exit code. Progress and errors are written to stderr, manifests to stdout or files."""
+    """Import topics and return the exit code. Progress and errors are written to stderr, manifests to stdout or files.
+
+    Raises ValueError for a server that is not HOST:PORT.
+    """
     selection = ImportSelection(
         cluster=manifests.cluster,
         cluster_namespace=manifests.cluster_namespace,
@@ -30,7 +34,7 @@ def run_import(source: SourceOptions, manifests: ManifestOptions) -> int:
         policy=None if manifests.policy is None else Policy(manifests.policy),
         deletion_policy=DeletionPolicy(manifests.deletion_policy),
     )
-    servers = [server.strip() for given in source.bootstrap_server for server in given.split(",") if server.strip()]
+    servers = split_servers(source.bootstrap_server)
     try:
         security = PLAINTEXT if source.command_config is None else read_client_config(source.command_config)
         found = asyncio.run(_read(servers, security, selection))

@@ -4,6 +4,8 @@ Each command imports its own module when it runs, so that the controller does no
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Annotated
 
@@ -69,6 +71,15 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+@contextmanager
+def _option_errors() -> Iterator[None]:
+    """Report a ValueError as an error of the options, with exit code 2."""
+    try:
+        yield
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
 @app.callback()
 def _steward(
     show_version: Annotated[
@@ -107,7 +118,7 @@ def controller(
     )
 
     logs.set_up()
-    try:
+    with _option_errors():
         settings = controller_settings(
             options.zookeeper,
             options.listener,
@@ -117,8 +128,6 @@ def controller(
             authorizer,
             zookeeper_security(zookeeper),
         )
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
     raise typer.Exit(run_controller(settings))
 
 
@@ -162,10 +171,8 @@ def unregister_broker(
     """Unregister a broker that never returns: topic deletions no longer wait for its logs."""
     from steward.unregister_command import run_unregister  # noqa: PLC0415 - see the module docstring
 
-    try:
+    with _option_errors():
         code = run_unregister(broker, bootstrap_server, security_protocol.value, security)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
     raise typer.Exit(code)
 
 
@@ -216,10 +223,8 @@ def operator(
     from steward.operator_settings import operator_settings  # noqa: PLC0415
 
     logs.set_up()
-    try:
+    with _option_errors():
         settings = operator_settings(kubernetes, server, broker_pods, spark, lease, webhook)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
     raise typer.Exit(run(settings))
 
 
@@ -230,7 +235,9 @@ def import_topics(source: SourceOptions, manifests: ManifestOptions) -> None:
     """Write Topic manifests for the topics of a running cluster. Changes nothing in the cluster."""
     from steward.import_command import run_import  # noqa: PLC0415 - see the module docstring
 
-    raise typer.Exit(run_import(source, manifests))
+    with _option_errors():
+        code = run_import(source, manifests)
+    raise typer.Exit(code)
 
 
 @kubectl_app.command("what-if")
@@ -240,10 +247,8 @@ def what_if(source: WhatIfSourceOptions, scenario: ScenarioOptions) -> None:
     """Show the effects of losing, removing or draining brokers: leaders, offline partitions, copies, disks. Changes nothing."""
     from steward.what_if_command import run_what_if  # noqa: PLC0415 - see the module docstring
 
-    try:
+    with _option_errors():
         code = run_what_if(source, scenario)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
     raise typer.Exit(code)
 
 
@@ -262,8 +267,6 @@ def sampler(
     from steward.sampler_command import run_sampler, sampler_config  # noqa: PLC0415 - see the module docstring
 
     logs.set_up()
-    try:
+    with _option_errors():
         config = sampler_config(sampling, sink, server, brokers, keys, rates)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
     raise typer.Exit(run_sampler(config))

@@ -26,6 +26,7 @@ from kafka_operator.resources.quantity import read_bytes
 from kafka_operator.resources.security import PLAINTEXT
 from kafka_operator.what_if.cluster_resource import ClusterName, ClusterResource, ClusterResourceError, cluster_resource
 from kafka_operator.what_if.reading import read_cluster
+from kafka_wire.net.cluster import split_servers
 from steward.options.what_if import OutputFormat, ScenarioOptions, WhatIfSourceOptions
 from steward.what_if_tables import show_what_if
 
@@ -108,8 +109,7 @@ async def _answer(source: WhatIfSourceOptions, scenario: ScenarioOptions) -> Wha
             resource = await stack.enter_async_context(cluster_resource(name))
             servers, security = list(resource.cluster.bootstrap_servers), await resource.security()
         else:
-            given = source.bootstrap_server or []
-            servers = [server.strip() for item in given for server in item.split(",") if server.strip()]
+            servers = split_servers(source.bootstrap_server or ())
             security = PLAINTEXT if source.command_config is None else read_client_config(source.command_config)
         drained = await resource.brokers_on(scenario.drain) if resource is not None and scenario.drain else []
         admin = KafkaAdmin(servers, Metrics(), security)

@@ -61,6 +61,15 @@ class MetadataRefused(RequestFailed):
     """A broker returned an error for the whole Metadata request."""
 
 
+def split_servers(given: Iterable[str]) -> list[str]:
+    """Return the servers of texts, each of which is one server or several of them separated by commas.
+
+    >>> split_servers(["a:9092, b:9093,", "c:9094"])
+    ['a:9092', 'b:9093', 'c:9094']
+    """
+    return [server.strip() for text in given for server in text.split(",") if server.strip()]
+
+
 def parse_bootstrap(servers: Sequence[str]) -> tuple[Address, ...]:
     """Parse bootstrap servers, each of which is HOST:PORT or several of them separated by commas. Raises ValueError.
 
@@ -68,7 +77,7 @@ def parse_bootstrap(servers: Sequence[str]) -> tuple[Address, ...]:
     (Address(host='a', port=9092), Address(host='b', port=9093), Address(host='::1', port=9094))
     """
     found = []
-    for server in (one.strip() for given in servers for one in given.split(",") if one.strip()):
+    for server in split_servers(servers):
         host, colon, port = server.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")
         if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
