@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import steward.import_command
-from kafka_operator.admin.port import CallRefusedError, ClusterUnreachableError
+from kafka_operator.admin.port import CallRefusedError
 from kafka_operator.decide.observed import ConfigValue, Failure
 from kafka_operator.importing.client_config import (
     ClientConfigError,
@@ -30,6 +30,7 @@ from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import ClientCertificate, Login, Security
 from kafka_operator.resources.topic import DeletionPolicy, Policy
 from steward.main import app
+from tests.kafka_operator.fake_admin import FakeAdmin
 from tests.kafka_operator.fake_kafka import FakeKafka
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import kafka_topic
@@ -264,32 +265,23 @@ def test_a_file_that_cannot_be_used_is_told_by_its_property(properties: dict[str
     assert SECRET not in str(caught.value)
 
 
-class FakeAdmin(FakeKafka):
-    """A cluster with one topic; remembers how it was reached."""
+class OneTopic(FakeAdmin):
+    """A cluster with one topic."""
 
-    reached: tuple[list[str], Security]
-    down = False
-
-    def __init__(self, servers: list[str], _metrics: object, security: Security) -> None:
-        super().__init__(Gate())
-        type(self).reached = (servers, security)
+    def __init__(self, servers: list[str], metrics: object, security: Security) -> None:
+        super().__init__(servers, metrics, security)
         self.add("Orders", [(1, 2)])
-
-    async def describe_layout(self, names: Any) -> Any:
-        if self.down:
-            raise ClusterUnreachableError("No broker answers.")
-        return await super().describe_layout(names)
 
 
 def test_the_command_writes_a_stream_or_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The documents alone on the standard output; words on the other; exit code 1 when it fails."""
-    monkeypatch.setattr(steward.import_command, "KafkaAdmin", FakeAdmin)
+    monkeypatch.setattr(steward.import_command, "KafkaAdmin", OneTopic)
     name = resource_names(["Orders"])["Orders"]
     arguments = ["import", "--bootstrap-server", "a:9092, b:9092", "--cluster", "main", "--include", "O*"]
 
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
-    assert FakeAdmin.reached == (["a:9092", "b:9092"], Security())
+    assert OneTopic.reached == (["a:9092", "b:9092"], Security())
     assert [document["metadata"]["name"] for document in documents(done.stdout)] == [name]
     assert "1 Topics written" in done.stderr
 
@@ -297,10 +289,18 @@ def test_the_command_writes_a_stream_or_a_folder(monkeypatch: pytest.MonkeyPatch
     assert done.exit_code == 0, done.output
     assert yaml.safe_load((tmp_path / f"{name}.yaml").read_text(encoding="utf-8"))["spec"]["policy"] == "Observe"
 
-    monkeypatch.setattr(FakeAdmin, "down", True)
+    monkeypatch.setattr(OneTopic, "down", True)
     done = CliRunner().invoke(app, arguments)
     assert (done.exit_code, done.stdout) == (1, "")
     assert "steward import: No broker answers." in done.stderr
+
+
+def test_a_server_that_is_not_host_and_port_is_an_error_of_the_options() -> None:
+    """Exit code 2, as for every wrong option, and no traceback."""
+    done = CliRunner().invoke(app, ["import", "--bootstrap-server", "a:9092,nonsense", "--cluster", "main"])
+
+    assert done.exit_code == 2
+    assert "'nonsense' is not HOST:PORT" in done.stderr
 
 
 def test_a_config_value_that_kafka_hides_is_left_out() -> None:

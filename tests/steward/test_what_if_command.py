@@ -11,12 +11,12 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 import steward.what_if_command
-from kafka_operator.admin.port import ClusterUnreachableError
 from kafka_operator.decide.layout import Disks
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Security
 from kafka_operator.what_if.cluster_resource import ClusterName, ClusterResource, read_named
 from steward.main import app, kubectl_app
+from tests.kafka_operator.fake_admin import FakeAdmin
 from tests.kafka_operator.fake_kafka import FakeKafka
 from tests.kafka_operator.fake_kube import FakeKube
 from tests.kafka_operator.fake_pods import FakePods
@@ -53,31 +53,22 @@ Brokers
 """
 
 
-class FakeAdmin(FakeKafka):
-    """Four brokers in three racks; broker 4 has little space left. Remembers how it was reached."""
+class FourBrokers(FakeAdmin):
+    """Four brokers in three racks; broker 4 has little space left."""
 
-    reached: tuple[list[str], Security]
-    down = False
-
-    def __init__(self, servers: list[str], _metrics: object, security: Security) -> None:
-        super().__init__(Gate())
-        type(self).reached = (servers, security)
+    def __init__(self, servers: list[str], metrics: object, security: Security) -> None:
+        super().__init__(servers, metrics, security)
         self.add("orders", [(1, 2, 3), (2, 3)], min_insync_replicas="2")
         self.add("single", [(2,)])
         self.racks = {1: "a", 2: "b", 3: "c", 4: "d"}
         self.sizes = {Partition("orders", 0): 100 * GIB, Partition("orders", 1): 50 * GIB}
         self.disks = {broker: Disks(500 * GIB, 400 * GIB) for broker in (1, 2, 3)} | {4: Disks(500 * GIB, 60 * GIB)}
 
-    async def describe_layout(self, names: Any) -> Any:
-        if self.down:
-            raise ClusterUnreachableError("No broker answers.")
-        return await super().describe_layout(names)
-
 
 @pytest.fixture(autouse=True)
 def fake_admin(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command reads a fake cluster."""
-    monkeypatch.setattr(steward.what_if_command, "KafkaAdmin", FakeAdmin)
+    monkeypatch.setattr(steward.what_if_command, "KafkaAdmin", FourBrokers)
 
 
 def run(*arguments: str, columns: int = 80, command: Any = app) -> Result:
@@ -92,7 +83,7 @@ def test_the_table_has_the_summary_and_fits_80_columns() -> None:
     assert done.exit_code == 0, done.output
     assert "\n".join(line.rstrip() for line in done.stdout.splitlines()).partition("Racks")[0] == TABLE
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert FakeAdmin.reached == (["a:9092", "b:9092"], Security())
+    assert FourBrokers.reached == (["a:9092", "b:9092"], Security())
 
 
 def test_json_is_the_document_alone() -> None:
@@ -158,7 +149,7 @@ def test_an_unknown_broker_or_rack_ends_with_the_known_ones() -> None:
 
 def test_an_unreachable_cluster_is_an_error_with_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback."""
-    monkeypatch.setattr(FakeAdmin, "down", True)
+    monkeypatch.setattr(FourBrokers, "down", True)
 
     done = run(*AT, "--lose", "broker=2")
 
@@ -195,7 +186,7 @@ def test_the_drain_of_a_node_stops_the_brokers_whose_pods_run_there(monkeypatch:
     document = json.loads(done.stdout)
     assert document["scenario"] == {"action": "drain", "brokers": [2], "words": "drain of node node-1, broker 2"}
     assert document["offline"]["new"]["listed"] == ["single-0"]
-    assert FakeAdmin.reached == (["in-kubernetes:9092"], Security())
+    assert FourBrokers.reached == (["in-kubernetes:9092"], Security())
     assert unknown.stderr == (
         "steward what-if: No broker of Cluster shop/main runs on node node-7. Nodes with brokers: node-0, node-1, node-2.\n"
     )
@@ -209,7 +200,7 @@ def test_names_of_racks_are_printed_as_they_are(monkeypatch: pytest.MonkeyPatch)
         self.racks = odd
         return await FakeKafka.describe_layout(self, names)
 
-    monkeypatch.setattr(FakeAdmin, "describe_layout", layout)
+    monkeypatch.setattr(FourBrokers, "describe_layout", layout)
 
     done = run(*AT, "--lose", "rack=[red]")
 
