@@ -14,9 +14,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from kafka_operator.decide.steps import ResourceEvent
-from kafka_operator.resources.metadata import READY, Condition, write_time
+from kafka_operator.resources.election import ElectionStatus
+from kafka_operator.resources.metadata import READY, Condition, Metadata, write_time
+from kafka_operator.resources.reassignment import ReassignmentStatus
+from kafka_operator.resources.spark_status import SparkStatus
+
+JobStatusT = TypeVar("JobStatusT", ReassignmentStatus, ElectionStatus, SparkStatus)
+"""Status of a resource that runs once."""
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
@@ -83,6 +90,32 @@ def with_job_ready(
         stalled=ended or stalled,
     )
     return with_job_end(shown, now) if ended else shown
+
+
+def judged_job(
+    metadata: Metadata,
+    status: JobStatusT,
+    *,
+    ready: str,
+    reason: str,
+    message: str,
+    now: datetime,
+    ended: bool = False,
+    stalled: bool = False,
+) -> JobStatusT:
+    """Return the status of a resource that runs once with the given Ready, for the present generation."""
+    generation = metadata.generation
+    conditions = with_job_ready(
+        status.conditions,
+        status=ready,
+        reason=reason,
+        message=message,
+        generation=generation,
+        now=now,
+        ended=ended,
+        stalled=stalled,
+    )
+    return replace(status, observed_generation=generation, conditions=conditions)
 
 
 def with_job_end(conditions: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:

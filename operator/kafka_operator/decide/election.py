@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of, with_job_ready
+from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, judged_job, ready_of
 from kafka_operator.decide.election_result import Chosen, find, result_of, select, sentence
 from kafka_operator.decide.expiry import decide_expiry
 from kafka_operator.decide.kafka_errors import may_pass_for_an_election
@@ -173,17 +173,8 @@ def _end(
 def _judged(
     election: Election, now: datetime, ready: str, reason: str, message: str, *, has_ended: bool = False
 ) -> ElectionStatus:
-    generation = election.metadata.generation
-    conditions = with_job_ready(
-        election.status.conditions,
-        status=ready,
-        reason=reason,
-        message=message,
-        generation=generation,
-        now=now,
-        ended=has_ended,
-    )
-    return replace(election.status, observed_generation=generation, conditions=conditions)
+    metadata, status = election.metadata, election.status
+    return judged_job(metadata, status, ready=ready, reason=reason, message=message, now=now, ended=has_ended)
 
 
 def _written(election: Election, status: ElectionStatus) -> WriteStatus[ElectionStatus] | None:

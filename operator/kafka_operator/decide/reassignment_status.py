@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, ready_of, with_condition, with_job_ready
+from kafka_operator.decide.conditions import FALSE, TRUE, judged_job, ready_of, with_condition
 from kafka_operator.decide.steps import ResourceEvent, WriteStatus
 from kafka_operator.resources.metadata import write_time
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
@@ -105,18 +105,10 @@ def judged(
     stalled: bool = False,
 ) -> ReassignmentStatus:
     """Return the present status with the given Ready condition; `stalled` where nothing happens before a user acts."""
-    generation = reassignment.metadata.generation
-    conditions = with_job_ready(
-        reassignment.status.conditions,
-        status=ready,
-        reason=reason,
-        message=message,
-        generation=generation,
-        now=now,
-        ended=has_ended,
-        stalled=stalled,
+    metadata, status = reassignment.metadata, reassignment.status
+    return judged_job(
+        metadata, status, ready=ready, reason=reason, message=message, now=now, ended=has_ended, stalled=stalled
     )
-    return replace(reassignment.status, observed_generation=generation, conditions=conditions)
 
 
 def _event(before: ReassignmentStatus, after: ReassignmentStatus) -> ResourceEvent | None:

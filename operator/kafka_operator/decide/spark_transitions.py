@@ -14,9 +14,9 @@ from kafka_operator.decide.conditions import (
     UNKNOWN,
     condition_of,
     event_of_change,
+    judged_job,
     ready_of,
     with_condition,
-    with_job_ready,
 )
 from kafka_operator.decide.spark_problems import SparkProblem, executor_problem
 from kafka_operator.decide.spark_states import may_follow
@@ -47,18 +47,11 @@ def moved(
     """
     before = application.status
     assert mirrored or may_follow(before.state, state), (application.key, before.state, state)
-    generation = application.metadata.generation
-    conditions = with_job_ready(
-        before.conditions,
-        status=ready,
-        reason=reason,
-        message=message,
-        generation=generation,
-        now=now,
-        ended=state is not None and state.ended,
-        stalled=stalled,
+    ended = state is not None and state.ended
+    judged = judged_job(
+        application.metadata, before, ready=ready, reason=reason, message=message, now=now, ended=ended, stalled=stalled
     )
-    return replace(before, observed_generation=generation, state=state, conditions=conditions)
+    return replace(judged, state=state)
 
 
 def ended(application: SparkApplication, now: datetime, state: SparkState, reason: str, message: str) -> SparkStatus:

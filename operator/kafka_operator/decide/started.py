@@ -8,19 +8,14 @@ an object looks like a new one, except for the annotation; a copy has it with th
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
-from kafka_operator.decide.conditions import FALSE, event_of_change, with_job_ready
+from kafka_operator.decide.conditions import FALSE, JobStatusT, event_of_change, judged_job
 from kafka_operator.decide.steps import Done, Mark, WriteStatus
 from kafka_operator.names import STARTED
-from kafka_operator.resources.election import ElectionStatus
 from kafka_operator.resources.metadata import Metadata
-from kafka_operator.resources.reassignment import ReassignmentStatus
-from kafka_operator.resources.spark_status import SparkStatus
 
-StatusT = TypeVar("StatusT", ReassignmentStatus, ElectionStatus, SparkStatus)
 StepT = TypeVar("StepT")
 
 RESTORED = "RestoredWithoutStatus"
@@ -29,8 +24,8 @@ NO_DIGEST = "-"
 
 
 def decide_started(
-    metadata: Metadata, status: StatusT, now: datetime, *, status_follows: bool = False
-) -> WriteStatus[StatusT] | Done | None:
+    metadata: Metadata, status: JobStatusT, now: datetime, *, status_follows: bool = False
+) -> WriteStatus[JobStatusT] | Done | None:
     """Return the step of a resource that has started and lost its status; None when it is to be decided on as usual.
 
     `status_follows` where a kind writes its first state after the mark: then the very object that is marked may lack it after a crash.
@@ -40,20 +35,12 @@ def decide_started(
         return None
     if status_follows and is_marked(metadata):
         return None
-    conditions = with_job_ready(
-        status.conditions,
-        status=FALSE,
-        reason=RESTORED,
-        message=_message(metadata, mark),
-        generation=metadata.generation,
-        now=now,
-        ended=False,
-        stalled=True,
+    refused = judged_job(
+        metadata, status, ready=FALSE, reason=RESTORED, message=_message(metadata, mark), now=now, stalled=True
     )
-    refused = replace(status, observed_generation=metadata.generation, conditions=conditions)
     if refused == status:
         return Done()
-    return WriteStatus(refused, event_of_change(status.conditions, conditions))
+    return WriteStatus(refused, event_of_change(status.conditions, refused.conditions))
 
 
 def marked_first(metadata: Metadata, step: StepT, *, effect: bool, digest: str | None = None) -> StepT | Mark:
