@@ -35,7 +35,7 @@ TERABYTE = 10**12
 
 
 class Answers:
-    """The read answers of a cluster, behind the calls of `kafka_operator.what_if.reading.Source`."""
+    """The read answers of a cluster, behind the calls of `kafka_operator.admin.port.AdminReads`."""
 
     def __init__(self, topics: int) -> None:
         racks = {broker: f"rack-{broker % 3}" for broker in range(BROKERS)}

@@ -60,7 +60,39 @@ class BadCredentialsError(Exception):
         self.part = part
 
 
-class Admin(Protocol):
+class AdminReads(Protocol):
+    """Those calls of the Admin protocol that read a whole cluster, for a what-if; every call may raise AdminError."""
+
+    async def list_reassignments(self) -> Moves:
+        """Return all partitions that are being reassigned."""
+        ...
+
+    async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
+        """Return the effective min.insync.replicas of each topic; topics without a response are missing."""
+        ...
+
+    async def describe_layout(self, names: Sequence[str] | None) -> Layout:
+        """Return these topics, or (None) all of them, as far as they exist, and the racks of all brokers."""
+        ...
+
+    async def describe_log_dirs(
+        self, broker_ids: Collection[int], partitions: Collection[Partition] | None
+    ) -> BrokerSizes:
+        """Return the bytes of the logs of these partitions, or (None) of all, from each of the brokers."""
+        ...
+
+    async def describe_disks(self, broker_ids: Collection[int]) -> BrokerDisks:
+        """Return the disks of each of the brokers, as far as they report them."""
+        ...
+
+    async def describe_broker_configs(
+        self, broker_ids: Collection[int], names: Sequence[str]
+    ) -> Mapping[int, Mapping[str, str] | Failure]:
+        """Return, for each broker, those of the settings that are set on the broker itself."""
+        ...
+
+
+class Admin(AdminReads, Protocol):
     """One cluster, over its Admin protocol; every call may raise AdminError."""
 
     async def describe_cluster(self) -> ClusterSeen:
@@ -93,10 +125,6 @@ class Admin(Protocol):
         """Delete topics and their data."""
         ...
 
-    async def list_reassignments(self) -> Moves:
-        """Return all partitions that are being reassigned."""
-        ...
-
     async def alter_reassignments(
         self, targets: Mapping[Partition, tuple[int, ...] | None]
     ) -> Mapping[Partition, Failure]:
@@ -105,30 +133,6 @@ class Admin(Protocol):
 
     async def describe_health(self) -> ReplicaHealth:
         """Return the locations of all replicas of all partitions, without min_isr."""
-        ...
-
-    async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
-        """Return the effective min.insync.replicas of each topic; topics without a response are missing."""
-        ...
-
-    async def describe_layout(self, names: Sequence[str] | None) -> Layout:
-        """Return these topics, or (None) all of them, as far as they exist, and the racks of all brokers."""
-        ...
-
-    async def describe_log_dirs(
-        self, broker_ids: Collection[int], partitions: Collection[Partition] | None
-    ) -> BrokerSizes:
-        """Return the bytes of the logs of these partitions, or (None) of all, from each of the brokers."""
-        ...
-
-    async def describe_disks(self, broker_ids: Collection[int]) -> BrokerDisks:
-        """Return the disks of each of the brokers, as far as they report them."""
-        ...
-
-    async def describe_broker_configs(
-        self, broker_ids: Collection[int], names: Sequence[str]
-    ) -> Mapping[int, Mapping[str, str] | Failure]:
-        """Return, for each broker, those of the settings that are set on the broker itself."""
         ...
 
     async def alter_broker_configs(self, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:

@@ -2,54 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from controller_core.views.what_if import Rate, RateSource, Snapshot, snapshot_of
-from kafka_operator.admin.port import AdminError
-from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Layout
-from kafka_operator.decide.observed import Failure, Moves
+from kafka_operator.admin.port import AdminError, AdminReads
+from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.throttle import RATES
-from kafka_operator.resources.reassignment import Partition
 from kafka_operator.what_if.columns import brokers_of, columns_of
 
 MAX_NAMED = 5
 """Brokers named in a note."""
 
 T = TypeVar("T")
-
-
-class Source(Protocol):
-    """The Admin calls of a what-if, all of which only read; every call may raise AdminError."""
-
-    async def describe_layout(self, names: Sequence[str] | None) -> Layout:
-        """Return all topics and brokers."""
-        ...
-
-    async def list_reassignments(self) -> Moves:
-        """Return all partitions that are being reassigned."""
-        ...
-
-    async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
-        """Return min.insync.replicas of each topic."""
-        ...
-
-    async def describe_log_dirs(
-        self, broker_ids: Collection[int], partitions: Collection[Partition] | None
-    ) -> BrokerSizes:
-        """Return the sizes of all logs."""
-        ...
-
-    async def describe_disks(self, broker_ids: Collection[int]) -> BrokerDisks:
-        """Return the disks of brokers."""
-        ...
-
-    async def describe_broker_configs(
-        self, broker_ids: Collection[int], names: Sequence[str]
-    ) -> Mapping[int, Mapping[str, str] | Failure]:
-        """Return settings that are set on brokers."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +35,7 @@ class ClusterRead:
         return Rate()
 
 
-async def read_cluster(source: Source) -> ClusterRead:
+async def read_cluster(source: AdminReads) -> ClusterRead:
     """Read a cluster; AdminError when its partitions cannot be read."""
     notes: list[str] = []
     layout = await source.describe_layout(None)
