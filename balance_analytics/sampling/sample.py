@@ -4,7 +4,6 @@ If a broker is offline, slow or rejects a request, its data is missing, with a r
 times of samples (`rounds`, `sampler`) and their storage (`topic_writer`, `parquet_writer`).
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,10 +13,7 @@ from balance_analytics.model.samples import Samples
 from balance_analytics.sampling import committed_offsets, log_dirs, offsets
 from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason
 from balance_analytics.sampling.sample_builder import SampleBuilder, builder_of
-from kafka_wire.net.cluster import ClusterClient
-
-BROKERS_AT_ONCE = 32
-"""Brokers that are queried at the same time, which bounds memory: a response with the sizes of 4,000 replicas has 100 kB."""
+from kafka_wire.net.cluster import ClusterClient, for_each_broker
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +33,12 @@ async def take_sample(
     missing_data = MissingData()
     builder = builder_of(await client.metadata(deadline=deadline), missing_data)
     offsets.count_leaderless(builder, missing_data)
-    slots = asyncio.Semaphore(BROKERS_AT_ONCE)
 
     async def read_broker(broker_id: int) -> None:
-        async with slots:
-            await _read_broker(client, broker_id, builder, missing_data, deadline, now_ms)
+        await _read_broker(client, broker_id, builder, missing_data, deadline, now_ms)
 
     broker_ids = np.unique(np.concatenate((builder.replicas.ravel(), builder.leader)))
-    await asyncio.gather(*(read_broker(int(broker_id)) for broker_id in broker_ids[broker_ids >= 0]))
+    await for_each_broker(broker_ids[broker_ids >= 0].tolist(), read_broker)
     if with_committed:
         await committed_offsets.read_committed(client, builder, missing_data, deadline=deadline)
     return TakenSample(builder.build(round_ms, start_ms), missing_data, len(client.broker_ids))

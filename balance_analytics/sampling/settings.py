@@ -13,8 +13,6 @@ MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 CONNECT_TIMEOUT_MS = 3_000
 REQUEST_TIMEOUT_MS = 10_000
 """After a timeout a broker is not asked again in the same sample, so that the sample is finished in time."""
-REQUEST_ATTEMPTS = 2
-"""Requests here are idempotent. A second attempt opens a new connection if the broker has closed the old one."""
 MAX_DECODED_BYTES = 2 * 1024 * 1024
 """Limit of a response that is decoded into dicts, which take a hundred times its size: 100,000 committed offsets, or 50,000 groups."""
 CLIENT_ID = "steward-sampler"

@@ -14,14 +14,14 @@ from balance_analytics.model.samples import Samples
 from balance_analytics.sampling import samples_topic
 from balance_analytics.sampling.partitioner import partition_of
 from balance_analytics.sampling.samples_topic import SamplesTopic, SamplesTopicError
-from balance_analytics.sampling.settings import MAX_DECODED_BYTES, REQUEST_ATTEMPTS
+from balance_analytics.sampling.settings import MAX_DECODED_BYTES
 from balance_analytics.sampling.sink import WriteFailed, Written
 from kafka_wire.api import ApiKey
 from kafka_wire.compression import Compression
 from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.net.client import RequestFailed
-from kafka_wire.net.cluster import ClusterClient
+from kafka_wire.net.cluster import REQUEST_ATTEMPTS, ClusterClient
 from kafka_wire.net.connection import body_decoder
 from kafka_wire.records import Record, encode_batch
 

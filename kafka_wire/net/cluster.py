@@ -8,7 +8,7 @@ that is no longer the controller answers NOT_CONTROLLER, and Metadata is read ag
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from kafka_wire.api import ApiKey
@@ -28,8 +28,10 @@ MAX_METADATA_BROKERS = 5
 """Brokers tried for metadata, in addition to the bootstrap servers: if five are offline, the caller should know it soon."""
 METADATA_VERSIONS = (4, 13)
 """Since version 4, a request does not create the topics that it names."""
-ATTEMPTS = 2
+REQUEST_ATTEMPTS = 2
 """For each request: the present connection may be stale, and the known controller replaced. Callers retry later ones with a backoff."""
+BROKERS_AT_ONCE = 32
+"""Brokers that are queried at the same time, which bounds memory: the sizes of 4,000 replicas are 100 kB."""
 RETRY_BACKOFF = Backoff(initial_ms=100, cap_ms=1_000)
 """Before the controller is looked up again. The initial delay is Kafka's retry.backoff.ms."""
 NO_CONTROLLER = -1
@@ -84,6 +86,23 @@ def parse_bootstrap(servers: Sequence[str]) -> tuple[Address, ...]:
             raise ValueError(f"the bootstrap server {server!r} is not HOST:PORT")
         found.append(Address(host, int(port)))
     return tuple(dict.fromkeys(found))
+
+
+def metadata_body(topics: Sequence[str] | None) -> Body:
+    """Return the body of a Metadata request for topics by name, or (None) for all; it creates no topic."""
+    names = None if topics is None else [{"name": name} for name in topics]
+    return {"topics": names, "allow_auto_topic_creation": False}
+
+
+async def for_each_broker(broker_ids: Iterable[int], query: Callable[[int], Awaitable[_T]]) -> list[_T]:
+    """Run a query for each broker, at most BROKERS_AT_ONCE at the same time, and return the results in this order."""
+    slots = asyncio.Semaphore(BROKERS_AT_ONCE)
+
+    async def run(broker_id: int) -> _T:
+        async with slots:
+            return await query(broker_id)
+
+    return await asyncio.gather(*map(run, broker_ids))
 
 
 class ClusterClient:
@@ -153,7 +172,7 @@ class ClusterClient:
         if not candidates:
             raise ConnectionFailed(f"broker {broker_id} is not in the cluster's metadata", sent=False)
         node = min(candidates, key=lambda one: not one.connected)
-        return await node.request(key, body, decode, deadline=deadline, versions=versions, attempts=ATTEMPTS)
+        return await node.request(key, body, decode, deadline=deadline, versions=versions, attempts=REQUEST_ATTEMPTS)
 
     async def call_controller(
         self,
@@ -167,15 +186,15 @@ class ClusterClient:
     ) -> _T:
         """Send a request to the controller; `codes_of` returns the error codes of a response. Raises RequestFailed.
 
-        The controller is looked up again, up to ATTEMPTS times, if it fails or answers that it no longer is the controller.
+        The controller is looked up again, up to REQUEST_ATTEMPTS times, if it fails or answers that it no longer is the controller.
         """
         failure: RequestFailed = NoController("the cluster has no active controller")
-        for attempt in range(ATTEMPTS):
+        for attempt in range(REQUEST_ATTEMPTS):
             await asyncio.sleep(RETRY_BACKOFF.delay_ms(attempt, 0.5) / 1000)
             try:
                 node = await self._controller(deadline)
                 response = await node.request(
-                    key, body, decode, deadline=deadline, versions=versions, attempts=ATTEMPTS
+                    key, body, decode, deadline=deadline, versions=versions, attempts=REQUEST_ATTEMPTS
                 )
             except (AuthenticationFailed, MalformedResponse):
                 raise
@@ -203,17 +222,13 @@ class ClusterClient:
         return node
 
     async def _read_metadata(self, node: Node, topics: Sequence[str] | None, deadline: float) -> MetadataColumns:
-        body = {
-            "topics": None if topics is None else [{"name": name} for name in topics],
-            "allow_auto_topic_creation": False,
-        }
         found = await node.request(
             ApiKey.METADATA,
-            body,
+            metadata_body(topics),
             plain(decode_metadata),
             deadline=deadline,
             versions=METADATA_VERSIONS,
-            attempts=ATTEMPTS,
+            attempts=REQUEST_ATTEMPTS,
         )
         if found.error_code != ErrorCode.NONE:
             raise MetadataRefused(f"{node.name} returned {ErrorCode.of(found.error_code).name} for Metadata")

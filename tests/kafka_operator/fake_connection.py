@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka_operator.admin.connection import Connection
-from kafka_operator.admin.requests import Request
+from kafka_operator.admin.requests import Request, metadata_request
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -52,8 +52,7 @@ class FakeConnection(Connection):
 
     async def all_partitions(self) -> MetadataColumns:
         """Answer Metadata as the controller."""
-        request = Request(ApiKey.METADATA, {"topics": None, "allow_auto_topic_creation": False})
-        return columns(self._ask("controller", request))
+        return columns(self._ask("controller", metadata_request(None)))
 
     def _ask(self, node: int | str, request: Request) -> Any:
         self.requests.append((node, request))

@@ -5,7 +5,6 @@ Each broker has its own connection; a broker that does not answer is a Failure i
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
@@ -26,12 +25,10 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import RequestFailed
+from kafka_wire.net.cluster import for_each_broker
 
 DYNAMIC_BROKER_CONFIG = 2
 """ConfigSource (KIP-226): set on this broker by an Admin client."""
-
-BROKERS_AT_ONCE = 32
-"""Brokers that are queried at the same time, which bounds memory: the sizes of 4,000 replicas are 100 kB."""
 
 UNKNOWN_BYTES = -1
 """Size of a volume in an answer of a version before 4, or where the broker cannot determine it."""
@@ -135,15 +132,12 @@ async def _ask_each(
     connection: Connection, wanted: Mapping[int, Request], read: Callable[[Body], T]
 ) -> dict[int, T | Failure]:
     """Send each broker its request, and return what is read from the answers, in order."""
-    slots = asyncio.Semaphore(BROKERS_AT_ONCE)
 
-    async def ask(broker_id: int, request: Request) -> T | Failure:
-        async with slots:
-            try:
-                return read(await connection.to_node(request, broker_id))
-            except RequestFailed as error:
-                code = ErrorCode.BROKER_NOT_AVAILABLE  # for every way in which a broker may fail to answer
-                return Failure(code, code.name, f"Broker {broker_id} does not respond: {error.reason}.")
+    async def ask(broker_id: int) -> T | Failure:
+        try:
+            return read(await connection.to_node(wanted[broker_id], broker_id))
+        except RequestFailed as error:
+            code = ErrorCode.BROKER_NOT_AVAILABLE  # for every way in which a broker may fail to answer
+            return Failure(code, code.name, f"Broker {broker_id} does not respond: {error.reason}.")
 
-    answers = await asyncio.gather(*(ask(broker_id, request) for broker_id, request in wanted.items()))
-    return dict(zip(wanted, answers, strict=True))
+    return dict(zip(wanted, await for_each_broker(wanted, ask), strict=True))

@@ -16,6 +16,7 @@ from kafka_operator.resources.reassignment import Partition
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.cluster import metadata_body
 
 ELECTION_TYPES = {ElectionType.PREFERRED: 0, ElectionType.UNCLEAN: 1}
 """ElectionType (KIP-460)."""
@@ -61,8 +62,7 @@ def failure_of(code: int, message: str | None = None) -> Failure | None:
 
 def metadata_request(names: Sequence[str] | None) -> Request:
     """Build a Metadata request for topics by name, or (None) for all; it creates no topic."""
-    topics = None if names is None else [{"name": name} for name in names]
-    return Request(ApiKey.METADATA, {"topics": topics, "allow_auto_topic_creation": False})
+    return Request(ApiKey.METADATA, metadata_body(names))
 
 
 def topics_of(response: Body) -> dict[str, KafkaTopic | Failure]:
