@@ -9,6 +9,8 @@ import aiohttp
 from rich.console import Console
 from rich.table import Table
 
+from kafka_node.http_body import ResponseTooLargeError, read_at_most
+
 TIMEOUT_S = 10.0
 """The controller answers within milliseconds, between two events."""
 MAX_RESPONSE_BYTES = 16 * 1024 * 1024
@@ -36,13 +38,10 @@ async def _fetch(address: str, topic: str | None) -> Document:
             aiohttp.ClientSession(timeout=timeout) as client,
             client.get(f"http://{address}/state", params=query) as response,
         ):
-            body = bytearray()
-            async for piece in response.content.iter_any():
-                body += piece
-                if len(body) > MAX_RESPONSE_BYTES:
-                    raise StateError(
-                        f"the response from {address} exceeds {MAX_RESPONSE_BYTES} bytes: this is not a controller"
-                    )
+            body = await read_at_most(response, MAX_RESPONSE_BYTES)
+    except ResponseTooLargeError:
+        message = f"the response from {address} exceeds {MAX_RESPONSE_BYTES} bytes: this is not a controller"
+        raise StateError(message) from None
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         raise StateError(
             f"no controller at {address} ({error or type(error).__name__}): give the address of the controller's metrics, "

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from balance_analytics.model.rate_rows import SOURCE
+from kafka_node.http_body import ResponseTooLargeError, read_at_most
 
 MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 """Limit of a response: 20,000 topics over an hour by minutes."""
@@ -24,7 +25,6 @@ MAX_SERIES = 50_000
 MAX_POINTS = 11_000
 """Of one series: the limit of Prometheus itself."""
 TIMEOUT_S = 30.0
-READ_BYTES = 65_536
 MAX_LABEL_CHARACTERS = 1_024
 
 
@@ -112,16 +112,13 @@ async def query_rates(settings: PrometheusSettings, begin_ms: int, end_ms: int, 
 async def _post(session: aiohttp.ClientSession, url: str, form: Mapping[str, str]) -> bytes:
     """Return the bytes of a response, up to the limit. Redirects are not followed, as they could send the token to another server."""
     async with session.post(url, data=form, allow_redirects=False) as response:
-        data = bytearray()
-        async for chunk in response.content.iter_chunked(READ_BYTES):
-            data += chunk
-            if len(data) > MAX_RESPONSE_BYTES:
-                raise PrometheusError(f"the response of {url} has more than {MAX_RESPONSE_BYTES} bytes")
+        try:
+            data = await read_at_most(response, MAX_RESPONSE_BYTES)
+        except ResponseTooLargeError:
+            raise PrometheusError(f"the response of {url} has more than {MAX_RESPONSE_BYTES} bytes") from None
         if response.status != 200:  # OK
-            raise PrometheusError(
-                f"{url} returned status {response.status}: {bytes(data[:200]).decode(errors='replace')}"
-            )
-        return bytes(data)
+            raise PrometheusError(f"{url} returned status {response.status}: {data[:200].decode(errors='replace')}")
+        return data
 
 
 def parse(resource: str, label: str, data: bytes) -> list[Rate]:

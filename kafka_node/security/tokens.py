@@ -11,6 +11,7 @@ from urllib.parse import quote_plus
 
 import aiohttp
 
+from kafka_node.http_body import ResponseTooLargeError, read_at_most
 from kafka_wire.sasl.steps import SaslFailed
 
 RENEW_AT = 0.8
@@ -84,12 +85,9 @@ async def request_token(endpoint: TokenEndpoint) -> Token:
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_S)) as session,
             session.post(endpoint.url, data=form, headers=headers, ssl=endpoint.ssl, allow_redirects=False) as response,
         ):
-            content = b""
-            async for part in response.content.iter_any():
-                content += part
-                if len(content) > MAX_RESPONSE_BYTES:
-                    raise _failed(endpoint, f"returned more than {MAX_RESPONSE_BYTES} bytes")
-            return _read(endpoint, response.status, content)
+            return _read(endpoint, response.status, await read_at_most(response, MAX_RESPONSE_BYTES))
+    except ResponseTooLargeError:
+        raise _failed(endpoint, f"returned more than {MAX_RESPONSE_BYTES} bytes") from None
     except TimeoutError:
         raise _failed(endpoint, f"does not answer within {TIMEOUT_S:.0f} s") from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
