@@ -32,7 +32,6 @@ LOADS_PER_S = (1_000, 2_000, 4_000, 8_000, 12_000, 16_000, 24_000, 32_000, 48_00
 """Records a second, in this order; a load far above what a voter can commit ends a JVM without memory."""
 LEAST_PER_S = 4_000
 """Of these loads, the first for three voters: both sides sustain it."""
-QUICK_LOADS_PER_S = (4_000,)
 COMMITTED_AT_LEAST = 0.9
 """Share of a load; the side is at its limit where fewer are committed."""
 SUSTAINED_PER_S = 1_000
@@ -74,7 +73,7 @@ class Setup:
 
     @property
     def words(self) -> str:
-        """What a row says of it."""
+        """Text in a row."""
         observers = f", {self.observers} observers that fetch" if self.observers else ""
         return f"linger {self.linger_ms} ms, {len(self.voters)} voters{observers}"
 

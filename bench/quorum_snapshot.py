@@ -5,7 +5,6 @@ which it follows the leader, in its quorum-state, to that at which the snapshot 
 """
 
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from os import urandom
@@ -56,12 +55,11 @@ def measure(effort: Effort) -> Iterator[Row]:
 def fetches(snapshot: Path, rounds: int, *, is_steward: bool) -> list[float]:
     """Start a voter with an empty directory again and again; return the seconds of each fetch."""
     nodes = (*HOLDERS, NEW)
-    program = (sys.executable, "-m", "bench.quorum_load", str(APPENDED_PER_S), str(RECORD_BYTES))
     with quorum(
         () if is_steward else nodes,
         stewards=nodes if is_steward else (),
         program=Program.RAFT_SERVER,
-        load=Load(APPENDED_PER_S, RECORD_BYTES, program, PEER_HEAP),
+        load=Load(APPENDED_PER_S, RECORD_BYTES, heap=PEER_HEAP).also_of_steward(),
         start=False,
     ) as voters:
         for node_id in HOLDERS:
