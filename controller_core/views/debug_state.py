@@ -12,9 +12,8 @@ from controller_core.model import NO_EPOCH, Broker, Cluster
 from controller_core.views import state_schema as schema
 from controller_core.views.partition_state import partition_state
 from controller_core.views.service_health import service_health
+from controller_core.views.state_schema import MAX_LISTED
 
-MAX_LISTED = 100
-"""Maximum length of a list: readable, and quickly encoded while the event loop waits."""
 MAX_PARTITIONS_OF_TOPIC = 10_000
 """Maximum number of partitions in the document of one topic."""
 

@@ -1,11 +1,14 @@
 """Schema of the documents of `/state` (JSON objects), for their builders and for programs that print them.
 
-Numbers are Kafka's ids, epochs and counts; -1 is Kafka's "none". A listing has at most `debug_state.MAX_LISTED` elements.
+Numbers are Kafka's ids, epochs and counts; -1 is Kafka's "none". A listing has at most `MAX_LISTED` elements.
 """
 
 from typing import Generic, Literal, TypedDict, TypeVar
 
 T = TypeVar("T")
+
+MAX_LISTED = 100
+"""Maximum length of a list: readable, and quickly encoded while the event loop waits."""
 
 
 class Listing(TypedDict, Generic[T]):

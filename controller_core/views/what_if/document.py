@@ -5,16 +5,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from controller_core.model import NO_LEADER, BoolArray
-from controller_core.views.state_schema import Listing
+from controller_core.views.state_schema import MAX_LISTED, Listing
 from controller_core.views.what_if import schema
 from controller_core.views.what_if.outage import Outage, outage_of
 from controller_core.views.what_if.repair import Rate, RateSource, Repair, repair_of
-from controller_core.views.what_if.scenario import Action, Scenario
+from controller_core.views.what_if.scenario import Action, Scenario, listed_items
 from controller_core.views.what_if.snapshot import UNKNOWN_MIN_ISR, BrokerState, Snapshot
 from controller_core.views.what_if.spread import rack_names, spread_of, without_rack
-
-MAX_LISTED = 100
-"""Partitions of a listing, as in `debug_state`; the number of all of them is always there."""
+from move_planner.request import LoadArray
 
 STATES: dict[Action, schema.BrokerRole] = {Action.LOSE: "lost", Action.REMOVE: "removed", Action.DRAIN: "drained"}
 
@@ -43,7 +41,8 @@ def what_if(snapshot: Snapshot, scenario: Scenario, rate: Rate, notes: Sequence[
     else:
         outage = outage_of(snapshot, scenario, columns.replicas)
         repair = repair_of(snapshot, scenario, outage.leader)
-    brokers = _brokers(snapshot, scenario, outage, repair)
+    leaders = snapshot.count(columns.leader), snapshot.count(outage.leader)
+    brokers = _brokers(snapshot, scenario, leaders, repair)
     known = [broker for broker in brokers if broker["over_capacity"] is not None]
     return {
         "scenario": {
@@ -63,16 +62,18 @@ def what_if(snapshot: Snapshot, scenario: Scenario, rate: Rate, notes: Sequence[
         "needs_unclean": _listing(snapshot, outage.needs_unclean),
         "no_replica_left": _listing(snapshot, outage.no_replica_left),
         "under_min_isr": _before_and_new(snapshot, outage.under_min_isr_before, outage.under_min_isr),
-        "spread": _spread(snapshot, scenario, outage, repair),
+        "spread": _spread(snapshot, scenario, outage, leaders, repair),
         "repair": _repair(snapshot, scenario, repair, rate),
         "over_capacity": [broker["id"] for broker in known if broker["over_capacity"]] if known else None,
         "notes": [*notes, *_notes(snapshot, brokers)],
     }
 
 
-def _brokers(snapshot: Snapshot, scenario: Scenario, outage: Outage, repair: Repair) -> list[schema.BrokerEffects]:
+def _brokers(
+    snapshot: Snapshot, scenario: Scenario, leaders: tuple[LoadArray, LoadArray], repair: Repair
+) -> list[schema.BrokerEffects]:
+    """Return the effects on each broker; `leaders` are their numbers by broker, before and after."""
     columns, size = snapshot.columns, snapshot.columns.bytes
-    leaders = snapshot.count(columns.leader), snapshot.count(outage.leader)
     replicas = snapshot.count(columns.replicas), snapshot.count(repair.replicas)
     held = None if size is None else (snapshot.count(columns.replicas, size), snapshot.count(repair.replicas, size))
     leaving = set(scenario.brokers)
@@ -113,13 +114,15 @@ def _listing(snapshot: Snapshot, flags: BoolArray) -> Listing[str]:
     return {"in_all": len(rows), "listed": names}
 
 
-def _spread(snapshot: Snapshot, scenario: Scenario, outage: Outage, repair: Repair) -> schema.SpreadEffects | None:
+def _spread(
+    snapshot: Snapshot, scenario: Scenario, outage: Outage, leaders: tuple[LoadArray, LoadArray], repair: Repair
+) -> schema.SpreadEffects | None:
     """Return the effects on racks; None where racks do not count."""
-    if without_rack(snapshot) or not rack_names(snapshot):
+    racks = rack_names(snapshot)
+    if without_rack(snapshot) or not racks:
         return None
     after_repair = snapshot.live if scenario.action is Action.DRAIN else outage.live
     spread = spread_of(snapshot, outage.live, outage.replicas, repair.replicas, after_repair)
-    leaders = snapshot.count(snapshot.columns.leader), snapshot.count(outage.leader)
     return {
         "racks": [
             {
@@ -129,7 +132,7 @@ def _spread(snapshot: Snapshot, scenario: Scenario, outage: Outage, repair: Repa
                 "leaders_before": int(leaders[0][numbers].sum()),
                 "leaders_after": int(leaders[1][numbers].sum()),
             }
-            for rack in rack_names(snapshot)
+            for rack in racks
             for numbers in [[number for number, broker in enumerate(snapshot.brokers) if broker.rack == rack]]
         ],
         "fewer_racks": _listing(snapshot, spread.fewer),
@@ -173,5 +176,4 @@ def _notes(snapshot: Snapshot, brokers: Sequence[schema.BrokerEffects]) -> Itera
 
 
 def _ids(ids: Sequence[int]) -> str:
-    listed = ", ".join(map(str, ids[:MAX_LISTED]))
-    return listed if len(ids) <= MAX_LISTED else f"{listed} and {len(ids) - MAX_LISTED} others"
+    return listed_items(ids, MAX_LISTED)

@@ -6,7 +6,6 @@ A broker or rack that the cluster does not have raises ScenarioError; its messag
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
 
 from controller_core.views.what_if.snapshot import Snapshot
 
@@ -48,7 +47,7 @@ def lose_rack(snapshot: Snapshot, rack: str) -> Scenario:
     numbers = tuple(number for number, broker in enumerate(snapshot.brokers) if broker.rack == rack)
     if not numbers:
         known = sorted({broker.rack for broker in snapshot.brokers if broker.rack is not None})
-        which = f"Known racks: {_listed(known)}." if known else "No broker has a rack (broker.rack)."
+        which = f"Known racks: {listed_items(known)}." if known else "No broker has a rack (broker.rack)."
         raise ScenarioError(f"No broker is in rack {rack}. {which}")
     ids = [snapshot.brokers[number].id for number in numbers]
     return Scenario(Action.LOSE, numbers, f"loss of rack {rack}, {_named(ids)}")
@@ -68,21 +67,21 @@ def _numbers(snapshot: Snapshot, ids: Collection[int]) -> tuple[int, ...]:
     numbers = {broker.id: number for number, broker in enumerate(snapshot.brokers)}
     unknown = sorted(set(ids) - numbers.keys())
     if unknown:
-        known = _listed(numbers) if numbers else "none"
+        known = listed_items(numbers) if numbers else "none"
         raise ScenarioError(f"The cluster has no {_named(unknown)}. Known brokers: {known}.")
     return tuple(sorted(numbers[broker] for broker in set(ids)))
 
 
 def _named(ids: Collection[int]) -> str:
-    return f"broker{'s' if len(set(ids)) > 1 else ''} {_listed(sorted(set(ids)))}"
+    return f"broker{'s' if len(set(ids)) > 1 else ''} {listed_items(sorted(set(ids)))}"
 
 
-def _listed(items: Iterable[object]) -> str:
-    """Return items separated by commas, the first `MAX_KNOWN` of them.
+def listed_items(items: Iterable[object], most: int = MAX_KNOWN) -> str:
+    """Return items separated by commas, the first ones if there are more than `most`.
 
-    >>> _listed(range(52))[-27:]
+    >>> listed_items(range(52))[-27:]
     '46, 47, 48, 49 and 2 others'
     """
     every = list(items)
-    listed = ", ".join(str(item) for item in islice(every, MAX_KNOWN))
-    return listed if len(every) <= MAX_KNOWN else f"{listed} and {len(every) - MAX_KNOWN} others"
+    listed = ", ".join(map(str, every[:most]))
+    return listed if len(every) <= most else f"{listed} and {len(every) - most} others"

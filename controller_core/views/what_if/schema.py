@@ -1,6 +1,6 @@
 """Schema of the document of a what-if (a JSON object), for its builder and for programs that print it (`docs/what-if.md`).
 
-A listing of partitions has their number and the names of the first ones, at most `document.MAX_LISTED`. A value is null where it is
+A listing of partitions has their number and the names of the first ones, at most `MAX_LISTED` of `state_schema`. A value is null where it is
 unknown; `notes` then state the reason.
 """
 
