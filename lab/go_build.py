@@ -11,12 +11,12 @@ import os
 import platform
 import re
 import stat
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lab.missing import LabError, find_tool
+from lab.commands import run_to_end
+from lab.missing import find_tool
 
 KUBERNETES_VERSION = "v1.34.2"
 """As in lab/kube/go.mod; the programs report it as their own version."""
@@ -98,15 +98,4 @@ def _fetched_go(environment: dict[str, str]) -> str:
 
 
 def _run(command: list[str], environment: dict[str, str], *, folder: Path = MODULE_FOLDER) -> str:
-    done = subprocess.run(
-        command,
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=environment,
-        timeout=BUILD_TIMEOUT_S,
-    )
-    if done.returncode:
-        raise LabError(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-4000:]}")
-    return done.stdout
+    return run_to_end(command, folder=folder, environment=environment, timeout_s=BUILD_TIMEOUT_S)

@@ -6,13 +6,12 @@ system's Python runs this before any package is installed, so it uses only the s
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.missing import LabError
+from lab.commands import run_to_end
 from lab.progress import Step, run_steps
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,6 +20,9 @@ INPUTS = (ROOT / "pyproject.toml", ROOT / "constraints.txt")
 """If one of these files changes, the packages are installed again."""
 
 PIP_VERSION = "26.3"
+
+CONSTRAINED = ("--constraint", "constraints.txt", "--build-constraint", "constraints.txt")
+"""Options of pip that pin all packages, and what builds the package itself."""
 
 INSTALL_TIMEOUT_S = 3600
 """Two minutes on two cores; long enough for a slow network."""
@@ -67,12 +69,7 @@ def _create_venv() -> None:
 
 
 def _install(packages: PackageSet) -> None:
-    # --build-constraint pins what builds the package itself.
-    _pip(
-        "install",
-        *("--constraint", "constraints.txt", "--build-constraint", "constraints.txt"),
-        *packages.requirements,
-    )
+    _pip("install", *CONSTRAINED, *packages.requirements)
     (VENV / packages.stamp).touch()
 
 
@@ -81,9 +78,7 @@ def _pip(*arguments: str) -> None:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, timeout=INSTALL_TIMEOUT_S)
-    if done.returncode:
-        raise LabError(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-4000:]}")
+    run_to_end(command, folder=ROOT, timeout_s=INSTALL_TIMEOUT_S)
 
 
 def main() -> int:

@@ -17,7 +17,8 @@ from pathlib import Path
 from lab.helm import helm
 from lab.missing import LabError
 from lab.progress import Step, run_steps
-from lab.release.bill_of_materials import CONSTRAINED, write_bill
+from lab.python_packages import CONSTRAINED
+from lab.release.bill_of_materials import write_bill
 from lab.release.chart import operator_manifest, package_chart
 from lab.release.commands import ROOT, commit, commit_time_s, run
 from lab.release.images import bake_file
@@ -39,7 +40,6 @@ def write_release(folder: Path, registry: str) -> Sequence[Step]:
         (folder / "operator.yaml").write_text(operator_manifest(helm(), package, image), encoding="utf-8")
 
     def wheel() -> None:
-        # CONSTRAINED pins what builds the package.
         run(
             sys.executable,
             "-m",

@@ -12,11 +12,10 @@ import tempfile
 from pathlib import Path
 
 from lab.cache import cached
+from lab.python_packages import CONSTRAINED
 from lab.release.commands import ROOT, run
 
 CONSTRAINTS = ROOT / "constraints.txt"
-
-CONSTRAINED = ("--constraint", CONSTRAINTS, "--build-constraint", CONSTRAINTS)
 
 
 def write_bill(wheel: Path, target: Path, epoch_s: int) -> None:

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
+from lab.commands import run_to_end
 from lab.missing import LabError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,14 +18,9 @@ TIMEOUT_S = 1800
 
 
 def run(*command: str | Path, epoch_s: int | None = None) -> str:
-    """Run a command in the checkout and return its output; `LabError` with all of its output if it fails."""
+    """Run a command in the checkout and return its output; `LabError` if it fails."""
     environment = {**os.environ, **({} if epoch_s is None else {"SOURCE_DATE_EPOCH": str(epoch_s)})}
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True, timeout=TIMEOUT_S
-    )
-    if done.returncode:
-        raise LabError(f"{' '.join(map(str, command))} failed:\n{(done.stdout + done.stderr)[-4000:]}")
-    return done.stdout
+    return run_to_end(command, folder=ROOT, environment=environment, timeout_s=TIMEOUT_S)
 
 
 def commit_time_s() -> int:
