@@ -121,8 +121,9 @@ class Node:
     ) -> _T:
         """Send one request and return its decoded response, as Connection.start_call does.
 
-        `deadline` (loop time in s) limits the timeout. With `attempts` above 1, the request is sent again on a new connection after a connection failure, all within its timeout:
-        for idempotent requests. A rejected login and a malformed response are final. Raises the last ConnectionFailed.
+        `deadline` (loop time in s) limits the timeout. With `attempts` above 1, the request is sent again on a new connection after a
+        connection failure, all within its timeout: for idempotent requests. A rejected login and a malformed response are final. Raises
+        the last ConnectionFailed.
         """
 
         async def send(connection: Connection, left_ms: int) -> Awaitable[_T]:

@@ -24,27 +24,10 @@ def write_bill(wheel: Path, target: Path, epoch_s: int) -> None:
         environment = Path(folder) / "packages"
         run(sys.executable, "-m", "venv", "--without-pip", environment)
         _install(environment, *CONSTRAINED, wheel)
-        run(
-            *(
-                _tools(),
-                "-m",
-                "cyclonedx_py",
-                "environment",
-                "--pyproject",
-                ROOT / "pyproject.toml",
-                "--mc-type",
-                "application",
-            ),
-            *(
-                "--output-reproducible",
-                "--output-format",
-                "JSON",
-                "--output-file",
-                target,
-                environment / "bin" / "python",
-            ),
-            epoch_s=epoch_s,
-        )
+        tool = (_tools(), "-m", "cyclonedx_py", "environment", environment / "bin" / "python")
+        about = ("--pyproject", ROOT / "pyproject.toml", "--mc-type", "application")
+        output = ("--output-reproducible", "--output-format", "JSON", "--output-file", target)
+        run(*tool, *about, *output, epoch_s=epoch_s)
 
 
 def _tools() -> Path:

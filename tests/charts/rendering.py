@@ -91,6 +91,21 @@ def one(resources: list[Resource], kind: str, name: str) -> Resource:
     return found[0]
 
 
+def served_namespaces(chart: Chart, policy: str) -> tuple[list[str] | None, list[str] | None]:
+    """Return the namespaces to which an admission policy is bound, usually and with operator.allNamespaces; None: all."""
+    rendered = (chart.render(), chart.render({"operator": {"allNamespaces": True}}))
+    usual, everywhere = (one(resources, "ValidatingAdmissionPolicyBinding", policy)["spec"] for resources in rendered)
+    return _matched(usual), _matched(everywhere)
+
+
+def _matched(spec: Resource) -> list[str] | None:
+    if "matchResources" not in spec:
+        return None
+    (expression,) = spec["matchResources"]["namespaceSelector"]["matchExpressions"]
+    names: list[str] = expression["values"]
+    return names
+
+
 def pods(resources: list[Resource]) -> dict[str, Resource]:
     """Return what every pod of the release is made from, by its maker's kind and name."""
     found = {}

@@ -11,7 +11,7 @@ import pytest
 
 from lab.kubernetes import KubernetesApi
 from lab.waiting import wait_until
-from tests.charts.rendering import NAMESPACE, TIMEOUT_S, Chart, one
+from tests.charts.rendering import NAMESPACE, TIMEOUT_S, Chart, one, served_namespaces
 from tests.charts.rights import granted
 from tests.kafka_operator.approvals import CLUSTERS, DIGEST, GOAL, PLAN, REASSIGNMENTS, Spec, role
 
@@ -173,13 +173,7 @@ def test_the_account_of_the_analytics_may_propose_and_approves_only_if_the_sched
 
 def test_the_policies_are_bound_to_the_namespaces_that_are_served(chart: Chart) -> None:
     """They do not apply to the resources of another operator."""
-    name = f"{PREFIX}-reassignments"
-    binding = one(chart.render(), "ValidatingAdmissionPolicyBinding", name)
-    everywhere = one(chart.render({"operator": {"allNamespaces": True}}), "ValidatingAdmissionPolicyBinding", name)
-
-    (expression,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
-    assert expression["values"] == [NAMESPACE]
-    assert "matchResources" not in everywhere["spec"]
+    assert served_namespaces(chart, f"{PREFIX}-reassignments") == ([NAMESPACE], None)
 
 
 def test_without_the_right_nothing_of_it_is_rendered(chart: Chart) -> None:

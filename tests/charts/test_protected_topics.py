@@ -9,7 +9,7 @@ import pytest
 
 from lab.kubernetes import KubernetesApi
 from lab.waiting import wait_until
-from tests.charts.rendering import NAMESPACE, TIMEOUT_S, Chart, one
+from tests.charts.rendering import NAMESPACE, TIMEOUT_S, Chart, one, served_namespaces
 
 pytestmark = [pytest.mark.helm, pytest.mark.kubernetes]
 
@@ -98,12 +98,7 @@ def test_a_namespace_that_goes_takes_its_protected_topics_along(api: KubernetesA
 
 def test_the_policy_is_bound_to_the_namespaces_that_are_served(chart: Chart) -> None:
     """The policy does not apply to another operator's Topics; with all namespaces it applies in all of them."""
-    binding = one(chart.render(), "ValidatingAdmissionPolicyBinding", POLICY)
-    everywhere = one(chart.render({"operator": {"allNamespaces": True}}), "ValidatingAdmissionPolicyBinding", POLICY)
-
-    (expression,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
-    assert expression["values"] == [NAMESPACE]
-    assert "matchResources" not in everywhere["spec"]
+    assert served_namespaces(chart, POLICY) == ([NAMESPACE], None)
 
 
 def test_without_the_policy_nothing_of_it_is_rendered(chart: Chart) -> None:

@@ -70,7 +70,7 @@ class FakeKafka(FakeBrokers):
         self.controller_id = 1
         self.reachable = True
         self.security: Security | None = None
-        """As what the operator is let in; None: anyhow."""
+        """The credentials that the cluster accepts; None: all."""
         self.has_controller = True
         self.deletion_enabled = True
         self.visible_after_s = 0.0
@@ -80,7 +80,7 @@ class FakeKafka(FakeBrokers):
         self.submitted: list[dict[Partition, tuple[int, ...] | None]] = []
         self.refuse_partitions: dict[Partition, Failure] = {}
         self.on_delete: Callable[[], None] | None = None
-        """Called when a topic goes: something else happens at this very moment."""
+        """Called when a topic is deleted, for something that happens at the same moment."""
         self.leaders: dict[Partition, int] = {}
         """Leaders that are not the first replica that is alive; -1 for none."""
         self.elections: list[Elect] = []
@@ -378,7 +378,7 @@ class FakeKafka(FakeBrokers):
 
 
 class GuardedKafka:
-    """A connection as somebody; each of its calls is refused while that is not who the cluster lets in."""
+    """A connection with credentials; each of its calls is refused while the cluster does not accept them."""
 
     def __init__(self, kafka: FakeKafka, security: Security) -> None:
         self._kafka = kafka

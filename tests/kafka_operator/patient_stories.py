@@ -27,7 +27,7 @@ async def until(world: World, condition: Callable[[], bool]) -> None:
 
 
 async def change(world: World) -> None:
-    """A Topic is Ready; its partitions grow, one setting changes, one comes, one goes."""
+    """A Topic is Ready; its partitions grow, one setting changes, one is added, one is removed."""
     world.kube.apply(raw_topic(config={"retention.ms": "1", "cleanup.policy": "compact"}))
     await until(world, lambda: world.kube.ready(ORDERS)[0] == "True")
     world.kube.apply(raw_topic(partitions=8, config={"retention.ms": "2", "min.insync.replicas": "2"}))
@@ -41,7 +41,7 @@ async def delete(world: World) -> None:
 
 
 async def conflict(world: World) -> None:
-    """Two Topics for one Kafka topic; the winner goes."""
+    """Two Topics for one Kafka topic; the older one is deleted."""
     second = Key(Kind.TOPIC, "shop", "second")
     world.kube.apply(raw_topic())
     await until(world, lambda: world.kube.ready(ORDERS)[0] == "True")

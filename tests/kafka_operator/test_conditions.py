@@ -58,7 +58,7 @@ READY_VALUES = [
 
 @pytest.mark.parametrize(("status", "stalled", "types"), READY_VALUES)
 def test_exactly_one_of_ready_reconciling_and_stalled_is_true(status: str, stalled: bool, types: list[str]) -> None:
-    """kstatus: conditions that are absent are False, and one of the three says how it goes on (ADR 36)."""
+    """kstatus: conditions that are absent are False, and one of the three states how it continues (ADR 36)."""
     found = with_ready((), status=status, reason="R", message="M", generation=1, now=NOW, stalled=stalled)
 
     assert types_of(found) == types
@@ -82,7 +82,7 @@ def test_a_resource_that_runs_once_ends_complete_or_failed(status: str, ended: b
 
 
 def test_a_rollback_takes_the_end_back() -> None:
-    """A Reassignment that has ended and goes back is neither complete nor failed."""
+    """A Reassignment that has ended and is rolled back is neither complete nor failed."""
     done = with_job_ready((), status=TRUE, reason="Completed", message="M", generation=1, now=NOW, ended=True)
 
     back = with_job_ready(done, status=FALSE, reason="RollingBack", message="M", generation=2, now=NOW, ended=False)
@@ -108,7 +108,7 @@ def status_of(step: object) -> Mapping[str, Any]:
 
 
 def judged_by_tools(step: object, generation: int = 1) -> str:
-    """What kstatus says of the resource after a step."""
+    """Return the result of kstatus for the resource after a step."""
     return kstatus({"metadata": {"generation": generation}, "status": status_of(step)})
 
 
@@ -177,7 +177,7 @@ def test_a_reassignment_that_ended_under_release_0_1_0_gets_the_conditions_of_it
 
 
 async def seen_while(world: World, key: Key, seconds: float) -> list[str]:
-    """What kstatus says of a resource over a time, each change once."""
+    """Return the results of kstatus for a resource over a time, each change once."""
     found: list[str] = []
     for _ in range(int(seconds / 0.05)):
         shown = kstatus(world.kube.objects[key])

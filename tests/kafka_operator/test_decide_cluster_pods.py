@@ -80,7 +80,7 @@ def test_each_pod_that_is_replaced_is_an_event_and_so_is_the_end() -> None:
 
 
 def test_a_stuck_pod_is_a_warning() -> None:
-    """It stops and says so by a condition and an event."""
+    """It stops, with a condition and an event."""
     pods = pod_set(pod(0, OLD), pod(1, ready=False, since=LONG_AGO))
 
     cluster, step, events = settle(cluster_with_pods(2), pods)
@@ -91,7 +91,7 @@ def test_a_stuck_pod_is_a_warning() -> None:
 
 
 def test_a_refused_scale_in_is_a_warning_and_the_pods_stay() -> None:
-    """Refused while it holds replicas, and says which."""
+    """Refused while it holds replicas; the message names them."""
     before, _, _ = settle(cluster_with_pods(), THREE)
     declared = replace(before, brokers=cluster_with_pods(2).brokers)
     assert decide_pods(declared, PodsView(NOW, THREE)) == AskKafka()
@@ -138,7 +138,7 @@ def test_controllers_come_after_all_brokers() -> None:
 
 
 def test_pods_that_cannot_be_read_are_unknown() -> None:
-    """A missing right, a StatefulSet that is not there: said in the condition and an event."""
+    """A missing right, a StatefulSet that does not exist: reported by the condition and an event."""
     cluster, step, events = settle(cluster_with_pods(), Unavailable("NotAllowed", "pods is forbidden"))
 
     assert (Wait(IDLE_POLL_S), ("Unknown", "NotAllowed")) == (step, shown(cluster)["Settled"])

@@ -117,7 +117,7 @@ def test_it_is_ready_when_every_partition_has_exactly_the_target() -> None:
 
 
 def test_a_running_one_that_was_let_go_of_is_held_again() -> None:
-    """Its Cluster was gone for a while: then nothing that only the operator could delete is left."""
+    """Its Cluster has not existed for a while: then nothing that only the operator could delete is left."""
     gone = Unavailable("ClusterNotFound", "Namespace shop has no Cluster main.", leaving=True)
     reported = written(decide_reassignment_unavailable(at(State.RUNNING), gone, NOW, 0))
 
@@ -132,7 +132,7 @@ def test_a_running_one_that_was_let_go_of_is_held_again() -> None:
 
 
 def test_a_partition_that_still_moves_has_not_arrived() -> None:
-    """The union of old and new holds until the controller says that it is over."""
+    """The union of old and new holds until the controller reports the end of the move."""
     seen = view(ALL_ARRIVED, moves=FIRST_MOVES)
 
     status = written(decide(at(State.RUNNING), seen))

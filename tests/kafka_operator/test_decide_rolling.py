@@ -60,7 +60,7 @@ def test_the_broker_that_is_the_controller_is_the_last() -> None:
 
 
 def test_a_pod_that_was_chosen_stays_chosen() -> None:
-    """Another operator may be about to delete it, whoever is the controller by now."""
+    """Another operator may be about to delete it, whichever broker is the controller."""
     assert replaced(roll(OLD_PODS, chosen="uid-2"))[0] == "main-broker-2"
     assert replaced(roll(OLD_PODS, health(controller_id=2), chosen="uid-2"))[0] == "main-broker-2"
     assert replaced(roll(pod_set(pod(0), pod(1, OLD), pod(2)), chosen="uid-2"))[0] == "main-broker-1"
@@ -80,7 +80,7 @@ def test_a_topic_that_does_not_tell_its_min_isr_is_safe() -> None:
 
 
 def test_a_drained_node_comes_before_a_roll() -> None:
-    """Somebody waits for it; a pod that is not old is due by its node alone."""
+    """An administrator waits for it; a pod that is not old is due only because of its node."""
     assert replaced(roll(OLD_PODS, leaving=(2,))) == ("main-broker-2", "Draining")
     current = pod_set(pod(0), pod(1), pod(2))
     assert replaced(roll(current, leaving=(1,))) == ("main-broker-1", "Draining")
@@ -112,14 +112,14 @@ def test_the_next_waits_until_the_last_is_in_every_isr_again() -> None:
 
 
 def test_a_broker_that_kafka_does_not_list_is_waited_for() -> None:
-    """Its pod says Ready, its registration is not seen yet."""
+    """Its pod is Ready, but its registration is not seen yet."""
     reason, message = held(roll(OLD_PODS, health(partition(0, (0, 1)), brokers=2)))
 
     assert (reason, "main-broker-2 (id 2)" in message) == ("WaitingForBrokers", True)
 
 
 def test_nothing_is_replaced_without_a_controller() -> None:
-    """Nobody would move the leaders away."""
+    """No controller would move the leaders to other brokers."""
     assert held(roll(OLD_PODS, health(controller_id=-1)))[0] == "WaitingForController"
 
 

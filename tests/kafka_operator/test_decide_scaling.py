@@ -1,4 +1,4 @@
-"""How many pods of brokers there may be (scaling in is refused while a broker holds replicas, and says which)."""
+"""Number of pods of brokers. Scaling in is refused while a broker holds replicas; the message names it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def scale(declared: int, standing: int | None, seen: object = None, pods: PodSet
 
 @pytest.mark.parametrize(("declared", "standing"), [(3, None), (3, 3), (5, 3), (5, None)])
 def test_as_many_or_more_are_had_at_once(declared: int, standing: int | None) -> None:
-    """Nobody needs to be asked."""
+    """No consent is needed."""
     found = scale(declared, standing)
 
     assert isinstance(found, Scale)

@@ -42,7 +42,9 @@ async def test_a_rotated_secret_is_used_at_the_next_look_with_no_restart() -> No
     async with running(cluster=False) as world:
         guarded(world)
         await world.until(lambda: world.kube.ready(MAIN)[0] == "True")
-        world.kafka.security = None  # old and new are let in while it is rotated, as Kafka does with open connections
+        world.kafka.security = (
+            None  # old and new credentials are accepted while it is rotated, as Kafka does with open connections
+        )
         world.kube.secrets["shop", "user"] = secret(NEW)
 
         await world.until(lambda: world.connected[-1] == login(NEW), POLL_INTERVAL_S + 1)
