@@ -27,7 +27,13 @@ from kafka_operator.importing.run import ImportFailedError, read_topics, write_f
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.object_names import is_object_name
 from kafka_operator.resources.reassignment import Partition
-from kafka_operator.resources.security import ClientCertificate, Login, Security
+from kafka_operator.resources.security import (
+    BearerToken,
+    ClientCertificate,
+    ClientCredentials,
+    Login,
+    Security,
+)
 from kafka_operator.resources.topic import DeletionPolicy, Policy
 from steward.main import app
 from tests.kafka_operator.fake_admin import FakeAdmin
@@ -233,6 +239,41 @@ def test_the_file_of_kafkas_own_tools_is_read(tmp_path: Path) -> None:
     assert security_of(parse_properties("# nothing\n")) == Security()
 
 
+TOKEN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+TOKENS = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+ENDPOINT = {"sasl.oauthbearer.token.endpoint.url": "https://login.example.org/token"}
+
+
+def test_a_client_that_requests_tokens_is_read(tmp_path: Path) -> None:
+    """The options of the login module (KIP-768), and the properties of Kafka 4.1 (KIP-1139), which come first."""
+    ca = tmp_path / "ca.pem"
+    ca.write_text(CERTIFICATE, encoding="ascii")
+    store = f'ssl.truststore.type="PEM" ssl.truststore.location="{ca}"'
+    options = f'{TOKEN_MODULE} clientId="steward" clientSecret="a \\"secret\\"" scope="read write" {store};'
+    properties = {
+        "sasl.oauthbearer.client.credentials.client.id": "other",
+        "sasl.oauthbearer.client.credentials.client.secret": SECRET,
+        "sasl.oauthbearer.scope": "read",
+    }
+    url = "https://login.example.org/token"
+
+    by_options = security_of(TOKENS | ENDPOINT | {"sasl.jaas.config": options})
+    by_properties = security_of(TOKENS | ENDPOINT | properties | {"sasl.jaas.config": options})
+
+    assert by_options.login == ClientCredentials(url, "steward", 'a "secret"', "read write", CERTIFICATE)
+    assert by_properties.login == ClientCredentials(url, "other", SECRET, "read", CERTIFICATE)
+
+
+def test_a_token_of_a_file_is_read(tmp_path: Path) -> None:
+    """A token endpoint may be a file (KIP-768); spaces in its address are encoded."""
+    file = tmp_path / "a token"
+    file.write_text("header.claims.signature\n", encoding="ascii")
+
+    found = security_of(TOKENS | {"sasl.oauthbearer.token.endpoint.url": file.as_uri()})
+
+    assert found.login == BearerToken("header.claims.signature")
+
+
 SECRET = "hunter2"
 BAD_CONFIGS = [
     ({"security.protocol": "TLS"}, "security.protocol is none of"),
@@ -241,6 +282,16 @@ BAD_CONFIGS = [
         {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": f'x password="{SECRET}";'},
         "sasl.jaas.config has no username or no password",
     ),
+    (TOKENS, "sasl.oauthbearer.token.endpoint.url is neither an https address nor a file address"),
+    (
+        TOKENS | {"sasl.oauthbearer.token.endpoint.url": "http://login.example.org/token"},
+        "sasl.oauthbearer.token.endpoint.url is neither an https address nor a file address",
+    ),
+    (
+        TOKENS | ENDPOINT | {"sasl.oauthbearer.client.credentials.client.secret": SECRET},
+        "sasl.oauthbearer.client.credentials.client.id or",
+    ),
+    (TOKENS | {"sasl.oauthbearer.token.endpoint.url": "file:///no-such-token"}, "/no-such-token cannot be read"),
     ({"security.protocol": "SSL", "ssl.truststore.location": "a.jks"}, "ssl.truststore.type is not PEM"),
     (
         {"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.key": SECRET},

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import ConnectionRejectedError
+from kafka_operator.importing.client_config import security_of
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.security import BearerToken, ClientCredentials, Login, Security
 from lab.kraft import KraftNode, kraft_cluster
@@ -95,6 +96,24 @@ async def test_a_token_of_an_endpoint_is_accepted(node: KraftNode, authority: Au
     assert await brokers_seen(node, security(authority, ClientCredentials(endpoint, "steward", "right", None, ca))) == (
         1,
     )
+
+
+async def test_the_properties_of_kafkas_tools_request_a_token(
+    node: KraftNode, authority: Authority, endpoint: str
+) -> None:
+    """The file for --command-config of `steward import` and `steward what-if`, with the names of KIP-768 and KIP-1139."""
+    trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(authority.certificate)}
+    options = " ".join(f'{name}="{value}"' for name, value in trust.items())
+    properties = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": f"{MODULE} required {options};",
+        "sasl.oauthbearer.token.endpoint.url": endpoint,
+        "sasl.oauthbearer.client.credentials.client.id": "steward",
+        "sasl.oauthbearer.client.credentials.client.secret": "right",
+    }
+
+    assert await brokers_seen(node, security_of(properties | trust)) == (1,)
 
 
 async def test_an_expired_token_is_reported(node: KraftNode, authority: Authority) -> None:

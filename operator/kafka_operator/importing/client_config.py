@@ -1,7 +1,8 @@
 """Parser of the file for --command-config of Kafka's tools, limited to connection properties.
 
     security.protocol                     PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
-    sasl.mechanism, sasl.jaas.config      PLAIN and SCRAM, with user and password
+    sasl.mechanism, sasl.jaas.config      PLAIN and SCRAM, with user and password; OAUTHBEARER
+    sasl.oauthbearer.*                    token endpoint (https, or file with a token), client id, client secret, scope
     ssl.truststore.*, ssl.keystore.*      of type PEM, in files or in the properties themselves
 
 What is verified cannot be switched off: an empty ssl.endpoint.identification.algorithm is refused. Other properties are passed over.
@@ -12,14 +13,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from kafka_operator.resources.security import MECHANISMS, ClientCertificate, Login, Security
+from kafka_operator.resources.security import (
+    MECHANISMS,
+    BearerToken,
+    ClientCertificate,
+    ClientCredentials,
+    Login,
+    Security,
+)
+from kafka_wire.sasl.oauthbearer import OAUTHBEARER
 
 MAX_FILE_LENGTH = 1_048_576
 """Characters of a file of properties or PEM; a store of certificates has some hundred thousand at most."""
 
 PROTOCOLS = {"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}
-JAAS_OPTION = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))')
+JAAS_OPTION = re.compile(r'([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))')
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - the name of a property
+CLIENT_ID, CLIENT_SECRET = (
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret",
+)
+SCOPE = "sasl.oauthbearer.scope"
 PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 
 
@@ -91,15 +107,46 @@ def _unescaped(text: str) -> str:
     )
 
 
-def _login(properties: Mapping[str, str]) -> Login:
+def _login(properties: Mapping[str, str]) -> Login | BearerToken | ClientCredentials:
     mechanism = properties.get("sasl.mechanism", "")
+    options = _jaas_options(properties.get("sasl.jaas.config", ""))
+    if mechanism == OAUTHBEARER:
+        return _token_login(properties, options)
     if mechanism not in MECHANISMS.values():
-        raise ClientConfigError(f"sasl.mechanism is none of {', '.join(MECHANISMS.values())}")
-    jaas = properties.get("sasl.jaas.config", "")
-    options = {name: quoted or plain for name, quoted, plain in JAAS_OPTION.findall(jaas)}
+        raise ClientConfigError(f"sasl.mechanism is none of {', '.join([*MECHANISMS.values(), OAUTHBEARER])}")
     if not options.get("username") or not options.get("password"):
         raise ClientConfigError("sasl.jaas.config has no username or no password")
-    return Login(mechanism, *(re.sub(r"\\(.)", r"\1", options[name]) for name in ("username", "password")))
+    return Login(mechanism, options["username"], options["password"])
+
+
+def _token_login(properties: Mapping[str, str], options: Mapping[str, str]) -> BearerToken | ClientCredentials:
+    """Return the token of a file, or the client that requests tokens.
+
+    Client and scope have properties since Kafka 4.1 (KIP-1139), which Kafka prefers to the options of sasl.jaas.config (KIP-768).
+    """
+    url = properties.get(TOKEN_URL, "")
+    if (scheme := urlsplit(url).scheme) == "file":
+        return BearerToken(_read(Path(unquote(urlsplit(url).path))).strip())
+    if scheme != "https":
+        raise ClientConfigError(f"{TOKEN_URL} is neither an https address nor a file address of a token")
+    client_id = properties.get(CLIENT_ID) or options.get("clientId")
+    client_secret = properties.get(CLIENT_SECRET) or options.get("clientSecret")
+    if not client_id or not client_secret:
+        raise ClientConfigError(
+            f"{CLIENT_ID} or {CLIENT_SECRET} is missing; sasl.jaas.config has no clientId and clientSecret either"
+        )
+    scope = properties.get(SCOPE) or options.get("scope")
+    return ClientCredentials(url, client_id, client_secret, scope, _ca(options))
+
+
+def _jaas_options(text: str) -> dict[str, str]:
+    r"""Return the options of a login module.
+
+    >>> _jaas_options(r'x.Module required username="a\"b" serviceName=kafka;')
+    {'username': 'a"b', 'serviceName': 'kafka'}
+    """
+    found = JAAS_OPTION.findall(text)
+    return {name: re.sub(r"\\(.)", r"\1", quoted or plain) for name, quoted, plain in found}
 
 
 def _ca(properties: Mapping[str, str]) -> str | None:
