@@ -1,16 +1,19 @@
-"""A real API server with Steward's kinds, and real Kafka 3.9 under a Steward controller: the set-up of every benchmark of the operator.
+"""A real API server with Steward's kinds and real Kafka, the set-up of every benchmark of the operator.
+
+Kafka is 3.9 under a Steward controller (`operator_stage`), or 4.3 with its own quorum (`kafka_4_stage`).
 
 Each side of a round has its own namespace, and the operator serves only one namespace, so that rounds do not affect each other.
 """
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.cluster import KafkaCluster, kafka_cluster
 from lab.folder import lab_folder
 from lab.kafka import SESSION_TIMEOUT_MS
+from lab.kraft import KraftCluster, kraft_cluster
 from lab.kubernetes import KubernetesApi, kubernetes_api
 from lab.steward import ROOT, StewardController, StewardOperator
 from lab.zookeeper import zookeeper_server
@@ -27,13 +30,12 @@ STARTED_AT_ONCE = 3
 
 @dataclass
 class Stage:
-    """The running API server, brokers and controller."""
+    """The running API server and brokers."""
 
     api: KubernetesApi
-    kafka: KafkaCluster
-    controller: StewardController
+    kafka: KafkaCluster | KraftCluster
     folder: Path
-    rounds: int = 0
+    rounds: int = field(default=0, kw_only=True)
 
     def namespace(self, side: str) -> str:
         """Create the namespace of one round."""
@@ -63,6 +65,22 @@ class Stage:
         self.api.kubectl(f"--namespace={namespace}", *wait, check=True)
 
 
+@dataclass
+class StewardStage(Stage):
+    """The same with Kafka 3.9 and its controller."""
+
+    kafka: KafkaCluster
+    controller: StewardController
+
+
+@contextlib.contextmanager
+def kafka_4_stage() -> Iterator[Stage]:
+    """Yield the stage with three brokers of Kafka 4.3, one of which is also the quorum; everything ends with the block."""
+    with lab_folder(None) as folder, kubernetes_api(folder / "kubernetes") as api, kraft_cluster(BROKERS) as kafka:
+        _create_kinds(api)
+        yield Stage(api, kafka, folder)
+
+
 @contextlib.contextmanager
 def operator_stage(
     broker_ids: Sequence[int] = BROKERS,
@@ -70,7 +88,7 @@ def operator_stage(
     heap: str = BROKER_HEAP,
     settings: Mapping[str, str] | None = None,
     session_timeout_ms: int = SESSION_TIMEOUT_MS,
-) -> Iterator[Stage]:
+) -> Iterator[StewardStage]:
     """Yield the stage; everything ends with the block. `settings` are the brokers'."""
     with (
         lab_folder(None) as folder,
@@ -91,8 +109,12 @@ def operator_stage(
             controller.start()
             for first in range(0, len(broker_ids), STARTED_AT_ONCE):
                 kafka.start_brokers(broker_ids[first : first + STARTED_AT_ONCE])
-            api.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"), check=True)
-            api.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--all", "crd", check=True)
-            yield Stage(api, kafka, controller, folder)
+            _create_kinds(api)
+            yield StewardStage(api, kafka, folder, controller)
         finally:
             controller.close()
+
+
+def _create_kinds(api: KubernetesApi) -> None:
+    api.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"), check=True)
+    api.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--all", "crd", check=True)

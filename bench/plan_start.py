@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.harness import Better, Effort, Row, duration, limited, side_of
 from bench.layout import FIRST_COMPILER_ONLY
-from bench.operator_stage import Stage, operator_stage
+from bench.operator_stage import StewardStage, operator_stage
 from bench.planned_moves import Move, PlannedMoves
 from lab.java_process import java_command
 from lab.process import highest_resident_bytes
@@ -99,7 +99,7 @@ def approved(moves: PlannedMoves) -> Begun:
         return _begun(move.wait_for_first_move() - began_s, before, move)
 
 
-def peer(at: Stage, moves: PlannedMoves) -> tuple[float, int]:
+def peer(at: StewardStage, moves: PlannedMoves) -> tuple[float, int]:
     """Run the tool to its end; return the seconds and the most memory in use."""
     plan = at.folder / "plan.json"
     plan.write_bytes(moves.document())

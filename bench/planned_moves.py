@@ -17,7 +17,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from bench.layout import QUIET
 from bench.many_topics import CHANGES, writes
-from bench.operator_stage import Stage
+from bench.operator_stage import StewardStage
 from kafka_operator.decide.plan_document import Document, write_document
 from kafka_operator.decide.plan_packing import packed_document
 from kafka_operator.resources.reassignment import Assignment, Partition
@@ -43,7 +43,7 @@ POLL_INTERVAL_S = 0.01
 class Move:
     """One Reassignment in a namespace of its own, and the operator that serves it."""
 
-    at: Stage
+    at: StewardStage
     namespace: str
     operator: StewardOperator
     plan_from: Mapping[str, Any]
@@ -89,7 +89,7 @@ class Move:
 class PlannedMoves:
     """Topics whose partitions have one replica each, and plans that move every replica to the next broker."""
 
-    def __init__(self, at: Stage, topics: int, partitions: int) -> None:
+    def __init__(self, at: StewardStage, topics: int, partitions: int) -> None:
         self._at = at
         self._broker_ids = tuple(at.kafka.brokers)
         self._names = [f"{PREFIX}{number:04}" for number in range(topics)]
@@ -165,7 +165,7 @@ class PlannedMoves:
         return made == len(self._names) * self._partitions
 
 
-def _client(at: Stage) -> AdminClient:
+def _client(at: StewardStage) -> AdminClient:
     return AdminClient({"bootstrap.servers": at.kafka.bootstrap()}, logger=QUIET)
 
 

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 
 from bench import planned_moves
-from bench.operator_stage import Stage
+from bench.operator_stage import StewardStage
 from bench.plan_start import PEER, Begun, rows
 from bench.planned_moves import PlannedMoves
 
-AT = cast("Stage", SimpleNamespace(kafka=SimpleNamespace(brokers={1: None, 2: None, 5: None}, bootstrap=str)))
+AT = cast("StewardStage", SimpleNamespace(kafka=SimpleNamespace(brokers={1: None, 2: None, 5: None}, bootstrap=str)))
 
 
 class Admin:
