@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from balance_analytics.moves.replacement import Create, InProgress, Keep, decide_replacement
-from kafka_operator.kube.client import KubeClient
-from kafka_operator.kube.login import LoginError, configuration
-from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import Key, Kind
-from kafka_operator.resources.metadata import owner_reference
 from kafka_operator.resources.reassignment import State
+from reconciler.kube.client import KubeClient
+from reconciler.kube.login import LoginError, configuration
+from reconciler.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
+from reconciler.metrics import Metrics
+from reconciler.names import Key, Kind
+from reconciler.resources.metadata import owner_reference
 
 MAX_ATTEMPTS = 5
 """Attempts after conflicts: the operator writes two or three times to a new proposal."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import kopf
 
-from kafka_operator.kube.login import configuration, connection_info
-from kafka_operator.names import GROUP, VERSION
+from reconciler.kube.login import configuration, connection_info
+from reconciler.names import GROUP, VERSION
 
 LAST_HANDLED = "kopf.zalando.org/last-handled-configuration"
 """The annotation that kopf writes at the end."""

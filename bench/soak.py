@@ -66,6 +66,8 @@ PROPERTY_TESTS = (
     "tests/controller_core/rules",
     "tests/controller_core/zookeeper_mode",
     "tests/kafka_operator",
+    "tests/reconciler",
+    "tests/spark_operator",
     "tests/sim/test_seeds.py",
 )
 SIM_SEEDS = 1_000

@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 ON_CLUSTERS = "tests/integration"
 
-OF_OPERATOR = "tests/kafka_operator"
+OF_OPERATORS = ("tests/kafka_operator", "tests/reconciler", "tests/spark_operator")
 
 ANALYTICS = "tests/balance_analytics"
 
@@ -53,7 +53,7 @@ ON_STAGE = "stage: Stage"
 """Is in the text of the tests that share a second cluster."""
 
 OPERATOR_APART = ("kafka_4", "leases", "proposals", "security", "spark", "webhook")
-"""Parts of file names: about half of the operator's live tests, which need another Kafka than the other half, or none."""
+"""Parts of paths: about half of the operators' live tests, which need another Kafka than the other half, or none."""
 
 ON_OPERATORS_KAFKA = (
     "tests/controller_core/shell/front/test_front_kafka.py",
@@ -112,6 +112,8 @@ QUICK_HALF = (
     "tests/controller_core/zookeeper_mode",
     "tests/kafka_operator",
     "tests/kafka_zookeeper",
+    "tests/reconciler",
+    "tests/spark_operator",
     "tests/steward",
 )
 """About half of the work of `--quick`, for one of its two runs; the other run has the rest."""
@@ -146,8 +148,8 @@ class Part:
 
 def parts(root: Path = ROOT) -> tuple[Part, ...]:
     """Return the runs in the order in which they start; each test file is in one of them."""
-    of_operator = _texts(root, OF_OPERATOR)
-    live = _marked(of_operator, LIVE)
+    of_operators = {path: text for folder in OF_OPERATORS for path, text in _texts(root, folder).items()}
+    live = _marked(of_operators, LIVE)
     with_api = [path for folder in WITH_API for path in _marked(_texts(root, folder), LIVE)]
     apart = [path for path in live if any(word in path for word in OPERATOR_APART)]
     on_clusters = _texts(root, ON_CLUSTERS)
@@ -158,7 +160,7 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     # A fixture that only some tests need starts with the first of them and runs to the end: these tests come last.
     own.sort(key=lambda path: ON_STAGE in on_clusters[path])
     shared.sort(key=lambda path: ON_API in on_clusters[path])
-    apart.sort(key=lambda path: ON_QUORUM in of_operator[path])
+    apart.sort(key=lambda path: ON_QUORUM in of_operators[path])
     of_analytics = _texts(root, ANALYTICS)
     spark = _marked(of_analytics, ON_JVM)
     spark.sort(key=lambda path: ON_KAFKA in of_analytics[path])

@@ -21,6 +21,7 @@ from lab.kraft import CONTROLLER_ID, KraftCluster
 from lab.kubernetes import KubernetesApi
 from lab.zookeeper import ZooKeeperServer
 from tests.effort import EXHAUSTIVE
+from tests.kafka_operator.live import install_crds
 from tests.kafka_wire.net.authority import Authority
 
 pytest_plugins = ["lab.pytest_plugin", "pytester"]
@@ -99,4 +100,12 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def kubernetes_api() -> Iterator[KubernetesApi]:
     """A Kubernetes API; mark the test `kubernetes` and use a namespace of your own."""
     with kubernetes.kubernetes_api() as api:
+        yield api
+
+
+@pytest.fixture(scope="session")
+def operators_api() -> Iterator[KubernetesApi]:
+    """A second one, with Steward's kinds, for operators that serve all namespaces: they would change the resources of other tests."""
+    with kubernetes.kubernetes_api() as api:
+        install_crds(api)
         yield api

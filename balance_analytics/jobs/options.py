@@ -7,8 +7,8 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 
 from balance_analytics.moves.planner_request import RESOURCES, TOLERANCE
-from kafka_operator.resources.object_names import is_namespace_name, is_object_name
 from kafka_operator.resources.quantity import read_bytes
+from reconciler.resources.object_names import is_namespace_name, is_object_name
 
 STAGES = ("facts", "loads", "study", "moves", "report")
 MAX_WINDOW_DAYS = 90

@@ -14,7 +14,7 @@ from balance_analytics.jobs.storage import write_bytes
 from balance_analytics.jobs.troubles import errors_about
 from balance_analytics.model.report_input import ReportInput
 from balance_analytics.report.summary import summary_of
-from kafka_operator.resources.spark_summary import BalanceSummary
+from spark_operator.resources.summary import BalanceSummary
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from kafka_operator.resources.spark_summary import MAX_MESSAGE_BYTES, BalanceSummary, message_of
+from spark_operator.resources.summary import MAX_MESSAGE_BYTES, BalanceSummary, message_of
 
 MAX_PATH_BYTES = 1_000
 """Limit of the report's path, with room for the rest of the message; a longer path is only in the log."""

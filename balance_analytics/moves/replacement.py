@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from balance_analytics.moves.manifests import LABEL, PROPOSER
-from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.reassignment import State
 from kafka_operator.resources.reassignment_terms import Approval
+from reconciler.resources.metadata import RawObject
 
 PLAN_MISSING = "ConfigMapNotFound"
 """Reason of the operator's Ready condition if a ConfigMap of `spec.planFrom` does not exist (kafka_operator.engine.plan_store)."""

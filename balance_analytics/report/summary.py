@@ -1,6 +1,6 @@
 """Summary of a report: for the status of a SparkApplication, and as metrics for Prometheus.
 
-Leaves out the JSON of the summary (`kafka_operator.resources.spark_summary`) and file access.
+Leaves out the JSON of the summary (`spark_operator.resources.summary`) and file access.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from balance_analytics.model.report_input import ProposedMoves, ReportInput
 from balance_analytics.model.results import Forecast
-from kafka_operator.resources.spark_summary import BalanceSummary, SoonestFull
+from spark_operator.resources.summary import BalanceSummary, SoonestFull
 
 PREFIX = "steward_balance_"
 

@@ -14,11 +14,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kafka_operator.decide.shards import lease_names
-from kafka_operator.kube.client import KubeClient
-from kafka_operator.kube.port import KubeError, RefusedError
-from kafka_operator.names import GROUP, Kind
 from kafka_operator.settings import OperatorSettings
+from reconciler.decide.shards import lease_names
+from reconciler.kube.client import KubeClient
+from reconciler.kube.port import KubeError, RefusedError
+from reconciler.names import GROUP, Kind
 
 MAX_PARALLEL = 8
 """Concurrent reviews: some 20 for each namespace, a millisecond each."""

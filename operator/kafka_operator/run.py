@@ -25,29 +25,30 @@ from prometheus_client import start_http_server
 
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import Admin, ClusterUnreachableError
-from kafka_operator.decide.shards import lease_names, shard_of
 from kafka_operator.engine.admission import Admission
 from kafka_operator.engine.approvals import Approvals
 from kafka_operator.engine.core import Core, build_core
-from kafka_operator.engine.fence import fenced
-from kafka_operator.engine.leadership import Leadership, LeaseLostError
 from kafka_operator.engine.resync import NotInstalledError
-from kafka_operator.engine.spark_applications import SparkPorts
-from kafka_operator.engine.spark_local import LocalDrivers
-from kafka_operator.kube.client import KubeClient
-from kafka_operator.kube.leases import LeaseClient
-from kafka_operator.kube.login import LoginError, configuration, connection_info
+from kafka_operator.kube.approvals import ApprovalClient
 from kafka_operator.kube.pods import PodClient
-from kafka_operator.kube.port import RefusedError, UnavailableError
-from kafka_operator.kube.spark import SparkClient
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import ClusterRef
-from kafka_operator.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
 from kafka_operator.resources.security import Security
 from kafka_operator.rights import MissingRightsError, needed_rights, require_rights
 from kafka_operator.settings import OperatorSettings
-from kafka_operator.watching import make_registry, watch
-from kafka_operator.webhook import CertificateError, Webhook
+from reconciler.decide.shards import lease_names, shard_of
+from reconciler.engine.fence import fenced
+from reconciler.engine.leadership import Leadership, LeaseLostError
+from reconciler.kube.client import KubeClient
+from reconciler.kube.leases import LeaseClient
+from reconciler.kube.login import LoginError, configuration, connection_info
+from reconciler.kube.port import RefusedError, UnavailableError
+from reconciler.metrics import Metrics
+from reconciler.names import ClusterRef
+from reconciler.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
+from reconciler.watching import make_registry, watch
+from reconciler.webhook import CertificateError, Webhook
+from spark_operator.engine.applications import SparkPorts
+from spark_operator.engine.local import LocalDrivers
+from spark_operator.kube.client import SparkClient
 
 WATCH_LAG_RESYNCS = 3
 """A change that this many lists have returned and the watch has not delivered counts as lost."""
@@ -218,7 +219,7 @@ async def _answer_reviews(
         kube, connect, metrics, namespaces=namespaces, clock=time.monotonic, rng=random.SystemRandom()
     )
     stack.push_async_callback(admission.close)
-    approvals = Approvals(kube, metrics).review if settings.webhook_approvals else None
+    approvals = Approvals(ApprovalClient(kube), metrics).review if settings.webhook_approvals else None
     webhook = Webhook(settings.webhook_certificate, settings.webhook_private_key, admission.review, approvals)
     stack.push_async_callback(webhook.close)
     await webhook.start(settings.listen_address, settings.webhook_port)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_operator.decide.shards import MAX_SHARDS
-from kafka_operator.names import KAFKA_KINDS, SPARK_KINDS, Kind
+from reconciler.decide.shards import MAX_SHARDS
+from reconciler.names import KAFKA_KINDS, SPARK_KINDS, Kind
 
 RESYNC_INTERVAL_S = 120.0
 """Interval of full lists and comparisons: the longest time that drift, or an event lost by a watch, stays unnoticed."""

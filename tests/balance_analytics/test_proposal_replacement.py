@@ -10,8 +10,8 @@ from balance_analytics import proposing
 from balance_analytics.moves.manifests import LABEL, PROPOSER, manifests, proposal_name
 from balance_analytics.moves.replacement import Create, InProgress, Keep, ObjectVersion, decide_replacement
 from balance_analytics.proposing import ProposingError
-from kafka_operator.kube.port import ConflictError, KubeError, Listing, NotFoundError, RefusedError, UnavailableError
-from kafka_operator.names import Key, Kind
+from reconciler.kube.port import ConflictError, KubeError, Listing, NotFoundError, RefusedError, UnavailableError
+from reconciler.names import Key, Kind
 from tests.balance_analytics.test_moves import proposal
 
 NEW = "main-balance-new"

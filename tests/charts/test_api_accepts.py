@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.decide.spark_driver import driver_pod, executor_template
-from kafka_operator.resources.spark_application import read_spark_application
 from lab.kubernetes import KubernetesApi
 from lab.release.chart import OPERATOR_ONLY
+from spark_operator.decide.driver import driver_pod, executor_template
+from spark_operator.resources.application import read_spark_application
 from tests.charts.rendering import JOBS, NAMESPACE, NAMESPACED, RELEASE, Chart, one, pods
 from tests.charts.test_names import ACCOUNT, DIGEST, LONGEST, POD
 

@@ -12,11 +12,11 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from controller_core.shell.metrics import Metrics as ControllerMetrics
-from kafka_operator.metrics import Metrics as OperatorMetrics
 from lab.jars import KAFKA_VERSION
 from lab.python_packages import PIP_VERSION
 from lab.release.chart import CHART
 from lab.release.commands import ROOT
+from reconciler.metrics import Metrics as OperatorMetrics
 
 SUFFIXES = ("_bucket", "_count", "_sum")
 

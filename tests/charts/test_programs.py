@@ -17,7 +17,7 @@ from tests.charts.conftest import OTHER_NAMESPACE
 from tests.charts.rendering import NAMESPACE, program
 
 FINALIZER = "steward.dev/operator"
-"""The operator's own (kafka_operator.names)."""
+"""The operator's own (reconciler.names)."""
 
 LABELS = "app.kubernetes.io/component=operator"
 

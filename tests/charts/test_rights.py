@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.decide.shards import lease_names
 from kafka_operator.settings import OperatorSettings
+from reconciler.decide.shards import lease_names
 from tests.charts.rendering import NAMESPACE, NAMESPACED, RELEASE, Chart, Resource, containers, one, pods
 from tests.charts.rights import granted, needed
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from balance_analytics.jobs.options import options_of
-from kafka_operator.decide.spark_command import kubernetes_arguments
-from kafka_operator.resources.spark_application import read_spark_application
 from lab.release.commands import ROOT
+from spark_operator.decide.command import kubernetes_arguments
+from spark_operator.resources.application import read_spark_application
 from tests.charts.rendering import JOBS, NAMESPACE, Chart, Resource, one
 from tests.charts.rights import granted
 

@@ -14,11 +14,11 @@ from typing import Any
 import pyspark
 import pytest
 
-from kafka_operator.decide.spark_command import kubernetes_arguments
-from kafka_operator.decide.spark_driver import driver_pod, executor_template
-from kafka_operator.resources.spark_application import SparkApplication, read_spark_application
 from lab.kubernetes import KubernetesApi
 from lab.waiting import wait_until
+from spark_operator.decide.command import kubernetes_arguments
+from spark_operator.decide.driver import driver_pod, executor_template
+from spark_operator.resources.application import SparkApplication, read_spark_application
 from tests.charts.rendering import JOBS, NAMESPACE, Chart, Resource, one
 from tests.effort import in_soak
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.resources.spark_application import DEFAULT_SERVICE_ACCOUNT
 from kafka_operator.settings import OperatorSettings
+from spark_operator.resources.application import DEFAULT_SERVICE_ACCOUNT
 from tests.charts.rendering import JOBS, NAMESPACE, NAMESPACED, RELEASE, Chart, Resource, one
 from tests.charts.rights import granted, needed
 

@@ -25,7 +25,6 @@ from kafka_operator.admin.port import ConnectionRejectedError
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.steps import CreateTopic
-from kafka_operator.metrics import Metrics
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Login, Security
@@ -38,6 +37,7 @@ from lab.kafka import CLIENT, INTERNAL
 from lab.ports import free_port, release_port
 from lab.steward import StewardController
 from lab.waiting import wait_until
+from reconciler.metrics import Metrics
 from tests.kafka_wire.net.authority import Authority
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""An API server of these tests' own: what they count and what they leave unreconciled, no other test's operator may touch."""
+"""The operator, the brokers of its Clusters, and a namespace for each test."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from lab.cluster import KafkaCluster
-from lab.kubernetes import OPERATOR, KubernetesApi, kubernetes_api
+from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.steward import StewardOperator
-from tests.kafka_operator.live import Namespace, install_crds
+from tests.kafka_operator.live import Namespace
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.stock import Brokers, Stock
 
@@ -35,12 +35,10 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}
 """All that the operator may do; no right on CRDs, namespaces or Secrets."""
 
 
-@pytest.fixture(scope="package")
-def api() -> Iterator[KubernetesApi]:
+@pytest.fixture(scope="session")
+def api(operators_api: KubernetesApi) -> KubernetesApi:
     """The API server, serving our kinds."""
-    with kubernetes_api() as running:
-        install_crds(running)
-        yield running
+    return operators_api
 
 
 @pytest.fixture(scope="module")

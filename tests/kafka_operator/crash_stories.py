@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from tests.effort import EXHAUSTIVE
-from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster
-from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import World
+from tests.reconciler.gate import Gate
+from tests.reconciler.virtual_time import run_virtually
 
 Story = Callable[[World], Awaitable[None]]
 State = tuple[dict[str, Any], dict[str, Any]]

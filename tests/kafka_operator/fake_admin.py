@@ -7,7 +7,7 @@ from typing import Any
 from kafka_operator.admin.port import ClusterUnreachableError
 from kafka_operator.resources.security import Security
 from tests.kafka_operator.fake_kafka import FakeKafka
-from tests.kafka_operator.gate import Gate
+from tests.reconciler.gate import Gate
 
 
 class FakeAdmin(FakeKafka):

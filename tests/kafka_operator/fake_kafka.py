@@ -28,8 +28,8 @@ from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Security
 from tests.kafka_operator.fake_brokers import FakeBrokers
-from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.seats import Seat, count_partitions
+from tests.reconciler.gate import Gate
 
 KNOWN_SETTINGS = {
     "retention.ms": "LONG",

@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError
-from kafka_operator.resources.metadata import RawObject, write_time
 from kafka_operator.resources.pods import Pod, PodSet
-from tests.kafka_operator.documents import copied
+from reconciler.kube.port import ConflictError, KubeError, NotFoundError
+from reconciler.resources.metadata import RawObject, write_time
 from tests.kafka_operator.fake_kafka import FakeKafka
-from tests.kafka_operator.fake_kube import _now as now
+from tests.reconciler.documents import copied
+from tests.reconciler.fake_kube import _now as now
 
 STOP_S, START_S = 2.0, 4.0
 

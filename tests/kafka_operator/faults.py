@@ -12,13 +12,13 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from kafka_operator.admin.port import ClusterUnreachableError, ControllerUnavailableError
-from kafka_operator.kube.port import ConflictError, Listing, UnavailableError
-from kafka_operator.names import Key, Kind
-from kafka_operator.resources.metadata import RawObject
-from tests.kafka_operator.documents import copied
-from tests.kafka_operator.fake_kube import FakeKube, WatchEvent
-from tests.kafka_operator.gate import Gate
+from reconciler.kube.port import ConflictError, Listing, UnavailableError
+from reconciler.names import Key, Kind
+from reconciler.resources.metadata import RawObject
 from tests.kafka_operator.world import WATCH_DELAY_S, World
+from tests.reconciler.documents import copied
+from tests.reconciler.fake_kube import FakeKube, WatchEvent
+from tests.reconciler.gate import Gate
 
 STALE_S = 3.0
 """How old a stale list is."""

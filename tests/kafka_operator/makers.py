@@ -18,11 +18,11 @@ from kafka_operator.decide.reassignment_steps import MakePlan
 from kafka_operator.decide.reassignment_view import ReassignmentView
 from kafka_operator.decide.reassignment_view import Step as MoveStep
 from kafka_operator.decide.topic import TopicView
-from kafka_operator.names import API_VERSION, FINALIZER, MANAGED_CONFIG, ORIGIN, Kind
 from kafka_operator.resources.cluster import Cluster, read_cluster
-from kafka_operator.resources.metadata import Condition
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment, read_reassignment
 from kafka_operator.resources.topic import Topic, read_topic
+from reconciler.names import API_VERSION, FINALIZER, MANAGED_CONFIG, ORIGIN, Kind
+from reconciler.resources.metadata import Condition
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CREATED = "2026-01-01T11:00:00Z"

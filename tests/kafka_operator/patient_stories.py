@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Partition
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import raw_election, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.test_crash_anywhere import create, reassign, refused
 from tests.kafka_operator.world import RESYNC_S, World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_operator.names import Key, Kind
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import raw_cluster, raw_election, raw_reassignment, raw_topic
 from tests.kafka_operator.world import World
 

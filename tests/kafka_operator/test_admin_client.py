@@ -13,12 +13,12 @@ from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import CallRefusedError, ClusterUnreachableError, ControllerUnavailableError
 from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.steps import CreateTopic
-from kafka_operator.metrics import Metrics
 from kafka_operator.resources.reassignment import Partition
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.server import CloseConnection, Peer, Server, serve
+from reconciler.metrics import Metrics
 
 SERVED = {
     ApiKey.API_VERSIONS: (0, 4),

@@ -12,14 +12,14 @@ import pytest
 from kafka_operator.admin.port import Refusals
 from kafka_operator.decide.observed import Failure
 from kafka_operator.engine.admission import DEADLINE_S, Admission
-from kafka_operator.kube.port import UnavailableError
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import PAUSE, Key, Kind
+from reconciler.kube.port import UnavailableError
+from reconciler.metrics import Metrics
+from reconciler.names import PAUSE, Key, Kind
 from tests.kafka_operator.fake_kafka import FakeKafka
-from tests.kafka_operator.fake_kube import FakeKube
-from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
-from tests.kafka_operator.virtual_time import run_virtually
+from tests.reconciler.fake_kube import FakeKube
+from tests.reconciler.gate import Gate
+from tests.reconciler.virtual_time import run_virtually
 
 MAIN = Key(Kind.CLUSTER, "shop", "main")
 

@@ -8,9 +8,9 @@ import pytest
 
 from kafka_operator.decide.approval import User, approves
 from kafka_operator.engine.approvals import Approvals
-from kafka_operator.kube.port import UnavailableError
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import Kind
+from reconciler.kube.port import UnavailableError
+from reconciler.metrics import Metrics
+from reconciler.names import Kind
 from tests.kafka_operator.approvals import CLUSTERS, DIGEST, GOAL, PLAN, REASSIGNMENTS, Spec
 
 CASES = [

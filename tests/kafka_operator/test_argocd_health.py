@@ -10,12 +10,13 @@ import lupa.lua51
 import pytest
 import yaml
 
-from kafka_operator.names import PAUSE, Key, Kind
-from tests.kafka_operator.fake_spark import APPLICATION
+from reconciler.names import PAUSE, Key, Kind
 from tests.kafka_operator.live import ROOT
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
-from tests.kafka_operator.spark import raw_schedule, raw_spark, spark_running
-from tests.kafka_operator.world import in_virtual_time, running
+from tests.kafka_operator.world import running
+from tests.reconciler.virtual_time import in_virtual_time
+from tests.spark_operator.fake_spark import APPLICATION
+from tests.spark_operator.makers import raw_schedule, raw_spark, spark_running
 
 ORDERS = Key(Kind.TOPIC, "shop", "orders")
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")

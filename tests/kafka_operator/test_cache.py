@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator.engine.cache import Cache
-from kafka_operator.names import ClusterRef, Kind
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
 from kafka_operator.resources.topic import Topic
+from reconciler.names import ClusterRef, Kind
 from tests.kafka_operator.makers import cluster, reassignment, topic
 
 MAIN = ClusterRef("shop", "main")

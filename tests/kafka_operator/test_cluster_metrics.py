@@ -20,17 +20,18 @@ from kafka_operator.decide.cluster import (
 )
 from kafka_operator.decide.cluster_metrics import METADATA_VERSIONS, ClusterMetrics, read_versions
 from kafka_operator.decide.observed import NO_LEADER, ClusterSeen, Unavailable
-from kafka_operator.decide.steps import WriteStatus
 from kafka_operator.engine.cluster_reader import ClusterReader
-from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import ClusterStatus, Imbalance, Versions, read_cluster
 from kafka_operator.resources.reassignment import Partition
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
+from reconciler.decide.steps import WriteStatus
+from reconciler.names import ClusterRef
 from tests.kafka_operator.fake_connection import AWAY, Answer, FakeConnection, columns
 from tests.kafka_operator.makers import CREATED, NOW, cluster, moving, raw_cluster
 from tests.kafka_operator.seats import Seat, count_partitions
-from tests.kafka_operator.world import in_virtual_time, running
+from tests.kafka_operator.world import running
+from tests.reconciler.virtual_time import in_virtual_time
 
 SEEN = ClusterSeen("abc", 2, (1, 2, 3))
 

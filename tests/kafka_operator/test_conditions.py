@@ -10,17 +10,16 @@ from typing import Any
 import pytest
 
 from kafka_operator.decide.cluster import ClusterSnapshot, decide_cluster
-from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, condition_of, with_job_ready, with_ready
 from kafka_operator.decide.observed import ClusterSeen, Failure, Unavailable
 from kafka_operator.decide.reassignment import decide_reassignment
 from kafka_operator.decide.reassignment_view import ReassignmentView
-from kafka_operator.decide.spark_schedule import ScheduleView, decide_schedule
-from kafka_operator.decide.steps import WriteStatus
 from kafka_operator.decide.topic import BROKERS_START_S, decide_topic
-from kafka_operator.names import Key, Kind
-from kafka_operator.resources.metadata import Condition, write_time
 from kafka_operator.resources.reassignment import read_reassignment
-from tests.kafka_operator.fake_spark import APPLICATION
+from reconciler.decide.conditions import FALSE, TRUE, UNKNOWN, condition_of, with_job_ready, with_ready
+from reconciler.decide.steps import WriteStatus
+from reconciler.names import Key, Kind
+from reconciler.resources.metadata import Condition, write_time
+from spark_operator.decide.schedule import ScheduleView, decide_schedule
 from tests.kafka_operator.makers import (
     CREATED,
     NOW,
@@ -33,8 +32,10 @@ from tests.kafka_operator.makers import (
     topic,
     topic_view,
 )
-from tests.kafka_operator.spark import raw_spark, schedule, spark_running
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time
+from tests.spark_operator.fake_spark import APPLICATION
+from tests.spark_operator.makers import raw_spark, schedule, spark_running
 from tests.twins.kstatus import kstatus
 
 ORDERS = Key(Kind.TOPIC, "shop", "orders")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 
 from kafka_operator.decide.observed import NO_LEADER, Failure
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Login, Security
+from reconciler.names import Key, Kind
 from tests.kafka_operator.crash_stories import Story, ends_alike
 from tests.kafka_operator.makers import raw_cluster, raw_election, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.world import World

@@ -12,8 +12,8 @@ import pytest
 
 from kafka_operator.decide import plan_preparation
 from kafka_operator.decide.plan_document import digest_of
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Partition
+from reconciler.names import Key, Kind
 from tests.kafka_operator.crash_stories import ends_alike
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import raw_config_map

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.names import ADOPT, PAUSE, Key, Kind
+from reconciler.names import ADOPT, PAUSE, Key, Kind
 from tests.kafka_operator.crash_stories import Story, ends_alike
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.topics import ORDERS

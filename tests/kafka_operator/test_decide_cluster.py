@@ -15,9 +15,10 @@ from kafka_operator.decide.cluster import (
     decide_cluster_deletion,
 )
 from kafka_operator.decide.observed import ClusterSeen, Unavailable
-from kafka_operator.decide.steps import Claim, Done, Release, Retry, Wait, WriteStatus
+from kafka_operator.decide.steps import Claim
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.resources.cluster import ClusterStatus
+from reconciler.decide.steps import Done, Release, Retry, Wait, WriteStatus
 from tests.kafka_operator.makers import NOW, cluster, ready
 
 SEEN = ClusterSnapshot(ClusterSeen("abc", 2, (1, 2, 3)))

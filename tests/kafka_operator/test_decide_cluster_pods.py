@@ -17,9 +17,9 @@ from kafka_operator.decide.cluster_pods import (
 )
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.rolling import AskKafka
-from kafka_operator.decide.steps import ResourceEvent, Wait, WriteStatus
 from kafka_operator.resources.cluster import Cluster, Replacing, read_cluster
 from kafka_operator.resources.pods import PodSet
+from reconciler.decide.steps import ResourceEvent, Wait, WriteStatus
 from tests.kafka_operator.cluster_pods import LONG_AGO, OLD, cluster_with_pods, health, partition, pod, pod_set
 from tests.kafka_operator.makers import NOW, raw_cluster
 

@@ -8,9 +8,10 @@ from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion_unavailable
-from kafka_operator.decide.steps import Done, Release, Retry, Submit
+from kafka_operator.decide.steps import Submit
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Stored
+from reconciler.decide.steps import Done, Release, Retry
 from tests.kafka_operator.makers import assignments, decide, kafka_topic, moving, raw_plan, reassignment, view
 
 P0 = Partition("orders", 0)

@@ -7,16 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator.decide.observed import ConfigValue, Failure, KafkaPartition, Unavailable
-from kafka_operator.decide.steps import (
-    AlterConfig,
-    Apply,
-    Claim,
-    CreateTopic,
-    Done,
-    GrowTopic,
-    Retry,
-    WriteStatus,
-)
+from kafka_operator.decide.steps import AlterConfig, Apply, Claim, CreateTopic, GrowTopic
 from kafka_operator.decide.topic import (
     FAILOVER_TIMEOUT_S,
     TRANSIENT_ERROR_TIMEOUT_S,
@@ -24,8 +15,9 @@ from kafka_operator.decide.topic import (
     decide_topic_unavailable,
     desired_actions,
 )
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.topic import Topic, TopicStatus
+from reconciler.decide.steps import Done, Retry, WriteStatus
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import NOW, OURS, TO_CREATE, kafka_topic, ready, topic, topic_view
 
 OTHER = Key(Kind.TOPIC, "shop", "older")

@@ -8,13 +8,14 @@ import pytest
 
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
 from kafka_operator.decide.observed import Failure, Unavailable
-from kafka_operator.decide.steps import Apply, Done, DropTopic, Release, Retry, StopMoves
+from kafka_operator.decide.steps import Apply, DropTopic, StopMoves
 from kafka_operator.decide.topic_deletion import (
     decide_topic_deletion,
     decide_topic_deletion_unavailable,
 )
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.topic import TopicStatus
+from reconciler.decide.steps import Done, Release, Retry
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import TO_CREATE, TOPIC_ID, kafka_topic, topic, topic_view
 
 AWAY = Unavailable("ClusterUnreachable", "No broker answers.")

@@ -7,22 +7,13 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator.decide.observed import Failure, KafkaPartition
-from kafka_operator.decide.steps import (
-    AlterConfig,
-    Apply,
-    Claim,
-    CreateTopic,
-    Done,
-    GrowTopic,
-    Release,
-    Retry,
-    WriteStatus,
-)
+from kafka_operator.decide.steps import AlterConfig, Apply, Claim, CreateTopic, GrowTopic
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.decide.topic import TRANSIENT_ERROR_TIMEOUT_S, decide_topic
-from kafka_operator.names import Key, Kind
-from kafka_operator.resources.metadata import Condition
 from kafka_operator.resources.topic import Drift, Topic, TopicStatus
+from reconciler.decide.steps import Done, Release, Retry, WriteStatus
+from reconciler.names import Key, Kind
+from reconciler.resources.metadata import Condition
 from tests.kafka_operator.makers import TO_CREATE, TOPIC_ID, kafka_topic, ready, topic, topic_view
 
 

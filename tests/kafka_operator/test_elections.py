@@ -17,12 +17,13 @@ from kafka_operator.decide.election import (
 )
 from kafka_operator.decide.election_result import MAX_RESULTS, result_of, select
 from kafka_operator.decide.observed import NO_LEADER, Failure, KafkaPartition, KafkaTopic, Unavailable
-from kafka_operator.decide.steps import Done, Retry, WriteStatus
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionType, Result, read_election
 from kafka_operator.resources.reassignment import Partition
+from reconciler.decide.steps import Done, Retry, WriteStatus
 from tests.kafka_operator.makers import CREATED, DELETED, NOW, raw_cluster, raw_election, ready
-from tests.kafka_operator.world import in_virtual_time, running
+from tests.kafka_operator.world import running
+from tests.reconciler.virtual_time import in_virtual_time
 
 NOT_IN_SYNC = Failure(80, "PREFERRED_LEADER_NOT_AVAILABLE", "The preferred leader is not in sync.")
 

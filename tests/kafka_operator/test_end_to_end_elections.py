@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kafka_operator.names import STARTED
 from lab.waiting import wait_until
+from reconciler.names import STARTED
 from tests.kafka_operator.live import PATIENCE_S, ROOT, Namespace
 from tests.kafka_operator.makers import raw_election, raw_plan, raw_reassignment
 from tests.kafka_operator.stock import Brokers, Stock

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.names import ADOPT, PAUSE
 from lab.kubernetes import KubernetesApi
 from lab.waiting import wait_until
+from reconciler.names import ADOPT, PAUSE
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.stock import Stock

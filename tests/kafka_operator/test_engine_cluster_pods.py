@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.kube.port import RefusedError, UnavailableError
-from kafka_operator.names import Key, Kind
+from reconciler.kube.port import RefusedError, UnavailableError
+from reconciler.names import Key, Kind
 from tests.kafka_operator.fake_pods import START_S, STOP_S, FakePods
 from tests.kafka_operator.makers import raw_cluster
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time
 
 MAIN = Key(Kind.CLUSTER, "shop", "main")
 ONE_POD_S = STOP_S + START_S + 3

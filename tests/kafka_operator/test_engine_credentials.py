@@ -7,11 +7,11 @@ import logging
 import pytest
 
 from kafka_operator.decide.cluster import POLL_INTERVAL_S
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.security import Login, Security
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import raw_cluster, raw_topic
-from tests.kafka_operator.virtual_time import run_virtually
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 
 MAIN = Key(Kind.CLUSTER, "shop", "main")
 ORDERS = Key(Kind.TOPIC, "shop", "orders")

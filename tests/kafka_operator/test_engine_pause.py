@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_operator.names import PAUSE, Key, Kind
-from tests.kafka_operator.world import RESYNC_S, in_virtual_time, running
+from reconciler.names import PAUSE, Key, Kind
+from tests.kafka_operator.world import RESYNC_S, running
+from tests.reconciler.virtual_time import in_virtual_time
 
 MAIN = Key(Kind.CLUSTER, "shop", "main")
 

@@ -9,13 +9,13 @@ import pytest
 
 from kafka_operator.decide import plan_preparation
 from kafka_operator.decide.plan_document import digest_of
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Assignment, Partition
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import raw_config_map
 from tests.kafka_operator.test_engine_throttles import orders, status
-from tests.kafka_operator.virtual_time import run_virtually
-from tests.kafka_operator.world import in_virtual_time, running
+from tests.kafka_operator.world import running
+from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
 TARGET = assignments(p0=(2, 3, 4), p1=(3, 4, 2), p2=(4, 2, 3))

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from kafka_operator.decide.observed import Failure
-from kafka_operator.names import FINALIZER, Key, Kind
 from kafka_operator.resources.reassignment import Partition
+from reconciler.names import FINALIZER, Key, Kind
 from tests.kafka_operator.makers import raw_plan, raw_reassignment, raw_topic
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time
 
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])

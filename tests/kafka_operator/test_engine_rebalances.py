@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from kafka_operator.decide.rebalance_need import LOST_AFTER_S, SETTLE_S
-from kafka_operator.names import PAUSE, Key, Kind
 from kafka_operator.resources.reassignment import Partition
+from reconciler.names import PAUSE, Key, Kind
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment
 from tests.kafka_operator.test_engine_cluster_pods import MAIN, condition, reasons, settled_pods
 from tests.kafka_operator.test_engine_throttles import status
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time
 
 FIRST, SECOND = (Key(Kind.REASSIGNMENT, "shop", f"main-auto-{number}") for number in (1, 2))
 BOTH = {"onBrokersAdded": True, "onBrokersRemoved": True}

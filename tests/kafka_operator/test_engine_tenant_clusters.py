@@ -18,7 +18,8 @@ from tests.kafka_operator.tenants import (
     topic_key,
 )
 from tests.kafka_operator.topics import ORDERS
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time
 
 OWN = move_key("move", "shop")
 MINE = {"name": "mine"}

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.names import PAUSE
-from tests.kafka_operator.gate import Gate
+from reconciler.names import PAUSE
 from tests.kafka_operator.makers import raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.tenants import TEAM, allow, move_key, state_of, tenant_move, tenant_topic, topic_key
 from tests.kafka_operator.topics import ORDERS
-from tests.kafka_operator.virtual_time import run_virtually
-from tests.kafka_operator.world import in_virtual_time, running
+from tests.kafka_operator.world import running
+from tests.reconciler.gate import Gate
+from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 
 RULE = {"namespaces": [TEAM], "topicNames": ["${namespace}.*", "orders"]}
 OWN = move_key("move", "shop")

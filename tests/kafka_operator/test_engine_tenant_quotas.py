@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.names import ADOPT, PAUSE, Key, Kind
+from reconciler.names import ADOPT, PAUSE, Key, Kind
 from tests.kafka_operator.makers import raw_topic
 from tests.kafka_operator.tenants import TEAM, allow, tenant_topic, topic_key
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time
 
 ONE = {"namespaces": ["team-*"], "maxTopics": 1, "maxPartitions": 6}
 MAIN = Key(Kind.CLUSTER, "shop", "main")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.names import FINALIZER, PAUSE, Key, Kind
 from kafka_operator.resources.reassignment import Partition
+from reconciler.names import FINALIZER, PAUSE, Key, Kind
 from tests.kafka_operator.makers import raw_plan, raw_reassignment
 from tests.kafka_operator.tenants import (
     TEAM,
@@ -20,7 +20,8 @@ from tests.kafka_operator.tenants import (
     tenant_topic,
     topic_key,
 )
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time
 
 RULE = {"namespaces": [TEAM], "topicNames": ["orders"], "minBytesPerSecond": 1}
 MOVE = move_key("mv")

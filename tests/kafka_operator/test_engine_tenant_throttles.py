@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.names import PAUSE
+from reconciler.names import PAUSE
 from tests.kafka_operator.makers import raw_plan, raw_reassignment
 from tests.kafka_operator.tenants import TEAM, allow, move_key, state_of, tenant_move
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time
 
 FAST, SLOW = 50_000_000, 2_000_000
 RULE = {"namespaces": ["team-*"], "topicNames": ["${namespace}.*"]}

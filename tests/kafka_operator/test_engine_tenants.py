@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_operator.names import Key, Kind
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.topics import ORDERS, settled_topic
-from tests.kafka_operator.world import in_virtual_time, running
+from tests.kafka_operator.world import running
+from tests.reconciler.virtual_time import in_virtual_time
 
 TEAM = "team-a"
 

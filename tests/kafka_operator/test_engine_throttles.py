@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kafka_operator.decide.observed import Failure
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Partition
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import raw_plan, raw_reassignment
-from tests.kafka_operator.virtual_time import run_virtually
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.kafka_operator.fake_kafka import FakeKafka
-from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.topics import ORDERS, key, settled_topic
-from tests.kafka_operator.world import in_virtual_time, running
+from tests.kafka_operator.world import running
+from tests.reconciler.gate import Gate
+from tests.reconciler.virtual_time import in_virtual_time
 
 
 @pytest.mark.shows("O5")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_operator.names import ADOPT, PAUSE, Key, Kind
+from reconciler.names import ADOPT, PAUSE, Key, Kind
 from tests.kafka_operator.makers import raw_topic
 from tests.kafka_operator.topics import ORDERS, key, settled_topic
-from tests.kafka_operator.world import RESYNC_S, World, in_virtual_time, running
+from tests.kafka_operator.world import RESYNC_S, World, running
+from tests.reconciler.virtual_time import in_virtual_time
 
 CHANGES = ("kafka create", "kafka grow", "kafka alter", "kafka delete")
 

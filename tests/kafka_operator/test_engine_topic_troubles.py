@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_operator.kube.port import ConflictError, UnavailableError
-from kafka_operator.names import FINALIZER
+from reconciler.kube.port import ConflictError, UnavailableError
+from reconciler.names import FINALIZER
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.topics import ORDERS, key, settled_topic
-from tests.kafka_operator.world import RESYNC_S, in_virtual_time, running
+from tests.kafka_operator.world import RESYNC_S, running
+from tests.reconciler.virtual_time import in_virtual_time
 
 
 @in_virtual_time

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafka_operator.decide.steps import ResourceEvent
 from kafka_operator.engine.event_recorder import BURST, MAX_BUCKETS, REFILL_S, EventRecorder
-from kafka_operator.kube.events import MAX_MESSAGE_BYTES, event_body
-from kafka_operator.kube.port import NewEvent, UnavailableError
-from kafka_operator.names import Key, Kind
-from tests.kafka_operator.fake_kube import FakeKube
-from tests.kafka_operator.gate import Gate
+from reconciler.decide.steps import ResourceEvent
+from reconciler.kube.events import MAX_MESSAGE_BYTES, event_body
+from reconciler.kube.port import NewEvent, UnavailableError
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import topic
+from tests.reconciler.fake_kube import FakeKube
+from tests.reconciler.gate import Gate
 
 EVENT = ResourceEvent(True, "ClusterUnreachable", "No broker answers.")
 

@@ -6,12 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_operator.decide.expiry import MAX_WAIT_S, decide_expiry
-from kafka_operator.decide.steps import DeleteResource, Done, Wait
-from kafka_operator.names import Key, Kind
-from kafka_operator.resources.metadata import write_time
+from reconciler.decide.expiry import MAX_WAIT_S, decide_expiry
+from reconciler.decide.steps import DeleteResource, Done, Wait
+from reconciler.names import Key, Kind
+from reconciler.resources.metadata import write_time
 from tests.kafka_operator.makers import NOW, raw_election, raw_plan, raw_reassignment
-from tests.kafka_operator.world import in_virtual_time, running
+from tests.kafka_operator.world import running
+from tests.reconciler.virtual_time import in_virtual_time
 
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
 ELECT = Key(Kind.ELECTION, "shop", "elect")

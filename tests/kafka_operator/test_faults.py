@@ -13,7 +13,6 @@ import pytest
 from tests.effort import EXHAUSTIVE
 from tests.kafka_operator.crash_stories import READS, SETTLE_S, Story
 from tests.kafka_operator.faults import Fault, FaultyGate, FaultyWorld, Watch
-from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.patient_stories import (
     cancel,
@@ -26,8 +25,9 @@ from tests.kafka_operator.patient_stories import (
     reassign,
     refused,
 )
-from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import World
+from tests.reconciler.gate import Gate
+from tests.reconciler.virtual_time import run_virtually
 
 pytestmark = pytest.mark.slow
 

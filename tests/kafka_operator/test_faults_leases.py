@@ -15,20 +15,20 @@ import pytest
 
 from kafka_operator.admin.port import Admin, ClusterUnreachableError
 from kafka_operator.engine.core import build_core
-from kafka_operator.engine.fence import fenced
-from kafka_operator.engine.leadership import Leadership, LeaseLostError
-from kafka_operator.kube.leases_port import Leases
-from kafka_operator.kube.port import Kube, UnavailableError
-from kafka_operator.metrics import Metrics
+from reconciler.engine.fence import fenced
+from reconciler.engine.leadership import Leadership, LeaseLostError
+from reconciler.kube.leases_port import Leases
+from reconciler.kube.port import Kube, UnavailableError
+from reconciler.metrics import Metrics
 from tests.effort import EXHAUSTIVE
 from tests.kafka_operator.crash_stories import SETTLE_S, Story, run_story
-from tests.kafka_operator.fake_kube import START, WatchEvent
-from tests.kafka_operator.fake_leases import FakeLeases
-from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.patient_stories import cancel, change, conflict, create, delete, delete_running, reassign
-from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import RESYNC_S, WATCH_DELAY_S, World
+from tests.reconciler.fake_kube import START, WatchEvent
+from tests.reconciler.fake_leases import FakeLeases
+from tests.reconciler.gate import Gate
+from tests.reconciler.virtual_time import run_virtually
 
 STORIES: tuple[Story, ...] = (create, change, delete, conflict, reassign, cancel, delete_running)
 

@@ -24,8 +24,6 @@ from kafka_operator.importing.client_config import (
 from kafka_operator.importing.manifests import ImportSelection, is_selected, manifests_of
 from kafka_operator.importing.names import resource_names
 from kafka_operator.importing.run import ImportFailedError, read_topics, write_folder, write_stream
-from kafka_operator.names import Key, Kind
-from kafka_operator.resources.object_names import is_object_name
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import (
     BearerToken,
@@ -35,12 +33,15 @@ from kafka_operator.resources.security import (
     Security,
 )
 from kafka_operator.resources.topic import DeletionPolicy, Policy
+from reconciler.names import Key, Kind
+from reconciler.resources.object_names import is_object_name
 from steward.main import app
 from tests.kafka_operator.fake_admin import FakeAdmin
 from tests.kafka_operator.fake_kafka import FakeKafka
-from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import kafka_topic
-from tests.kafka_operator.world import RESYNC_S, in_virtual_time, running
+from tests.kafka_operator.world import RESYNC_S, running
+from tests.reconciler.gate import Gate
+from tests.reconciler.virtual_time import in_virtual_time
 
 TOPIC_NAMES = st.text(st.sampled_from("abzAZ09._-"), min_size=1, max_size=249).filter(
     lambda name: name not in {".", ".."}

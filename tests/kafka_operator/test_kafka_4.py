@@ -15,10 +15,10 @@ from kafka_operator.decide.election import Elect
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.importing.manifests import ImportSelection
 from kafka_operator.importing.run import read_topics
-from kafka_operator.metrics import Metrics
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
 from lab.kraft import KraftNode, kraft_cluster
+from reconciler.metrics import Metrics
 from steward.main import app
 from tests.kafka_operator.stock import Stock
 

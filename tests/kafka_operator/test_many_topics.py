@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from kafka_operator.engine.loop import MAX_BATCH
-from kafka_operator.names import Key, Kind
+from reconciler.engine.loop import MAX_BATCH
+from reconciler.names import Key, Kind
 from tests.effort import EXHAUSTIVE
 from tests.kafka_operator.makers import raw_cluster, raw_topic
-from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import RESYNC_S, World
+from tests.reconciler.virtual_time import run_virtually
 
 pytestmark = pytest.mark.slow
 

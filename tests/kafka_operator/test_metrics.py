@@ -12,11 +12,11 @@ from prometheus_client.metrics import MetricWrapperBase
 from controller_core.shell.metrics import Metrics as ControllerMetrics
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.gauges import Gauges
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
 from kafka_operator.resources.throttle import ThrottleRecord
+from reconciler.metrics import Metrics
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import cluster, reassignment, topic
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"

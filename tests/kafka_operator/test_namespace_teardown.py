@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_operator.kube.port import ConflictError, UnavailableError
-from kafka_operator.names import Key, Kind
+from reconciler.kube.port import ConflictError, UnavailableError
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import raw_cluster, raw_topic
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time
 
 ORDERS, MAIN = Key(Kind.TOPIC, "shop", "orders"), Key(Kind.CLUSTER, "shop", "main")
 FAR = Key(Kind.TOPIC, "far", "orders")

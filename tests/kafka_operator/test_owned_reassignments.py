@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_operator.decide.steps import RETRY_LATER_S, CancelReassignment, CreateReassignment, Retry, Wait
+from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
-from kafka_operator.kube.port import KubeError, RefusedError, UnavailableError
-from kafka_operator.names import Key, Kind
-from tests.kafka_operator.fake_kube import FakeKube
-from tests.kafka_operator.gate import Gate
+from reconciler.decide.steps import RETRY_LATER_S, Retry, Wait
+from reconciler.kube.port import KubeError, RefusedError, UnavailableError
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import topic
+from tests.reconciler.fake_kube import FakeKube
+from tests.reconciler.gate import Gate
 
 CREATE = CreateReassignment("orders-rf3-2", {"clusterRef": {"name": "main"}})
 MADE = Key(Kind.REASSIGNMENT, "shop", "orders-rf3-2")

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_operator.decide.pause import PAUSED, decide_pause
-from kafka_operator.decide.steps import Done, WriteStatus
 from kafka_operator.decide.topic import decide_topic
-from kafka_operator.names import PAUSE
 from kafka_operator.resources.topic import Topic
+from reconciler.decide.pause import PAUSED, decide_pause
+from reconciler.decide.steps import Done, WriteStatus
+from reconciler.names import PAUSE
 from tests.kafka_operator.makers import NOW, kafka_topic, ready, topic, topic_view
 
 

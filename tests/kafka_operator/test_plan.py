@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_operator.decide.plan import PlanProblem, check_plan, exact_plan
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Assignment, Partition
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import assignments, kafka_topic, moving, raw_plan, reassignment
 
 TOPICS = {"orders": kafka_topic(partitions=3)}

@@ -11,10 +11,10 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from kubernetes.aio.client import Configuration
 
-from kafka_operator.kube.client import KubeClient
 from kafka_operator.kube.pods import PodClient
-from kafka_operator.metrics import Metrics
 from kafka_operator.resources.pods import drain_of, read_pod_set, selector_of
+from reconciler.kube.client import KubeClient
+from reconciler.metrics import Metrics
 from tests.kafka_operator.cluster_pods import pod, pod_set
 
 CREATED, TURNED, GOING = "2026-01-01T10:00:00Z", "2026-01-01T11:00:00Z", "2026-01-01T11:30:00Z"

@@ -19,7 +19,7 @@ from kafka_operator.decide.plan_completion import cancel_moves
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle, ThrottleInForce
 from kafka_operator.decide.reassignment_view import ReassignmentView
-from kafka_operator.decide.steps import AlterConfig, Claim, Done, Release, Retry, Submit, Wait, WriteStatus
+from kafka_operator.decide.steps import AlterConfig, Claim, Submit
 from kafka_operator.decide.throttle import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -29,7 +29,6 @@ from kafka_operator.decide.throttle import (
     ThrottleSeen,
 )
 from kafka_operator.decide.waves import hand_over_up_to
-from kafka_operator.names import FINALIZER
 from kafka_operator.resources.reassignment import (
     Assignment,
     Partition,
@@ -39,6 +38,8 @@ from kafka_operator.resources.reassignment import (
 )
 from kafka_operator.resources.reassignment_terms import Action, Concurrency
 from kafka_operator.resources.throttle import ThrottleSpec, entries_of
+from reconciler.decide.steps import Done, Release, Retry, Wait, WriteStatus
+from reconciler.names import FINALIZER
 from tests.kafka_operator.makers import NOW, decide, reassignment
 
 BROKERS = tuple(range(1, 7))

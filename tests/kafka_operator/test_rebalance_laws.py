@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from kafka_operator.decide.rebalance import RebalanceView, decide_rebalance
 from kafka_operator.decide.rebalance_need import LOST_AFTER_S, Measure, Present, ReadHolders, Spread
-from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Wait, WriteStatus
+from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.resources.auto_rebalance import AutoRebalance, OnImbalance
 from kafka_operator.resources.cluster import Cluster, PodGroup
 from kafka_operator.resources.reassignment import Reassignment, State
 from kafka_operator.resources.reassignment_records import Progress
+from reconciler.decide.steps import Done, Wait, WriteStatus
 from tests.kafka_operator.makers import NOW, cluster, reassignment
 
 BROKERS = range(6)

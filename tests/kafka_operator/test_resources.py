@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_operator.names import FINALIZER, ClusterRef, Key, Kind
-from kafka_operator.resources.metadata import newer, read_time, write_time
 from kafka_operator.resources.reassignment import Progress, ReassignmentStatus, State, read_reassignment
 from kafka_operator.resources.topic import read_topic
+from reconciler.names import FINALIZER, ClusterRef, Key, Kind
+from reconciler.resources.metadata import newer, read_time, write_time
 from tests.kafka_operator.makers import assignments, raw_reassignment, raw_topic
 
 

@@ -8,14 +8,14 @@ import pytest
 
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.resync import NotInstalledError, Resync
-from kafka_operator.engine.watch_lag import WatchLag
-from kafka_operator.kube.port import NotFoundError, RefusedError, UnavailableError
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import Key, Kind
-from tests.kafka_operator.fake_kube import FakeKube
-from tests.kafka_operator.gate import Gate
+from reconciler.engine.watch_lag import WatchLag
+from reconciler.kube.port import NotFoundError, RefusedError, UnavailableError
+from reconciler.metrics import Metrics
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import raw_cluster, raw_topic
-from tests.kafka_operator.virtual_time import run_virtually
+from tests.reconciler.fake_kube import FakeKube
+from tests.reconciler.gate import Gate
+from tests.reconciler.virtual_time import run_virtually
 
 
 class Place:

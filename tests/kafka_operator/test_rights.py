@@ -11,10 +11,10 @@ from aiohttp.test_utils import TestServer
 from kubernetes.aio.client import Configuration
 
 from kafka_operator import rights as rights_module
-from kafka_operator.kube.client import KubeClient
-from kafka_operator.metrics import Metrics
 from kafka_operator.rights import MissingRightsError, Right, needed_rights, require_rights
 from kafka_operator.settings import OperatorSettings
+from reconciler.kube.client import KubeClient
+from reconciler.metrics import Metrics
 
 
 @pytest.fixture

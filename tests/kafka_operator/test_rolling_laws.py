@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from kafka_operator.decide.cluster_pods import BUSY_POLL_S, DeletePod, PodsView, ScaleTo, decide_pods
 from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.decide.rolling import READY_WITHIN_S, AskKafka
-from kafka_operator.decide.steps import WriteStatus
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.pods import Pod
 from kafka_operator.resources.reassignment import Partition
+from reconciler.decide.steps import WriteStatus
 from tests.kafka_operator.cluster_pods import cluster_with_pods, pod, pod_set
 from tests.kafka_operator.makers import NOW
 

@@ -8,13 +8,14 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_operator.decide.shards import shard_of
 from kafka_operator.engine.core import Core, build_core
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import ClusterRef, Key, Kind
-from tests.kafka_operator.fake_kube import START, WatchEvent
+from reconciler.decide.shards import shard_of
+from reconciler.metrics import Metrics
+from reconciler.names import ClusterRef, Key, Kind
 from tests.kafka_operator.makers import raw_cluster, raw_topic
-from tests.kafka_operator.world import RESYNC_S, WATCH_DELAY_S, World, in_virtual_time
+from tests.kafka_operator.world import RESYNC_S, WATCH_DELAY_S, World
+from tests.reconciler.fake_kube import START, WatchEvent
+from tests.reconciler.virtual_time import in_virtual_time
 
 SHARDS = 4
 MAIN, OTHER = "main", "a"

@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.decide.conditions import TRUE, condition_of
-from kafka_operator.decide.started import RESTORED, decide_started, marked_first
-from kafka_operator.decide.steps import Done, Mark, Wait, WriteStatus
-from kafka_operator.names import ORIGIN, STARTED, Key, Kind
-from kafka_operator.resources.metadata import Metadata
 from kafka_operator.resources.reassignment import ReassignmentStatus, State
-from kafka_operator.resources.spark_status import SparkStatus
-from tests.kafka_operator.fake_spark import APPLICATION
+from reconciler.decide.conditions import TRUE, condition_of
+from reconciler.decide.started import RESTORED, decide_started, marked_first
+from reconciler.decide.steps import Done, Mark, Wait, WriteStatus
+from reconciler.names import ORIGIN, STARTED, Key, Kind
+from reconciler.resources.metadata import Metadata
+from spark_operator.resources.status import SparkStatus
 from tests.kafka_operator.makers import NOW, raw_election, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.makers import reassignment as read
-from tests.kafka_operator.spark import raw_spark, spark_running
-from tests.kafka_operator.world import World, in_virtual_time, running
+from tests.kafka_operator.world import World, running
+from tests.reconciler.virtual_time import in_virtual_time
+from tests.spark_operator.fake_spark import APPLICATION
+from tests.spark_operator.makers import raw_spark, spark_running
 
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
 ELECT = Key(Kind.ELECTION, "shop", "elect")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from kafka_operator.decide.quota import quota_refusals
 from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.allowed import read_allowed
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.topic import Topic, TopicStatus
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import cluster, topic
 
 TEAM = "team-a"

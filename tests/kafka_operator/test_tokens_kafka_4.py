@@ -14,9 +14,9 @@ from aiohttp import web
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import ConnectionRejectedError
 from kafka_operator.importing.client_config import security_of
-from kafka_operator.metrics import Metrics
 from kafka_operator.resources.security import BearerToken, ClientCredentials, Login, Security
 from lab.kraft import KraftNode, kraft_cluster
+from reconciler.metrics import Metrics
 from tests.kafka_wire.net.authority import Authority
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]

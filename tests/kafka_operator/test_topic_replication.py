@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.decide.conditions import with_ready
 from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Retry, Wait, WriteStatus
+from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.decide.topic import TRANSIENT_ERROR_TIMEOUT_S, decide_topic
 from kafka_operator.decide.topic_replication import POLL_INTERVAL_S
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Progress, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import ReplicationChange, TopicStatus
+from reconciler.decide.conditions import with_ready
+from reconciler.decide.steps import Done, Retry, Wait, WriteStatus
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import NOW, kafka_topic, ready, reassignment, topic, topic_view, with_replicas
 
 ORDERS = Key(Kind.TOPIC, "shop", "orders")

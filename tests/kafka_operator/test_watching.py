@@ -8,10 +8,10 @@ import kopf
 
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.event_handler import EventHandler
-from kafka_operator.engine.retries import Retries
-from kafka_operator.engine.watch_lag import WatchLag
-from kafka_operator.names import FINALIZER, GROUP, Key, Kind
-from kafka_operator.watching import IDLE_TIMEOUT_S, LISTED_AT_ONCE, make_registry, make_settings
+from reconciler.engine.retries import Retries
+from reconciler.engine.watch_lag import WatchLag
+from reconciler.names import FINALIZER, GROUP, Key, Kind
+from reconciler.watching import IDLE_TIMEOUT_S, LISTED_AT_ONCE, make_registry, make_settings
 from tests.kafka_operator.makers import raw_topic
 
 

@@ -16,23 +16,24 @@ import yaml
 
 from kafka_operator.engine.admission import Admission
 from kafka_operator.engine.approvals import Approvals
-from kafka_operator.kube.client import KubeClient
-from kafka_operator.kube.login import configuration
-from kafka_operator.metrics import Metrics
-from kafka_operator.webhook import Webhook
+from kafka_operator.kube.approvals import ApprovalClient
 from lab.helm import helm
 from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.ports import free_port, release_port
 from lab.steward import StewardOperator
 from lab.waiting import wait_until
+from reconciler.kube.client import KubeClient
+from reconciler.kube.login import configuration
+from reconciler.metrics import Metrics
+from reconciler.webhook import Webhook
 from tests.charts.rendering import Chart
 from tests.kafka_operator.approvals import RBAC, role
 from tests.kafka_operator.conftest import ROLE
 from tests.kafka_operator.fake_kafka import FakeKafka
-from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_reassignment, raw_topic
 from tests.kafka_wire.net.authority import Authority
+from tests.reconciler.gate import Gate
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.helm]
 
@@ -161,7 +162,7 @@ async def test_approvals_are_refused_to_users_without_the_right_and_while_no_ope
         async with contextlib.AsyncExitStack() as stack:
             kube = KubeClient(await configuration(api.kubeconfig_for(OPERATOR), None), Metrics())
             stack.push_async_callback(kube.close)
-            approvals = Approvals(kube, Metrics())
+            approvals = Approvals(ApprovalClient(kube), Metrics())
             webhook = Webhook(hook.certificate, hook.private_key, approvals.review, approvals.review)
             stack.push_async_callback(webhook.close)
             await webhook.start("127.0.0.1", hook.port)

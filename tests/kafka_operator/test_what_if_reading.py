@@ -11,16 +11,16 @@ from controller_core.views.what_if import DEFAULT_BYTES_PER_SECOND, BrokerState,
 from kafka_operator.admin.port import CallRefusedError, ClusterUnreachableError
 from kafka_operator.decide.layout import Disks
 from kafka_operator.decide.observed import Failure
-from kafka_operator.kube.port import RefusedError
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.what_if.cluster_resource import ClusterResource, ClusterResourceError, read_named
 from kafka_operator.what_if.reading import read_cluster
+from reconciler.kube.port import RefusedError
 from tests.kafka_operator.fake_kafka import FakeKafka
-from tests.kafka_operator.fake_kube import FakeKube
 from tests.kafka_operator.fake_pods import FakePods
-from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster
-from tests.kafka_operator.world import in_virtual_time
+from tests.reconciler.fake_kube import FakeKube
+from tests.reconciler.gate import Gate
+from tests.reconciler.virtual_time import in_virtual_time
 
 DENIED = CallRefusedError(Failure(31, "CLUSTER_AUTHORIZATION_FAILED", "denied"))
 

@@ -6,16 +6,17 @@ import asyncio
 
 import pytest
 
-from kafka_operator.decide.steps import Claim, Done, Release, Retry, WriteStatus
+from kafka_operator.decide.steps import Claim
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.event_recorder import EventRecorder
 from kafka_operator.engine.writer import MAX_PARALLEL_WRITES, Writer
-from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError, UnavailableError
-from kafka_operator.names import FINALIZER, MANAGED_CONFIG, ORIGIN, Key
 from kafka_operator.resources.topic import Topic, TopicStatus, read_topic
-from tests.kafka_operator.fake_kube import FakeKube
-from tests.kafka_operator.gate import Gate
+from reconciler.decide.steps import Done, Release, Retry, WriteStatus
+from reconciler.kube.port import ConflictError, KubeError, NotFoundError, RefusedError, UnavailableError
+from reconciler.names import FINALIZER, MANAGED_CONFIG, ORIGIN, Key
 from tests.kafka_operator.makers import raw_topic
+from tests.reconciler.fake_kube import FakeKube
+from tests.reconciler.gate import Gate
 
 
 class Place:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_operator.names import Key, Kind
+from reconciler.names import Key, Kind
 from tests.kafka_operator.makers import raw_topic
 from tests.kafka_operator.world import World
 

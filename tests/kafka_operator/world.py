@@ -5,22 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from kafka_operator.admin.port import Admin
 from kafka_operator.engine.core import Core, build_core
-from kafka_operator.engine.queue import CAPACITY
-from kafka_operator.engine.spark_applications import SparkPorts
-from kafka_operator.metrics import Metrics
 from kafka_operator.resources.security import Security
+from reconciler.engine.queue import CAPACITY
+from reconciler.metrics import Metrics
+from spark_operator.engine.applications import SparkPorts
 from tests.kafka_operator.fake_kafka import FakeKafka, GuardedKafka
-from tests.kafka_operator.fake_kube import START, FakeKube, WatchEvent
 from tests.kafka_operator.fake_pods import FakePods
-from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster
-from tests.kafka_operator.virtual_time import run_virtually
+from tests.reconciler.fake_kube import START, FakeKube, WatchEvent
+from tests.reconciler.gate import Gate
 
 WATCH_DELAY_S = 0.01
 """How late the watch brings what happened."""
@@ -155,13 +154,3 @@ async def running(gate: Gate | None = None, *, cluster: bool = True) -> AsyncIte
         yield world
     finally:
         await world.kill()
-
-
-def in_virtual_time(test: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], T]:
-    """Make a test of a coroutine that runs on virtual time."""
-
-    def run() -> T:
-        return run_virtually(test())
-
-    run.__name__, run.__doc__, run.__module__ = test.__name__, test.__doc__, test.__module__
-    return run

@@ -17,12 +17,12 @@ import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 
-from kafka_operator.kube.client import KubeClient
-from kafka_operator.kube.port import ConflictError, KubeError, UnavailableError
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import Key, Kind
 from lab.kubernetes import KubernetesApi
 from lab.kubernetes_proxy import KubernetesProxy, RequestFault, WatchFault, kubernetes_proxy
+from reconciler.kube.client import KubeClient
+from reconciler.kube.port import ConflictError, KubeError, UnavailableError
+from reconciler.metrics import Metrics
+from reconciler.names import Key, Kind
 
 ORDERS = Key(Kind.TOPIC, "shop", "orders")
 EVENTS = [{"type": "ADDED", "object": {"metadata": {"name": name}}} for name in "abc"]

@@ -18,10 +18,10 @@ from kafka_operator.what_if.cluster_resource import ClusterName, ClusterResource
 from steward.main import app, kubectl_app
 from tests.kafka_operator.fake_admin import FakeAdmin
 from tests.kafka_operator.fake_kafka import FakeKafka
-from tests.kafka_operator.fake_kube import FakeKube
 from tests.kafka_operator.fake_pods import FakePods
-from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster
+from tests.reconciler.fake_kube import FakeKube
+from tests.reconciler.gate import Gate
 
 AT = ("--bootstrap-server", "a:9092, b:9092")
 GIB = 1024**3

@@ -34,8 +34,6 @@ from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, Ka
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import COMPONENT
 from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import PLAINTEXT, Security
@@ -44,6 +42,8 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.net.client import Backoff, NodeSettings, RequestFailed
 from kafka_wire.net.cluster import ClusterClient, NoMetadata, parse_bootstrap
+from reconciler.metrics import Metrics
+from reconciler.names import COMPONENT
 
 METADATA_TIMEOUT_MS = 5_000
 """Timeout of the first response of any broker: a live broker answers within milliseconds."""

@@ -14,9 +14,9 @@ from typing import Any
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.observed import Failure, KafkaTopic
 from kafka_operator.decide.plan import PlanProblem
-from kafka_operator.names import API_VERSION, Kind
-from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.topic import Topic
+from reconciler.names import API_VERSION, Kind
+from reconciler.resources.metadata import RawObject
 
 REFUSED_CODES = frozenset({17, 37, 38, 39, 40, 42, 44})
 """Kafka's errors about the request itself: topic name, partitions, replication factor, assignment, settings, policy."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_operator.decide.admission import Answer
-from kafka_operator.names import GROUP, Kind
-from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.reassignment_terms import Approval
+from reconciler.names import GROUP, Kind
+from reconciler.resources.metadata import RawObject
 
 VERB = "approve"
 

@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
-from kafka_operator.decide.conditions import (
+from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
+from kafka_operator.decide.observed import ClusterSeen, Unavailable
+from kafka_operator.decide.security import BAD_SECRET, NOT_ALLOWED
+from kafka_operator.decide.steps import Claim
+from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
+from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
+from kafka_operator.resources.reassignment import Partition
+from reconciler.decide.conditions import (
     FALSE,
     TRUE,
     UNKNOWN,
@@ -19,13 +26,7 @@ from kafka_operator.decide.conditions import (
     with_condition,
     with_ready,
 )
-from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
-from kafka_operator.decide.observed import ClusterSeen, Unavailable
-from kafka_operator.decide.security import BAD_SECRET, NOT_ALLOWED
-from kafka_operator.decide.steps import Claim, Done, Release, ResourceEvent, Retry, Wait, WriteStatus
-from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
-from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
-from kafka_operator.resources.reassignment import Partition
+from reconciler.decide.steps import Done, Release, ResourceEvent, Retry, Wait, WriteStatus
 
 POLL_INTERVAL_S = 10.0
 """Poll interval of a cluster without changes: one small request; changes of brokers are noticed within this time."""

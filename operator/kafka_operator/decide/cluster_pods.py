@@ -13,15 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, with_condition
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollDecision, RollView, Settled, decide_roll
 from kafka_operator.decide.scaling import AskHolders, Scale, decide_scale
-from kafka_operator.decide.steps import ResourceEvent, Wait, WriteStatus
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, PodGroup, Replacing
-from kafka_operator.resources.metadata import Condition
 from kafka_operator.resources.pods import Pod, PodSet
+from reconciler.decide.conditions import FALSE, TRUE, UNKNOWN, with_condition
+from reconciler.decide.steps import ResourceEvent, Wait, WriteStatus
+from reconciler.resources.metadata import Condition
 
 SETTLED, SCALED = "Settled", "Scaled"
 

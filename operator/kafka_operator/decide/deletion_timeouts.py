@@ -6,7 +6,7 @@ An event reports the incomplete cleanup.
 from __future__ import annotations
 
 from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.steps import DELETION_RETRY_CAP_S, RETRY_SOON_S, Release, ResourceEvent, Retry
+from reconciler.decide.steps import DELETION_RETRY_CAP_S, RETRY_SOON_S, Release, ResourceEvent, Retry
 
 DELETION_TIMEOUT_S = 30.0
 """How long a deletion is retried: longer than a controller failover (18 s by default), shorter than users wait for kubectl.

@@ -16,17 +16,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, judged_job, ready_of
 from kafka_operator.decide.election_result import Chosen, find, result_of, select, sentence
-from kafka_operator.decide.expiry import decide_expiry
 from kafka_operator.decide.kafka_errors import may_pass_for_an_election
 from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
-from kafka_operator.decide.steps import DeleteResource, Done, Mark, ResourceEvent, Retry, Wait, WriteStatus
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S, TRANSIENT_ERROR_TIMEOUT_S
 from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionStatus, ElectionType
-from kafka_operator.resources.metadata import write_time
 from kafka_operator.resources.reassignment import Partition
+from reconciler.decide.conditions import FALSE, TRUE, UNKNOWN, judged_job, ready_of
+from reconciler.decide.expiry import decide_expiry
+from reconciler.decide.steps import DeleteResource, Done, Mark, ResourceEvent, Retry, Wait, WriteStatus
+from reconciler.resources.metadata import write_time
 
 TRY_FOR_S = 30.0
 """How long an Election is retried when its problem may pass: a topic applied with it, a preferred leader that is catching up."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from kafka_operator.names import Key
 from kafka_operator.resources.topic import Topic
+from reconciler.names import Key
 
 
 def winner(claims: Iterable[Topic]) -> Topic:

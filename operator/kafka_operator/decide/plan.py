@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from kafka_operator.decide.observed import KafkaTopic, Moves, partition_in
 from kafka_operator.decide.spread import spread
-from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment
+from reconciler.names import Key
 
 MAX_LISTED = 10
 """Names listed in a message; a plan may have thousands."""

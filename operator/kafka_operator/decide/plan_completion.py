@@ -15,11 +15,12 @@ from kafka_operator.decide.plan import listed
 from kafka_operator.decide.reassignment_status import THROTTLE_LEFT, ended, flagged, written
 from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle, ThrottleInForce
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.steps import RETRY_LATER_S, Done, Retry, Submit
+from kafka_operator.decide.steps import Submit
 from kafka_operator.decide.throttle import NOTHING, DesiredThrottle, changes, settled, unseen
 from kafka_operator.resources.reassignment import Assignment, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
 from kafka_operator.resources.throttle import ThrottleRecord
+from reconciler.decide.steps import RETRY_LATER_S, Done, Retry
 
 
 def finish(

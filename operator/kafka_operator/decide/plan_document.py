@@ -24,8 +24,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.reassignment import Assignment, Partition
+from reconciler.resources.metadata import RawObject
 
 MAX_DOCUMENT_BYTES = 128 * 2**20
 """All documents of a plan, unpacked: 500,000 partitions with long names take half of it."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.move_progress import STUCK_AFTER_S, seconds_left
 from kafka_operator.decide.observed import NO_LEADER, Failure
@@ -19,13 +18,15 @@ from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_status import STUCK, THROTTLE_TOO_LOW, flagged, judged, running, written
 from kafka_operator.decide.reassignment_steps import ReadThrottle
 from kafka_operator.decide.reassignment_view import STRAY_TIMEOUT_S, ReassignmentView, Step, poll_interval_s
-from kafka_operator.decide.steps import RETRY_LATER_S, Retry, Submit, Wait
+from kafka_operator.decide.steps import Submit
 from kafka_operator.decide.throttle import NOTHING, DesiredThrottle, desired_throttle_for, recorded, settled, unseen
 from kafka_operator.decide.throttle_rate import Need, need_of, rate_of, too_low
 from kafka_operator.decide.waves import hand_over_up_to
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
 from kafka_operator.resources.throttle import ThrottleRecord
+from reconciler.decide.conditions import FALSE
+from reconciler.decide.steps import RETRY_LATER_S, Retry, Wait
 
 
 def decide_execution(

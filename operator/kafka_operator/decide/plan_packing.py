@@ -19,8 +19,8 @@ from kafka_operator.decide.plan_document import (
     unpacked,
     write_document,
 )
-from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.reassignment import Assignment
+from reconciler.resources.metadata import RawObject
 
 INLINE_PARTITIONS = 500
 """Plans up to here are shown in the status itself: some 80 kB with their base, and about what a person still reads."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.desired_plan import Checked, DesiredPlan, Material, checked, desired_plan_of
 from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.decide.plan import PlanProblem, check_plan
@@ -27,10 +26,12 @@ from kafka_operator.decide.reassignment_view import (
     ReassignmentView,
     Step,
 )
-from kafka_operator.decide.steps import RETRY_LATER_S, Claim, Done, Retry, Wait
+from kafka_operator.decide.steps import Claim
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress, Proposal, Stored, written_bytes
 from kafka_operator.resources.reassignment_terms import Action, Approval
+from reconciler.decide.conditions import FALSE
+from reconciler.decide.steps import RETRY_LATER_S, Done, Retry, Wait
 
 
 def decide_preparation(reassignment: Reassignment, view: ReassignmentView) -> Step:

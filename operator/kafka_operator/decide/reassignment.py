@@ -17,9 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, UNKNOWN, with_job_end
 from kafka_operator.decide.deletion_timeouts import release_or_retry
-from kafka_operator.decide.expiry import decide_expiry
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.partition_progress import PartitionProgress, find_progress, find_rollback_progress
 from kafka_operator.decide.plan import PlanProblem, listed
@@ -29,10 +27,13 @@ from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.plan_preparation import decide_preparation, decide_proposed, has_drifted, propose_again
 from kafka_operator.decide.reassignment_status import judged, running, written
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.steps import RETRY_LATER_S, Claim, Done, Release, Retry
+from kafka_operator.decide.steps import Claim
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_terms import Action, Approval
+from reconciler.decide.conditions import FALSE, UNKNOWN, with_job_end
+from reconciler.decide.expiry import decide_expiry
+from reconciler.decide.steps import RETRY_LATER_S, Done, Release, Retry
 
 
 def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> Step:

@@ -13,8 +13,8 @@ from kafka_operator.decide.plan_completion import cancel_moves, remove_throttle
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment import in_direction
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.steps import Done, Release, ResourceEvent
 from kafka_operator.resources.reassignment import Assignment, Reassignment
+from reconciler.decide.steps import Done, Release, ResourceEvent
 
 
 def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentView) -> Step:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.deletion_timeouts import release_after_timeout
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.plan_completion import clean_up, remove_throttle, with_left
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_status import judged, written
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step, poll_interval_s
-from kafka_operator.decide.steps import RETRY_LATER_S, Done, Release, ResourceEvent, Retry, Wait
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.reassignment_terms import Action
+from reconciler.decide.conditions import FALSE
+from reconciler.decide.steps import RETRY_LATER_S, Done, Release, ResourceEvent, Retry, Wait
 
 
 def decide_refused(reassignment: Reassignment, view: ReassignmentView, refusal: Refusal) -> Step:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, judged_job, ready_of, with_condition
-from kafka_operator.decide.steps import ResourceEvent, WriteStatus
-from kafka_operator.resources.metadata import write_time
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
+from reconciler.decide.conditions import FALSE, TRUE, judged_job, ready_of, with_condition
+from reconciler.decide.steps import ResourceEvent, WriteStatus
+from reconciler.resources.metadata import write_time
 
 QUIET = "Pending"
 """A reason of an intermediate step, for which no event is recorded."""

@@ -12,11 +12,12 @@ from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, ReadThrottle, StorePlan, ThrottleInForce
-from kafka_operator.decide.steps import Claim, DeleteResource, Done, Mark, Release, Retry, Submit, Wait, WriteStatus
+from kafka_operator.decide.steps import Claim, Submit
 from kafka_operator.decide.throttle import NO_OTHERS, OtherThrottles, ThrottleSeen
-from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import Stored
+from reconciler.decide.steps import DeleteResource, Done, Mark, Release, Retry, Wait, WriteStatus
+from reconciler.names import Key
 
 POLL_INTERVAL_S = 1.0
 """Minimum poll interval of moves, and of writes of their progress, which users watch and etcd stores."""

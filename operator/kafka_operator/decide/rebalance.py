@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from kafka_operator.decide.conditions import FALSE, TRUE, with_condition, without_condition
 from kafka_operator.decide.rebalance_need import (
     Measure,
     Need,
@@ -29,12 +28,14 @@ from kafka_operator.decide.rebalance_need import (
     new_brokers,
     noted,
 )
-from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, ResourceEvent, Wait, WriteStatus
+from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.resources.auto_rebalance import AutoRebalance, OpenRebalance, RebalanceRecord
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
-from kafka_operator.resources.metadata import write_time
 from kafka_operator.resources.reassignment import Reassignment, State
 from kafka_operator.resources.reassignment_terms import Action
+from reconciler.decide.conditions import FALSE, TRUE, with_condition, without_condition
+from reconciler.decide.steps import Done, ResourceEvent, Wait, WriteStatus
+from reconciler.resources.metadata import write_time
 
 REBALANCED = "Rebalanced"
 

@@ -18,10 +18,10 @@ from kafka_operator.decide.layout import Layout, Sizes, size_of
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.resources.auto_rebalance import AutoRebalance, RebalanceRecord
 from kafka_operator.resources.cluster import Cluster
-from kafka_operator.resources.metadata import read_time
 from kafka_operator.resources.quantity import read_bytes
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.reassignment_terms import Goal
+from reconciler.resources.metadata import read_time
 
 SETTLE_S = 30.0
 """How long the set of live brokers must be stable before new ones count: several start one after another, for one Reassignment."""

@@ -1,35 +1,13 @@
-"""Steps that a decision can return: exactly one, after which the state is read again."""
+"""Steps that only decisions on Clusters, Topics, Reassignments and Elections can return."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from kafka_operator.resources.reassignment import Partition
-
-StatusT_co = TypeVar("StatusT_co", covariant=True)
-
-RETRY_SOON_S = 0.1
-"""First delay where the cause is likely to pass by itself: metadata that is not visible yet, a controller's failover."""
-
-RETRY_LATER_S = 2.0
-"""First retry delay when a user has to act: a setting that the broker rejects, too few brokers."""
-
-RETRY_CAP_S = 60.0
-"""Longest retry delay; a user rarely acts sooner."""
-
-DELETION_RETRY_CAP_S = 5.0
-"""Longest retry delay of a deletion: a user waits for it, and its timeout is short."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceEvent:
-    """A Kubernetes event about the resource."""
-
-    warning: bool
-    reason: str
-    message: str
+from reconciler.decide.steps import ResourceEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,53 +19,6 @@ class Claim:
 
     managed_config: frozenset[str] = frozenset()
     origin: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Note on a resource that runs once that it has started, before its first effect."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """Remove the operator's finalizer."""
-
-    event: ResourceEvent | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteResource:
-    """Delete the resource itself, as it was seen: it has ended, and its time to live has expired."""
-
-
-@dataclass(frozen=True, slots=True)
-class WriteStatus(Generic[StatusT_co]):
-    """Write a status that differs from the present one."""
-
-    status: StatusT_co
-    event: ResourceEvent | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """Retry after a delay that doubles from `first_s` to `cap_s`, in seconds."""
-
-    first_s: float = RETRY_SOON_S
-    cap_s: float = RETRY_CAP_S
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Work is in progress without a problem: reconcile again after this time, in seconds."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """Nothing is left to do until something changes."""
 
 
 @dataclass(frozen=True, slots=True)

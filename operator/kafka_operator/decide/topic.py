@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of
 from kafka_operator.decide.config import config_changes
 from kafka_operator.decide.deletion_timeouts import release_or_retry
 from kafka_operator.decide.kafka_errors import (
@@ -27,21 +26,14 @@ from kafka_operator.decide.kafka_errors import (
 from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.decide.ownership import conflict_message
 from kafka_operator.decide.steps import (
-    RETRY_LATER_S,
     AlterConfig,
     Apply,
     CancelReassignment,
     Claim,
     CreateReassignment,
     CreateTopic,
-    Done,
     GrowTopic,
-    Release,
-    ResourceEvent,
-    Retry,
     TopicAction,
-    Wait,
-    WriteStatus,
 )
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.decide.topic_drift import drift_text, find_drift
@@ -56,9 +48,11 @@ from kafka_operator.decide.topic_origin import (
 )
 from kafka_operator.decide.topic_replication import POLL_INTERVAL_S, decide_replication, is_repeated
 from kafka_operator.decide.topic_status import Readiness, judged, with_ready_only
-from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic, TopicStatus
+from reconciler.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of
+from reconciler.decide.steps import RETRY_LATER_S, Done, Release, ResourceEvent, Retry, Wait, WriteStatus
+from reconciler.names import Key
 
 TRANSIENT_ERROR_TIMEOUT_S = 5.0
 """How long a transient problem is not reported: a hundred times the usual delay of metadata, and less than a user waits."""

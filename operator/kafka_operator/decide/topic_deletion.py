@@ -10,26 +10,18 @@ cancelled first: the copies are made for nothing, and the Reassignment that want
 
 from __future__ import annotations
 
-from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.deletion_timeouts import release_after_timeout
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of
 from kafka_operator.decide.observed import KafkaTopic, Unavailable
 from kafka_operator.decide.quota import QUOTA_EXCEEDED
-from kafka_operator.decide.steps import (
-    Apply,
-    Done,
-    DropTopic,
-    Release,
-    ResourceEvent,
-    Retry,
-    StopMoves,
-    WriteStatus,
-)
+from kafka_operator.decide.steps import Apply, DropTopic, StopMoves
 from kafka_operator.decide.topic import TopicView
 from kafka_operator.decide.topic_origin import is_ours
 from kafka_operator.decide.topic_status import with_ready_only
-from kafka_operator.names import FINALIZER
 from kafka_operator.resources.topic import DeletionPolicy, Topic, TopicStatus
+from reconciler.decide.conditions import FALSE
+from reconciler.decide.steps import Done, Release, ResourceEvent, Retry, WriteStatus
+from reconciler.names import FINALIZER
 
 PROTECTED = (
     "Its deletionPolicy is Protect; the deletion was allowed because its namespace is being deleted, or because the chart's "

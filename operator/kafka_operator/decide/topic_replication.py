@@ -15,7 +15,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_operator.decide.conditions import FALSE, ready_of
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.decide.topic_drift import find_drift, has_factor
@@ -23,6 +22,7 @@ from kafka_operator.decide.topic_status import Readiness
 from kafka_operator.resources.reassignment import Reassignment, State
 from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import ReplicationChange, Topic
+from reconciler.decide.conditions import FALSE, ready_of
 
 POLL_INTERVAL_S = 2.0
 """Interval of mirroring a change in progress: users watch it, and its Reassignment reports more, each second."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, event_of_change, with_condition, with_ready, without_condition
 from kafka_operator.decide.observed import KafkaTopic
-from kafka_operator.decide.steps import ResourceEvent, WriteStatus
 from kafka_operator.decide.topic_drift import drift_text
-from kafka_operator.resources.metadata import Condition
 from kafka_operator.resources.topic import Drift, ReplicationChange, Topic, TopicStatus
+from reconciler.decide.conditions import FALSE, TRUE, event_of_change, with_condition, with_ready, without_condition
+from reconciler.decide.steps import ResourceEvent, WriteStatus
+from reconciler.resources.metadata import Condition
 
 DRIFTED = "Drifted"
 """The condition that is True as long as differences are listed; a Topic that only observes has it always."""

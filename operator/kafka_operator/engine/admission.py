@@ -22,7 +22,6 @@ from kafka_operator.decide.admission import (
     read_review,
     unchecked,
 )
-from kafka_operator.decide.conditions import UNKNOWN, ready_of
 from kafka_operator.decide.goals import problem_with_goal
 from kafka_operator.decide.observed import Failure, KafkaTopic
 from kafka_operator.decide.plan import PlanProblem, check_plan, exact_plan
@@ -34,12 +33,13 @@ from kafka_operator.engine.connection_pool import ClusterUnavailableError, Conne
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.reassignment_reads import topics_of
 from kafka_operator.engine.topic_reads import query_topics
-from kafka_operator.kube.port import Kube, KubeError, NotFoundError
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import ClusterRef, Kind
 from kafka_operator.resources.cluster import Cluster, read_cluster
 from kafka_operator.resources.reassignment import Reassignment, read_reassignment
 from kafka_operator.resources.topic import Topic, read_topic
+from reconciler.decide.conditions import UNKNOWN, ready_of
+from reconciler.kube.port import Kube, KubeError, NotFoundError
+from reconciler.metrics import Metrics
+from reconciler.names import ClusterRef, Kind
 
 DEADLINE_S = 4.0
 """Time limit of a check: half of the webhook's timeout, since `kubectl apply` waits for it."""

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from kafka_operator.decide.admission import TAKEN, Answer
 from kafka_operator.decide.approval import NOT_CHECKED, ApprovalReview, User, read_approval_review
-from kafka_operator.kube.port import KubeError
-from kafka_operator.metrics import Metrics
+from reconciler.kube.port import KubeError
+from reconciler.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

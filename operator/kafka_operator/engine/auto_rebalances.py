@@ -9,7 +9,6 @@ from datetime import datetime
 
 from kafka_operator.admin.port import Admin
 from kafka_operator.decide.cluster import cluster_metrics_pause_s
-from kafka_operator.decide.conditions import TRUE, ready_of
 from kafka_operator.decide.layout import Layout
 from kafka_operator.decide.rebalance import POLL_INTERVAL_S, RebalanceView, decide_rebalance
 from kafka_operator.decide.rebalance_need import (
@@ -21,16 +20,18 @@ from kafka_operator.decide.rebalance_need import (
     holders_of,
     spread_of,
 )
-from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Wait, WriteStatus
+from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.reassignment_reads import sizes_in
 from kafka_operator.engine.tenants import Tenants
-from kafka_operator.engine.writer import Outcome, Writer
-from kafka_operator.names import ClusterRef
+from kafka_operator.engine.writer import Writer
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.reassignment import Reassignment
+from reconciler.decide.conditions import TRUE, ready_of
+from reconciler.decide.steps import Done, Outcome, Wait, WriteStatus
+from reconciler.names import ClusterRef
 
 MAX_ROUNDS = 10
 """Steps in one reconciliation: record an end, read, record, condition, measure, create; and some spare for conflicts."""

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from kafka_operator.decide.tenancy import serves
-from kafka_operator.names import ClusterRef, Key, Kind
 from kafka_operator.resources.cluster import Cluster, read_cluster
 from kafka_operator.resources.election import Election, read_election
-from kafka_operator.resources.metadata import RawObject, newer
 from kafka_operator.resources.reassignment import Reassignment, read_reassignment
-from kafka_operator.resources.spark_application import SparkApplication, read_spark_application
-from kafka_operator.resources.spark_schedule import ScheduledSparkApplication, read_scheduled_spark_application
 from kafka_operator.resources.topic import Topic, read_topic
+from reconciler.names import ClusterRef, Key, Kind
+from reconciler.resources.metadata import RawObject, newer
+from spark_operator.resources.application import SparkApplication, read_spark_application
+from spark_operator.resources.schedule import ScheduledSparkApplication, read_scheduled_spark_application
 
 OfCluster = Topic | Reassignment | Election
 Resource = Cluster | OfCluster | SparkApplication | ScheduledSparkApplication

@@ -15,8 +15,8 @@ from kafka_operator.decide.cluster import (
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.observed import ClusterSeen, Unavailable
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
-from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import Versions
+from reconciler.names import ClusterRef
 
 log = logging.getLogger(__name__)
 

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from kafka_operator.decide.cluster import ClusterSnapshot, Dependents, Step, decide_cluster, decide_cluster_deletion
-from kafka_operator.decide.conditions import TRUE, ready_of
 from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.pause import decide_pause
-from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.auto_rebalances import AutoRebalances
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.cluster_pods import PodReconciler
 from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.engine.connection_pool import ConnectionPool
-from kafka_operator.engine.retries import Retries
-from kafka_operator.engine.writer import Outcome, Writer
-from kafka_operator.names import ClusterRef, Key
+from kafka_operator.engine.writer import Writer
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
+from reconciler.decide.conditions import TRUE, ready_of
+from reconciler.decide.pause import decide_pause
+from reconciler.decide.steps import Done, Outcome, Retry, Wait, WriteStatus
+from reconciler.engine.retries import Retries
+from reconciler.names import ClusterRef, Key
 
 MAX_ROUNDS = 6
 """Steps in one reconciliation: claim, status, wait, and some spare for conflicts."""

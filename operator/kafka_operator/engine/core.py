@@ -19,24 +19,24 @@ from kafka_operator.engine.elections import ElectionReconciler
 from kafka_operator.engine.event_handler import EventHandler
 from kafka_operator.engine.event_recorder import EventRecorder
 from kafka_operator.engine.gauges import Gauges
-from kafka_operator.engine.loop import LINGER_S, Loop, QueuePartition, Reconciler
 from kafka_operator.engine.move_progress import MoveProgress
 from kafka_operator.engine.namespace_teardown import NamespaceTeardown
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.plan_store import PlanStore
-from kafka_operator.engine.queue import CAPACITY
 from kafka_operator.engine.reassignments import ReassignmentReconciler
 from kafka_operator.engine.resync import Resync
-from kafka_operator.engine.retries import Retries
-from kafka_operator.engine.spark_applications import SparkPorts, SparkReconciler
-from kafka_operator.engine.spark_schedules import ScheduleReconciler
 from kafka_operator.engine.topics import TopicReconciler
-from kafka_operator.engine.watch_lag import WatchLag
 from kafka_operator.engine.writer import Writer
 from kafka_operator.kube.pods_port import PodKube
-from kafka_operator.kube.port import Kube
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import KAFKA_KINDS, SPARK_KINDS, ClusterRef, Key, Kind
+from reconciler.engine.loop import LINGER_S, Loop, QueuePartition, Reconciler
+from reconciler.engine.queue import CAPACITY
+from reconciler.engine.retries import Retries
+from reconciler.engine.watch_lag import WatchLag
+from reconciler.kube.port import Kube
+from reconciler.metrics import Metrics
+from reconciler.names import KAFKA_KINDS, SPARK_KINDS, ClusterRef, Key, Kind
+from spark_operator.engine.applications import SparkPorts, SparkReconciler
+from spark_operator.engine.schedules import ScheduleReconciler
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,18 @@ from itertools import islice
 from kafka_operator.admin.port import Admin
 from kafka_operator.decide.election import Elect, ElectionView, Step, decide_election, decide_election_unavailable
 from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
-from kafka_operator.decide.pause import decide_pause
-from kafka_operator.decide.started import decide_started, marked_first
-from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.oldest_first import OldestFirst
-from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.tenants import Tenants
-from kafka_operator.engine.writer import Outcome, Writer
-from kafka_operator.names import ClusterRef, Key
+from kafka_operator.engine.writer import Writer
 from kafka_operator.resources.election import Election
 from kafka_operator.resources.reassignment import Partition
+from reconciler.decide.pause import decide_pause
+from reconciler.decide.started import decide_started, marked_first
+from reconciler.decide.steps import Done, Outcome, Retry, Wait, WriteStatus
+from reconciler.engine.retries import Retries
+from reconciler.names import ClusterRef, Key
 
 MAX_ROUNDS = 6
 """Steps in one reconciliation: the longest sequence (record, mark, elect, end) needs four, and some spare for conflicts."""

@@ -6,17 +6,17 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-from kafka_operator.decide.conditions import ready_of
 from kafka_operator.decide.quota import QUOTA_EXCEEDED
 from kafka_operator.engine.cache import Cache, Resource, read_resource
-from kafka_operator.engine.retries import Retries
-from kafka_operator.engine.watch_lag import WatchLag
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.cluster import Cluster
-from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.reassignment import Reassignment
-from kafka_operator.resources.spark_application import SparkApplication
 from kafka_operator.resources.topic import Topic
+from reconciler.decide.conditions import ready_of
+from reconciler.engine.retries import Retries
+from reconciler.engine.watch_lag import WatchLag
+from reconciler.names import Key, Kind
+from reconciler.resources.metadata import RawObject
+from spark_operator.resources.application import SparkApplication
 
 DELETED = "DELETED"
 

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka_operator.decide.steps import ResourceEvent
 from kafka_operator.engine.cache import Resource, ref_of
-from kafka_operator.kube.port import Kube, KubeError, NewEvent
-from kafka_operator.names import ClusterRef
+from reconciler.decide.steps import ResourceEvent
+from reconciler.kube.port import Kube, KubeError, NewEvent
+from reconciler.names import ClusterRef
 
 BURST = 25
 """Burst of events of one cluster and reason: the limit of client-go's own spam filter."""

@@ -9,14 +9,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
-from kafka_operator.decide.conditions import ready_of
-from kafka_operator.engine.balance_gauges import set_balance_gauges
 from kafka_operator.engine.cache import Cache, Resource, ref_of
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import ClusterRef, Kind
-from kafka_operator.resources.metadata import Condition
 from kafka_operator.resources.reassignment import Reassignment
-from kafka_operator.resources.spark_application import SparkApplication
+from reconciler.decide.conditions import ready_of
+from reconciler.metrics import Metrics
+from reconciler.names import ClusterRef, Kind
+from reconciler.resources.metadata import Condition
+from spark_operator.engine.balance_gauges import set_balance_gauges
+from spark_operator.resources.application import SparkApplication
 
 REFRESH_S = 10.0
 """Seconds; a usual scrape interval. 10,000 resources take some hundredths of a second."""

@@ -16,9 +16,9 @@ from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment import in_direction
 from kafka_operator.decide.reassignment_view import ReassignmentView
 from kafka_operator.engine.reassignment_reads import query_sizes
-from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from kafka_operator.resources.reassignment_terms import Action
+from reconciler.names import Key
 
 
 class MoveProgress:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from kafka_operator.decide.steps import Release
 from kafka_operator.engine.cache import read_resource
 from kafka_operator.engine.writer import Writer
-from kafka_operator.kube.port import Kube, KubeError
-from kafka_operator.names import KAFKA_KINDS, Kind
-from kafka_operator.resources.metadata import RawObject
+from reconciler.decide.steps import Release
+from reconciler.kube.port import Kube, KubeError
+from reconciler.names import KAFKA_KINDS, Kind
+from reconciler.resources.metadata import RawObject
 
 MAX_ROUNDS = 3
 """Number of lists: one, and two more for conflicts between list and write."""

@@ -10,12 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
-from kafka_operator.decide.steps import RETRY_LATER_S, RETRY_SOON_S, Done, Retry
-from kafka_operator.engine.writer import Outcome
-from kafka_operator.kube.port import KubeError
-from kafka_operator.names import ClusterRef, Key
 from kafka_operator.resources.election import Election
 from kafka_operator.resources.reassignment import Reassignment
+from reconciler.decide.steps import RETRY_LATER_S, RETRY_SOON_S, Done, Outcome, Retry
+from reconciler.kube.port import KubeError
+from reconciler.names import ClusterRef, Key
 
 log = logging.getLogger(__name__)
 

@@ -7,21 +7,15 @@ from __future__ import annotations
 
 import logging
 
-from kafka_operator.decide.steps import (
-    RETRY_LATER_S,
-    RETRY_SOON_S,
-    CancelReassignment,
-    CreateReassignment,
-    Retry,
-    Wait,
-)
+from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.decide.topic_replication import POLL_INTERVAL_S
-from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.cluster import Cluster
-from kafka_operator.resources.metadata import RawObject, controller_reference
 from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import Topic
+from reconciler.decide.steps import RETRY_LATER_S, RETRY_SOON_S, Retry, Wait
+from reconciler.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
+from reconciler.names import Key, Kind
+from reconciler.resources.metadata import RawObject, controller_reference
 
 log = logging.getLogger(__name__)
 

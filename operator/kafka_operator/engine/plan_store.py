@@ -13,12 +13,12 @@ from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_document import Document, DocumentError, read_config_maps
 from kafka_operator.decide.plan_packing import Recorded, packed, unpack
 from kafka_operator.decide.reassignment_steps import StorePlan
-from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError
-from kafka_operator.names import COMPONENT, Kind
-from kafka_operator.resources.metadata import RawObject, owner_reference
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.reassignment_records import Stored
 from kafka_operator.resources.reassignment_terms import PlanFrom
+from reconciler.kube.port import ConflictError, Kube, NotFoundError, RefusedError
+from reconciler.names import COMPONENT, Kind
+from reconciler.resources.metadata import RawObject, owner_reference
 
 MAX_KEPT_PARTITIONS = 500_000
 """Partitions of plans in memory: at most some 300 MB. A larger plan is cached only by itself."""

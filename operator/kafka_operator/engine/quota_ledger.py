@@ -12,16 +12,17 @@ from datetime import datetime, timedelta
 from kafka_operator.admin.port import Admin
 from kafka_operator.decide.observed import Failure, KafkaTopic
 from kafka_operator.decide.quota import counted_after, quota_refusals, uncounted
-from kafka_operator.decide.steps import Apply, Claim, CreateTopic, WriteStatus
+from kafka_operator.decide.steps import Apply, Claim, CreateTopic
 from kafka_operator.decide.tenancy import Refusal, quota_of
 from kafka_operator.decide.topic import Step
 from kafka_operator.decide.topic_origin import is_ours
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.writer import Writer
-from kafka_operator.names import ORIGIN, ClusterRef, Key
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.topic import Topic
+from reconciler.decide.steps import WriteStatus
+from reconciler.names import ORIGIN, ClusterRef, Key
 
 ABSENT_FOR_S = 5.0
 """How long a topic must be absent from Kafka before its entry is dropped: a broker that has just started may not know it yet."""

@@ -14,7 +14,6 @@ from kafka_operator.admin.port import Admin
 from kafka_operator.decide.desired_plan import Checked
 from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.plan_preparation import plan_for
@@ -26,8 +25,7 @@ from kafka_operator.decide.reassignment_deletion import (
 from kafka_operator.decide.reassignment_refused import decide_refused, decide_refused_unavailable
 from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, ReadThrottle, StorePlan, ThrottleInForce
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.started import decide_started, marked_first
-from kafka_operator.decide.steps import Done, Retry, Submit, Wait, WriteStatus
+from kafka_operator.decide.steps import Submit
 from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.engine.cache import Cache
@@ -43,12 +41,15 @@ from kafka_operator.engine.reassignment_reads import (
     query_throttle,
     topics_of,
 )
-from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.tenants import Tenants
-from kafka_operator.engine.writer import Outcome, Writer
-from kafka_operator.names import ClusterRef, Key
+from kafka_operator.engine.writer import Writer
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from kafka_operator.resources.reassignment_terms import Approval
+from reconciler.decide.pause import decide_pause
+from reconciler.decide.started import decide_started, marked_first
+from reconciler.decide.steps import Done, Outcome, Retry, Wait, WriteStatus
+from reconciler.engine.retries import Retries
+from reconciler.names import ClusterRef, Key
 
 MAX_ROUNDS = 30
 """Steps in one reconciliation: the longest sequence (plan, claim, store, record, read, write, mark, throttle, read, submit, read) needs fifteen."""

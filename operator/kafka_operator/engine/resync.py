@@ -10,11 +10,11 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from kafka_operator.engine.cache import Cache, read_resource
-from kafka_operator.engine.watch_lag import WatchLag
-from kafka_operator.kube.port import Kube, KubeError, Listing, NotFoundError, RefusedError
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import KAFKA_KINDS, Key, Kind
-from kafka_operator.resources.metadata import newer
+from reconciler.engine.watch_lag import WatchLag
+from reconciler.kube.port import Kube, KubeError, Listing, NotFoundError, RefusedError
+from reconciler.metrics import Metrics
+from reconciler.names import KAFKA_KINDS, Key, Kind
+from reconciler.resources.metadata import newer
 
 RETRY_S = 2.0
 """Delay before a list that failed is tried again."""

@@ -13,20 +13,8 @@ from datetime import datetime
 
 from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.decide.ownership import winner
-from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.quota import QUOTA_EXCEEDED
-from kafka_operator.decide.steps import (
-    Apply,
-    CancelReassignment,
-    Claim,
-    CreateReassignment,
-    Done,
-    Release,
-    ResourceEvent,
-    Retry,
-    Wait,
-    WriteStatus,
-)
+from kafka_operator.decide.steps import Apply, CancelReassignment, Claim, CreateReassignment
 from kafka_operator.decide.tenancy import Refusal, refusal_of_topic
 from kafka_operator.decide.topic import Step, TopicView, decide_topic, decide_topic_unavailable, refused
 from kafka_operator.decide.topic_deletion import decide_topic_deletion, decide_topic_deletion_unavailable
@@ -34,14 +22,16 @@ from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.quota_ledger import QuotaLedger, is_limited
-from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.tenants import Tenants
 from kafka_operator.engine.topic_effects import TopicEffects
 from kafka_operator.engine.topic_reads import query_topics
-from kafka_operator.engine.writer import Outcome, Writer
-from kafka_operator.names import ClusterRef, Key, Kind
+from kafka_operator.engine.writer import Writer
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic, TopicStatus
+from reconciler.decide.pause import decide_pause
+from reconciler.decide.steps import Done, Outcome, Release, ResourceEvent, Retry, Wait, WriteStatus
+from reconciler.engine.retries import Retries
+from reconciler.names import ClusterRef, Key, Kind
 
 MAX_ROUNDS = 8
 """Steps of one Topic in one reconciliation: the longest sequence (claim, alter, status, claim, done) needs five, and some spare for conflicts."""

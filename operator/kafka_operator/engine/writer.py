@@ -8,30 +8,30 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from kafka_operator.decide.steps import (
+from kafka_operator.decide.steps import Claim
+from kafka_operator.engine.cache import Cache, Resource, read_resource
+from kafka_operator.engine.event_recorder import EventRecorder
+from kafka_operator.resources.cluster import ClusterStatus
+from kafka_operator.resources.election import ElectionStatus
+from kafka_operator.resources.reassignment import ReassignmentStatus
+from kafka_operator.resources.topic import TopicStatus
+from reconciler.decide.steps import (
     RETRY_LATER_S,
     RETRY_SOON_S,
-    Claim,
     DeleteResource,
     Done,
     Mark,
+    Outcome,
     Release,
     ResourceEvent,
     Retry,
-    Wait,
     WriteStatus,
 )
-from kafka_operator.engine.cache import Cache, Resource, read_resource
-from kafka_operator.engine.event_recorder import EventRecorder
-from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
-from kafka_operator.names import FINALIZER, MANAGED_CONFIG, ORIGIN, STARTED, Key
-from kafka_operator.resources.cluster import ClusterStatus
-from kafka_operator.resources.election import ElectionStatus
-from kafka_operator.resources.metadata import Patch, RawObject
-from kafka_operator.resources.reassignment import ReassignmentStatus
-from kafka_operator.resources.spark_schedule import ScheduleStatus
-from kafka_operator.resources.spark_status import SparkStatus
-from kafka_operator.resources.topic import TopicStatus
+from reconciler.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
+from reconciler.names import FINALIZER, MANAGED_CONFIG, ORIGIN, STARTED, Key
+from reconciler.resources.metadata import Patch, RawObject
+from spark_operator.resources.schedule import ScheduleStatus
+from spark_operator.resources.status import SparkStatus
 
 MAX_PARALLEL_WRITES = 16
 """Concurrent writes: fewer keep two cores and one API server busy, and a busy API server answers more with 429."""
@@ -49,7 +49,6 @@ KubeStep = (
     | WriteStatus[SparkStatus]
     | WriteStatus[ScheduleStatus]
 )
-Outcome = Done | Wait | Retry
 
 log = logging.getLogger(__name__)
 

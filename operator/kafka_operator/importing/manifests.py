@@ -14,8 +14,8 @@ from typing import Any
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.tenancy import INTERNAL
 from kafka_operator.importing.names import resource_names
-from kafka_operator.names import API_VERSION, Kind
 from kafka_operator.resources.topic import DeletionPolicy, Policy
+from reconciler.names import API_VERSION, Kind
 
 NOT_THE_TOPICS_OWN = {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}
 """Settings with the replicas that a move throttles (KIP-73); they are removed with it."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from hashlib import sha256
 
-from kafka_operator.resources.object_names import MAX_NAME_LENGTH, is_object_name
+from reconciler.resources.object_names import MAX_NAME_LENGTH, is_object_name
 
 DIGEST_LENGTHS = (8, 16, 64)
 """Digits of the digest: the shortest that clashes with no other name; one of 64 never does."""

@@ -1,1 +1,1 @@
-"""The Kubernetes API: the port that the engine writes through, and the client behind it. Watching is kopf's part."""
+"""Calls to the Kubernetes API that only Clusters and approvals need: ports, and clients on that of the reconciler."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
 
-from kafka_operator.kube.client import KubeClient, core_path
-from kafka_operator.names import COMPONENT
-from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.pods import Pod, PodSet
+from reconciler.kube.client import KubeClient, core_path
+from reconciler.names import COMPONENT
+from reconciler.resources.metadata import RawObject
 
 
 class PodClient:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.pods import Pod, PodSet
+from reconciler.resources.metadata import RawObject
 
 
 class PodKube(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kafka_operator.resources.metadata import RawObject
+from reconciler.resources.metadata import RawObject
 
 DEFAULT_MIN_BYTES_PER_SECOND = 1_000_000
 """Default minimum of other namespaces' throttles: at a megabyte a second a move of 80 GB ends within a day."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.reassignment_terms import Approval
+from reconciler.resources.metadata import RawObject
 
 DEFAULT_THRESHOLD_PERCENT = 20
 """Default deviation from the mean: four times the planner's own tolerance, so that a day's growth alone triggers no copies."""

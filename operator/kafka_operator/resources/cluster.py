@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_operator.names import ClusterRef, Key, Kind
 from kafka_operator.resources.allowed import AllowedNamespaces, read_allowed
 from kafka_operator.resources.auto_rebalance import (
     AutoRebalance,
@@ -13,13 +12,14 @@ from kafka_operator.resources.auto_rebalance import (
     read_auto_rebalance,
     read_rebalance_record,
 )
-from kafka_operator.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
 from kafka_operator.resources.security import (
     Authentication,
     Tls,
     read_authentication,
     read_tls,
 )
+from reconciler.names import ClusterRef, Key, Kind
+from reconciler.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
 
 
 @dataclass(frozen=True, slots=True)

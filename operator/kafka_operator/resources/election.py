@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from kafka_operator.names import ClusterRef, Key, Kind
-from kafka_operator.resources.metadata import (
+from kafka_operator.resources.reassignment import Partition
+from reconciler.names import ClusterRef, Key, Kind
+from reconciler.resources.metadata import (
     Condition,
     Metadata,
     Patch,
@@ -16,7 +17,6 @@ from kafka_operator.resources.metadata import (
     read_conditions,
     read_metadata,
 )
-from kafka_operator.resources.reassignment import Partition
 
 WHOLE_TOPIC = -1
 """Index that represents a missing topic as a whole."""

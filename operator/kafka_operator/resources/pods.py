@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from kafka_operator.resources.metadata import READY, RawObject, read_time
+from reconciler.resources.metadata import READY, RawObject, read_time
 
 REVISION_LABEL = "controller-revision-hash"
 """Set by the StatefulSet controller (apps/v1, StatefulSetRevisionLabel)."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from kafka_operator.names import ClusterRef, Key, Kind
-from kafka_operator.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
 from kafka_operator.resources.reassignment_records import (
     Progress,
     Proposal,
@@ -28,6 +26,8 @@ from kafka_operator.resources.reassignment_terms import (
     read_plan_from,
 )
 from kafka_operator.resources.throttle import ThrottleRecord, ThrottleSpec, read_throttle, read_throttle_record
+from reconciler.names import ClusterRef, Key, Kind
+from reconciler.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
 
 
 class State(StrEnum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_operator.resources.metadata import RawObject
+from reconciler.resources.metadata import RawObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.quantity import read_bytes
+from reconciler.resources.metadata import RawObject
 
 DEFAULT_MOVES_PER_BROKER = 10
 """Moves that a broker takes part in at once: what Cruise Control takes by default. More share one disk and one network card, so that

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from kafka_operator.names import MANAGED_CONFIG, ClusterRef, Key, Kind
-from kafka_operator.resources.metadata import (
+from reconciler.names import MANAGED_CONFIG, ClusterRef, Key, Kind
+from reconciler.resources.metadata import (
     Condition,
     Metadata,
     Patch,

@@ -13,16 +13,16 @@ from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.security import NOT_ALLOWED
 from kafka_operator.engine.cluster_pods import read_pods
 from kafka_operator.engine.credentials import Credentials
-from kafka_operator.kube.client import KubeClient
-from kafka_operator.kube.login import LoginError, configuration, current_namespace
 from kafka_operator.kube.pods import PodClient
 from kafka_operator.kube.pods_port import PodKube
-from kafka_operator.kube.port import Kube, KubeError, NotFoundError
-from kafka_operator.metrics import Metrics
-from kafka_operator.names import Key, Kind
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.cluster import read_cluster as cluster_of
 from kafka_operator.resources.security import Security
+from reconciler.kube.client import KubeClient
+from reconciler.kube.login import LoginError, configuration, current_namespace
+from reconciler.kube.port import Kube, KubeError, NotFoundError
+from reconciler.metrics import Metrics
+from reconciler.names import Key, Kind
 
 T = TypeVar("T")
 

@@ -77,7 +77,7 @@ true
 {{- end -}}
 {{- end }}
 
-{{/* The names of its Leases, one for each shard, as a YAML list (kafka_operator.decide.shards). */}}
+{{/* The names of its Leases, one for each shard, as a YAML list (reconciler.decide.shards). */}}
 {{- define "steward.leases" -}}
 {{- $name := printf "%s-operator" (include "steward.fullname" .) -}}
 {{- $shards := int .Values.operator.shards -}}

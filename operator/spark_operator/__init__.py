@@ -1,0 +1,1 @@
+"""The operator of SparkApplication and ScheduledSparkApplication resources."""

@@ -1,0 +1,1 @@
+"""Calls to the Kubernetes API that SparkApplications need: the port, and its client on that of the reconciler."""

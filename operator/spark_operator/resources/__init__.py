@@ -1,0 +1,1 @@
+"""SparkApplications, their schedules and pods as immutable values: parsing and serialisation only."""

@@ -1,0 +1,66 @@
+"""Credentials for the client and for kopf."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reconciler.kube.login import LoginError, configuration, connection_info, current_namespace
+
+
+def kubeconfig(folder: Path, **user: str) -> Path:
+    """A kubeconfig with two contexts."""
+    path = folder / "kubeconfig"
+    clusters = [{"name": name, "cluster": {"server": f"https://{name}.example:6443"}} for name in ("one", "two")]
+    contexts = [{"name": name, "context": {"cluster": name, "user": "me"}} for name in ("one", "two")]
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": clusters,
+        "contexts": contexts,
+        "users": [{"name": "me", "user": user}],
+        "current-context": "one",
+    }
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+async def test_the_kubeconfig_and_its_context_say_where_and_who(tmp_path: Path) -> None:
+    """The same for both clients; TLS is verified."""
+    path = kubeconfig(tmp_path, token="secret-token")
+
+    current = await connection_info(await configuration(path, None))
+    other = await connection_info(await configuration(path, "two"))
+
+    assert (current.server, current.token, current.scheme) == ("https://one.example:6443", "secret-token", "Bearer")
+    assert other.server == "https://two.example:6443"
+    assert not current.insecure
+
+
+async def test_a_user_without_a_token_has_none(tmp_path: Path) -> None:
+    """Client certificates, for example."""
+    info = await connection_info(await configuration(kubeconfig(tmp_path), None))
+
+    assert (info.token, info.scheme) == (None, None)
+
+
+async def test_missing_credentials_are_told(tmp_path: Path) -> None:
+    """With the place where they were looked for."""
+    with pytest.raises(LoginError, match="nowhere"):
+        await configuration(tmp_path / "nowhere", None)
+    with pytest.raises(LoginError):
+        await configuration(kubeconfig(tmp_path), "no-such-context")
+
+
+def test_the_namespace_is_that_of_the_context(tmp_path: Path) -> None:
+    """As for kubectl; `default` where the context has none, or there is no kubeconfig."""
+    path = kubeconfig(tmp_path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["contexts"][1]["context"]["namespace"] = "shop"
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+    assert current_namespace(path, None) == "default"
+    assert current_namespace(path, "two") == "shop"
+    assert current_namespace(tmp_path / "nowhere", None) == "default"

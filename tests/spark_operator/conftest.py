@@ -1,0 +1,13 @@
+"""The API server of the tests on a live Kubernetes API."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.kubernetes import KubernetesApi
+
+
+@pytest.fixture(scope="session")
+def api(operators_api: KubernetesApi) -> KubernetesApi:
+    """The API server, serving our kinds."""
+    return operators_api
