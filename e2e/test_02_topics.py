@@ -26,6 +26,7 @@ def orders(release: Release) -> str:
     return NAME
 
 
+@pytest.mark.shows("F1")
 def test_a_topic_gets_ready_and_its_leaders_are_spread(orders: str, clients: KafkaClients) -> None:
     """Six partitions on three brokers: two leaders each, and every partition in all three racks."""
     partitions = clients.partitions(orders)
@@ -45,6 +46,7 @@ def test_what_one_pod_produces_another_consumes(orders: str, clients: KafkaClien
     assert report.consumed >= report.acked * 9 // 10, "the reader of a group keeps up"
 
 
+@pytest.mark.shows("F3")
 def test_partitions_grow(orders: str, release: Release, clients: KafkaClients) -> None:
     """A Topic's number of partitions is raised by applying it again."""
     release.kube.apply(topic(orders, partitions=9))
@@ -53,11 +55,13 @@ def test_partitions_grow(orders: str, release: Release, clients: KafkaClients) -
     assert len(clients.partitions(orders)) == 9
 
 
+@pytest.mark.shows("F4")
 def test_fewer_partitions_are_refused_at_apply(orders: str, release: Release) -> None:
     """Kafka would have to drop records."""
     assert "never be decreased" in release.kube.refusal(topic(orders, partitions=3))
 
 
+@pytest.mark.shows("F31")
 def test_more_replicas_than_brokers_are_refused_in_words(release: Release) -> None:
     """Only the cluster knows the number of brokers: the condition reports it."""
     release.kube.apply(topic("wide", replication_factor=5))

@@ -21,6 +21,7 @@ def invoices(release: Release) -> str:
     return NAME
 
 
+@pytest.mark.shows("F11")
 def test_a_reassignment_raises_the_replication_factor_under_load(
     invoices: str, release: Release, clients: KafkaClients
 ) -> None:

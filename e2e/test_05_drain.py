@@ -43,7 +43,7 @@ def drained(release: Release) -> Iterator[str]:
 
 
 @pytest.mark.shows("F34")
-def test_a_node_drain_moves_leaders_first(
+def test_a_node_drain_ends_with_the_leaders_elsewhere_and_harms_no_client(
     parcels: str, witness: Witness, drained: str, release: Release, clients: KafkaClients
 ) -> None:
     """The budget refuses the eviction; the operator sees the cordoned node, has the leaders moved and deletes the pod."""

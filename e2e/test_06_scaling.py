@@ -39,6 +39,7 @@ def test_a_topic_moves_to_a_new_broker_under_load(shipments: str, release: Relea
     assert report.wrong() == {}
 
 
+@pytest.mark.shows("F21")
 def test_scaling_in_is_refused_while_the_broker_holds_replicas(shipments: str, release: Release) -> None:
     """The condition names them."""
     release.upgrade(brokers={"replicas": 3})
@@ -50,6 +51,7 @@ def test_scaling_in_is_refused_while_the_broker_holds_replicas(shipments: str, r
     assert len(release.pods(chart.BROKERS)) == 4
 
 
+@pytest.mark.shows("F21")
 def test_a_drained_broker_goes_by_itself(shipments: str, release: Release, clients: KafkaClients) -> None:
     """Once its replicas are elsewhere, the pod that was declared away goes."""
     witness = clients.witness(shipments, min_isr=2)

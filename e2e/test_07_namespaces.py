@@ -18,6 +18,7 @@ TENANT = "tenant"
 TOPICS_OF_TENANT = 5
 
 
+@pytest.mark.shows("E7")
 def test_a_namespace_with_topics_in_it_is_gone_within_a_minute(release: Release, clients: KafkaClients) -> None:
     """Its topics go from Kafka too, as they were declared to."""
     tenant = _tenant(release)

@@ -32,6 +32,7 @@ def test_values_that_cannot_work_are_refused_by_name(
     assert named in release.refusal(**values)
 
 
+@pytest.mark.shows("F33")
 def test_an_upgrade_restarts_all_brokers_under_load_and_loses_nothing(release: Release, clients: KafkaClients) -> None:
     """A changed setting of brokers and controllers, as `kubectl rollout restart` would be: all pods are replaced.
 

@@ -105,6 +105,7 @@ def test_a_user_with_edit_may_declare_topics_and_no_clusters(operator: Release) 
     assert not may("create", CLUSTERS)
 
 
+@pytest.mark.shows("F1", "F3")
 def test_a_topic_is_created_and_grows(operator: Release, stock: StockKafka) -> None:
     """As Kafka's own tool shows it."""
     operator.kube.apply(topic(NAME, partitions=3, replication_factor=1, min_isr=1))
@@ -117,6 +118,7 @@ def test_a_topic_is_created_and_grows(operator: Release, stock: StockKafka) -> N
     assert len(stock.topic(NAME)) == 4
 
 
+@pytest.mark.shows("F11")
 def test_a_reassignment_gives_exactly_the_replicas_of_its_plan(operator: Release, stock: StockKafka) -> None:
     """Kafka's own controllers execute it."""
     plan = {(NAME, 0): [0, 1, 2], (NAME, 1): [1, 2, 0], (NAME, 2): [2, 0, 1], (NAME, 3): [0, 2, 1]}
@@ -126,6 +128,7 @@ def test_a_reassignment_gives_exactly_the_replicas_of_its_plan(operator: Release
     assert {(NAME, number): replicas for number, (_, replicas) in stock.topic(NAME).items()} == plan
 
 
+@pytest.mark.shows("F35")
 def test_an_election_gives_leadership_to_the_preferred_replicas(operator: Release, stock: StockKafka) -> None:
     """The first replica of each partition leads it."""
     operator.kube.apply(election("orders-preferred", [NAME]))
@@ -143,6 +146,7 @@ def test_an_uninstall_keeps_topics_and_blocks_no_deletion(operator: Release, sto
     assert len(stock.topic(NAME)) == 4
 
 
+@pytest.mark.shows("F39")
 def test_the_manifest_installs_the_operator_without_helm(kube: Kube, stock: StockKafka) -> None:
     """`kubectl apply --filename operator.yaml`, then a Cluster with Secrets; and all of it is deleted again, the CRDs too."""
     own = kube.within(NAMESPACE)

@@ -144,11 +144,12 @@ def kraft_cluster(
     controller_id: int | None = None,
     settings: Mapping[str, str] | None = None,
     listeners: Mapping[str, str] | None = None,
+    racks: Mapping[int, str] | None = None,
 ) -> Iterator[KraftCluster]:
     """Yield a running cluster by broker id; everything ends with the block.
 
     `controller_id` names the controller, which is a node of its own unless it is among the brokers; the first broker by default.
-    `settings` and `listeners` are those of each KraftNode.
+    `settings` and `listeners` are those of each KraftNode, `racks` those of brokers by their ids.
     """
     chosen = node_ids[0] if controller_id is None else controller_id
     controller_port = free_port()
@@ -167,7 +168,10 @@ def kraft_cluster(
                 controller_port=controller_port if node_id == chosen else None,
                 port=free_port() if node_id in node_ids else None,
                 brokers=len(node_ids),
-                settings=settings,
+                settings={
+                    **(settings or {}),
+                    **({"broker.rack": racks[node_id]} if racks and node_id in racks else {}),
+                },
                 listeners=listeners if node_id in node_ids else None,
             )
             stack.callback(node.close)

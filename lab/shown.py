@@ -1,16 +1,19 @@
 """Lists of tests by feature and invariant in the docs: `python -m lab.shown` updates them from marks of the tests.
 
 A test has a mark with the numbers of what it shows: `@pytest.mark.shows("F12", "C9")`. F1 and E1 are rows of docs/features.md, C1, Q1,
-O1 and D1 rows of docs/invariants.md (D: a defect that was found). Both pages end with a list that is generated from the marks;
-tests/test_shown.py fails if a list is outdated, or if a mark has an unknown number.
+O1 and D1 rows of docs/invariants.md (D: a defect that was found). Both pages end with a list that is generated from the marks, with the
+real parts that each test runs on (`lab/tested_on.py`); the last column of the features has those of all tests of a row.
+tests/test_shown.py fails if a page is outdated, or if a mark has an unknown number.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+from lab.tested_on import FAKE, PARTS, marks_of, parts_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,6 +26,14 @@ PAGES: Mapping[str, str] = {"docs/features.md": "FE", "docs/invariants.md": "CQO
 
 COMMAND = "python -m lab.shown"
 BEGIN = f"<!-- Made from the marks of tests by `{COMMAND}`: not edited by hand. -->"
+
+SHOWN_ON = "shown on"
+"""Header of the last column of tables whose rows have tests: the real parts that these run on."""
+
+NOTHING = "-"
+
+SOAK = "soak"
+"""The mark of tests that `make test` leaves out (tests/effort.py)."""
 
 _ROW = re.compile(r"^\| (?P<number>[A-Z]\d+) \|", re.MULTILINE)
 
@@ -60,21 +71,55 @@ def numbers_in(page: str) -> list[str]:
     return _ROW.findall(page.partition(BEGIN)[0])
 
 
-def with_list(page: str, tests: Mapping[str, list[str]]) -> str:
-    """Return a page with the list at its end made again, by the rows that the page has."""
+def generated(page: str, tests: Mapping[str, list[str]]) -> str:
+    """Return a page with its generated parts made again, by the rows that the page has: the column of parts, and the list at its end."""
+    return _with_list(_with_column(page, tests), tests)
+
+
+def _with_column(page: str, tests: Mapping[str, list[str]]) -> str:
+    """Fill the column SHOWN_ON of tables that have it; rows without that cell get one."""
+    lines = page.partition(BEGIN)[0].splitlines(keepends=True)
+    columns = 0
+    for index, line in enumerate(lines):
+        cells = line.split(" | ")
+        if cells[-1].strip() == f"{SHOWN_ON} |":
+            columns = len(cells)
+        elif not line.startswith("|"):
+            columns = 0
+        row = _ROW.match(line)
+        if row is not None and columns:
+            kept = cells[: columns - 1]
+            kept[-1] = kept[-1].removesuffix(" |\n")
+            lines[index] = " | ".join([*kept, f"{_shown_on(tests.get(row['number'], []))} |\n"])
+    return "".join(lines) + page[len(page.partition(BEGIN)[0]) :]
+
+
+def _shown_on(tests: Iterable[str]) -> str:
+    found = {part for test in tests for part in parts_of(test)}
+    return ", ".join(part for part in PARTS if part in found) or NOTHING
+
+
+def _with_list(page: str, tests: Mapping[str, list[str]]) -> str:
     lines = [BEGIN, ""]
     for number in numbers_in(page):
         if number in tests:
-            lines += [f"- **{number}**", *(f"  - `{test}`" for test in tests[number])]
+            lines += [f"- **{number}**", *(f"  - `{test}`{_real_parts(test)}" for test in tests[number])]
     return page.partition(BEGIN)[0] + "\n".join(lines) + "\n"
 
 
+def _real_parts(test: str) -> str:
+    parts = [part for part in parts_of(test) if part != FAKE]
+    if SOAK in marks_of(test):
+        parts.append("only in the soak")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
 def main() -> None:
-    """Write the lists of all pages."""
+    """Write the generated parts of all pages."""
     tests = marked()
     for name in PAGES:
         path = ROOT / name
-        path.write_text(with_list(path.read_text(encoding="utf-8"), tests), encoding="utf-8")
+        path.write_text(generated(path.read_text(encoding="utf-8"), tests), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -85,8 +85,8 @@ def kafka_cluster() -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="session")
 def kraft_cluster() -> Iterator[KraftCluster]:
-    """Three brokers of Kafka 4.x and a controller of their own; mark the test `kafka` and use topics of your own."""
-    with kraft.kraft_cluster((1, 2, 3), controller_id=CONTROLLER_ID) as running:
+    """Three brokers of Kafka 4.x in two racks, and a controller of their own; mark the test `kafka` and use topics of your own."""
+    with kraft.kraft_cluster((1, 2, 3), controller_id=CONTROLLER_ID, racks={1: "a", 2: "b", 3: "b"}) as running:
         yield running
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.shown import BEGIN, COMMAND, PAGES, marked, numbers_in, with_list
+from lab import tested_on
+from lab.shown import BEGIN, COMMAND, PAGES, generated, marked, numbers_in
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -19,6 +20,7 @@ NUMBERS = {
     "docs/features.md": [
         *(f"F{number}" for number in range(1, 43)),
         *(f"E{number}" for number in (*range(1, 16), 18, 19)),
+        *(f"F{number}" for number in range(50, 63)),
     ],
     "docs/invariants.md": [
         *(f"C{number}" for number in range(1, 15)),
@@ -27,10 +29,11 @@ NUMBERS = {
         *(f"D{number}" for number in range(1, 8)),
     ],
 }
-"""42 features that such operators are compared by and 17 that none had; the invariants, and the defects that their tests found."""
+"""Features that such operators are compared by, those that none had, and from F50 on those of other tools that Steward lacks; the
+invariants, and the defects that their tests found."""
 
 THERE, NOT_THERE = {"yes", "in part"}, {"later", "no"}
-_FEATURE = re.compile(r"^\| (?P<number>[FE]\d+) \| .+ \| (?P<there>[a-z ]+) \| .+ \|$", re.MULTILINE)
+_FEATURE = re.compile(r"^\| (?P<number>[FE]\d+) \| .+? \| (?P<there>[a-z ]+) \| .+ \| .+ \|$", re.MULTILINE)
 _DECIDED_IN = re.compile(r"`([a-z_/]+\.py)`")
 
 
@@ -41,11 +44,11 @@ def test_every_number_has_one_row(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_list_of_tests_is_what_the_marks_make_of_it(page: str) -> None:
-    """A test that is renamed or moved takes its mark along."""
+def test_a_page_has_the_tests_of_its_rows_and_what_they_run_on(page: str) -> None:
+    """A test that is renamed or moved takes its mark along, and one that runs on another part changes the column."""
     text = (ROOT / page).read_text(encoding="utf-8")
 
-    assert text == with_list(text, TESTS), f"{page} is out of date: run `make shown` ({COMMAND})"
+    assert text == generated(text, TESTS), f"{page} is out of date: run `make shown` ({COMMAND})"
 
 
 def test_every_mark_names_a_row() -> None:
@@ -72,3 +75,46 @@ def test_modules_that_decide_an_invariant_exist() -> None:
     pointed = set(_DECIDED_IN.findall(INVARIANTS.partition(BEGIN)[0]))
 
     assert sorted(path for path in pointed if "/" in path and not (ROOT / path).is_file()) == []
+
+
+@pytest.mark.parametrize(
+    ("test", "parts"),
+    [
+        (
+            "tests/kafka_operator/test_end_to_end.py::test_the_oldest_topic_wins_and_the_next_takes_over",
+            ["API server", "Kafka 3.9"],
+        ),
+        # Defined in test_end_to_end.py; this module imports it and replaces the fixture of the cluster.
+        (
+            "tests/kafka_operator/test_end_to_end_kafka_4.py::test_a_topic_is_created_extended_changed_and_deleted",
+            ["API server", "Kafka 4.3"],
+        ),
+        (
+            "tests/balance_analytics/test_sampling_kafka.py::test_a_sample_matches_the_cluster",
+            ["Kafka 3.9", "Kafka 4.3"],
+        ),
+        (
+            "e2e/test_11_operator_only.py::test_the_operator_is_ready_within_seconds_of_helm_install",
+            ["Kafka 4.3", "kind"],
+        ),
+        ("tests/move_planner/test_planner.py::test_large_plan_is_near_the_bound", ["fake"]),
+    ],
+)
+def test_a_test_runs_on_the_parts_that_its_fixtures_start(test: str, parts: list[str]) -> None:
+    """Found without running it: by pytest's rules for fixtures, through imports and helpers."""
+    assert tested_on.parts_of(test) == parts
+
+
+def test_the_parts_of_a_test_agree_with_its_marks() -> None:
+    """A test that needs Kafka or an API server has a mark for it, or the lab would not prepare them (lab/prepare.py).
+
+    The mark `kubernetes` may be of a whole module, of which some tests need no API server.
+    """
+    found = {
+        test: set(tested_on.parts_of(test)) for tests in TESTS.values() for test in tests if test.startswith("tests/")
+    }
+    kafka = {test for test, parts in found.items() if parts & {tested_on.KAFKA_3, tested_on.KAFKA_4}}
+    api_server = {test for test, parts in found.items() if "API server" in parts}
+
+    assert kafka == {test for test in found if "kafka" in tested_on.marks_of(test)}
+    assert api_server - {test for test in found if "kubernetes" in tested_on.marks_of(test)} == set()

@@ -48,6 +48,7 @@ def proposal(partitions: int = 60, settings: PlannerSettings = SETTINGS, **other
     return propose(loads_of(loads_table(columns(partitions, **other))), settings)
 
 
+@pytest.mark.shows("F55")
 def test_every_resource_is_balanced_and_every_broker_has_figures() -> None:
     """Half the bytes must be copied, as two brokers of four are empty."""
     found = proposal()

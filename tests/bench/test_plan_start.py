@@ -42,7 +42,6 @@ def test_every_partition_moves_to_the_next_broker(monkeypatch: pytest.MonkeyPatc
     assert found == expected
 
 
-@pytest.mark.shows("E12")
 def test_the_limit_applies_to_the_creation_with_its_validation() -> None:
     """Validated and started: an approval without it would skip the validation."""
     at_once, after_approval = Begun(8.0, 5, 2, 200 * 10**6), Begun(1.0, 2, 0, 210 * 10**6)

@@ -47,7 +47,6 @@ def test_the_schedule_is_disabled_by_default(chart: Chart) -> None:
     assert [item for item in resources if item["metadata"]["name"].startswith(NAME)] == []
 
 
-@pytest.mark.shows("F23")
 def test_a_run_studies_the_samples_topic_and_proposes(chart: Chart) -> None:
     """The job accepts the arguments. The interval is the sampler's, proposals need approval, and runs do not overlap."""
     resources = chart.render(values())

@@ -88,8 +88,9 @@ def test_a_missing_topic_is_observed_too() -> None:
     assert "the topic does not exist" in status.conditions[0].message
 
 
-def test_what_the_brokers_would_refuse_is_told_beforehand() -> None:
-    """Features 9: they are asked with validate_only, and nothing is done by that."""
+@pytest.mark.shows("F9")
+def test_what_the_brokers_would_refuse_is_shown_before_the_change() -> None:
+    """They are asked with validate_only, which changes nothing."""
     watching = topic(held=False, policy="Observe", config={"no.such": "1"})
     failure = Failure(40, "INVALID_CONFIG", "Unknown topic config name: no.such")
 
@@ -192,9 +193,8 @@ def test_a_namespace_that_may_not_is_told_before_anything_else() -> None:
     assert status.topic_id is None
 
 
-@pytest.mark.shows("F9")
-def test_a_refused_topic_that_only_observes_shows_the_brokers_words() -> None:
-    """It may not be allowed to look."""
+def test_a_topic_that_may_not_be_read_shows_the_brokers_error_while_it_observes() -> None:
+    """The operator lacks the right to describe the topic."""
     failure = Failure(29, "TOPIC_AUTHORIZATION_FAILED", "Not authorized.")
     step = decide_topic(topic(held=False, policy="Observe"), topic_view(failure=failure))
 

@@ -19,7 +19,7 @@ from tests.kafka_operator.stock import Brokers, Stock
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
 
 
-@pytest.mark.shows("F1")
+@pytest.mark.shows("F1", "F3")
 def test_a_topic_is_created_extended_changed_and_deleted(
     shop: Namespace, kafka: Stock, operator: StewardOperator
 ) -> None:
@@ -82,6 +82,7 @@ def test_a_cluster_status_has_its_versions(shop: Namespace) -> None:
         ),
     ],
 )
+@pytest.mark.shows("F31")
 def test_bad_input_is_reported_with_the_brokers_message(
     shop: Namespace, kafka: Stock, name: str, spec: dict[str, object], reason: str, words: str
 ) -> None:

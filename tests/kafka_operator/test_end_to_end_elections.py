@@ -64,7 +64,7 @@ def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, 
     assert until_ended(shop, "again")["state"] == "Completed"
 
 
-@pytest.mark.shows("F35")
+@pytest.mark.shows("F35", "E9")
 def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     shop: Namespace, kafka: Stock, brokers: Brokers
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     )
 
 
-@pytest.mark.shows("F27")
+@pytest.mark.shows("F27", "E8")
 def test_what_is_imported_applies_and_is_ready_at_once(shop: Namespace, kafka: Stock, tmp_path: Path) -> None:
     """Features (e) 8: the command, kubectl apply, Ready; nothing changes in Kafka."""
     kafka.create("Import_Me", [[1, 2], [2, 3]])

@@ -11,8 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from lab.kraft import KraftCluster
+from lab.waiting import wait_until
 from steward.main import kubectl_app
-from tests.kafka_operator.live import Namespace
+from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_reassignment
 from tests.kafka_operator.stock import Brokers, Stock
 from tests.kafka_operator.test_end_to_end import (
@@ -84,6 +85,23 @@ def test_bad_input_is_reported_with_the_brokers_message(
     report_bad_input(shop, kafka, name, spec, reason, words)
 
 
+@pytest.mark.shows("F14")
+def test_the_goal_racks_moves_a_second_replica_out_of_its_rack(shop: Namespace, kafka: Stock) -> None:
+    """Brokers 2 and 3 are in one rack: approved and carried out, one of the replicas is on broker 1, and nothing else moves."""
+    kafka.create("e2e-racks", [[2, 3], [1, 2]])
+    goal = {"racks": True, "topics": ["e2e-racks"]}
+    shop.take(raw_reassignment(goal=goal))
+    proposed = until_state(shop, "Proposed")
+    assert [item["partition"] for item in proposed["plan"]] == [0]
+
+    shop.take(raw_reassignment(goal=goal, approvedDigest=proposed["digest"]))
+
+    until_state(shop, "Completed")
+    target = [proposed["plan"][0]["replicas"], [1, 2]]
+    assert 1 in target[0]
+    wait_until(lambda: kafka.replicas("e2e-racks") == target, timeout_s=PATIENCE_S, what="the racks are respected")
+
+
 @pytest.mark.shows("E18")
 def test_what_if_by_the_name_of_a_cluster_has_the_figures_of_the_reassignments_proposal(
     shop: Namespace, kafka: Stock
@@ -102,7 +120,7 @@ def test_what_if_by_the_name_of_a_cluster_has_the_figures_of_the_reassignments_p
     assert document["repair"]["bytes"] == proposal["bytesToMove"] > 900_000
     proposed = {broker["id"]: broker["replicasAfter"] for broker in proposal["brokers"]}
     assert {broker["id"]: broker["replicas_after"] for broker in document["brokers"]} == {3: 0} | proposed
-    assert document["notes"] == ["racks are unknown: no broker has one (broker.rack)"]
+    assert document["notes"] == []
     wrong = CliRunner().invoke(kubectl_app, ["what-if", *where[:1], "mian", *where[2:], "--lose", "broker=3"])
     assert (wrong.exit_code, wrong.stderr) == (
         1,

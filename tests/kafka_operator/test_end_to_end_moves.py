@@ -21,7 +21,7 @@ from tests.kafka_operator.stock import Stock
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
 
-SLOW = {"bytesPerSecond": 20_000}
+SLOW, CHANGED = {"bytesPerSecond": 20_000}, {"bytesPerSecond": 30_000}
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 
 
@@ -70,9 +70,9 @@ def writer(kafka: Stock) -> Iterator[Any]:
         thread.join(PATIENCE_S)
 
 
-@pytest.mark.shows("F15", "F17", "F18", "E2")
+@pytest.mark.shows("F15", "F17", "F18", "F20", "E2")
 def test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back(shop: Namespace, kafka: Stock) -> None:
-    """The throttle is in Kafka while it moves and gone after the cancel; bytes are shown; a rollback after the end."""
+    """The throttle is in Kafka while it moves, follows an edit, and is gone after the cancel; bytes and time left; a rollback after the end."""
     kafka.create("e2e-throttled", [[1, 2], [2, 1]])
     kafka.fill("e2e-throttled", 300)
     plan = raw_plan("e2e-throttled", p0=[2, 3], p1=[3, 1])
@@ -82,7 +82,16 @@ def test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back(shop:
     assert kafka.config("e2e-throttled")["follower.replication.throttled.replicas"] == "0:3,1:3"
     progress = shop.status("Reassignment", "slow")["progress"]
     assert progress["bytesTotal"] > 2_000_000
-    shop.take(raw_reassignment("slow", plan=plan, throttle=SLOW, action="Cancel"))
+    shop.take(raw_reassignment("slow", plan=plan, throttle=CHANGED))
+    wait_until(
+        lambda: rates(kafka, 3) == dict.fromkeys(RATES, "30000"), timeout_s=PATIENCE_S, what="the throttle is changed"
+    )
+    wait_until(
+        lambda: shop.status("Reassignment", "slow")["progress"].get("etaSeconds", 0) > 0,
+        timeout_s=PATIENCE_S,
+        what="the time left is shown",
+    )
+    shop.take(raw_reassignment("slow", plan=plan, throttle=CHANGED, action="Cancel"))
     until_state(shop, "Cancelled", "slow")
     assert throttles(kafka, "e2e-throttled") == {}
 

@@ -67,7 +67,7 @@ def test_a_topic_observes_and_then_enforces(shop: Namespace, kafka: Stock) -> No
     assert "drift" not in shop.status("Topic", "e2e-observed")
 
 
-@pytest.mark.shows("F26")
+@pytest.mark.shows("F26", "E8")
 def test_a_topic_that_is_there_and_differs_is_adopted_by_consent(shop: Namespace, kafka: Stock) -> None:
     """Features (e) 8: the difference is shown, its digest is agreed to; one as declared is adopted at once."""
     kafka.create("e2e-equal", [[1]])
@@ -140,7 +140,7 @@ def test_drift_that_is_mended_and_a_topic_created_anew_are_told_once(shop: Names
     shop.until_events("e2e-mended", ("Normal", "DriftReverted"))
 
 
-@pytest.mark.shows("F5")
+@pytest.mark.shows("F5", "E5")
 @pytest.mark.timeout(240)
 def test_an_edited_replication_factor_is_carried_out_under_a_throttle(shop: Namespace, kafka: Stock) -> None:
     """Features 5, (e) 5: without Cruise Control, with progress, and nothing of the throttle is left behind."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka_operator.decide.observed import NO_LEADER
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import FINALIZER, Key, Kind
 from tests.kafka_operator.makers import raw_plan, raw_reassignment
@@ -16,6 +17,14 @@ from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])
 AT_BASE = [(1, 2, 3)] * 3
+
+REMEDIES = {
+    "NoProgress": "check the logs of the brokers of the new replicas",
+    "BrokerDead": "broker 4, a target of orders-1, is offline. Start it, or cancel.",
+    "NoLeader": "orders-1 has no leader, because no in-sync replica is live. Start one of brokers",
+    "Throttled": "the throttle of 50000000 bytes per second is used up by other moves or by traffic. Increase it.",
+}
+"""Cause of a stuck move -> its end of the message: what to do."""
 
 
 @pytest.mark.shows("E2")
@@ -110,6 +119,33 @@ async def test_a_stuck_move_is_reported_with_its_likely_cause() -> None:
         world.kafka.broker_ids = (1, 2, 3)
         await world.until(lambda: condition(world, "Stuck")[1] == "BrokerDead", seconds=200)
         assert "broker 4" in condition(world, "Stuck")[2]
+
+
+@pytest.mark.shows("E15")
+@pytest.mark.parametrize("cause", ["NoProgress", "BrokerDead", "NoLeader", "Throttled"])
+def test_each_cause_of_a_stuck_move_is_named(cause: str) -> None:
+    """The condition Stuck names a partition that copies nothing, the cause, and what to do."""
+
+    async def story() -> None:
+        async with running() as world:
+            world.kafka.move_s = 10_000
+            await orders(world)
+            stuck = Partition("orders", 1)
+            world.kafka.still = {stuck}
+            throttle = {"throttle": {"bytesPerSecond": 50_000_000}} if cause == "Throttled" else {}
+            world.kube.apply(raw_reassignment(plan=PLAN[1:2], **throttle))
+            await world.until(lambda: bool(world.kafka.moves), seconds=30)
+            if cause == "BrokerDead":
+                world.kafka.broker_ids = (1, 2, 3)
+            if cause == "NoLeader":
+                world.kafka.leaders[stuck] = NO_LEADER
+
+            await world.until(lambda: condition(world, "Stuck")[:2] == ("True", cause), seconds=300)
+
+            assert "orders-1" in condition(world, "Stuck")[2]
+            assert REMEDIES[cause] in condition(world, "Stuck")[2]
+
+    run_virtually(story())
 
 
 @pytest.mark.slow

@@ -234,6 +234,7 @@ async def test_a_removal_that_cannot_be_is_told_and_not_tried_for_ever() -> None
         await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
 
 
+@pytest.mark.shows("F21", "F56")
 @in_virtual_time
 async def test_a_broker_without_a_pod_that_is_away_for_long_is_emptied() -> None:
     """Row 21: gone from what is declared, as after a StatefulSet that was made smaller by hand."""

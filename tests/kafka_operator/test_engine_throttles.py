@@ -140,7 +140,7 @@ async def test_a_throttle_below_the_traffic_is_told_with_figures_and_nothing_mov
         assert condition(world, "ThrottleTooLow")[0] == "False"
 
 
-@pytest.mark.shows("F15")
+@pytest.mark.shows("F15", "E4")
 @in_virtual_time
 async def test_an_adaptive_throttle_rises_with_use_and_falls_when_replicas_fall_behind() -> None:
     """Raised while the moves use it; halved when a replica that does not move is out of sync."""
@@ -159,6 +159,7 @@ async def test_an_adaptive_throttle_rises_with_use_and_falls_when_replicas_fall_
         assert len(status(world)["throttle"]["rates"]) <= 2
 
 
+@pytest.mark.shows("E4")
 @in_virtual_time
 async def test_two_reassignments_share_a_broker_and_leave_nothing() -> None:
     """The lower rate is in force; what was there before the first comes back after the last."""
@@ -206,6 +207,7 @@ async def test_a_throttle_left_on_an_unreachable_broker_is_reported_and_removed_
         assert not world.kube.objects[MOVE]["metadata"]["finalizers"]
 
 
+@pytest.mark.shows("F15")
 @in_virtual_time
 async def test_a_throttle_may_be_changed_and_taken_off_on_the_way() -> None:
     """spec.throttle is followed while it runs."""

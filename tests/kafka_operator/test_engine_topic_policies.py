@@ -23,6 +23,7 @@ def events(world: World) -> list[str]:
     return [event.reason for event in world.kube.events if event.key == ORDERS]
 
 
+@pytest.mark.shows("F8", "F9")
 @in_virtual_time
 async def test_a_topic_that_observes_writes_one_status_and_nothing_in_kafka() -> None:
     """F8: a drift is reported once, in any number of resyncs; new drift is reported at the next resync."""

@@ -52,6 +52,7 @@ def test_expressions_of_alerts_name_metrics_that_there_are() -> None:
     assert named - existing().keys() == set()
 
 
+@pytest.mark.shows("F37")
 def test_figures_show_what_is_known_and_forget_what_is_gone() -> None:
     """Ready by kind; the throttle that is in force; how far a move is."""
     cache, metrics = Cache(), Metrics()
@@ -81,6 +82,7 @@ def test_figures_show_what_is_known_and_forget_what_is_gone() -> None:
     assert shown("reassignment_progress_ratio", **place) is None
 
 
+@pytest.mark.shows("F37")
 def test_a_batch_is_shown_in_progress_by_kind_and_name() -> None:
     """Since when, so that an alert finds what is stuck; and no longer than it goes on."""
     metrics = Metrics()

@@ -20,6 +20,7 @@ class Clock:
         return self.now_s
 
 
+@pytest.mark.shows("F37")
 def test_the_watch_lags_while_it_has_not_delivered_what_a_list_contained() -> None:
     """Otherwise a stalled watch cannot be distinguished from one without events."""
     clock = Clock()
