@@ -1,4 +1,1 @@
-"""Balance analytics: measures the load of partitions over days and proposes moves that balance it, for approval.
-
-Leaves out execution: the operator carries out Reassignments.
-"""
+"""Balance analytics: measures the load of partitions over days and proposes moves that balance it, for approval."""

@@ -2,8 +2,7 @@
 
 ConfigMaps are only created, with their owner reference: the service account needs no right to read, change or delete ConfigMaps of the
 release's namespace. The operator waits until they exist; if a run is killed in between, the next one creates them. An older proposal is
-deleted only in the version that was read, so that one that is approved at the same moment is kept. Leaves out the contents of proposals
-(`moves`) and which older ones are replaced (`moves.replacement`).
+deleted only in the version that was read, so that one that is approved at the same moment is kept.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The pipeline in PySpark. Leaves out the study's arithmetic."""
+"""The pipeline in PySpark."""

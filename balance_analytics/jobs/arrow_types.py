@@ -1,4 +1,4 @@
-"""What pyarrow calls each kind of column. Leaves out the tables (`model/`), which do not need pyarrow."""
+"""Types of pyarrow for each kind of column."""
 
 from collections.abc import Mapping
 from typing import Any

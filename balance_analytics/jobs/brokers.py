@@ -2,7 +2,6 @@
 
 The Java client of Spark's Kafka connector asks, with the same settings for access. Steward's controller is in the list of brokers
 too, but is not a broker. Brokers before 3.3 do not return the size of their disks (KIP-827). Values of --brokers take precedence.
-Leaves out partitions: they are in the samples.
 """
 
 from __future__ import annotations

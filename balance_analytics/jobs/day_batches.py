@@ -1,4 +1,4 @@
-"""Hourly rows of facts to rows of days, over Arrow batches. Leaves out Spark, so that tasks which need only this start sooner."""
+"""Hourly rows of facts to rows of days, over Arrow batches."""
 
 from __future__ import annotations
 

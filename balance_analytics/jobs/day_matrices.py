@@ -1,7 +1,7 @@
 """Rows of DAY_FACTS as numpy matrices of rows x 24 hours: read from the bytes of a file, and cut into buckets of partitions.
 
 All rows of a partition are in the same bucket, whichever file they come from, so that one task computes it. Only what the stage `loads`
-needs is read, one column at a time. Leaves out the figures (`window_loads`) and who reads the bytes (`loads`).
+needs is read, one column at a time.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     by_hour(days)       DAY_FACTS to FACTS
     StoredFacts         days of a manifest, whichever layout their files have
 
-Leaves out the columns (`model/facts.py`).
+The columns are in `model/facts.py`.
 """
 
 from __future__ import annotations

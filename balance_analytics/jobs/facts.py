@@ -6,7 +6,6 @@ each partition at 23:00 of the day before (`model/day_states.py`). The result is
 
 An hour that is stored with more minutes than the samples still show (retention took them) stays: of two facts of one hour that of more
 minutes wins, of equals that with Prometheus' rates, else the new one. So an hour keeps its rates when Prometheus no longer has them.
-Leaves out how hours follow from samples (`hourly`), where samples come from (`samples`, `landing`) and how rates are spread (`rates`).
 """
 
 from __future__ import annotations

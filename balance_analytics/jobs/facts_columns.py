@@ -1,7 +1,4 @@
-"""Columns of files of facts, read one at a time: as rows of DAY_FACTS, whichever layout a file has.
-
-Leaves out what is made of the columns (`day_matrices`) and who reads the bytes (`loads`).
-"""
+"""Columns of files of facts, read one at a time: as rows of DAY_FACTS, whichever layout a file has."""
 
 from __future__ import annotations
 

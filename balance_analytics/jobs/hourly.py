@@ -2,7 +2,6 @@
 
 A sample belongs to the hour in which most of the round before it is: the sample at 11:00 is of 10:59. Samples are packed
 (`packed_samples`), then shuffled, so that all of a partition meet in one task, which computes with numpy (`sample_hours`).
-Leaves out the computation of a task and what is stored (`facts`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Input files of a run: brokers, sketches of keys, settings of a Kafka client. Leaves out what Kafka returns (`brokers`)."""
+"""Input files of a run: brokers, sketches of keys, settings of a Kafka client."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The Java admin client that Spark's connector brings along: with it a run asks Kafka with the same settings for access as it reads.
-
-Leaves out what is asked: `brokers`, `topic_offsets`.
-"""
+"""The Java admin client that Spark's connector brings along: with it a run asks Kafka with the same settings for access as it reads."""
 
 from __future__ import annotations
 

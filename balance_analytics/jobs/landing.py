@@ -3,7 +3,6 @@
 The rows lie beside the facts, below `_samples`, in a table with a manifest of its own that says how far the topic was read: rows and
 position are published in one step, so that a run that is killed loses and doubles nothing. A day stays until `OPEN_MS` after the end of
 the next day, because its last hour is needed to compute that one again. Samples that come later are left out and counted.
-Leaves out which rows can be used (`samples.usable`) and what is computed from them (`facts`).
 """
 
 from __future__ import annotations

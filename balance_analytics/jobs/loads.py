@@ -6,7 +6,6 @@ which writes both tables. The window is found by the days of the manifest and th
 
 An hour counts with `--min-minutes` seen. Of a broker that is what it led; its disk is the size of all replicas that it holds, each taken
 as large as the leader's copy. Partitions not seen in the window's last hours are gone: they are named and in no load.
-Leaves out the computation of a task (`window_loads`), skew and forecasts (`study`).
 """
 
 from __future__ import annotations

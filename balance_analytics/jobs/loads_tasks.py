@@ -1,4 +1,4 @@
-"""What the tasks of the stage `loads` run, in Python workers. Leaves out Spark's session, so that a worker imports only what it needs."""
+"""Tasks of the stage `loads`, in Python workers. They do not import Spark's session."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What each stage left out, stored beside its tables, so that a later run of the stage `study` alone reports it too.
+"""Data that each stage left out, stored beside its tables, so that a later run of the stage `study` alone reports it too.
 
-It is stored as `<out>/left_out/STAGE.json`, which each run of the stage replaces. Leaves out the texts (`troubles`).
+It is stored as `<out>/left_out/STAGE.json`, which each run of the stage replaces.
 """
 
 from __future__ import annotations

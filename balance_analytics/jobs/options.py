@@ -1,4 +1,4 @@
-"""The command line of the job: its options and their limits. Leaves out reading the files that it names (`inputs`)."""
+"""The command line of the job: its options and their limits."""
 
 from __future__ import annotations
 

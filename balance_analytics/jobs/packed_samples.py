@@ -2,7 +2,6 @@
 
 A task gathers `ROWS_AT_ONCE` samples in any order and writes a row of PACKED for each partition, hour and list of replicas among them.
 `samples` of such a row are the bytes of an int64 matrix with the columns FIELDS; NULL represents null.
-Leaves out what is computed from samples (`sample_hours`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ Prometheus counts a topic's bytes, no partition's. So a topic's rate of an hour 
 
 The rates of a topic's partitions then add up to its rate. An hour needs `MIN_RATES` rates; with fewer it keeps the estimate from
 offsets. Invalid lines, and topics without samples, are left out and counted.
-Leaves out queries of Prometheus (`sampling/prometheus.py`) and hours without samples: a rate alone makes no fact.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Stage `report`: the result and the moves to `<out>/report.html`, its pictures, `summary.json` and `metrics.prom`.
 
-The same result and moves make the same bytes. Leaves out drawing (`report/`).
+The same result and moves make the same bytes.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ both know the end offset, are no further apart than `MAX_ROUNDS` rounds, and no 
 - the number of groups changed: committed offsets cannot be compared.
 
 Samples are in the order of time, behind the partition's state before them (`model/day_states.py`); a sample that is there twice counts
-once. Leaves out reading and writing (`hourly`, `facts`).
+once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where samples are, and which of their rows (`model/sample_rows.py`) can be used.
+"""Location of samples, and the rows that can be used (`model/sample_rows.py`).
 
 Samples are Parquet in folders by day: the sampler's own, or those that `landing` made of the samples topic. What cannot be used is left
 out and counted by day while the rows go by, so that nothing is read twice: messages that are not samples or have another schema, samples
-whose clocks disagree. Leaves out differences (`differences`) and which days are read (`facts`).
+whose clocks disagree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The Spark session of a run: with the settings of spark-submit; without it (`python -m`) Spark runs in this process, on two cores.
-
-Leaves out what a deployment decides: master, executors, memory, object storage.
-"""
+"""The Spark session of a run: with the settings of spark-submit; without it (`python -m`) Spark runs in this process, on two cores."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Stage `study`: tables of loads to one result (`model/results.py`), written as JSON under `<out>/result.json`.
 
 The tables are small: brokers x hours, and a row for each partition. The driver reads their files and decodes the columns that it needs.
-Leaves out how figures are computed (`study/`).
 """
 
 from __future__ import annotations

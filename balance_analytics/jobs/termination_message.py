@@ -1,7 +1,7 @@
 """The termination message of the driver's container: a summary of the run, or its error.
 
 The operator shows a summary in the status of the SparkApplication (docs/spark-applications.md), and an error in its condition Ready.
-Outside of a pod there is no such file, and nothing is written. Leaves out the content of the summary (`report.summary`).
+Outside of a pod there is no such file, and nothing is written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Which messages of the samples topic a run reads: from where the last run ended to the end as it is now.
-
-Leaves out the reading (`landing`).
-"""
+"""Messages of the samples topic that a run reads: from where the last run ended to the end as it is now."""
 
 from __future__ import annotations
 

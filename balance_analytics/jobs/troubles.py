@@ -1,7 +1,7 @@
 """Errors that end a run, and inputs that a run leaves out, in words for users.
 
 The text of an `AnalyticsError` has what happened, to what, and what to do; it is the last line of the driver's log. An input that a run
-continues without is a `LeftOut` of the result. Leaves out when they are raised.
+continues without is a `LeftOut` of the result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The computation of one task of the stage `loads`: all days of some partitions to their loads and their part of the brokers' sums.
-
-Leaves out the statistics (`study/partition_hours.py`), files and matrices (`day_matrices`), and who starts tasks (`loads`).
-"""
+"""The computation of one task of the stage `loads`: all days of some partitions to their loads and their part of the brokers' sums."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Column definitions, shared by Spark, pyarrow and the documentation.
-
-Leaves out the tables (`sample_rows`, `facts`, `loads`) and the types of libraries.
-"""
+"""Column definitions, shared by Spark, pyarrow and the documentation."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 A run that computes a day reads these rows and the samples from 23:00 of the day before on, and nothing earlier. A day has rows for the
 partitions with a sample in its 24 hours before 23:00. So the state of a partition is its newest row up to that day.
-Leaves out how facts follow from samples: `jobs/sample_hours.py`.
 """
 
 from balance_analytics.model.column import Column, Kind

@@ -5,7 +5,6 @@ an array of 24 values, null in hours that have no row. Files of earlier versions
 
 Amounts (messages_in, bytes_in, bytes_out, size_growth_bytes) are sums over the sampled minutes, not extrapolated to the hour: the rate
 is the amount divided by `minutes`. An hour without samples has no row.
-Leaves out how they are computed from samples (`jobs/facts.py`) and the conversion between both layouts (`jobs/day_rows.py`).
 """
 
 from balance_analytics.model.column import Column, Kind, names

@@ -1,7 +1,7 @@
 """Loads: one row per partition for the window, and one row per broker and hour. Rates are per second of the sampled minutes.
 
 The planner reads the loads of partitions. They contain only partitions that existed at the end of the window; a topic that was deleted
-earlier is named in the result. Leaves out how loads are computed: `jobs/loads.py`.
+earlier is named in the result.
 """
 
 from balance_analytics.model.column import Column, Kind

@@ -1,7 +1,4 @@
-"""Rates from Prometheus: the rows that the sampler writes, one JSON object per line, and the hourly rows of the pipeline.
-
-Leaves out the queries (`sampling/prometheus.py`) and the join with facts (`jobs/rates.py`).
-"""
+"""Rates from Prometheus: the rows that the sampler writes, one JSON object per line, and the hourly rows of the pipeline."""
 
 from balance_analytics.model.column import Column, Kind
 

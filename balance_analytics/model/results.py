@@ -1,7 +1,7 @@
 """Result of a study: the contents of `<out>/result.json`, which the planner, the report and the operator read.
 
 Rates are bytes or messages per second, times ISO 8601 strings in UTC, parts numbers from 0 to 1. `null` means unknown. Fields are in
-the order of the file. Leaves out JSON (`results_json`) and the computation (`study`).
+the order of the file.
 """
 
 from __future__ import annotations

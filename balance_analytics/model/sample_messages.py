@@ -2,7 +2,6 @@
 
 Key: the topic's name. Header `schema`: the number of this format. Value: an object of arrays of equal length, with an entry for each
 partition; unknown values are null. A topic whose value would exceed MAX_VALUE_BYTES is split into several messages.
-Leaves out sending (`sampling.topic_writer`).
 """
 
 import json

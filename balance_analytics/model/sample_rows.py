@@ -1,7 +1,6 @@
 """Samples as rows: one partition in one sample, as in Parquet files and as the pipeline decodes messages of the samples topic.
 
 Unknown values are null, never a number. Files are partitioned by `date`, the UTC day of `round_ms`.
-Leaves out the messages of the samples topic (`sample_messages`).
 """
 
 from balance_analytics.model.column import Column, Kind

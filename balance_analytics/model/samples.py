@@ -2,7 +2,6 @@
 
 200,000 partitions need 25 MB in columns; as objects they would need half a gigabyte. Unknown values are UNKNOWN here, and null in
 messages and files.
-Leaves out sampling (`sampling`), messages and files (`sample_messages`, `sampling.parquet_writer`).
 """
 
 from collections.abc import Iterator

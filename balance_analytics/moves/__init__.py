@@ -1,1 +1,1 @@
-"""Proposals of moves from measured loads, planned by `move_planner`. Leaves out approval and execution."""
+"""Proposals of moves from measured loads, planned by `move_planner`."""

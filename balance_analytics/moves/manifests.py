@@ -3,7 +3,7 @@
 A Reassignment with `approval: Required` becomes a proposal (state Proposed) with a digest of plan and base; the operator moves nothing
 until a user sets `spec.approvedDigest` to that digest. Small plans are in the Reassignment itself, large ones in ConfigMaps
 (docs/reassignments.md), as `steward plan configmaps` creates them. The figures of brokers and resources are in another ConfigMap, as the
-status contains only bytes. Leaves out writing (`proposing`).
+status contains only bytes.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 The planner uses for bytes in the p95 of the hours in the window (a single burst has no effect, a busy hour of every day has one), for
 bytes out the mean of the hours in which they are known, for disk the size at the end of the window. Partitions of unknown size or rate
-are not moved. A million partitions need 82 MB in Arrow and as much in the arrays; no object is created for a partition. Leaves out
-reading files and planning.
+are not moved. A million partitions need 82 MB in Arrow and as much in the arrays; no object is created for a partition.
 """
 
 from __future__ import annotations

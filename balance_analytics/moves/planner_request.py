@@ -3,7 +3,7 @@
 There are five resources. `disk` is the size of all replicas of a broker. `bytes_in` is its incoming traffic: for each replica, from
 clients if it is the leader, otherwise from the leader. `client_bytes_in` is only the traffic from clients, which moves with the leader;
 the study measures skew by it. `bytes_out` is the leader's outgoing traffic: to consumers, and once to each follower. `leaders` is the
-number of led partitions. Leaves out planning (`move_planner`).
+number of led partitions.
 """
 
 from __future__ import annotations

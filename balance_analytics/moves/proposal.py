@@ -1,7 +1,4 @@
-"""Proposal: the moves, and the load of each broker before and after them.
-
-Leaves out its output (`manifests`, `proposed_moves`).
-"""
+"""Proposal: the moves, and the load of each broker before and after them."""
 
 from __future__ import annotations
 

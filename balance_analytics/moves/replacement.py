@@ -6,8 +6,6 @@ Pure, from the Reassignments of a namespace. The analytics have at most one prop
 - A proposal with the same moves is kept, so that a user can finish reading it.
 - While a proposal is approved and has not ended, no other is created: it will change the loads.
 - A proposal that failed because a run was killed before it created the plan's ConfigMaps is replaced.
-
-Leaves out Reassignments that the analytics did not create, and calls of the API (`proposing`).
 """
 
 from __future__ import annotations

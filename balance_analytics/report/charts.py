@@ -1,4 +1,4 @@
-"""Charts: brokers before and after, skew over time, hot partitions, disk forecast. Leaves out the heat map (`heat_map`)."""
+"""Charts: brokers before and after, skew over time, hot partitions, disk forecast."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Drawing of pictures as PNGs: figures, colours and the output, which has the same bytes for the same values.
 
 Lines and bars have colours of Okabe and Ito's palette, which colour-blind readers can distinguish, and also differ in dashes or hatching.
-Amounts use the colour map cividis for the same reason. matplotlib's object interface needs neither a display nor global state. Leaves out
-the charts themselves (`charts`, `heat_map`).
+Amounts use the colour map cividis for the same reason. matplotlib's object interface needs neither a display nor global state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """HTML page of a report: one file without scripts and without external resources.
 
 A Content-Security-Policy enforces this: it allows only embedded pictures and the page's own style. Every text from a cluster is escaped.
-Leaves out pictures (`charts`, `heat_map`) and tables (`tables`).
 """
 
 from __future__ import annotations

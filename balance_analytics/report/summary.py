@@ -1,7 +1,4 @@
-"""Summary of a report: for the status of a SparkApplication, and as metrics for Prometheus.
-
-Leaves out the JSON of the summary (`spark_operator.resources.summary`) and file access.
-"""
+"""Summary of a report: for the status of a SparkApplication, and as metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from balance_analytics.model.report_input import ProposedMoves, ReportInput
 from balance_analytics.model.results import Forecast
-from spark_operator.resources.summary import BalanceSummary, SoonestFull
+from kafka_operator.resources.spark_summary import BalanceSummary, SoonestFull
 
 PREFIX = "steward_balance_"
 

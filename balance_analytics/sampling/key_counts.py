@@ -2,7 +2,6 @@
 
 The number of messages read from each partition is in proportion to those that it holds, so that the counts represent the topic. Keys are
 stored only as hashes. Messages without a key are skipped; so are batches in a codec that kafka_wire does not support, which is reported.
-Leaves out the sketch itself (`study.key_skew`).
 """
 
 import asyncio

@@ -8,8 +8,7 @@ count a sample that is in two files once. So no row is lost or counted twice, wh
 3. These small files are deleted, if they are still the ones that were read.
 
 A later run deletes what step 3 left, by the footers, and hidden files that are no longer written to. Two samplers may compact the same
-day: each deletes only what it has read and published. Leaves out which days are complete (`parquet_days`), and when this runs
-(`parquet_upkeep`).
+day: each deletes only what it has read and published.
 """
 
 import json

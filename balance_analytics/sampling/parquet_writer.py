@@ -1,7 +1,7 @@
 """Storage of samples as Parquet files: one file per sample, in a folder for each day (UTC).
 
 Files are written atomically, and a repeated round replaces the earlier file. pyarrow is imported when the first file is written, so that
-a sampler that writes to a topic does not load it. Leaves out compaction and deletion of old files (`parquet_upkeep`).
+a sampler that writes to a topic does not load it.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Rates from a Prometheus server: bytes in and out by topic, CPU and network by broker (query_range over HTTPS).
 
 Each value has its resource and the source `prometheus`, which distinguishes it from rates computed from samples. Responses are bounded
-before they are parsed, TLS is verified, and a token is sent only over HTTPS. Leaves out the use of the rates (`jobs/rates.py`).
+before they are parsed, TLS is verified, and a token is sent only over HTTPS.
 """
 
 import json

@@ -1,7 +1,6 @@
 """One sample of a cluster: the metadata, then all brokers in parallel, until the deadline.
 
-If a broker is offline, slow or rejects a request, its data is missing, with a reason; the sample contains everything else. Leaves out the
-times of samples (`rounds`, `sampler`) and their storage (`topic_writer`, `parquet_writer`).
+If a broker is offline, slow or rejects a request, its data is missing, with a reason; the sample contains everything else.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""Sampler: takes one sample per round and stores it, with metrics and logs, until it is stopped.
-
-Leaves out requests to brokers (`sample`), the times of rounds (`rounds`), storage (`sink`) and the command line (`steward.sampler_command`).
-"""
+"""Sampler: takes one sample per round and stores it, with metrics and logs, until it is stopped."""
 
 import asyncio
 import logging

@@ -1,6 +1,6 @@
 """The samples topic, in the sampled cluster: created if it does not exist, and checked if it does.
 
-Its cleanup.policy is delete: compaction would keep only the last sample of each topic. Leaves out writing to it (`topic_writer`).
+Its cleanup.policy is delete: compaction would keep only the last sample of each topic.
 """
 
 import string

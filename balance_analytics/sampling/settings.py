@@ -1,4 +1,4 @@
-"""Settings of the sampler. Leaves out reading the files of secrets: `steward.sampler_command` puts their contents into NodeSettings."""
+"""Settings of the sampler."""
 
 from dataclasses import dataclass
 from pathlib import Path

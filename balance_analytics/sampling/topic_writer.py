@@ -2,7 +2,6 @@
 
 A batch whose response is lost is sent again: duplicates of a sample are harmless, as topic, partition and round identify it. So no
 producer id is needed, which some users may not have the right to.
-Leaves out the format of the messages (`model.sample_messages`) and the creation of the topic (`samples_topic`).
 """
 
 import asyncio

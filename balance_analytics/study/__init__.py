@@ -1,1 +1,1 @@
-"""What is uneven, growing or full soon: pure functions over arrays. Leaves out how the arrays are read."""
+"""Figures of uneven, growing and nearly full resources: pure functions over arrays."""

@@ -2,7 +2,6 @@
 
 Each figure is computed by the module of its name. This module combines them, rounds them to `DIGITS` significant digits, so that two
 runs over the same facts write the same bytes, and cuts lists to the limits of `model/results.py`.
-Leaves out files and Spark.
 """
 
 from __future__ import annotations

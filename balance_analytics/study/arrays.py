@@ -1,4 +1,4 @@
-"""The shapes that the study computes on. Leaves out where they come from."""
+"""The shapes that the study computes on."""
 
 from typing import Any
 

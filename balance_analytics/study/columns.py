@@ -1,7 +1,4 @@
-"""The input of a study: loads of partitions and brokers as columns, and what is known about brokers.
-
-Leaves out how they are filled: the job reads them from its tables, a test writes them.
-"""
+"""The input of a study: loads of partitions and brokers as columns, and what is known about brokers."""
 
 from __future__ import annotations
 

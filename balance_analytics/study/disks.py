@@ -1,7 +1,4 @@
-"""Each broker's disk: its growth and when it is full, as values of a result.
-
-Leaves out the forecast itself (`forecast`) and which level a day has (`readings`).
-"""
+"""Each broker's disk: its growth and when it is full, as values of a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a disk is full, in days from the last reading, with a 90 percent interval.
+"""Forecast of the day when a disk is full, counted from the last reading, with a 90 percent interval.
 
 Goal: the day on which the true level first reaches the capacity lies in the interval in 90 of 100 cases.
 Input: one level a day (`readings`), so that changes within a day do not matter.
@@ -16,7 +16,7 @@ lower bound does: by then the level has in at least 95. So the interval of days 
 is one reading a day, so that the interval begins with a whole day and ends with one.
 
 It is valid as long as the load stays as it was: a new producer, a moved replica or a changed retention is not foreseen.
-Readings around which replicas came or went are not fitted (`readings`). Leaves out where levels and capacities come from.
+Readings around which replicas came or went are not fitted (`readings`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Brokers x hours, small enough for a result: with many of both, a column is the mean of several hours.
-
-Leaves out colours.
-"""
+"""Brokers x hours, small enough for a result: with many of both, a column is the mean of several hours."""
 
 from __future__ import annotations
 

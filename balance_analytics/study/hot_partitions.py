@@ -6,7 +6,7 @@ A partition is hot for one of two reasons.
 - "uneven keys": it has at least `OVER_TOPIC` times the median load of its topic's partitions, and at least `OF_BROKER` of the
   load of the mean broker, so that it matters.
 
-Loads are means over the window, so that a burst of an hour does not count. Leaves out what to do about it.
+Loads are means over the window, so that a burst of an hour does not count.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ Misra and Gries (1982): at most k counters; a message increments the counter of 
 every counter. A counter is then never too high, and too low by at most n / (k + 1) after n messages. Sketches are merged by
 adding counters and subtracting the (k+1)-th highest (Agarwal et al. 2012), within the same bound. Here keys come in batches of equal
 keys already counted, which is a merge with an exact sketch.
-
-Leaves out sampling of messages, and the meaning of keys: a key is its text, or a hash of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Leader imbalance: the part of partitions that are not led by their preferred replica, of all brokers and of one.
-
-Leaves out elections.
-"""
+"""Leader imbalance: the part of partitions that are not led by their preferred replica, of all brokers and of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers and times in the form of a result. Leaves out which figures they are of."""
+"""Numbers and times in the form of a result."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Loads of many partitions at once, as arrays of partitions x hours: statistics of each partition, sums of each broker by hour.
 
 The plain twin of the statistics of one partition is `series`. Hours without a value are NaN and count nowhere. Sums of floating point
-numbers depend on their order in the last digits; the caller rounds. Leaves out how the arrays are read (`jobs/loads.py`).
+numbers depend on their order in the last digits; the caller rounds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 A day's level is that of its last whole hour, and the first day has its first one besides. An hour is whole when nearly as many copies
 are known in it as usually on that day; otherwise the sum dips by what was not asked. Where the number of copies changed, replicas
 moved or topics came and went: that growth is no history of the disk and is not fitted.
-Leaves out the fit (`forecast`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A series of hourly rates in four figures: mean, 95th percentile, busiest hour, trend.
 
 The pipeline works them out in Spark for millions of series; these are for the few of the study, and the judge of those.
-Hours without a rate are NaN and count nowhere. Leaves out forecasts (`forecast`).
+Hours without a rate are NaN and count nowhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How unevenly a load is shared: Gini coefficient, maximum over mean, coefficient of variation.
+"""Skew of a load: Gini coefficient, maximum over mean, coefficient of variation.
 
 All three take one number for each broker (or partition), none of them negative, and give 0, 1 and 0 when all are the same; so they
-do when there is nothing to share. Leaves out over which time a load was averaged.
+do when there is nothing to share.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The 95 percent point of Student's t distribution, so that the study needs no statistics package.
-
-Leaves out all other points.
-"""
+"""The 95 percent point of Student's t distribution, so that the study needs no statistics package."""
 
 from __future__ import annotations
 

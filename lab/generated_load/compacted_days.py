@@ -2,7 +2,7 @@
 
 `write_facts_before` writes the facts of all days but the last, `write_end_of_day_before` the samples of the last hours of the day before the
 last one, from which a run of the stage `facts` computes the states that the next run continues from. `write_last_day` writes the new
-day, in files of at most MAX_ROWS rows. Leaves out the run between both.
+day, in files of at most MAX_ROWS rows.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     rule of RBAC       (verb, resource of an API group) in a namespace, or in all of them
     checked by         SelfSubjectAccessReview, which every authenticated user may create
 
-An operator that does not start is better than one that is denied a request in the middle of a roll. Leaves out the right to
-get Secrets: Clusters name them, and a denied Secret is reported in the condition of its Cluster.
+An operator that does not start is better than one that is denied a request in the middle of a roll. The right to
+get Secrets is not checked: Clusters name them, and a denied Secret is reported in the condition of its Cluster.
 """
 
 from __future__ import annotations

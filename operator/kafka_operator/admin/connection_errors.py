@@ -1,7 +1,4 @@
-"""Classification of connection errors: TLS and authentication failures of the client, as a reason and a stable message.
-
-Leaves out rejections of single calls (ACLs), which are ordinary responses.
-"""
+"""Classification of connection errors: TLS and authentication failures of the client, as a reason and a stable message."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Queries before a broker is taken offline: locations of all replicas, and min.insync.replicas of each topic.
-
-Leaves out what follows from it.
-"""
+"""Queries before a broker is taken offline: locations of all replicas, and min.insync.replicas of each topic."""
 
 from __future__ import annotations
 

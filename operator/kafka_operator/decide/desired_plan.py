@@ -3,7 +3,7 @@
     plan        as written              planFrom    content of the ConfigMaps, if their digest matches
     topics      spread over brokers     goal        what the planner finds
 
-Leaves out whether the cluster can carry it out (`plan.check_plan`) and whether anybody approves.
+`plan.check_plan` checks whether the cluster can carry it out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Storage format of large plans in ConfigMaps: split into parts, gzipped, in Kafka's JSON format.
 
 An object of Kubernetes holds 1 MiB, and a plan of a hundred thousand partitions is 8 MiB twice. Each part has `plan.json.gz` and
-`base.json.gz`, which anybody can unpack and give to kafka-reassign-partitions.sh. Leaves out names and writes.
+`base.json.gz`, which kafka-reassign-partitions.sh accepts once it is unpacked.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 
 The name follows from a number in the status that is raised only when the Reassignment was seen, so that a process that died after it
 created one finds it, and two that both run for a moment make one. What it moves, when and how fast is its own affair.
-
-Leaves out what is needed (rebalance_need).
 """
 
 from __future__ import annotations

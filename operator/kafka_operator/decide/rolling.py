@@ -123,7 +123,7 @@ def _decide_with_health(
 
 
 def _decide_without_kafka(view: RollView, stuck: Sequence[Pod], unavailable: Unavailable) -> RollDecision:
-    """Decide without Kafka: where not one pod is Ready, none can be taken away from anybody."""
+    """Decide without Kafka: where no pod is Ready, replacing one harms no client."""
     if stuck and not any(pod.ready for pod in view.pod_set.pods):
         return _replace(stuck[0], view)
     return Hold(unavailable.reason, f"No pod is replaced while the cluster is unreachable. {unavailable.message}")

@@ -1,6 +1,6 @@
 """Credentials from Secrets: settings of a connection, or the missing part for the Ready condition.
 
-The words name the Secret and the key, never a value. Leaves out whether a certificate can be used (the connection finds out).
+The words name the Secret and the key, never a value.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
     deletion: drop ─► read again ─► release
 
 The status is written after the effects, from the state read afterwards, so `observedGeneration` is never ahead of Kafka (O6).
-A Topic that only observes has no effect on Kafka, and needs no finalizer. Leaves out rights of namespaces (tenancy), ownership
-(topic_origin, ownership), and changes of the replication factor (topic_replication).
+A Topic that only observes has no effect on Kafka, and needs no finalizer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Drift between a Topic and its Kafka topic: list for the status, digest, and text.
-
-Leaves out what is done about it.
-"""
+"""Drift between a Topic and its Kafka topic: list for the status, digest, and text."""
 
 from __future__ import annotations
 

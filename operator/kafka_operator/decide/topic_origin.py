@@ -4,8 +4,7 @@
                                       adopted/<topic id>                         written before the topic is first changed
 
 Until the status has the topic's id, only the annotation shows after a crash that the operator created the existing topic. A topic that is
-found is adopted when it is as declared; else nothing is touched until the annotation steward.dev/adopt allows it. Leaves out names
-and quotas of namespaces (tenancy).
+found is adopted when it is as declared; else nothing is touched until the annotation steward.dev/adopt allows it.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def creates(topic: Topic) -> bool:
     """Return whether the creation of the next Kafka topic has been announced, after the last one in the status.
 
     Once the status has a verdict on the spec of which it was announced, without a topic, it has come to nothing: what is found when the
-    spec has changed may be anybody's.
+    spec has changed may belong to another client.
     """
     kind, _, rest = (topic.metadata.annotation(ORIGIN) or "").partition("/")
     announced, _, after = rest.partition("/")

@@ -1,7 +1,4 @@
-"""Effects of a batch of Topics on Kafka: one Admin request per kind, validated by the brokers first where required.
-
-Leaves out decisions, and events.
-"""
+"""Effects of a batch of Topics on Kafka: one Admin request per kind, validated by the brokers first where required."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Pods of a StatefulSet and their nodes, as values: the input of rolling replacement.
-
-Leaves out all other fields.
-"""
+"""Pods of a StatefulSet and their nodes, as values: the input of rolling replacement."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Numbers of bytes as Kubernetes writes quantities: an integer, or text such as 500Gi.
 
-Leaves out milli and exponents, which the CRDs reject.
+The CRDs reject milli and exponents.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Records in a Reassignment's status: progress, proposal, location of a large plan.
-
-Leaves out the throttle (`throttle.py`).
-"""
+"""Records in a Reassignment's status: progress, proposal, location of a large plan."""
 
 from __future__ import annotations
 

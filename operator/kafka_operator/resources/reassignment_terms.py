@@ -1,7 +1,4 @@
-"""Fields of a Reassignment's spec other than an exact plan: plan source, goal, approval, concurrency, action.
-
-Leaves out the throttle (`throttle.py`), which Topics have too.
-"""
+"""Fields of a Reassignment's spec other than an exact plan: plan source, goal, approval, concurrency, action."""
 
 from __future__ import annotations
 

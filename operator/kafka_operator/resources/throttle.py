@@ -1,7 +1,7 @@
 """Throttles: the limit in a spec, and the record of the settings made in Kafka in a status.
 
 A record is written before its settings are made, so that any later process, after any crash, knows what to remove and what was
-there before. Leaves out what to set when.
+there before.
 """
 
 from __future__ import annotations

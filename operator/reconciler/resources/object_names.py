@@ -1,7 +1,4 @@
-"""Validation of Kubernetes names: DNS subdomain for Steward's objects, DNS label for namespaces (RFC 1123).
-
-Leaves out how names are made.
-"""
+"""Validation of Kubernetes names: DNS subdomain for Steward's objects, DNS label for namespaces (RFC 1123)."""
 
 from __future__ import annotations
 

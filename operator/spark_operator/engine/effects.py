@@ -1,7 +1,4 @@
-"""Shared effects of SparkApplications and their schedules: deletion of a run, and handling of rejected steps.
-
-Leaves out decisions, and effects of only one of the two kinds.
-"""
+"""Shared effects of SparkApplications and their schedules: deletion of a run, and handling of rejected steps."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Never in a cluster: a user who may create a SparkApplication can then run programs as this process, so it needs the switch --spark-local.
 A process ends with the operator, on Linux even if that is killed; a restarted operator finds its driver lost, and the
-restart policy applies. Leaves out executors, limits and isolation of any kind.
+restart policy applies. It has no executors, limits or isolation of any kind.
 """
 
 from __future__ import annotations

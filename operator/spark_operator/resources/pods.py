@@ -1,6 +1,6 @@
 """The pods of a SparkApplication as values: driver and executors, how far they are, and what holds them up.
 
-Leaves out all that no decision asks for. A process of engine Local is shown in the same form.
+A process of engine Local has the same form.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The summary that a driver of the balance analytics leaves as its termination message, and `status.summary`, which is made of it.
 
 Any image may run as a driver, so nothing of the message is believed: it is at most as long as Kubernetes keeps, every number is finite
-and every list and text has a bound. Leaves out what the figures mean: docs/analytics.md.
+and every list and text has a bound.
 """
 
 from __future__ import annotations

@@ -21,14 +21,14 @@ import javax.net.ssl.TrustManagerFactory;
 
 /**
  * Writes the value of a label of this pod's node into a file: the rack of the broker that starts next. {@code NODE_NAME} names the
- * node; one without the label gives an empty file, which stands for no rack.
+ * node; one without the label gives an empty file, which means no rack.
  *
- * <p>A pod is not told its node's labels, so the Kubernetes API is asked with the pod's own account.
+ * <p>A pod has no access to its node's labels, so they are read from the Kubernetes API with the pod's own account.
  */
 public final class NodeLabel {
     private static final Path ACCOUNT = Path.of("/var/run/secrets/kubernetes.io/serviceaccount");
 
-    /** With a second between them: the API server may be just starting, and after that the pod is started anew anyway. */
+    /** One per second, for an API server that is starting. After the last one the kubelet restarts the container. */
     private static final int ATTEMPTS = 10;
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
@@ -39,7 +39,7 @@ public final class NodeLabel {
     public static void main(String[] arguments) throws GeneralSecurityException, IOException, InterruptedException {
         String node = System.getenv("NODE_NAME");
         String label = arguments[0];
-        String trouble = "";
+        String problem = "";
         for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
             try {
                 HttpResponse<String> answer = ask(node);
@@ -49,13 +49,13 @@ public final class NodeLabel {
                     System.out.println("node " + node + (value.isEmpty() ? " has no label " + label + ": no rack" : ": " + label + "=" + value));
                     return;
                 }
-                trouble = "status " + answer.statusCode();
+                problem = "status " + answer.statusCode();
             } catch (IOException error) {
-                trouble = error.toString();
+                problem = error.toString();
             }
             Thread.sleep(1000);
         }
-        System.err.println("node " + node + " cannot be read, for which the verb get on nodes is needed: " + trouble);
+        System.err.println("node " + node + " cannot be read (this needs the verb get on nodes): " + problem);
         System.exit(1);
     }
 
