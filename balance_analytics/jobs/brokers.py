@@ -14,8 +14,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.java_admin import admin_client, wait
+from balance_analytics.jobs.problems import LeftOuts, errors_about
 from balance_analytics.jobs.samples import Samples, address
-from balance_analytics.jobs.troubles import LeftOuts, errors_about
 from balance_analytics.study.columns import BrokerFacts
 
 PROCESS_ROLES, CONTROLLER_ALONE = "process.roles", "controller"
@@ -84,7 +84,7 @@ def _sizes(jvm: Any, admin: Any, brokers: Sequence[int], left_out: LeftOuts) -> 
         try:
             sizes[broker] = _size(jvm.java.util.HashMap(wait(jvm, asked[broker])))
         except Py4JError:
-            remedy = "see that they are alive, allow DESCRIBE on the cluster, or name the sizes in --brokers"
+            remedy = "check that they are alive, allow DESCRIBE on the cluster, or name the sizes in --brokers"
             left_out.add("brokers that did not return the size of their disks", 1, remedy)
     return {broker: size for broker, size in sizes.items() if size}
 

@@ -21,8 +21,8 @@ from balance_analytics.jobs.arrow import map_batches
 from balance_analytics.jobs.day_batches import US_PER_HOUR, day_batches
 from balance_analytics.jobs.files import Table, without_corrupt
 from balance_analytics.jobs.packed_samples import PARTITION
+from balance_analytics.jobs.problems import LeftOuts
 from balance_analytics.jobs.publishing import Published
-from balance_analytics.jobs.troubles import LeftOuts
 from balance_analytics.model.column import names
 from balance_analytics.model.facts import DAY_FACTS, FACTS, HOURLY, is_of_days
 from balance_analytics.model.manifest import Manifest

@@ -23,12 +23,12 @@ from balance_analytics.jobs.files import Table, without_corrupt
 from balance_analytics.jobs.hourly import STATE, hour_of, hourly, newest_states, state_day, states_of
 from balance_analytics.jobs.landing import land
 from balance_analytics.jobs.packed_samples import PARTITION
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts, errors_about, none_yet
 from balance_analytics.jobs.publishing import ROWS, Parts, Published, Staged, new_run, staging, write_staged
 from balance_analytics.jobs.rates import digests, note_unknown_topics, stage, with_rates
 from balance_analytics.jobs.sample_hours import MINUTE_MS
 from balance_analytics.jobs.samples import CORRUPT, HOUR_MS, Samples, note_left_out, usable
 from balance_analytics.jobs.storage import exists
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about, none_yet
 from balance_analytics.model.day_states import DAY_STATES, STATES
 from balance_analytics.model.facts import DAY_FOLDER, DAY_KEY, KEY
 from balance_analytics.model.manifest import Manifest, Source

@@ -21,8 +21,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.arrow_types import ARROW_TYPES
-from balance_analytics.jobs.storage import LISTING_THREADS, exists
-from balance_analytics.jobs.troubles import (
+from balance_analytics.jobs.problems import (
     AnalyticsError,
     CorruptFile,
     LeftOuts,
@@ -30,6 +29,7 @@ from balance_analytics.jobs.troubles import (
     corrupt_words,
     errors_about,
 )
+from balance_analytics.jobs.storage import LISTING_THREADS, exists
 from balance_analytics.model.column import Column, ddl
 from balance_analytics.model.column import names as names_of
 from balance_analytics.model.sample_rows import DATE

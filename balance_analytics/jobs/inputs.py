@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from balance_analytics.jobs.troubles import AnalyticsError
+from balance_analytics.jobs.problems import AnalyticsError
 from balance_analytics.study.columns import BrokerFacts
 from balance_analytics.study.key_skew import KeySketch
 

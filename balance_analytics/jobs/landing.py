@@ -15,10 +15,10 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.files import Table
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.jobs.publishing import Parts, Published
 from balance_analytics.jobs.samples import Samples, address
 from balance_analytics.jobs.topic_offsets import OffsetRange, TopicEnds, ends_of, range_to_read
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.column import Column as TableColumn
 from balance_analytics.model.column import Kind, names
 from balance_analytics.model.manifest import Manifest, Position

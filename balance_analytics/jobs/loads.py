@@ -31,8 +31,8 @@ from balance_analytics.jobs.loads_tasks import (
     facts_by_bucket,
     packed_loads,
 )
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts
 from balance_analytics.jobs.publishing import Published, new_run
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.jobs.window_loads import Gone, broker_hours
 from balance_analytics.model.loads import BROKER_HOURS_PART, PARTITIONS_PART
 from balance_analytics.study.partition_hours import BrokerSums
@@ -170,7 +170,7 @@ def _day_of(seconds: int) -> str:
 def _check_clusters(stored: StoredFacts, clusters: Collection[str]) -> None:
     if len(clusters) > 1:
         raise AnalyticsError(
-            f"the facts at {stored.days.path} are of several clusters: say which by --cluster-id ({', '.join(sorted(clusters))})"
+            f"the facts at {stored.days.path} are of several clusters: select one by --cluster-id ({', '.join(sorted(clusters))})"
         )
 
 
@@ -185,6 +185,6 @@ def _note_gone(gone: Iterable[Gone], left_out: LeftOuts) -> None:
         left_out.add(
             f"topic {one.topic}: {one.partitions} partitions not seen since {last:%Y-%m-%d %H:00} UTC, deleted since then",
             1,
-            "nothing, if that was meant",
+            "nothing, if that was intended",
         )
-    left_out.add("more deleted topics", max(0, len(topics) - MAX_GONE_NAMED), "nothing, if that was meant")
+    left_out.add("more deleted topics", max(0, len(topics) - MAX_GONE_NAMED), "nothing, if that was intended")

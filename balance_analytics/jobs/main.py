@@ -20,10 +20,10 @@ from pyspark.sql import SparkSession
 from balance_analytics.jobs import brokers, facts, loads, moves, notes, report, study, termination_message
 from balance_analytics.jobs.inputs import broker_facts_of, properties_of, sketches_of
 from balance_analytics.jobs.options import options_of, parser
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.session import session
 from balance_analytics.jobs.storage import remove
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.moves_json import MOVES_NAME
 from balance_analytics.model.report_input import ProposedMoves
 from balance_analytics.model.results import RESULT_NAME, Result
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, now_ms: int) -> Ran:
     stages = options.stage
     if "facts" in stages and not options.samples:
         raise AnalyticsError(
-            "--samples is missing: say where the samples are, or run other stages alone, such as --stage loads,study"
+            "--samples is missing: give the location of the samples, or run only other stages, such as --stage loads,study"
         )
     spark = session()
     samples = Samples(spark, options.samples, properties_of(options.kafka_properties)) if options.samples else None

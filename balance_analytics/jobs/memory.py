@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from balance_analytics.jobs.troubles import AnalyticsError
+from balance_analytics.jobs.problems import AnalyticsError
 from kafka_node.memory_limit import memory_limit_bytes
 
 MIB = 2**20

@@ -17,8 +17,8 @@ from balance_analytics.jobs.brokers import Brokers
 from balance_analytics.jobs.files import arrow_table, contents, row_count
 from balance_analytics.jobs.loads import loads_below
 from balance_analytics.jobs.memory import require_memory
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.jobs.storage import exists, read_text, remove, write_text
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.loads import PARTITION_LOADS, PARTITIONS_PART
 from balance_analytics.model.moves_json import MOVES_NAME, moves_from_json, moves_to_json
 from balance_analytics.model.rate_rows import OF_TOPICS

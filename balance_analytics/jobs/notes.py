@@ -11,8 +11,8 @@ from dataclasses import asdict
 
 from pyspark.sql import SparkSession
 
+from balance_analytics.jobs.problems import errors_about
 from balance_analytics.jobs.storage import exists, read_text, write_text
-from balance_analytics.jobs.troubles import errors_about
 from balance_analytics.model.results import LeftOut
 
 

@@ -26,7 +26,7 @@ from pyspark.sql import functions as sf
 
 from balance_analytics.jobs import storage
 from balance_analytics.jobs.files import Table
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.column import Column
 from balance_analytics.model.facts import DAY_FOLDER
 from balance_analytics.model.manifest import (
@@ -300,8 +300,10 @@ def _without(manifest: Manifest, paths: list[str], what: str, left_out: LeftOuts
         return manifest
     remedy = "run the stage that writes it again while the samples are kept; otherwise it is a gap"
     for path in paths[:MAX_LOST_NAMED]:
-        left_out.add(f"{path}: a published file of the {what} is gone or cut", 1, remedy)
-    left_out.add(f"more published files of the {what}, gone or cut", max(0, len(paths) - MAX_LOST_NAMED), remedy)
+        left_out.add(f"{path}: a published file of the {what} is missing or truncated", 1, remedy)
+    left_out.add(
+        f"more published files of the {what}, missing or truncated", max(0, len(paths) - MAX_LOST_NAMED), remedy
+    )
     gone = set(paths)
     parts = {part: tuple(file for file in files if file.path not in gone) for part, files in manifest.parts.items()}
     # What is lost is computed again from samples that are still there.

@@ -15,10 +15,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from balance_analytics.jobs.problems import LeftOuts, errors_about
 from balance_analytics.jobs.publishing import write_staged
 from balance_analytics.jobs.samples import HOUR_MS, MAX_AHEAD_MS
 from balance_analytics.jobs.storage import exists
-from balance_analytics.jobs.troubles import LeftOuts, errors_about
 from balance_analytics.model.column import ddl, names
 from balance_analytics.model.facts import FACTS
 from balance_analytics.model.loads import DIGITS

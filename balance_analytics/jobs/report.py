@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.moves import kept, read_result
+from balance_analytics.jobs.problems import errors_about
 from balance_analytics.jobs.storage import write_bytes
-from balance_analytics.jobs.troubles import errors_about
 from balance_analytics.model.report_input import ReportInput
 from balance_analytics.report.summary import summary_of
 from spark_operator.resources.summary import BalanceSummary

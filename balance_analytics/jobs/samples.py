@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
 from balance_analytics.jobs.files import Table, note_corrupt
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.jobs.storage import files_in_each, folders_in
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.column import names
 from balance_analytics.model.manifest import Source, is_day
 from balance_analytics.model.sample_rows import DATE, SAMPLE_ROWS, SAMPLES_TOPIC

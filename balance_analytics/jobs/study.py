@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from balance_analytics.jobs.files import arrow_table, contents, row_count
 from balance_analytics.jobs.loads import loads_below
 from balance_analytics.jobs.memory import require_memory
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.jobs.storage import write_text
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, errors_about
 from balance_analytics.model.arrow_columns import numbered, numbers, padded
 from balance_analytics.model.loads import BROKER_HOURS, BROKER_HOURS_PART, PARTITION_LOADS, PARTITIONS_PART
 from balance_analytics.model.results import RESULT_NAME, LeftOut, Result

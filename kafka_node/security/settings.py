@@ -121,4 +121,4 @@ class SecuritySettings:
 
 def _check_mechanism(name: str, known: tuple[str, ...]) -> None:
     if name not in known:
-        raise ValueError(f"the SASL mechanism {name} is none of {', '.join(known)}")
+        raise ValueError(f"the SASL mechanism {name} is not one of {', '.join(known)}")

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.files import Table, without_corrupt
 from balance_analytics.jobs.main import main, parser, run
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts, sentence_of
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts, sentence_of
 from balance_analytics.model.results import Result
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from balance_analytics.sampling.parquet_compaction import Compactor
@@ -113,7 +113,7 @@ def test_an_unreachable_store_is_named(tmp_path: Path) -> None:
         ("java.net.UnknownHostException: store", "the store of the facts cannot be reached"),
         ("org.apache.kafka.common.errors.TimeoutException: x", "the brokers at kafka://b:9092 do not answer"),
         ("UnknownTopicOrPartitionException: x", "there are no facts yet at kafka://b:9092"),
-        ("something else", "the facts at kafka://b:9092 could not be worked on: something else"),
+        ("something else", "the facts at kafka://b:9092 could not be processed: something else"),
     ],
 )
 def test_an_error_of_spark_is_reported_as_a_sentence(text: str, words: str) -> None:

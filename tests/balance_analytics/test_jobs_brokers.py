@@ -9,7 +9,7 @@ import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from balance_analytics.jobs.brokers import _asked
-from balance_analytics.jobs.troubles import LeftOuts
+from balance_analytics.jobs.problems import LeftOuts
 
 GIB = 2**30
 

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import facts
 from balance_analytics.jobs.hourly import hourly
+from balance_analytics.jobs.problems import LeftOuts
 from balance_analytics.jobs.samples import Samples
-from balance_analytics.jobs.troubles import LeftOuts
 from balance_analytics.model.column import ddl
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from lab.generated_load import lay_out

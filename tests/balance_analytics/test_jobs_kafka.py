@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from balance_analytics.jobs import facts
 from balance_analytics.jobs.brokers import Brokers, brokers_of
 from balance_analytics.jobs.landing import FOLDER, OPEN_MS, PER_MESSAGE
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts
 from balance_analytics.jobs.samples import Samples
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.column import names
 from balance_analytics.model.new_days import DAY_MS
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
@@ -193,7 +193,7 @@ def test_unreachable_brokers_are_named(spark: SparkSession, monkeypatch: pytest.
     monkeypatch.setattr("balance_analytics.jobs.java_admin.TIMEOUT_S", 1)
 
     with pytest.raises(
-        AnalyticsError, match=r"the brokers at kafka://127\.0\.0\.1:9/x do not answer: check the address"
+        AnalyticsError, match=r"the brokers at kafka://127\.0\.0\.1:9/x do not respond: check the address"
     ):
         brokers_of(spark, Samples(spark, "kafka://127.0.0.1:9/x"), BrokerFacts(), LeftOuts())
 

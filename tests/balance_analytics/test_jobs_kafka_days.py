@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import facts, landing
 from balance_analytics.jobs.landing import PER_MESSAGE
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts
 from balance_analytics.jobs.publishing import Published
 from balance_analytics.jobs.samples import Samples
 from balance_analytics.jobs.topic_offsets import TopicEnds, ends_of
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.column import names
 from balance_analytics.model.results import LeftOut
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
@@ -195,7 +195,7 @@ def test_a_lost_file_of_landed_samples_is_named_and_read_from_the_topic_again(st
     of_lost = store.run(4)
 
     assert [one.what.partition(": ")[2] for one in of_lost] == [
-        "a published file of the samples that were read from the topic is gone or cut"
+        "a published file of the samples that were read from the topic is missing or truncated"
     ]
     assert store.found() == store.found_in_one_run(4)[0]
 

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.day_rows import StoredFacts
 from balance_analytics.jobs.main import parser, run
+from balance_analytics.jobs.problems import LeftOuts
 from balance_analytics.jobs.publishing import Published
-from balance_analytics.jobs.troubles import LeftOuts
 from balance_analytics.model.facts import is_of_days
 from balance_analytics.model.loads import BROKER_HOURS_PART, PARTITIONS_PART
 from balance_analytics.model.manifest import FOLDER

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import memory
 from balance_analytics.jobs.memory import MIB, require_memory, shortage
-from balance_analytics.jobs.troubles import AnalyticsError
+from balance_analytics.jobs.problems import AnalyticsError
 from balance_analytics.moves.partition_loads import MAX_PARTITIONS
 
 PARTITIONS = st.integers(0, MAX_PARTITIONS)

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import facts
 from balance_analytics.jobs.arrow_types import ARROW_TYPES
+from balance_analytics.jobs.problems import LeftOuts
 from balance_analytics.jobs.samples import Samples
-from balance_analytics.jobs.troubles import LeftOuts
 from balance_analytics.model.column import names
 from balance_analytics.model.results import LeftOut
 from balance_analytics.model.sample_rows import SAMPLE_ROWS

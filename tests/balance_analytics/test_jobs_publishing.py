@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs import facts, publishing, storage
 from balance_analytics.jobs.day_rows import StoredFacts
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts
 from balance_analytics.jobs.publishing import Published
 from balance_analytics.jobs.samples import Samples
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.column import ddl
 from balance_analytics.model.manifest import EMPTY, FOLDER, KEPT_MS
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
@@ -254,7 +254,7 @@ def test_a_missing_published_file_is_reported_and_written_again(
     left_out = run(spark, tmp_path, samples(MORE))
 
     assert [(one.what, one.count) for one in left_out.all()] == [
-        (f"{file.path}: a published file of the facts is gone or cut", 1)
+        (f"{file.path}: a published file of the facts is missing or truncated", 1)
     ]
     assert found(tmp_path) == expected
 

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.facts import merged
 from balance_analytics.jobs.main import parser, run
+from balance_analytics.jobs.problems import LeftOuts
 from balance_analytics.jobs.rates import stage, with_rates
-from balance_analytics.jobs.troubles import LeftOuts
 from balance_analytics.model.column import ddl
 from balance_analytics.model.facts import FACTS
 from balance_analytics.model.rate_rows import TOPIC_HOURS

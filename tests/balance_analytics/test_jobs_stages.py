@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.main import main, parser, run
 from balance_analytics.jobs.options import options_of
-from balance_analytics.jobs.troubles import AnalyticsError
+from balance_analytics.jobs.problems import AnalyticsError
 from balance_analytics.model.column import ddl
 from balance_analytics.model.loads import BROKER_HOURS_PART, PARTITIONS_PART
 from balance_analytics.model.sample_rows import SAMPLE_ROWS

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from balance_analytics.jobs import facts, files, notes, publishing, storage
 from balance_analytics.jobs.main import parser, run
+from balance_analytics.jobs.problems import AnalyticsError, LeftOuts
 from balance_analytics.jobs.samples import Samples
-from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.manifest import FoundFile
 from tests.balance_analytics.test_jobs_new_days import DAY_MS, HOUR_MS, MONDAY_MS, NIGHT, Store, minutes
 from tests.effort import in_soak
@@ -60,7 +60,9 @@ def test_a_store_that_refuses_an_operation_ends_the_run_with_a_sentence_and_the_
             for module in USERS:
                 if hasattr(module, operation):
                     patched.setattr(module, operation, refused)
-            with pytest.raises(AnalyticsError, match=r"the store of the .* is overloaded or does not answer in time: "):
+            with pytest.raises(
+                AnalyticsError, match=r"the store of the .* is overloaded or does not respond in time: "
+            ):
                 run(parser().parse_args(arguments(store)), now_ms)
     store.run(2)
 
@@ -76,7 +78,7 @@ def test_a_disk_that_is_full_ends_the_run_with_a_sentence(store: Store, monkeypa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(storage.os, "fsync", full)
-    with pytest.raises(AnalyticsError, match=r"the facts at .* could not be worked on: .*No space left on device"):
+    with pytest.raises(AnalyticsError, match=r"the facts at .* could not be processed: .*No space left on device"):
         store.run(1)
 
 

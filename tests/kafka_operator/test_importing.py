@@ -163,7 +163,9 @@ async def test_a_topic_that_moves_is_written_with_the_replicas_that_it_will_have
     manifests = {item.name: item.document["spec"] for item in await read_topics(kafka, SELECTION, warnings.append)}
 
     assert (manifests["orders"]["replicationFactor"], manifests["uneven"]["replicationFactor"]) == (3, 1)
-    assert warnings == ["partitions of one topic have different numbers of replicas; the least is written: uneven"]
+    assert warnings == [
+        "partitions of one topic have different numbers of replicas; the smallest number is written: uneven"
+    ]
 
 
 @in_virtual_time
@@ -186,7 +188,7 @@ async def test_what_cannot_be_read_is_told() -> None:
 
     kafka.list_reassignments = refused  # type: ignore[method-assign]
     assert len(await read_topics(kafka, SELECTION, warnings.append)) == 1
-    assert "moves cannot be seen" in warnings[0]
+    assert "running moves cannot be listed" in warnings[0]
     kafka.describe_all_configs = hidden  # type: ignore[method-assign]
     with pytest.raises(ImportFailedError, match="settings of topic orders cannot be read: TOPIC_AUTHORIZATION_FAILED"):
         await read_topics(kafka, SELECTION, warnings.append)
@@ -203,7 +205,7 @@ def test_a_folder_gets_a_file_each_and_none_is_replaced_unasked(tmp_path: Path) 
     (folder / "a.yaml").write_text("mine", encoding="utf-8")
     (folder / "b.yaml").unlink()
     with pytest.raises(
-        ImportFailedError, match=r"has these files already: a\.yaml\. Take another folder, or --overwrite"
+        ImportFailedError, match=r"already contains these files: a\.yaml\. Use another folder, or --overwrite"
     ):
         write_folder(manifests, folder, overwrite=False)
     assert [path.name for path in folder.iterdir()] == ["a.yaml"]
@@ -277,8 +279,8 @@ def test_a_token_of_a_file_is_read(tmp_path: Path) -> None:
 
 SECRET = "hunter2"
 BAD_CONFIGS = [
-    ({"security.protocol": "TLS"}, "security.protocol is none of"),
-    ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.mechanism is none of"),
+    ({"security.protocol": "TLS"}, "security.protocol is not one of"),
+    ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.mechanism is not one of"),
     (
         {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": f'x password="{SECRET}";'},
         "sasl.jaas.config has no username or no password",

@@ -83,7 +83,7 @@ def run_steward(*arguments: str, **environment: str) -> tuple[int, str]:
             (*CONTROLLER, "--tls-principal-mapping-rules", "CN"),
             "ssl.principal.mapping.rules: the rule CN must be DEFAULT",
         ),
-        ((*CONTROLLER, "--sasl-mechanism", "GSSAPI"), "GSSAPI is none of PLAIN"),
+        ((*CONTROLLER, "--sasl-mechanism", "GSSAPI"), "GSSAPI is not one of PLAIN"),
         ((*CONTROLLER, "--broker-sasl-username", "us"), "user name and password file are all needed"),
         ((*CONTROLLER, *LOGIN), "set --authorizer to check them against ACLs, or --no-authorizer"),
         ((*CONTROLLER, "--log-level", "LOUD"), "Invalid value for --log-level: Unknown level: 'LOUD'"),

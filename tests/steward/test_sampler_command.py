@@ -48,7 +48,7 @@ def error_of(*arguments: str) -> str:
         (["--bootstrap-server=a:1", "--topic-partitions=0"], "0 partitions"),
         (["--bootstrap-server=a:1", "--topic-retention-hours=0"], "must be positive"),
         (["--bootstrap-server=a:1", "--security-protocol=SASL_SSL"], "SASL_SSL needs a SASL mechanism"),
-        (["--bootstrap-server=a:1", "--broker-sasl-mechanism=MAGIC"], "the SASL mechanism MAGIC is none of"),
+        (["--bootstrap-server=a:1", "--broker-sasl-mechanism=MAGIC"], "the SASL mechanism MAGIC is not one of"),
         (["--bootstrap-server=a:1", "--broker-tls-ca=none.pem"], "the authorities in none.pem cannot be read"),
         (["--bootstrap-server=a:1", "--key-topic=orders"], "--once, --key-topic and --key-sketches together"),
         (["--bootstrap-server=a:1", "--prometheus-url=https://p"], "--once, --prometheus-url and --prometheus-rates"),

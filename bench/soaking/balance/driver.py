@@ -19,8 +19,8 @@ from pathlib import Path
 from pyspark import SparkContext
 
 from balance_analytics.jobs.main import parser, run
+from balance_analytics.jobs.problems import AnalyticsError
 from balance_analytics.jobs.session import session
-from balance_analytics.jobs.troubles import AnalyticsError
 from bench.soaking.balance.store import KILL, FaultyStore
 
 ROOT = Path(__file__).resolve().parents[3]

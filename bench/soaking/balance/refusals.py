@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from time import sleep
 
-from balance_analytics.jobs.troubles import AnalyticsError
+from balance_analytics.jobs.problems import AnalyticsError
 from bench.soaking.balance.kills import PROGRESS, short, wrong_after_kill
 from bench.soaking.balance.results import read_results
 from bench.soaking.balance.scenario import Prepared

@@ -52,12 +52,12 @@ def security_of(properties: Mapping[str, str]) -> Security:
     """Return how a cluster is reached."""
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
-        raise ClientConfigError(f"security.protocol is none of {', '.join(sorted(PROTOCOLS))}")
+        raise ClientConfigError(f"security.protocol is not one of {', '.join(sorted(PROTOCOLS))}")
     tls = protocol.endswith("SSL")
     if tls and properties.get("ssl.endpoint.identification.algorithm", "https") == "":
         raise ClientConfigError(
-            "ssl.endpoint.identification.algorithm is empty: names in certificates are always verified; take the line out and reach "
-            "the brokers by a name that their certificate has"
+            "ssl.endpoint.identification.algorithm is empty: names in certificates are always verified; remove the line, and "
+            "connect to the brokers by a name that their certificate contains"
         )
     return Security(
         tls=tls,
@@ -113,7 +113,7 @@ def _login(properties: Mapping[str, str]) -> Login | BearerToken | ClientCredent
     if mechanism == OAUTHBEARER:
         return _token_login(properties, options)
     if mechanism not in MECHANISMS.values():
-        raise ClientConfigError(f"sasl.mechanism is none of {', '.join([*MECHANISMS.values(), OAUTHBEARER])}")
+        raise ClientConfigError(f"sasl.mechanism is not one of {', '.join([*MECHANISMS.values(), OAUTHBEARER])}")
     if not options.get("username") or not options.get("password"):
         raise ClientConfigError("sasl.jaas.config has no username or no password")
     return Login(mechanism, options["username"], options["password"])
@@ -173,7 +173,7 @@ def _store(properties: Mapping[str, str], store: str, parts: tuple[str, ...]) ->
         return None
     if properties.get(f"ssl.{store}.type", "JKS").upper() != "PEM":
         raise ClientConfigError(
-            f"ssl.{store}.type is not PEM, the one that is read here; `keytool -exportcert -rfc` or `openssl pkcs12` write PEM"
+            f"ssl.{store}.type is not PEM, the only supported type; `keytool -exportcert -rfc` or `openssl pkcs12` write PEM"
         )
     return "\n".join(inline) if inline else _read(Path(location or ""))
 
@@ -183,7 +183,7 @@ def _read(path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             text = file.read(MAX_FILE_LENGTH + 1)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ClientConfigError(f"{path} cannot be read: {reason}") from None
     if len(text) > MAX_FILE_LENGTH:
         raise ClientConfigError(f"{path} is longer than {MAX_FILE_LENGTH} characters")

@@ -58,7 +58,7 @@ async def read_topics(source: Source, selection: ImportSelection, warn: Callable
     odd = uneven(topics)
     if odd:
         named = ", ".join(odd[:MAX_NAMED]) + (" and more" if len(odd) > MAX_NAMED else "")
-        warn(f"partitions of one topic have different numbers of replicas; the least is written: {named}")
+        warn(f"partitions of one topic have different numbers of replicas; the smallest number is written: {named}")
     return manifests_of((replace(topic, config=configs.get(topic.name, {})) for topic in topics), selection)
 
 
@@ -75,7 +75,9 @@ def write_folder(manifests: Sequence[Manifest], folder: Path, *, overwrite: bool
         there = sorted(path.name for path in paths if path.exists())
         if there and not overwrite:
             named = ", ".join(there[:MAX_NAMED]) + (" and more" if len(there) > MAX_NAMED else "")
-            raise ImportFailedError(f"{folder} has these files already: {named}. Take another folder, or --overwrite.")
+            raise ImportFailedError(
+                f"{folder} already contains these files: {named}. Use another folder, or --overwrite."
+            )
         for path, manifest in paths.items():
             path.write_text(_yaml(manifest), encoding="utf-8")
     except OSError as error:
@@ -92,7 +94,7 @@ async def _moves(source: Source, warn: Callable[[str], None]) -> Moves:
     try:
         return await source.list_reassignments()
     except AdminError as error:
-        warn(f"moves cannot be seen ({error}); the replication factor of a topic that moves may be too high")
+        warn(f"running moves cannot be listed ({error}); the replication factor of a topic that moves may be too high")
         return {}
 
 

@@ -164,7 +164,7 @@ def _by_resource(body: RawObject, name: str) -> dict[str, float]:
     if not isinstance(found, Mapping) or len(found) > MAX_RESOURCES:
         raise SummaryError(f"{name} is not an object of at most {MAX_RESOURCES} resources")
     if not all(RESOURCE.fullmatch(resource) for resource in found):
-        raise SummaryError(f"{name} has names that are none of resources")
+        raise SummaryError(f"{name} has names that are not resources")
     return {resource: _required(_number(found, resource), resource) for resource in sorted(found)}
 
 
@@ -180,9 +180,9 @@ def _number(body: RawObject, name: str) -> float | None:
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, int | float):
-        raise SummaryError(f"{name} is no number")
+        raise SummaryError(f"{name} is not a number")
     if not math.isfinite(found) or not 0 <= found < MAX_NUMBER:
-        raise SummaryError(f"{name} is no number from 0 to 2^63")
+        raise SummaryError(f"{name} is not a number from 0 to 2^63")
     return float(found)
 
 
@@ -191,9 +191,9 @@ def _text(body: RawObject, name: str, has_form: Callable[[str], object] | None) 
     if found is None:
         return None
     if not isinstance(found, str) or len(found) > MAX_PATH_CHARACTERS or not found.isprintable():
-        raise SummaryError(f"{name} is no text of at most {MAX_PATH_CHARACTERS} characters")
+        raise SummaryError(f"{name} is not text of at most {MAX_PATH_CHARACTERS} characters")
     if has_form is not None and not has_form(found):
-        raise SummaryError(f"{name} has not the form that it must have")
+        raise SummaryError(f"{name} does not have the required form")
     return found
 
 

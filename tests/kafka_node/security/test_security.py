@@ -55,13 +55,13 @@ def test_missing_credentials_are_logged_once(caplog: pytest.LogCaptureFixture) -
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"sasl_mechanisms": ("GSSAPI",)}, "GSSAPI is none of PLAIN"),
+        ({"sasl_mechanisms": ("GSSAPI",)}, "GSSAPI is not one of PLAIN"),
         ({"sasl_mechanisms": ("PLAIN",)}, "need a users file"),
         ({"connections_max_reauth_ms": -1}, "0 or more is needed"),
         ({"broker_sasl_mechanism": "PLAIN"}, "user name and password file are all needed"),
         ({"broker_sasl_mechanism": "OAUTHBEARER"}, "OAUTHBEARER and a token file are needed, and no user"),
         ({"broker_sasl_token_file": Path("token")}, "OAUTHBEARER and a token file are needed, and no user"),
-        ({"sasl_mechanisms": ("OAUTHBEARER",)}, "OAUTHBEARER is none of PLAIN"),
+        ({"sasl_mechanisms": ("OAUTHBEARER",)}, "OAUTHBEARER is not one of PLAIN"),
         ({"tls_client_auth": ClientAuth.REQUIRED}, "need the CA certificates"),
     ],
 )

@@ -46,7 +46,7 @@ _OVERLOADED = (
     "ApiCallTimeoutException",
     "Read timed out",
 )
-"""Parts of their messages when it is overloaded or does not answer in time; they have retried then."""
+"""Parts of their messages when it is overloaded or does not respond in time; they have retried then."""
 
 _CORRUPT = (
     *("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "is not a Parquet file", "Could not read footer"),
@@ -102,7 +102,7 @@ def errors_about(place: str, what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:  # of a small file on a local disk, which Python writes
-        raise AnalyticsError(f"the {what} at {place} could not be worked on: {error}") from error
+        raise AnalyticsError(f"the {what} at {place} could not be processed: {error}") from error
     except (PySparkException, Py4JError) as error:
         words = _with_causes(error)
         # Spark calls a file that the store refuses one that cannot be read.
@@ -157,16 +157,16 @@ def sentence_of(message: str, place: str, what: str) -> str:
         )
     if any(sign in message for sign in _OVERLOADED):
         return (
-            f"the store of the {what} is overloaded or does not answer in time: {place}; run this again, and if it happens often, let its"
+            f"the store of the {what} is overloaded or does not respond in time: {place}; run this again, and if it happens often, let its"
             f" client retry longer (for s3a: spark.hadoop.fs.s3a.attempts.maximum): {cause}"
         )
     if any(sign in message for sign in _UNREACHABLE):
         return (
             f"the store of the {what} cannot be reached: {place}; check its address, the credentials (spark.hadoop.fs.*) and that"
-            f" the bucket is there, then run again: {cause}"
+            f" the bucket exists, then run again: {cause}"
         )
     if "UnknownTopicOrPartition" in message or "PATH_NOT_FOUND" in message or "UNABLE_TO_INFER_SCHEMA" in message:
         return none_yet(what, place)
     if place.startswith("kafka://") and ("TimeoutException" in message or "KafkaException" in message):
-        return f"the brokers at {place} do not answer: check the address and spark's access to them, then run again: {cause}"
-    return f"the {what} at {place} could not be worked on: {cause}"
+        return f"the brokers at {place} do not respond: check the address and spark's access to them, then run again: {cause}"
+    return f"the {what} at {place} could not be processed: {cause}"
