@@ -151,7 +151,7 @@ def test_an_operator_killed_while_it_deletes_topics_leaves_none(
 @pytest.mark.soak(
     "kafka_operator/test_end_to_end.py::test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled"
 )
-@pytest.mark.shows("E3", "O9")
+@pytest.mark.shows("E3", "O9", "F19")
 def test_an_operator_killed_during_a_move_follows_it_to_its_end_and_moves_once(
     held: Held, user: User, operator: StewardOperator
 ) -> None:

@@ -165,7 +165,7 @@ def test_a_reassignment_moves_partitions_and_shows_its_progress(shop: Namespace,
     shop.until_events("move", ("Normal", "Running"), ("Normal", "Completed"))
 
 
-@pytest.mark.shows("F17")
+@pytest.mark.shows("F17", "F19")
 def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled(
     shop: Namespace, kafka: Stock, operator: StewardOperator
 ) -> None:

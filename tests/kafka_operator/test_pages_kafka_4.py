@@ -95,6 +95,7 @@ def test_a_cluster_is_connected_and_a_topic_is_created(
     wait_until(lambda: not kafka.exists(TOPIC), timeout_s=PATIENCE_S, what="the topic is deleted with its resource")
 
 
+@pytest.mark.shows("F11", "F18", "F40")
 @pytest.mark.usefixtures("orders")
 def test_partitions_are_moved_and_moved_back(shop: Namespace, kafka: Stock, run: Callable[[str], str]) -> None:
     """The page ends with the rollback."""
@@ -104,6 +105,7 @@ def test_partitions_are_moved_and_moved_back(shop: Namespace, kafka: Stock, run:
     until_replicas(kafka, lambda found: found == [[1, 2], [2, 1]])
 
 
+@pytest.mark.shows("F10", "F12")
 @pytest.mark.soak("kafka_operator/test_pages_kafka_4.py::test_partitions_are_moved_and_moved_back")
 @pytest.mark.usefixtures("orders")
 def test_a_broker_is_replaced(shop: Namespace, kafka: Stock, run: Callable[[str], str]) -> None:
@@ -117,6 +119,7 @@ def test_a_broker_is_replaced(shop: Namespace, kafka: Stock, run: Callable[[str]
     until_replicas(kafka, lambda found: all(3 not in replicas for replicas in found))
 
 
+@pytest.mark.shows("F5", "F27")
 @pytest.mark.soak("kafka_operator/test_pages_kafka_4.py::test_a_change_is_previewed_and_then_applied")
 @pytest.mark.usefixtures("orders")
 def test_topics_are_imported_and_get_another_replica(shop: Namespace, kafka: Stock, run: Callable[[str], str]) -> None:
@@ -130,6 +133,7 @@ def test_topics_are_imported_and_get_another_replica(shop: Namespace, kafka: Sto
     until_replicas(kafka, lambda found: [sorted(replicas) for replicas in found] == [[1, 2, 3]] * 2)
 
 
+@pytest.mark.shows("F9")
 @pytest.mark.usefixtures("orders")
 def test_a_change_is_previewed_and_then_applied(kafka: Stock, run: Callable[[str], str]) -> None:
     """The page shows the drift before anything changes."""
@@ -139,6 +143,7 @@ def test_a_change_is_previewed_and_then_applied(kafka: Stock, run: Callable[[str
     wait_until(lambda: len(kafka.replicas(TOPIC)) == 4, timeout_s=PATIENCE_S, what="the preview is applied")
 
 
+@pytest.mark.shows("F35", "F40")
 @pytest.mark.usefixtures("orders")
 def test_leaders_are_elected(shop: Namespace, run: Callable[[str], str]) -> None:
     """The preferred leader of partition 0 becomes broker 2, without a move; the Election makes it the leader."""
