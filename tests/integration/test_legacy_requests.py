@@ -83,7 +83,7 @@ def test_an_invalid_request_is_removed(held: Held, path: str) -> None:
     assert epoch == held.cluster.zookeeper.read(f"{CHROOT}/controller_epoch")
 
 
-@pytest.mark.shows("C14")
+@pytest.mark.shows("C14", "F22")
 def test_leaders_are_balanced_periodically(held: Held) -> None:
     """C14: leader.imbalance.per.broker.percentage and leader.imbalance.check.interval.seconds, with Kafka's meaning."""
     held.create("balanced")

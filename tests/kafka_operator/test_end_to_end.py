@@ -138,9 +138,9 @@ def test_the_oldest_topic_wins_and_the_next_takes_over(shop: Namespace, kafka: S
     wait_until(lambda: len(kafka.replicas("e2e-shared")) == 3, timeout_s=PATIENCE_S, what="it was recreated")
 
 
-@pytest.mark.shows("F11", "F20", "E15")
+@pytest.mark.shows("F11", "F20", "F41", "E15")
 def test_a_reassignment_moves_partitions_and_shows_its_progress(shop: Namespace, kafka: Stock) -> None:
-    """It ends Ready with exactly the target replicas; the status keeps the base."""
+    """It ends Ready with exactly the target replicas; the status keeps the base; it is deleted after its time to live."""
     kafka.create("e2e-move", [[1, 2]] * 4)
     kafka.fill("e2e-move", 50)
     plan = raw_plan("e2e-move", p0=[2, 3], p1=[3, 2], p2=[3, 1], p3=[1, 2])
@@ -163,6 +163,8 @@ def test_a_reassignment_moves_partitions_and_shows_its_progress(shop: Namespace,
     moved, _, total = row[5].partition("/")
     assert moved == total != "0B"
     shop.until_events("move", ("Normal", "Running"), ("Normal", "Completed"))
+    shop.take(raw_reassignment(plan=plan, ttlSecondsAfterFinished=1))
+    shop.until_gone("Reassignment", "move")
 
 
 @pytest.mark.shows("F17", "F19")

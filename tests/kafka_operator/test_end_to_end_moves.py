@@ -107,7 +107,7 @@ def test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back(shop:
     assert throttles(kafka, "e2e-throttled") == {}
 
 
-@pytest.mark.shows("F16")
+@pytest.mark.shows("F16", "E4")
 def test_a_throttled_move_that_is_killed_and_deleted_leaves_no_throttle(
     shop: Namespace, kafka: Stock, operator: Any
 ) -> None:
