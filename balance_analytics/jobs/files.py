@@ -1,7 +1,7 @@
 """Parquet in and out: a table with a known schema, days in folders, files that cannot be read left out by name.
 
 Corrupt files are found after a read has failed: then all files are read twice, their footers only and all of their columns. A file
-with different numbers of rows is read alone, and left out if that fails.
+with different numbers of rows is read by itself, and left out if that fails.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from balance_analytics.model.facts import FACTS
 from balance_analytics.model.sample_rows import DATE
 
 STATE = "state"
-"""A column of hourly rows beside the facts: the partition's state (STATE_VALUES) after its last sample of the hour."""
+"""A column of hourly rows in addition to the facts: the partition's state (STATE_VALUES) after its last sample of the hour."""
 
 ORDER = ("sampled_at_ms", "round_ms", "end_offset", "start_offset", "leader", "leader_epoch", "leader_size")
 """Of a partition's states: by time; states of one time have an order too, so that two runs compute the same."""

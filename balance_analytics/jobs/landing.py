@@ -1,6 +1,6 @@
 """New messages of the samples topic to Parquet by day, each message once, so that later runs read neither the topic nor JSON again.
 
-The rows lie beside the facts, below `_samples`, in a table with a manifest of its own that says how far the topic was read: rows and
+The rows are stored next to the facts, below `_samples`, in a table whose manifest has the offsets up to which the topic was read: rows and
 position are published in one step, so that a run that is killed loses and doubles nothing. A day stays until `OPEN_MS` after the end of
 the next day, because its last hour is needed to compute that one again. Samples that come later are left out and counted.
 """
@@ -35,7 +35,7 @@ PER_MESSAGE = ("cluster_id", "topic", "sampled_at_ms", "round_ms")
 """Once in a message; all other columns are arrays with an entry for each partition."""
 
 LANDED_ROWS = (*SAMPLE_ROWS, TableColumn("stamped_ms", Kind.INT64, "the message's own time", nullable=True))
-"""A message that is no sample is a row with `stamped_ms` alone, so that it is counted."""
+"""A message that is not a sample is a row with only `stamped_ms`, so that it is counted."""
 
 MAX_READS = 5
 """Reads of the same messages, of which retention deleted some each time: a broker deletes segments every five minutes by default."""

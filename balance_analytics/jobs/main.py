@@ -1,7 +1,7 @@
 """The job's entry: `spark-submit local:///…/balance.py --samples kafka://… --facts … --out …`.
 
 The same by `python -m balance_analytics.jobs.main`, where Spark runs in this process. Stages (`facts`, `loads`, `study`, `moves`,
-`report`) run one after the other, or some alone; each reads what the one before wrote, so that a run begins again where it ended.
+`report`) run one after the other, or only some of them; each reads what the one before wrote, so that a run begins again where it ended.
 The exit status is 0, 1 when the run could not go on (the last line of the log has the reason), 2 for invalid arguments.
 """
 

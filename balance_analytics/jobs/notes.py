@@ -1,4 +1,4 @@
-"""Data that each stage left out, stored beside its tables, so that a later run of the stage `study` alone reports it too.
+"""Data that each stage left out, stored next to its tables, so that a later run of only the stage `study` reports it too.
 
 It is stored as `<out>/left_out/STAGE.json`, which each run of the stage replaces.
 """

@@ -140,7 +140,7 @@ class Published:
         sources: Mapping[str, Source] | None = None,
         position: Position | None = None,
     ) -> Manifest:
-        """Make `parts` what readers see, and return the new manifest; with `keeps` beside the other parts of `base`.
+        """Make `parts` what readers see, and return the new manifest; with `keeps`, the other parts of `base` are kept.
 
         Raises `AnalyticsError`, also when another run has published in the meantime.
         """

@@ -25,7 +25,7 @@ OBJECT_STORES = frozenset({"s3a", "s3", "s3n", "gs", "oss"})
 
 
 def exists(spark: SparkSession, path: str) -> bool:
-    """Return whether a file or folder is there."""
+    """Return whether a file or folder exists."""
     place, system = _place(spark, path)
     return bool(system.exists(place))
 
@@ -96,7 +96,7 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
 def write_bytes(spark: SparkSession, path: str, data: bytes) -> None:
     """Write a file, or replace it, in one step: a reader gets the old or the new one, whole.
 
-    A local file is written beside its place and renamed; on HDFS and the like FileContext's rename replaces in one step, which
+    A local file is written next to its place and renamed; on HDFS and the like FileContext's rename replaces in one step, which
     FileSystem's does not; an object appears when its upload is complete.
     """
     place, system = _place(spark, path)
@@ -112,7 +112,7 @@ def write_bytes(spark: SparkSession, path: str, data: bytes) -> None:
 
 
 def remove(spark: SparkSession, path: str) -> None:
-    """Delete a file if it is there."""
+    """Delete a file if it exists."""
     place, system = _place(spark, path)
     system.delete(place, False)
 

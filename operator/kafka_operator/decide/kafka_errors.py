@@ -44,7 +44,7 @@ PASSING = {
     8,  # BROKER_NOT_AVAILABLE
     13,  # NETWORK_EXCEPTION
     14,  # COORDINATOR_LOAD_IN_PROGRESS
-    36,  # TOPIC_ALREADY_EXISTS: created by our own call that timed out, or not gone yet after a deletion
+    36,  # TOPIC_ALREADY_EXISTS: created by an earlier call of the operator that timed out, or not gone yet after a deletion
     NOT_CONTROLLER,
     60,  # REASSIGNMENT_IN_PROGRESS
     77,  # STALE_BROKER_EPOCH: a broker that restarts

@@ -90,7 +90,7 @@ def _yaml(manifest: Manifest) -> str:
 
 
 async def _moves(source: Source, warn: Callable[[str], None]) -> Moves:
-    """Return all moves; who may not see them is warned, since a topic that moves shows more replicas than it will have."""
+    """Return all running moves; without the right to list them a warning is printed, since a topic that moves shows more replicas than it will have."""
     try:
         return await source.list_reassignments()
     except AdminError as error:

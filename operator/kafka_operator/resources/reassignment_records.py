@@ -81,7 +81,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a plan would do, for those who are to approve it."""
+    """Effects of a plan, for its approval."""
 
     partitions: int
     bytes_to_move: int

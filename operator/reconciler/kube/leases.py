@@ -32,7 +32,7 @@ class LeaseClient:
         return read_lease(await self._client.call("create_lease", "POST", path, body))
 
     async def replace(self, lease: Lease) -> Lease:
-        """Replace the version of a Lease that it names, and return the new one; ConflictError when it is another by now."""
+        """Replace the version of a Lease that it names, and return the new one; ConflictError if it has another version."""
         patch = {"metadata": {"resourceVersion": lease.resource_version}, "spec": lease_spec(lease)}
         path = f"{self._of(lease.name)}?fieldManager={COMPONENT}"
         return read_lease(await self._client.call("patch_lease", "PATCH", path, patch))

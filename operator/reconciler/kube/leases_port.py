@@ -19,5 +19,5 @@ class Leases(Protocol):
         ...
 
     async def replace(self, lease: Lease) -> Lease:
-        """Replace the version of a Lease that it names, and return the new one; ConflictError when it is another by now."""
+        """Replace the version of a Lease that it names, and return the new one; ConflictError if it has another version."""
         ...

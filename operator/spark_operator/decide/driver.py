@@ -2,7 +2,7 @@
 
 The driver runs in client mode, so no Service and no ConfigMap is made: executors call the pod's address, and their template is an
 annotation of the driver's pod that it sees as a file. Executors are owned by the driver's pod (spark.kubernetes.driver.pod.name), and
-that by the application: who deletes one deletes all below it. Everything fits the restricted Pod Security standard where the user's own
+that by the application: deleting one deletes all that it owns. Everything fits the restricted Pod Security standard where the user's own
 security contexts do not override it; the labels of a namespace decide what it admits.
 """
 

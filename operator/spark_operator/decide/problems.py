@@ -117,7 +117,7 @@ def refused_problem(words: str) -> SparkProblem:
 
 
 def _named(pods: list[SparkPod]) -> str:
-    """Return who it was, to be followed by a participle."""
+    """Return the names of executors as the subject of a sentence, to be followed by a participle."""
     names = ", ".join(pod.name for pod in pods[:MAX_NAMED])
     more = f" and {len(pods) - MAX_NAMED} more" if len(pods) > MAX_NAMED else ""
     return f"Executor {names}{more} was"

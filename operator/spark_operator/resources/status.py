@@ -1,4 +1,4 @@
-"""The status of a SparkApplication: how far it is, which attempt, and who carries it out.
+"""The status of a SparkApplication: its state, attempt and driver.
 
 state               what it means
 (none)              not reconciled yet
