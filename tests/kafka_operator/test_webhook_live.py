@@ -1,4 +1,4 @@
-"""The admission webhook asked by a real API server, by the chart's own configuration; the brokers behind it are played."""
+"""The admission webhook asked by a real API server, by the chart's own configuration; the brokers are fakes, in one test real ones."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from kafka_operator.engine.admission import Admission
 from kafka_operator.engine.approvals import Approvals
 from kafka_operator.kube.approvals import ApprovalClient
 from lab.helm import helm
+from lab.kraft import KraftCluster
 from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.ports import free_port, release_port
 from lab.steward import StewardOperator
@@ -113,6 +114,16 @@ async def test_the_brokers_words_refuse_at_apply(api: KubernetesApi, hook: Hook)
     assert sorted(kafka.topics) == ["late"]
 
 
+def _process(api: KubernetesApi, hook: Hook, folder: Path) -> StewardOperator:
+    """Return an operator for the namespace of a webhook, which serves it."""
+    options = {"port": hook.port, "certificate": hook.certificate, "private-key": hook.private_key}
+    arguments = [
+        f"--namespace={hook.namespace.name}",
+        *(f"--webhook-{name}={value}" for name, value in options.items()),
+    ]
+    return StewardOperator(api.kubeconfig_for(OPERATOR), folder / "operator", arguments=arguments)
+
+
 def _apply_all(hook: Hook) -> None:
     namespace = hook.namespace
     namespace.take(raw_cluster("main", "kafka:9092"))
@@ -128,16 +139,32 @@ def _apply_all(hook: Hook) -> None:
     assert namespace.get("Topic", "late") is not None
 
 
+@pytest.mark.kafka
+@pytest.mark.shows("E13")
+def test_the_operators_process_refuses_what_brokers_of_kafka_4_refuse(
+    api: KubernetesApi, hook: Hook, kraft_cluster: KraftCluster, tmp_path: Path
+) -> None:
+    """In the words of the brokers, before anything is stored; what they accept is stored and created."""
+    operator = _process(api, hook, tmp_path)
+    operator.start()
+    try:
+        hook.namespace.take(raw_cluster("main", *kraft_cluster.bootstrap().split(",")))
+        hook.until_message("validation by the brokers failed: Unknown topic config name: no.such.setting")
+        wide = hook.namespace.refusal(raw_topic("wide", replicationFactor=7))
+        assert "The target replication factor of 7 cannot be reached because only 3 broker(s) are registered" in wide
+        assert "UnknownBroker" in hook.namespace.refusal(raw_reassignment("far", goal={"removeBrokers": [77]}))
+        hook.namespace.take(raw_topic("e2e-admitted"))
+        hook.namespace.until("Topic", "e2e-admitted", "True", "AsDeclared")
+        hook.namespace.empty()
+    finally:
+        operator.close()
+
+
 def test_the_operators_process_answers_and_one_that_is_away_is_in_nobodys_way(
     api: KubernetesApi, hook: Hook, tmp_path: Path
 ) -> None:
     """No broker answers: a warning. No operator answers: nothing at all (Ignore)."""
-    options = {"port": hook.port, "certificate": hook.certificate, "private-key": hook.private_key}
-    arguments = [
-        f"--namespace={hook.namespace.name}",
-        *(f"--webhook-{name}={value}" for name, value in options.items()),
-    ]
-    operator = StewardOperator(api.kubeconfig_for(OPERATOR), tmp_path / "operator", arguments=arguments)
+    operator = _process(api, hook, tmp_path)
     operator.start()
     try:
         hook.namespace.take(raw_cluster("main", "127.0.0.1:1"))
