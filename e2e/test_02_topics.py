@@ -62,7 +62,7 @@ def test_fewer_partitions_are_refused_at_apply(orders: str, release: Release) ->
 
 
 @pytest.mark.shows("F31")
-def test_more_replicas_than_brokers_are_refused_in_words(release: Release) -> None:
+def test_more_replicas_than_brokers_are_refused_with_a_reason(release: Release) -> None:
     """Only the cluster knows the number of brokers: the condition reports it."""
     release.kube.apply(topic("wide", replication_factor=5))
     release.kube.wait_condition(TOPICS, "wide", timeout_s=READY_WITHIN_S, status="False", reason="NotEnoughBrokers")

@@ -52,7 +52,7 @@ def test_scaling_in_is_refused_while_the_broker_holds_replicas(shipments: str, r
 
 
 @pytest.mark.shows("F21")
-def test_a_drained_broker_goes_by_itself(shipments: str, release: Release, clients: KafkaClients) -> None:
+def test_the_pod_of_a_drained_broker_is_removed(shipments: str, release: Release, clients: KafkaClients) -> None:
     """Once its replicas are elsewhere, the pod that was declared away goes."""
     witness = clients.witness(shipments, min_isr=2)
     held = [name for name, partitions in clients.describe()["topics"].items() if _on(3, partitions)]

@@ -36,7 +36,7 @@ def test_a_namespace_with_topics_in_it_is_gone_within_a_minute(release: Release,
 
 
 @pytest.mark.shows("E7")
-def test_a_namespace_goes_too_when_a_broker_is_away(release: Release, faults: Faults) -> None:
+def test_a_namespace_is_deleted_while_a_broker_is_down(release: Release, faults: Faults) -> None:
     """Kafka keeps a topic until its last replica is deleted; the namespace does not wait for that."""
     _tenant(release)
     victim = release.broker(2)

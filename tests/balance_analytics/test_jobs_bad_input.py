@@ -111,7 +111,7 @@ def test_an_unreachable_store_is_named(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("java.net.UnknownHostException: store", "the store of the facts cannot be reached"),
-        ("org.apache.kafka.common.errors.TimeoutException: x", "the brokers at kafka://b:9092 do not answer"),
+        ("org.apache.kafka.common.errors.TimeoutException: x", "the brokers at kafka://b:9092 do not respond"),
         ("UnknownTopicOrPartitionException: x", "there are no facts yet at kafka://b:9092"),
         ("something else", "the facts at kafka://b:9092 could not be processed: something else"),
     ],

@@ -26,7 +26,7 @@ def test_it_is_off_by_default(rendered: list[Resource]) -> None:
 
 @pytest.mark.shows("E13")
 @pytest.mark.parametrize("webhook", [BY_SECRET, BY_CERT_MANAGER], ids=["secret", "cert-manager"])
-def test_it_asks_the_operator_and_takes_what_nobody_answers(chart: Chart, webhook: dict[str, Any]) -> None:
+def test_the_webhook_admits_requests_that_get_no_answer(chart: Chart, webhook: dict[str, Any]) -> None:
     """Static, Ignore, bounded; only for edited Topics and new Reassignments of the namespaces that are served."""
     resources = chart.render({"operator": {"namespaces": ["orders"], "webhook": webhook}})
     (hook,) = one(resources, "ValidatingWebhookConfiguration", f"{NAMESPACE}-steward-resources")["webhooks"]

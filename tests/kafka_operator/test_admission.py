@@ -120,7 +120,7 @@ async def test_a_reassignment_is_taken_if_it_can_be_carried_out(spec: dict[str, 
 
 
 @pytest.mark.shows("E13")
-async def test_where_nobody_can_be_asked_it_is_taken_with_a_warning() -> None:
+async def test_a_resource_is_admitted_with_a_warning_if_no_broker_answers() -> None:
     """Brokers away, no Cluster yet, an API server that does not answer."""
     asked = Asked()
     asked.kafka.reachable = False

@@ -46,7 +46,7 @@ REFUSED = [
 
 @pytest.mark.shows("F30")
 @pytest.mark.parametrize(("spec", "words"), REFUSED, ids=lambda value: str(value)[:40])
-def test_what_cannot_be_meant_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
+def test_contradictions_are_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
     """In words, before any operator runs."""
     assert words in namespace.refusal(raw_topic("bad", **spec))
 

@@ -213,7 +213,7 @@ def test_a_passing_refusal_is_tried_again() -> None:
     ],
     ids=["cancelled by hand", "moved elsewhere", "moving elsewhere", "topic deleted"],
 )
-def test_what_somebody_else_did_is_told_and_not_undone(seen: object) -> None:
+def test_changes_of_other_clients_are_reported_and_not_undone(seen: object) -> None:
     """O9: a plan is applied once. It is believed only after a while, since metadata lags."""
     assert isinstance(seen, type(view()))
 

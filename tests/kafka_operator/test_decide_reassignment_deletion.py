@@ -71,7 +71,7 @@ def test_what_cannot_be_known_is_told() -> None:
     assert "ConfigMap gone is gone." in gone.event.message
 
 
-def test_deletion_never_wedges_a_namespace() -> None:
+def test_deletion_never_blocks_a_namespace() -> None:
     """Bounded wait, then the event says that the moves go on."""
     running = deleted(State.RUNNING)
 

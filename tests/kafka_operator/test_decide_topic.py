@@ -57,7 +57,7 @@ def test_a_missing_topic_is_created_as_declared() -> None:
 
 
 @pytest.mark.shows("F2")
-def test_the_kafka_name_is_topic_name_where_there_is_one() -> None:
+def test_the_kafka_name_is_topic_name_if_it_is_set() -> None:
     """Names that Kubernetes does not allow, such as Order_Lines, are written in spec.topicName."""
     step = decide_topic(topic(topicName="Order_Lines", origin=TO_CREATE), topic_view())
 
@@ -86,7 +86,7 @@ def test_a_setting_taken_out_of_the_spec_is_reset() -> None:
 
 
 @pytest.mark.shows("O6")
-def test_as_declared_is_ready_and_shows_what_is_there() -> None:
+def test_a_topic_as_declared_is_ready_and_shows_its_state() -> None:
     """O6: the generation is observed once it has taken effect."""
     step = decide_topic(topic(generation=3), topic_view(kafka_topic()))
 
@@ -118,7 +118,7 @@ def test_names_of_settings_are_forgotten_after_their_reset() -> None:
 
 
 @pytest.mark.shows("F4", "O8")
-def test_more_partitions_than_declared_are_told_and_never_taken_away() -> None:
+def test_more_partitions_than_declared_are_reported_and_never_removed() -> None:
     """O8."""
     seen = kafka_topic(partitions=9)
 

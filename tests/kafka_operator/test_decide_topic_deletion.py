@@ -84,7 +84,7 @@ def test_a_topic_that_is_gone_already_is_released() -> None:
 
 
 @pytest.mark.shows("E7")
-def test_deletion_never_wedges_a_namespace() -> None:
+def test_deletion_never_blocks_a_namespace() -> None:
     """Bounded wait, then the finalizer goes, and an event says that the topic is kept and why."""
     deleted = topic(deleted=True)
     disabled = Failure(73, "TOPIC_DELETION_DISABLED", "Topic deletion is disabled.")

@@ -98,7 +98,7 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
 
 
 @pytest.mark.shows("F27", "E8")
-def test_what_is_imported_applies_and_is_ready_at_once(shop: Namespace, kafka: Stock, tmp_path: Path) -> None:
+def test_imported_topics_are_accepted_and_ready_at_once(shop: Namespace, kafka: Stock, tmp_path: Path) -> None:
     """Features (e) 8: the command, kubectl apply, Ready; nothing changes in Kafka."""
     kafka.create("Import_Me", [[1, 2], [2, 3]])
     kafka.set_config("Import_Me", "retention.ms", "12345")
@@ -135,7 +135,7 @@ def restored(shop: Namespace, kind: str, name: str) -> None:
 
 
 @pytest.mark.shows("F42")
-def test_what_a_backup_restores_without_status_is_not_run_again(shop: Namespace, kafka: Stock) -> None:
+def test_resources_restored_without_status_are_not_run_again(shop: Namespace, kafka: Stock) -> None:
     """A Reassignment and an Election: Stalled with what to do, until a user removes the annotation. The page on backups quotes it."""
     kafka.create("restored", [[1, 2]])
     shop.take(raw_reassignment("move", plan=raw_plan("restored", p0=[2, 3])))

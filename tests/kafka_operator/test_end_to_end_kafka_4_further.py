@@ -7,14 +7,14 @@ import pytest
 from tests.kafka_operator.test_end_to_end import test_drift_is_reverted_and_undeclared_settings_are_kept
 from tests.kafka_operator.test_end_to_end_elections import (
     test_a_partition_without_a_leader_gets_one_where_loss_is_accepted,
-    test_what_is_imported_applies_and_is_ready_at_once,
+    test_imported_topics_are_accepted_and_ready_at_once,
 )
 from tests.kafka_operator.test_end_to_end_kafka_4 import brokers, kafka
 from tests.kafka_operator.test_end_to_end_topics import (
     test_a_topic_observes_and_then_enforces,
-    test_a_topic_that_is_there_and_differs_is_adopted_by_consent,
-    test_drift_that_is_mended_and_a_topic_created_anew_are_told_once,
-    test_settings_left_alone_are_left_alone,
+    test_an_existing_topic_that_differs_is_adopted_by_consent,
+    test_corrected_drift_and_a_recreated_topic_are_reported_once,
+    test_unmanaged_settings_are_not_changed,
 )
 
 __all__ = [
@@ -22,11 +22,11 @@ __all__ = [
     "kafka",
     "test_a_partition_without_a_leader_gets_one_where_loss_is_accepted",
     "test_a_topic_observes_and_then_enforces",
-    "test_a_topic_that_is_there_and_differs_is_adopted_by_consent",
+    "test_an_existing_topic_that_differs_is_adopted_by_consent",
+    "test_corrected_drift_and_a_recreated_topic_are_reported_once",
     "test_drift_is_reverted_and_undeclared_settings_are_kept",
-    "test_drift_that_is_mended_and_a_topic_created_anew_are_told_once",
-    "test_settings_left_alone_are_left_alone",
-    "test_what_is_imported_applies_and_is_ready_at_once",
+    "test_imported_topics_are_accepted_and_ready_at_once",
+    "test_unmanaged_settings_are_not_changed",
 ]
 
 pytestmark = [

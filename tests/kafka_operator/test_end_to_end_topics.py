@@ -68,7 +68,7 @@ def test_a_topic_observes_and_then_enforces(shop: Namespace, kafka: Stock) -> No
 
 
 @pytest.mark.shows("F26", "E8")
-def test_a_topic_that_is_there_and_differs_is_adopted_by_consent(shop: Namespace, kafka: Stock) -> None:
+def test_an_existing_topic_that_differs_is_adopted_by_consent(shop: Namespace, kafka: Stock) -> None:
     """Features (e) 8: the difference is shown, its digest is agreed to; one as declared is adopted at once."""
     kafka.create("e2e-equal", [[1]])
     kafka.create("e2e-found", [[1]])
@@ -91,7 +91,7 @@ def test_a_topic_that_is_there_and_differs_is_adopted_by_consent(shop: Namespace
 
 
 @pytest.mark.shows("F31")
-def test_what_the_brokers_refuse_in_part_is_not_done_in_part(shop: Namespace, kafka: Stock) -> None:
+def test_a_change_that_the_brokers_refuse_in_part_is_not_made(shop: Namespace, kafka: Stock) -> None:
     """Checked with validate_only before; partitions that are added can never be taken away."""
     shop.take(declared("e2e-half"))
     shop.until("Topic", "e2e-half", "True")
@@ -104,7 +104,7 @@ def test_what_the_brokers_refuse_in_part_is_not_done_in_part(shop: Namespace, ka
 
 
 @pytest.mark.shows("F7")
-def test_settings_left_alone_are_left_alone(shop: Namespace, kafka: Stock) -> None:
+def test_unmanaged_settings_are_not_changed(shop: Namespace, kafka: Stock) -> None:
     """By null, which server-side apply keeps, and by unmanagedConfig; what this Topic had set keeps its value."""
 
     def apply(**spec: Any) -> None:
@@ -127,7 +127,7 @@ def test_settings_left_alone_are_left_alone(shop: Namespace, kafka: Stock) -> No
     assert shop.ready("Topic", "e2e-alone")[0] == "True"
 
 
-def test_drift_that_is_mended_and_a_topic_created_anew_are_told_once(shop: Namespace, kafka: Stock) -> None:
+def test_corrected_drift_and_a_recreated_topic_are_reported_once(shop: Namespace, kafka: Stock) -> None:
     """In events; the status stays as it is."""
     shop.take(declared("e2e-mended", config={"retention.ms": "60000"}))
     shop.until("Topic", "e2e-mended", "True")

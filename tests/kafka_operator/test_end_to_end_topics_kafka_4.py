@@ -7,13 +7,13 @@ import pytest
 from lab.kraft import KraftCluster
 from tests.kafka_operator.stock import Stock
 from tests.kafka_operator.test_end_to_end_topics import (
+    test_a_change_that_the_brokers_refuse_in_part_is_not_made,
     test_an_edited_replication_factor_is_carried_out_under_a_throttle,
-    test_what_the_brokers_refuse_in_part_is_not_done_in_part,
 )
 
 __all__ = [
+    "test_a_change_that_the_brokers_refuse_in_part_is_not_made",
     "test_an_edited_replication_factor_is_carried_out_under_a_throttle",
-    "test_what_the_brokers_refuse_in_part_is_not_done_in_part",
 ]
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]

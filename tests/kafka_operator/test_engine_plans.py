@@ -217,7 +217,7 @@ async def test_an_exact_plan_can_be_asked_to_wait_and_a_goal_not_to() -> None:
 
 @pytest.mark.shows("E10")
 @in_virtual_time
-async def test_a_goal_with_a_limit_of_bytes_is_the_first_part_and_says_what_is_left_out() -> None:
+async def test_a_plan_under_a_limit_of_bytes_is_the_first_part_and_lists_the_rest() -> None:
     """Features (e) 10: a budget beside the bound; the same goal once more goes on from there."""
     async with running() as world:
         await orders(world)

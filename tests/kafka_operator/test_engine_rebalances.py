@@ -251,7 +251,7 @@ async def test_a_broker_without_a_pod_that_is_away_for_long_is_emptied() -> None
 
 @pytest.mark.shows("F22")
 @in_virtual_time
-async def test_bytes_that_lie_unevenly_are_levelled_and_then_left_for_the_interval() -> None:
+async def test_unbalanced_bytes_are_rebalanced_once_per_interval() -> None:
     """Row 22: measured against the mean; what a plan cannot better makes none."""
     async with running() as world:
         world.kafka.broker_ids = (1, 2, 3)
@@ -278,7 +278,7 @@ async def test_bytes_that_lie_unevenly_are_levelled_and_then_left_for_the_interv
 
 @pytest.mark.shows("F22")
 @in_virtual_time
-async def test_one_partition_that_is_larger_than_all_others_is_no_reason_to_copy_for_ever() -> None:
+async def test_one_very_large_partition_causes_no_endless_copies() -> None:
     """Nothing that moves would make it better: no Reassignment."""
     async with running() as world:
         world.kafka.broker_ids = (1, 2, 3)

@@ -239,7 +239,7 @@ async def test_an_election_after_the_revocation_elects_nobody() -> None:
 
 @pytest.mark.shows("O12")
 @in_virtual_time
-async def test_a_right_that_goes_between_the_look_and_the_change_changes_no_topic() -> None:
+async def test_a_right_revoked_between_check_and_change_changes_no_topic() -> None:
     """O12: The right is asked once more right before the Admin call."""
     async with running() as world:
         allow(world, {"namespaces": [TEAM]})

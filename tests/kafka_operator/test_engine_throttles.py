@@ -209,7 +209,7 @@ async def test_a_throttle_left_on_an_unreachable_broker_is_reported_and_removed_
 
 @pytest.mark.shows("F15")
 @in_virtual_time
-async def test_a_throttle_may_be_changed_and_taken_off_on_the_way() -> None:
+async def test_a_throttle_may_be_changed_and_removed_during_the_moves() -> None:
     """spec.throttle is followed while it runs."""
     async with running() as world:
         world.kafka.move_s = 100

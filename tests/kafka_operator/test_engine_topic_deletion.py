@@ -40,7 +40,7 @@ async def test_retain_leaves_the_kafka_topic() -> None:
 
 @pytest.mark.shows("E7")
 @in_virtual_time
-async def test_a_namespace_is_not_wedged_by_a_dead_cluster() -> None:
+async def test_a_namespace_is_not_blocked_by_an_unreachable_cluster() -> None:
     """Within 60 s; Kafka went with the namespace, so its Topics go soon, and events say what is kept."""
     async with running() as world:
         await settled_topic(world)

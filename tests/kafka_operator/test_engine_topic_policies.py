@@ -157,7 +157,7 @@ async def test_a_topic_deleted_in_kafka_is_created_anew_with_a_warning() -> None
 
 @pytest.mark.shows("E13")
 @in_virtual_time
-async def test_nothing_is_half_done() -> None:
+async def test_a_change_is_made_completely_or_not_at_all() -> None:
     """The brokers check all of it before; partitions that are added can never be taken away."""
     async with running() as world:
         await settled_topic(world)

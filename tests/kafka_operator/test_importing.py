@@ -128,7 +128,7 @@ def test_topics_are_chosen_by_patterns_and_internal_ones_are_left_out(
 
 @pytest.mark.shows("E8")
 @in_virtual_time
-async def test_what_is_imported_is_ready_at_once_with_no_change() -> None:
+async def test_imported_topics_are_ready_at_once_without_a_change() -> None:
     """It applies and is Ready; nothing is created, altered, grown or moved."""
     async with running() as world:
         world.kafka.add("orders", [(1, 2, 3)] * 3, retention_ms="5", cleanup_policy="compact")

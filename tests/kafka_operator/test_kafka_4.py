@@ -96,7 +96,7 @@ async def test_a_cluster_with_combined_nodes_is_described(admin: KafkaAdmin, sto
 
 
 @pytest.mark.shows("F35")
-async def test_leaders_are_elected_and_what_is_not_needed_is_no_failure(
+async def test_leaders_are_elected_and_elections_that_are_not_needed_do_not_fail(
     admin: KafkaAdmin, stock: Stock, nodes: dict[int, KraftNode]
 ) -> None:
     """ElectLeaders through a broker that is not the controller's leader at all; refused where the preferred one is away."""

@@ -183,7 +183,7 @@ def test_what_can_be_mended_is_as_declared_in_the_end(before: Topic, seen: Kafka
 
 @pytest.mark.shows("E6")
 @given(declared(), shown())
-def test_what_only_observes_or_was_not_agreed_to_is_left_as_it_is(before: Topic, seen: KafkaTopic | None) -> None:
+def test_topics_that_observe_or_wait_for_consent_are_not_changed(before: Topic, seen: KafkaTopic | None) -> None:
     """Neither has any effect on Kafka; each lists in what the topic differs, until there is nothing to list."""
     present, settled = converge(before, seen)
 
@@ -194,7 +194,7 @@ def test_what_only_observes_or_was_not_agreed_to_is_left_as_it_is(before: Topic,
 
 @pytest.mark.shows("F7")
 @given(declared(), shown())
-def test_what_is_left_alone_is_never_touched(before: Topic, seen: KafkaTopic | None) -> None:
+def test_unmanaged_settings_are_never_changed(before: Topic, seen: KafkaTopic | None) -> None:
     """Neither set nor reset, whatever this Topic has set before, and no difference is reported."""
     _, settled = converge(before, seen)
 
@@ -239,7 +239,7 @@ def test_nothing_is_done_in_kafka_without_the_finalizer(before: Topic, seen: Kaf
 
 @pytest.mark.shows("O4")
 @given(declared(), shown())
-def test_only_what_is_a_topics_own_is_changed_or_deleted(before: Topic, seen: KafkaTopic | None) -> None:
+def test_only_topics_that_a_resource_owns_are_changed_or_deleted(before: Topic, seen: KafkaTopic | None) -> None:
     """O4: created by it, or taken over and noted as such; one that only observes has no effect at all."""
     going = replace(before, metadata=replace(before.metadata, deleted=NOW))
     view = TopicView(now=NOW, seen=seen, waited_s=60)

@@ -40,7 +40,7 @@ def existing() -> dict[str, set[str]]:
 
 
 @pytest.mark.shows("F37")
-def test_what_is_documented_is_there_and_the_reverse() -> None:
+def test_documented_metrics_exist_and_existing_ones_are_documented() -> None:
     """Names and labels alike: alerts are written by the page."""
     assert existing() == documented()
 
@@ -53,7 +53,7 @@ def test_expressions_of_alerts_name_metrics_that_there_are() -> None:
 
 
 @pytest.mark.shows("F37")
-def test_figures_show_what_is_known_and_forget_what_is_gone() -> None:
+def test_gauges_show_known_resources_and_forget_deleted_ones() -> None:
     """Ready by kind; the throttle that is in force; how far a move is."""
     cache, metrics = Cache(), Metrics()
     gauges = Gauges(cache, metrics, lambda ref: ref.name == "main")

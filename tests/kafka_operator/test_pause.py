@@ -23,7 +23,7 @@ def settled(**fields: object) -> Topic:
 
 
 @pytest.mark.shows("F32")
-def test_a_paused_resource_keeps_its_ready_and_tells_of_the_pause_once() -> None:
+def test_a_paused_resource_keeps_ready_and_reports_the_pause_once() -> None:
     """Features (d): who replaces Ready breaks `kubectl wait --for=condition=Ready`."""
     paused = settled(annotations={PAUSE: "true"})
 

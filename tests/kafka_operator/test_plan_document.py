@@ -138,7 +138,7 @@ BAD = [
 
 @pytest.mark.shows("F17")
 @pytest.mark.parametrize(("raws", "words"), BAD, ids=lambda value: value if isinstance(value, str) else "")
-def test_what_is_no_plan_is_told_with_its_place(raws: list[dict[str, Any]], words: str) -> None:
+def test_an_invalid_plan_is_reported_with_its_position(raws: list[dict[str, Any]], words: str) -> None:
     """Garbage, and entries that could be no partition."""
     with pytest.raises(DocumentError) as caught:
         read_config_maps(raws)

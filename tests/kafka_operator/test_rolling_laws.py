@@ -178,7 +178,7 @@ def lived(layout: Layout, seed: int) -> Site:
 @pytest.mark.shows("F33")
 @settings(deadline=None)  # the machine may be busy
 @given(layouts(), st.integers(0, 2**32))
-def test_never_two_pods_away_nor_a_partition_under_min_isr_by_our_act(layout: Layout, seed: int) -> None:
+def test_rolling_keeps_all_but_one_pod_and_every_partition_at_min_isr(layout: Layout, seed: int) -> None:
     """The asserts of `Site.delete`, at every deletion of a restless time."""
     lived(layout, seed)
 

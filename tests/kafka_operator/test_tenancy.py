@@ -153,7 +153,7 @@ def test_what_only_observes_takes_no_room() -> None:
     st.integers(0, 20),
     st.randoms(),
 )
-def test_a_quota_is_never_passed_by_what_is_granted_and_no_order_of_sight_matters(
+def test_a_quota_is_never_exceeded_in_any_order_of_events(
     wishes: list[tuple[int, int]], max_topics: int, max_partitions: int, rng: Any
 ) -> None:
     """What is granted fits beside what is there, unless what is there alone does not."""

@@ -96,7 +96,7 @@ def hook(api: KubernetesApi, tmp_path: Path, request: pytest.FixtureRequest) -> 
 
 
 @pytest.mark.shows("E13")
-async def test_the_brokers_words_refuse_at_apply(api: KubernetesApi, hook: Hook) -> None:
+async def test_a_refusal_by_the_brokers_is_shown_at_apply(api: KubernetesApi, hook: Hook) -> None:
     """Features (e) 13: before anything is stored; what the brokers take is stored, and what only they know is a warning."""
     kafka = FakeKafka(Gate())
     kafka.add("late", [(1, 2)] * 2)
