@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from balance_analytics.model.report_input import ProposedMoves, ReportInput
 from balance_analytics.model.results import Forecast
-from kafka_operator.resources.spark_summary import BalanceSummary, SoonestFull
+from spark_operator.resources.summary import BalanceSummary, SoonestFull
 
 PREFIX = "steward_balance_"
 
