@@ -30,6 +30,8 @@ _NOTES_CITED = re.compile(r"protocol\s+notes,\s+(Z\d+(?:(?:,| and| to)\s+Z\d+)*)
 _PROMISE_ROW = re.compile(r"^\| (P\d+) \|", re.MULTILINE)
 _PROMISE_CITED = re.compile(r"\(P[1-9]\d*\b|\b[Bb]enchmark P\d+|\brows P\d+|\"P\d+\"")
 _DECISION_CITED = re.compile(r"\b(?:ADR |adr/)(\d+)")
+_LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _DOCUMENT_CITED = re.compile(r"[A-Za-z0-9_./-]*[A-Za-z0-9_-]\.md\b")
 
 
@@ -114,6 +116,22 @@ def test_every_cited_document_exists() -> None:
     )
 
     assert missing == []
+
+
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading() -> None:
+    """Anchors are made of headings as GitHub makes them: a renamed heading breaks links that no other check finds."""
+    broken = []
+    for path, text in texts().items():
+        for document, anchor in _LINK.findall(text) if path.endswith(".md") else []:
+            target = (ROOT / path).parent / document if document else ROOT / path
+            if not target.exists() or (anchor and anchor not in _anchors(target.read_text(encoding="utf-8"))):
+                broken.append((path, document, anchor))
+
+    assert broken == []
+
+
+def _anchors(page: str) -> set[str]:
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(page)}
 
 
 @pytest.mark.parametrize(

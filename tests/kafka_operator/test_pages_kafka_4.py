@@ -172,4 +172,4 @@ def test_the_api_server_accepts_the_resources_of_all_pages(shop: Namespace) -> N
     }
 
 
-WITHOUT_RESOURCES = {"drain-a-node", "import-topics"}
+WITHOUT_RESOURCES = {"drain-a-node", "import-topics", "scale-brokers"}
