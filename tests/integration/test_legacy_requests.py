@@ -32,12 +32,18 @@ def preferred(held: Held, topic: str) -> dict[int, int]:
 
 
 def make_others_lead(held: Held, topic: str) -> None:
-    """Stop and start a broker: it is in sync, and others lead the partitions that prefer it."""
+    """Stop and start a broker: it is in sync, and others lead the partitions that prefer it.
+
+    The controller's first check of the balance, 5 s after its take-over, may elect the broker again: then once more.
+    """
     away = preferred(held, topic)[0]
-    held.cluster.broker(away).stop()
-    held.cluster.broker(away).start()
-    held.wait_until_all_are_back(topic)
-    assert away != held.leaders(topic)[0]
+    for _ in range(2):
+        held.cluster.broker(away).stop()
+        held.cluster.broker(away).start()
+        held.wait_until_all_are_back(topic)
+        if held.leaders(topic)[0] != away:
+            return
+    raise AssertionError(f"broker {away} leads {topic}-0 again")
 
 
 def test_a_move_requested_in_zookeeper_runs_and_its_znode_is_removed(held: Held) -> None:
