@@ -107,6 +107,11 @@ REASSIGNMENTS: list[tuple[dict[str, Any], bool, str]] = [
     ({"goal": {"rebalance": True, "topics": ["late"]}}, True, "UnknownTopic"),
     ({"goal": {"removeBrokers": [4]}}, True, ""),
     ({"planFrom": {"configMaps": ["a"], "digest": "sha256:0"}}, True, ""),
+    (
+        {"plan": raw_plan(p0=[2, 3, 4]), "windows": [{"schedule": "0 0 30 2 *", "duration": "1h"}]},
+        False,
+        "InvalidWindow: A window of spec.windows is invalid",
+    ),
 ]
 
 
@@ -176,6 +181,17 @@ async def test_what_passes_by_itself_is_no_refusal() -> None:
         True,
         "Accepted without validation by the brokers: This is not the controller.",
     )
+
+
+async def test_an_invalid_window_of_an_existing_reassignment_is_only_warned_of() -> None:
+    """It may be in the way of a cancel."""
+    windows = [{"schedule": "0 0 30 2 *", "duration": "1h"}]
+    before = raw_reassignment(plan=raw_plan(p0=[2, 3, 4]), windows=windows)
+    cancelled = raw_reassignment(plan=raw_plan(p0=[2, 3, 4]), windows=windows, action="Cancel")
+
+    allowed, message = await Asked()(cancelled, before)
+
+    assert (allowed, "is not a cron expression" in message) == (True, True)
 
 
 async def test_nobody_is_asked_about_what_was_not_edited() -> None:

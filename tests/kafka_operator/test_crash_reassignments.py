@@ -135,8 +135,19 @@ async def two_namespaces(world: World) -> None:
     world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE))
 
 
+async def windows(world: World) -> None:
+    """One partition after the other under a throttle, in a window of each second minute; the first runs past the window's end."""
+    have_orders(world, move_s=58)
+    world.kafka.sizes = {Partition("orders", index): 3 for index in range(2)}  # few bytes are few writes of progress
+    windows = [{"schedule": "*/2 * * * *", "duration": "1m"}]
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE, concurrency={"cluster": 1}, windows=windows))
+    await world.run(90)
+    world.kafka.move_s = 1
+
+
 STORIES: tuple[Story, ...] = (
     waves,
+    windows,
     throttled,
     throttled_cancel,
     throttled_delete,

@@ -203,6 +203,8 @@ BAD_SPECS = [
     ),
     ({"plan": raw_plan(p0=[1]), "concurrency": {"perBroker": 0}}, "greater than or equal to 1"),
     ({"plan": raw_plan(p0=[1]), "approvedDigest": "yes"}, "should match"),
+    ({"plan": raw_plan(p0=[1]), "windows": [{"schedule": "0 22 * * *", "duration": "a night"}]}, "should match"),
+    ({"plan": raw_plan(p0=[1]), "windows": [{"schedule": "at ten", "duration": "6h"}]}, "should match"),
 ]
 
 

@@ -25,6 +25,7 @@ from tests.kafka_operator.test_end_to_end import (
 )
 from tests.kafka_operator.test_end_to_end_moves import (
     test_a_goal_is_proposed_approved_and_reached,
+    test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open,
     test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back,
     until_state,
 )
@@ -32,6 +33,7 @@ from tests.kafka_operator.test_end_to_end_moves import (
 __all__ = [
     "test_a_cluster_status_has_its_brokers_and_controller",
     "test_a_goal_is_proposed_approved_and_reached",
+    "test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open",
     "test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back",
     "test_a_topic_is_created_extended_changed_and_deleted",
 ]

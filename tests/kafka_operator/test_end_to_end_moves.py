@@ -6,6 +6,7 @@ import base64
 import gzip
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -146,6 +147,33 @@ def test_a_throttle_below_the_traffic_is_reported_before_any_move(shop: Namespac
 
     until_state(shop, "Completed")
     assert throttles(kafka, "e2e-busy") == {}
+
+
+@pytest.mark.shows("E16")
+def test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open(shop: Namespace, kafka: Stock) -> None:
+    """A window that cannot be read moves nothing either; windows can be changed."""
+    kafka.create("e2e-windows", [[1, 2]])
+    plan = raw_plan("e2e-windows", p0=[2, 3])
+    never = {"schedule": "0 0 30 2 *", "duration": "1h"}
+    later = {"schedule": f"0 {(datetime.now(UTC).hour + 6) % 24} * * *", "duration": "1h"}
+    always = {"schedule": "* * * * *", "duration": "1h", "timeZone": "Europe/Berlin"}
+    shop.take(raw_reassignment(plan=plan, windows=[never]))
+    shop.until("Reassignment", "move", "False", "InvalidWindow")
+    shop.take(raw_reassignment(plan=plan, windows=[later]))
+    shop.until("Reassignment", "move", "False", "OutsideWindow")
+    assert kafka.replicas("e2e-windows") == [[1, 2]]
+    assert shop.status("Reassignment", "move")["nextWindowTime"] in shop.ready("Reassignment", "move")[2]
+
+    shop.take(raw_reassignment(plan=plan, windows=[later, always]))
+
+    until_state(shop, "Completed")
+    shop.until_events(
+        "move",
+        ("Warning", "InvalidWindow"),
+        ("Normal", "OutsideWindow"),
+        ("Normal", "Running"),
+        ("Normal", "Completed"),
+    )
 
 
 @pytest.mark.shows("F10", "F12")

@@ -5,7 +5,9 @@ A model cluster carries out what is decided: moves end when a drawn number says 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -29,6 +31,7 @@ from kafka_operator.decide.throttle import (
     ThrottleSeen,
 )
 from kafka_operator.decide.waves import hand_over_up_to
+from kafka_operator.resources.move_windows import Window
 from kafka_operator.resources.reassignment import (
     Assignment,
     Partition,
@@ -58,6 +61,8 @@ class Cluster:
     brokers: dict[int, dict[str, str]] = field(default_factory=dict)
     topic: dict[str, str] = field(default_factory=dict)
     throttled: bool = False
+    before: tuple[dict[int, dict[str, str]], dict[str, str]] = field(default_factory=lambda: ({}, {}))
+    """Throttles that others had set."""
 
     def shown(self) -> KafkaTopic:
         """The topic as Metadata shows it: the union while a partition moves."""
@@ -133,6 +138,7 @@ def stories(draw: st.DrawFn) -> tuple[Reassignment, Cluster]:
         cluster.topic = {
             draw(st.sampled_from((LEADER_REPLICAS, FOLLOWER_REPLICAS))): draw(st.sampled_from(("*", "9:1")))
         }
+    cluster.before = cluster.settings()
     cluster.throttled = draw(st.booleans()) and "*" not in cluster.topic.values()
     item = reassignment(plan=plan)
     spec = ThrottleSpec(1000, 1000) if cluster.throttled else None
@@ -158,9 +164,17 @@ def look(step: ReadThrottle, cluster: Cluster, before: ThrottleSeen) -> Throttle
 
 
 def carry_on(
-    item: Reassignment, cluster: Cluster, numbers: list[int], crashes: set[int], minds: dict[int, Action]
+    item: Reassignment,
+    cluster: Cluster,
+    numbers: list[int],
+    crashes: set[int],
+    minds: dict[int, Action],
+    closed: Collection[int] = (),
 ) -> Reassignment:
-    """Decide and carry out until nothing is left to do; processes die and people change their minds on the way."""
+    """Decide and carry out until nothing is left to do; processes die and people change their minds on the way.
+
+    In the steps `closed` the time is outside the window NOON.
+    """
     process = Process()
     for number in range(MAX_STEPS):
         if number in crashes:
@@ -168,7 +182,7 @@ def carry_on(
         if number in minds and ORDER[minds[number]] > ORDER[item.action] and item.status.state is not State.ROLLED_BACK:
             item = replace(item, action=minds[number])
         view = ReassignmentView(
-            now=NOW,
+            now=NOW if number not in closed else NOW + timedelta(hours=12),
             waited_s=100,
             broker_ids=BROKERS,
             topics={"t": cluster.shown()},
@@ -182,11 +196,24 @@ def carry_on(
         step = decide(item, view)
         if isinstance(step, Done | Release):
             return item
+        if number in closed:
+            check_outside(step, cluster)
         item = carry_out(step, item, cluster, process)
         if isinstance(step, Wait | Retry):
             process = Process(in_force=process.in_force)
             cluster.arrive(numbers[number % len(numbers)])
     raise AssertionError(f"no end after {MAX_STEPS} steps: {item.status}")
+
+
+NOON = Window("0 12 * * *", "1h")
+
+
+def check_outside(step: object, cluster: Cluster) -> None:
+    """Outside its windows a plan starts no move, and where it waits and nothing moves, no throttle is set."""
+    if isinstance(step, Submit):
+        assert set(step.targets.values()) == {None}
+    if isinstance(step, Wait) and not cluster.moves:
+        assert cluster.settings() == cluster.before
 
 
 def carry_out(step: object, item: Reassignment, cluster: Cluster, process: Process) -> Reassignment:
@@ -252,6 +279,24 @@ def test_base_and_plan_and_rollback_is_base(
     assert base == cluster.replicas
     assert ended.status.state is State.ROLLED_BACK
     assert ({}, before) == (cluster.moves, cluster.settings())
+
+
+@pytest.mark.shows("E16")
+@settings(max_examples=150, deadline=None)
+@given(stories(), NUMBERS, CRASHES, st.sets(st.integers(0, 60)))
+def test_outside_its_windows_nothing_starts_and_no_throttle_stays_and_it_arrives_in_them(
+    story: tuple[Reassignment, Cluster], numbers: list[int], crashes: set[int], closed: set[int]
+) -> None:
+    """Whenever the windows close and open, and whenever the process dies: exactly the plan, and only what was there before."""
+    item, cluster = story
+    before, base = cluster.settings(), list(cluster.replicas)
+
+    ended = carry_on(replace(item, windows=(NOON,)), cluster, numbers, crashes, {}, closed)
+
+    target = {entry.partition.index: entry.replicas for entry in item.plan}
+    assert [target.get(index, replicas) for index, replicas in enumerate(base)] == cluster.replicas
+    assert (ended.status.state, ended.status.throttle) == (State.COMPLETED, None)
+    assert before == cluster.settings()
 
 
 @settings(max_examples=100, deadline=None)

@@ -128,3 +128,10 @@ def judge_problem(problem: PlanProblem | None) -> Answer:
     if problem.may_pass and problem.reason not in PERMANENT_REASONS:
         return Answer(warnings=(f"{problem.reason}: {problem.message}",))
     return Answer(problem.reason, problem.message)
+
+
+def judge_windows(problem: PlanProblem | None, *, created: bool) -> Answer:
+    """Return the verdict on a Reassignment's windows; a later change is only warned of, so that it can always be cancelled."""
+    if problem is None:
+        return TAKEN
+    return Answer(problem.reason, problem.message) if created else Answer(warnings=(problem.message,))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kafka_operator.decide.holds import Hold, find_hold
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.move_progress import STUCK_AFTER_S, seconds_left
 from kafka_operator.decide.observed import NO_LEADER, Failure
@@ -15,7 +16,16 @@ from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.decide.plan import MAX_LISTED, listed
 from kafka_operator.decide.plan_completion import as_seen, finish, stop, throttle_step
 from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.reassignment_status import STUCK, THROTTLE_TOO_LOW, flagged, judged, running, written
+from kafka_operator.decide.reassignment_status import (
+    STUCK,
+    THROTTLE_TOO_LOW,
+    flagged,
+    held,
+    judged,
+    released,
+    running,
+    written,
+)
 from kafka_operator.decide.reassignment_steps import ReadThrottle
 from kafka_operator.decide.reassignment_view import STRAY_TIMEOUT_S, ReassignmentView, Step, poll_interval_s
 from kafka_operator.decide.steps import Submit
@@ -40,22 +50,29 @@ def decide_execution(
         if view.waited_s < STRAY_TIMEOUT_S:
             return Retry(cap_s=RETRY_LATER_S)
         return _fail(reassignment, view, partitions, "Interrupted", _interrupted(astray))
-    if not reassignment.status.handing_over:
+    hold = find_hold(reassignment, view)
+    if hold is None and not reassignment.status.handing_over:
         held_up = _held_up_by_throttle(reassignment, view, partitions)
         if held_up is not None:
             return held_up
-    return _advance(reassignment, view, directed, partitions)
+    return _advance(reassignment, view, directed, partitions, hold)
 
 
 def _advance(
-    reassignment: Reassignment, view: ReassignmentView, directed: Recorded, partitions: PartitionProgress
+    reassignment: Reassignment,
+    view: ReassignmentView,
+    directed: Recorded,
+    partitions: PartitionProgress,
+    hold: Hold | None,
 ) -> Step:
+    """Start moves as far as limits and `hold` let them, and keep the throttle to what moves or is about to move."""
     status = reassignment.status
     end = status.handing_over
-    if not (partitions.lost or partitions.stray or partitions.due):
+    if hold is None and not (partitions.lost or partitions.stray or partitions.due):
         end = hand_over_up_to(partitions, directed.plan, end, view.moves, reassignment.concurrency)
     beginning = _between(directed.plan, status.handing_over, end, partitions.later)
-    desired = _desired_throttle(reassignment, view, partitions, beginning)
+    starting = () if hold is not None else (*partitions.due, *beginning)
+    desired = _desired_throttle(reassignment, view, partitions, starting)
     record = _record(status.throttle, desired, view)
     if isinstance(record, ReadThrottle):
         return record
@@ -65,6 +82,10 @@ def _advance(
     if unset is not None:
         return _wait_for_throttle(reassignment, view, unset)
     shown = _shown(reassignment, view, partitions)
+    if hold is None:
+        shown = released(shown, reassignment.metadata.generation, view.now)
+    else:
+        shown = held(reassignment, shown, hold, len(partitions.moving), view.now)
     handed_over = status.handed_over if partitions.due else status.handing_over
     shown = replace(shown, handed_over=handed_over, handing_over=end, throttle=record)
     write = written(reassignment, shown)
@@ -73,7 +94,9 @@ def _advance(
     step = throttle_step(reassignment, view, desired)
     if step is not None:
         return step
-    if partitions.due:
+    if hold is not None and not partitions.moving:
+        return Wait(hold.recheck_s)
+    if hold is None and partitions.due:
         return Retry() if view.submitted else Submit({item.partition: item.replicas for item in partitions.due})
     return Wait(poll_interval_s(partitions.total))
 
@@ -130,14 +153,14 @@ def _desired_throttle(
     reassignment: Reassignment,
     view: ReassignmentView,
     partitions: PartitionProgress,
-    beginning: tuple[Assignment, ...],
+    starting: tuple[Assignment, ...],
 ) -> DesiredThrottle:
     spec = reassignment.throttle
     if spec is None:
         return NOTHING
     need = _need(reassignment, view, partitions)
     rate = rate_of(spec, reassignment.status.throttle, view.measured, need)
-    return desired_throttle_for((*partitions.moving, *partitions.due, *beginning), partitions, rate, view.broker_ids)
+    return desired_throttle_for((*partitions.moving, *starting), partitions, rate, view.broker_ids)
 
 
 def _record(
@@ -200,7 +223,9 @@ def _held_up_by_throttle(
     if words is None:
         return None
     status = judged(reassignment, FALSE, THROTTLE_TOO_LOW, words, view.now)
-    shown = flagged(status, THROTTLE_TOO_LOW, ("BelowTraffic", words), reassignment.metadata.generation, view.now)
+    generation = reassignment.metadata.generation
+    shown = flagged(status, THROTTLE_TOO_LOW, ("BelowTraffic", words), generation, view.now)
+    shown = released(shown, generation, view.now)
     same = _already_reported(reassignment)
     return (None if same else written(reassignment, shown)) or Wait(poll_interval_s(partitions.total))
 

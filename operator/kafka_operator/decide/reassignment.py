@@ -25,7 +25,7 @@ from kafka_operator.decide.plan_completion import cancel_moves, clean_up, finish
 from kafka_operator.decide.plan_execution import decide_execution, progress_of
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.plan_preparation import decide_preparation, decide_proposed, has_drifted, propose_again
-from kafka_operator.decide.reassignment_status import judged, running, written
+from kafka_operator.decide.reassignment_status import judged, released, running, written
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
 from kafka_operator.decide.steps import Claim
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
@@ -108,6 +108,7 @@ def _decide_rollback(reassignment: Reassignment, view: ReassignmentView, recorde
         begun = replace(status, rollback=True, handed_over=0, handing_over=0, completion_time=None)
         partitions = find_rollback_progress(in_direction(begun, recorded), begun, view.topics, view.moves)
         shown = running(replace(reassignment, status=begun), partitions.progress, view.now)
+        shown = released(shown, reassignment.metadata.generation, view.now)
         return written(reassignment, shown) or Retry()
     directed = in_direction(status, recorded)
     partitions = find_rollback_progress(directed, status, view.topics, view.moves)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from kafka_operator.decide.holds import Hold
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
 from reconciler.decide.conditions import FALSE, TRUE, judged_job, ready_of, with_condition
@@ -14,10 +15,12 @@ from reconciler.resources.metadata import write_time
 QUIET = "Pending"
 """A reason of an intermediate step, for which no event is recorded."""
 
-THROTTLE_TOO_LOW, THROTTLE_LEFT, STUCK = "ThrottleTooLow", "ThrottleLeft", "Stuck"
+THROTTLE_TOO_LOW, THROTTLE_LEFT, STUCK, WAITING = "ThrottleTooLow", "ThrottleLeft", "Stuck", "Waiting"
 """Conditions that are there only once they were True."""
 
-AT_WORK = {State.RUNNING, State.ROLLING_BACK, State.PROPOSED}
+EXPECTED = {"Running", "RollingBack", "ApprovalRequired", "OutsideWindow"}
+"""Reasons of a False Ready that is no problem: work in progress, or a wait that the spec asks for."""
+
 GOOD_ENDS = {State.COMPLETED, State.ROLLED_BACK}
 
 
@@ -44,6 +47,21 @@ def running(reassignment: Reassignment, progress: Progress, now: datetime) -> Re
     )
 
 
+def held(
+    reassignment: Reassignment, shown: ReassignmentStatus, hold: Hold, moving: int, now: datetime
+) -> ReassignmentStatus:
+    """Return a status of one that starts no further move; `moving` of its partitions still move."""
+    message = hold.message if not moving else f"{hold.message} {moving} moves in progress run to their end."
+    status = judged(replace(reassignment, status=shown), FALSE, hold.reason, message, now, stalled=hold.needs_user)
+    waiting = flagged(status, WAITING, (hold.reason, message), reassignment.metadata.generation, now)
+    return replace(waiting, next_window_time=hold.opens)
+
+
+def released(status: ReassignmentStatus, generation: int, now: datetime) -> ReassignmentStatus:
+    """Return a status of one that waits no longer."""
+    return flagged(replace(status, next_window_time=None), WAITING, None, generation, now)
+
+
 def ended(
     reassignment: Reassignment,
     state: State,
@@ -56,8 +74,9 @@ def ended(
     """Return the status of one that is over."""
     assert state.ended, state
     ready = TRUE if state in GOOD_ENDS else FALSE
+    shown = judged(reassignment, ready, reason, message, now, has_ended=True)
     return replace(
-        judged(reassignment, ready, reason, message, now, has_ended=True),
+        released(shown, reassignment.metadata.generation, now),
         state=state,
         progress=None if progress is None else replace(progress, eta_s=None),
         completion_time=write_time(now),
@@ -127,10 +146,8 @@ def _of_ready(before: ReassignmentStatus, after: ReassignmentStatus) -> Resource
         or (old is not None and old.reason == new.reason and before.state == after.state)
     ):
         return None
-    expected = new.status == FALSE and (
-        (after.state in AT_WORK and new.reason in {"Running", "RollingBack", "ApprovalRequired"})
-        or after.state is State.CANCELLED
-    )
+    ended = after.state is not None and after.state.ended
+    expected = new.status == FALSE and (after.state is State.CANCELLED if ended else new.reason in EXPECTED)
     calm = new.status == TRUE or expected
     return ResourceEvent(warning=not calm, reason=new.reason, message=new.message)
 

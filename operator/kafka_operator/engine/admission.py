@@ -19,10 +19,12 @@ from kafka_operator.decide.admission import (
     Review,
     judge_problem,
     judge_topic,
+    judge_windows,
     read_review,
     unchecked,
 )
 from kafka_operator.decide.goals import problem_with_goal
+from kafka_operator.decide.move_windows import problem_of_windows
 from kafka_operator.decide.observed import Failure, KafkaTopic
 from kafka_operator.decide.plan import PlanProblem, check_plan, exact_plan
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
@@ -117,8 +119,11 @@ class Admission:
             topic = read_topic(review.raw)
             cluster = await self._cluster(topic.cluster)
             return await self._check_topic(topic, cluster) if isinstance(cluster, Cluster) else cluster
-        if review.kind is Kind.REASSIGNMENT and review.created:
+        if review.kind is Kind.REASSIGNMENT:
             item = read_reassignment(review.raw)
+            answer = judge_windows(problem_of_windows(item.windows), created=review.created)
+            if answer is not TAKEN or not review.created:
+                return answer
             cluster = await self._cluster(item.cluster)
             return await self._check_reassignment(item, cluster) if isinstance(cluster, Cluster) else cluster
         return TAKEN

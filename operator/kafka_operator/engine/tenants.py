@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from kafka_operator.decide.reassignment_status import WAITING
 from kafka_operator.decide.tenancy import (
     Refusal,
     bounded_throttle,
@@ -23,6 +24,7 @@ from kafka_operator.resources.election import Election
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.throttle import ThrottleRecord
 from kafka_operator.resources.topic import Topic
+from reconciler.decide.conditions import TRUE
 from reconciler.names import ClusterRef
 
 
@@ -95,12 +97,13 @@ class Tenants:
     def yields(other: Reassignment, here: ClusterRef) -> bool:
         """Return whether a Reassignment yields to those of the Cluster's namespace: it belongs to another namespace, and submits nothing now.
 
-        Otherwise a Reassignment that is paused, or whose throttle never suffices, would block the owner's for good. When it continues it
+        Otherwise a Reassignment that is paused, waits, or has a throttle that never suffices, would block the owner's for good. When it continues it
         finds its partitions elsewhere, and ends without touching them.
         """
         if other.key.namespace == here.namespace:
             return False
-        return other.metadata.paused or not (other.status.handing_over or other.status.rollback)
+        waits = any(item.type == WAITING and item.status == TRUE for item in other.status.conditions)
+        return other.metadata.paused or waits or not (other.status.handing_over or other.status.rollback)
 
     def other_throttles(self, item: Reassignment) -> OtherThrottles:
         """Return the throttle records of other Reassignments, by their relation to this one."""

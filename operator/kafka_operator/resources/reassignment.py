@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from kafka_operator.resources.move_windows import Window, read_windows
 from kafka_operator.resources.reassignment_records import (
     Progress,
     Proposal,
@@ -110,6 +111,8 @@ class ReassignmentStatus:
     handing_over: int = 0
     progress: Progress | None = None
     throttle: ThrottleRecord | None = None
+    next_window_time: str | None = None
+    """When the next window opens, while it waits for one."""
     start_time: str | None = None
     completion_time: str | None = None
     conditions: tuple[Condition, ...] = ()
@@ -140,6 +143,7 @@ class ReassignmentStatus:
             "handingOver": self.handing_over or None,
             "progress": None if self.progress is None else self.progress.to_json(),
             "throttle": None if self.throttle is None else self.throttle.to_json(),
+            "nextWindowTime": self.next_window_time,
             "startTime": self.start_time,
             "completionTime": self.completion_time,
             "conditions": [condition.to_json() for condition in self.conditions],
@@ -160,6 +164,7 @@ class Reassignment:
     approved_digest: str | None
     throttle: ThrottleSpec | None
     concurrency: Concurrency
+    windows: tuple[Window, ...]
     action: Action
     ttl_s: int | None
     """Seconds after its end until it is deleted; None for never."""
@@ -196,6 +201,7 @@ def read_reassignment(raw: RawObject) -> Reassignment:
         approved_digest=spec.get("approvedDigest"),
         throttle=read_throttle(spec.get("throttle")),
         concurrency=read_concurrency(spec.get("concurrency")),
+        windows=read_windows(spec.get("windows")),
         action=Action(spec.get("action", Action.EXECUTE)),
         ttl_s=spec.get("ttlSecondsAfterFinished"),
         status=_read_status(raw.get("status") or {}),
@@ -218,6 +224,7 @@ def _read_status(status: RawObject) -> ReassignmentStatus:
         handing_over=int(status.get("handingOver", 0)),
         progress=read_progress(status.get("progress")),
         throttle=read_throttle_record(status.get("throttle")),
+        next_window_time=status.get("nextWindowTime"),
         start_time=status.get("startTime"),
         completion_time=status.get("completionTime"),
         conditions=read_conditions(status),

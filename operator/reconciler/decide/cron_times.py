@@ -111,13 +111,14 @@ class Times:
 
     def missed(self, since: datetime, now: datetime) -> Missed | None:
         """Return the times after `since` that have come by `now`; None where there is none."""
-        last = self._last(since, now)
+        last = self.last_of(since, now)
         if last is None:
             return None
         count = sum(time <= now for time in islice(self.after(since), MAX_MISSED + 1))
         return Missed(last, count)
 
-    def _last(self, since: datetime, now: datetime) -> datetime | None:
+    def last_of(self, since: datetime, now: datetime) -> datetime | None:
+        """Return the last time after `since` that has come by `now`; None where there is none."""
         for span in SPANS:
             begin = max(since, now - span)
             found: datetime | None = None

@@ -76,12 +76,22 @@ def read_every(schedule: str, anchor: datetime) -> Every:
     >>> read_every("@every 1h30m", datetime(2026, 1, 1, tzinfo=UTC)).period.total_seconds()
     5400.0
     """
-    text = schedule.strip()[len(EVERY) :].strip()
-    if DURATION.fullmatch(text) is None:
+    seconds = read_duration_s(schedule.strip()[len(EVERY) :].strip())
+    if seconds is None:
         raise PeriodError(f"The schedule {schedule!r} contains no duration: use h, m and s, such as @every 1h30m.")
-    seconds = int(sum(Decimal(number) * UNITS_S[unit] for number, unit in PART.findall(text)))
     if seconds < MIN_PERIOD_S:
         raise PeriodError(f"The period of {schedule!r} is {seconds} s: it must be at least 60 s.")
     if seconds > MAX_PERIOD_S:
         raise PeriodError(f"The period of {schedule!r} is {seconds} s: it must be at most one year.")
     return Every(anchor, timedelta(seconds=seconds))
+
+
+def read_duration_s(text: str) -> int | None:
+    """Return the whole seconds of a Go duration such as 1h30m; None for a text that is none.
+
+    >>> [read_duration_s("1h30m"), read_duration_s("90"), read_duration_s("1.5s")]
+    [5400, None, 1]
+    """
+    if DURATION.fullmatch(text) is None:
+        return None
+    return int(sum(Decimal(number) * UNITS_S[unit] for number, unit in PART.findall(text)))
