@@ -12,7 +12,7 @@ from balance_analytics.sampling.key_counts import KeysError, sample_keys, write_
 from balance_analytics.sampling.metrics import SamplerMetrics
 from balance_analytics.sampling.parquet_upkeep import ParquetUpkeep
 from balance_analytics.sampling.parquet_writer import ParquetWriter
-from balance_analytics.sampling.prometheus import PrometheusError, PrometheusSettings, query_rates, write_rates
+from balance_analytics.sampling.prometheus import PrometheusSettings, query_rates, write_rates
 from balance_analytics.sampling.sampler import Sampler, unix_ms
 from balance_analytics.sampling.samples_topic import SamplesTopic
 from balance_analytics.sampling.settings import NODE_SETTINGS, ParquetSettings, SamplerSettings
@@ -24,6 +24,7 @@ from kafka_node.security.contexts import client_context
 from kafka_node.security.renewal import Renewal
 from kafka_node.security.secret_files import read_password
 from kafka_node.security.settings import TlsFiles
+from kafka_operator.prometheus.port import PrometheusError
 from kafka_wire.net.cluster import ClusterClient, parse_bootstrap
 from steward.client_security import broker_tls_files, client_security
 from steward.options.sampler import (

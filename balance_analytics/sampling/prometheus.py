@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import aiohttp
 
 from balance_analytics.model.rate_rows import SOURCE
-from kafka_node.http_body import ResponseTooLargeError, read_at_most
+from kafka_operator.prometheus.client import open_session, post_form
+from kafka_operator.prometheus.port import PrometheusError, check_server
 
 MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 """Limit of a response: 20,000 topics over an hour by minutes."""
@@ -26,10 +26,6 @@ MAX_POINTS = 11_000
 """Of one series: the limit of Prometheus itself."""
 TIMEOUT_S = 30.0
 MAX_LABEL_CHARACTERS = 1_024
-
-
-class PrometheusError(Exception):
-    """The rates could not be read; the message has the reason, and never the token."""
 
 
 class Query(NamedTuple):
@@ -70,28 +66,16 @@ class PrometheusSettings:
     queries: Mapping[str, Query] = field(default_factory=lambda: dict(QUERIES))
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError(f"{self.url!r:.200} is not a valid URL of a Prometheus server: https://HOST:PORT")
-        if parts.username or parts.password:
-            raise ValueError("the URL of Prometheus must not contain a password: use a token file instead")
-        if self.token is not None and parts.scheme != "https":
-            raise ValueError("a token is sent only over https")
+        check_server(self.url, self.token)
 
 
 async def query_rates(settings: PrometheusSettings, begin_ms: int, end_ms: int, step_s: int) -> list[Rate]:
     """Query the rates of every resource from `begin_ms` to `end_ms`, both included. Raises PrometheusError."""
     if step_s <= 0 or (end_ms - begin_ms) // (step_s * 1000) >= MAX_POINTS:
         raise PrometheusError(f"a range of {end_ms - begin_ms} ms by {step_s} s has more than {MAX_POINTS} points")
-    headers = {} if settings.token is None else {"Authorization": f"Bearer {settings.token}"}
     context = ssl.create_default_context() if settings.tls is None else settings.tls
     found: list[Rate] = []
-    async with aiohttp.ClientSession(
-        headers=headers,
-        timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
-        connector=aiohttp.TCPConnector(ssl=context),
-        trust_env=False,
-    ) as session:
+    async with open_session(settings.token, context, TIMEOUT_S) as session:
         for resource, query in settings.queries.items():
             form = {
                 "query": query.expression,
@@ -100,25 +84,14 @@ async def query_rates(settings: PrometheusSettings, begin_ms: int, end_ms: int, 
                 "step": f"{step_s}s",
             }
             try:
-                body = await _post(session, f"{settings.url.rstrip('/')}/api/v1/query_range", form)
+                url = f"{settings.url.rstrip('/')}/api/v1/query_range"
+                body = await post_form(session, url, form, MAX_RESPONSE_BYTES)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise PrometheusError(
                     f"query of {resource} at {settings.url} failed: {error or type(error).__name__}"
                 ) from None
             found += parse(resource, query.label, body)
     return found
-
-
-async def _post(session: aiohttp.ClientSession, url: str, form: Mapping[str, str]) -> bytes:
-    """Return the bytes of a response, up to the limit. Redirects are not followed, as they could send the token to another server."""
-    async with session.post(url, data=form, allow_redirects=False) as response:
-        try:
-            data = await read_at_most(response, MAX_RESPONSE_BYTES)
-        except ResponseTooLargeError:
-            raise PrometheusError(f"the response of {url} has more than {MAX_RESPONSE_BYTES} bytes") from None
-        if response.status != 200:  # OK
-            raise PrometheusError(f"{url} returned status {response.status}: {data[:200].decode(errors='replace')}")
-        return data
 
 
 def parse(resource: str, label: str, data: bytes) -> list[Rate]:

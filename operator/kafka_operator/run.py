@@ -31,6 +31,7 @@ from kafka_operator.engine.core import Core, build_core
 from kafka_operator.engine.resync import NotInstalledError
 from kafka_operator.kube.approvals import ApprovalClient
 from kafka_operator.kube.pods import PodClient
+from kafka_operator.prometheus.client import HttpPrometheus
 from kafka_operator.resources.security import Security
 from kafka_operator.rights import MissingRightsError, needed_rights, require_rights
 from kafka_operator.settings import OperatorSettings
@@ -161,6 +162,7 @@ def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics, l
         guarded,
         connect,
         metrics,
+        prometheus=HttpPrometheus(),
         namespaces=settings.namespaces,
         resync_interval_s=settings.resync_interval_s,
         now=lambda: datetime.now(UTC),

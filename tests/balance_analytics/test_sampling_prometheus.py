@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from balance_analytics.sampling import prometheus
 from balance_analytics.sampling.prometheus import (
-    PrometheusError,
     PrometheusSettings,
     Query,
     Rate,
@@ -24,6 +23,7 @@ from balance_analytics.sampling.prometheus import (
     query_rates,
     write_rates,
 )
+from kafka_operator.prometheus.port import PrometheusError
 from lab.ports import free_port, release_port
 
 QUERY = {"bytes_in": Query("sum by (topic) (rate(in[5m]))", "topic")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kafka_operator.admin.connection import Connection
+from kafka_operator.admin.connection import MAX_VERSION, VERSIONS, Connection
 from kafka_operator.admin.requests import Request, metadata_request
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
@@ -31,7 +31,7 @@ def columns(body: Body) -> MetadataColumns:
 
 
 class FakeConnection(Connection):
-    """Answers each request by `answer`, in the highest version that the codec has; `requests` has the node and request of each.
+    """Answers each request by `answer`, in the highest version of a real connection; `requests` has the node and request of each.
 
     The node is an id, "any" or "controller".
     """
@@ -56,7 +56,8 @@ class FakeConnection(Connection):
 
     def _ask(self, node: int | str, request: Request) -> Any:
         self.requests.append((node, request))
-        version = codec.versions(f"{request.key.message}Request")[1]
+        _, highest = VERSIONS.get(request.key, (0, MAX_VERSION))
+        version = min(codec.versions(f"{request.key.message}Request")[1], highest)
         assert codec.encode_request(request.key, version, 0, None, request.body)
         found = self._answer(node, request)
         if isinstance(found, RequestFailed):

@@ -84,6 +84,8 @@ class FakeKafka(FakeBrokers):
         self.leaders: dict[Partition, int] = {}
         """Leaders that are not the first replica that is alive; -1 for none."""
         self.elections: list[Elect] = []
+        self.lags: dict[str, int] = {}
+        """Lag of each consumer group, in records."""
         self.lose_answers = 0
         """So many of the next calls have their effect and give no answer."""
         self._ids = itertools.count(1)
@@ -172,6 +174,13 @@ class FakeKafka(FakeBrokers):
             return {name: int(self.topics[name].config.get("min.insync.replicas", "1")) for name in topics}
 
         return await self._change("describe_min_isr", wanted)
+
+    async def describe_group_lags(self, groups: Collection[str]) -> Mapping[str, int | Failure]:
+        def lags() -> Mapping[str, int | Failure]:
+            missing = Failure(69, "GROUP_ID_NOT_FOUND", "The group id does not exist.")
+            return {group: self.lags.get(group, missing) for group in groups}
+
+        return await self._call("describe_group_lags", lags)
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -68,6 +68,12 @@ class Stock:
         for number in range(records):
             producer.produce(topic, value=b"x" * RECORD_BYTES, key=str(number).encode())
         assert producer.flush(PATIENCE_S) == 0
+
+    def commit(self, group: str, topic: str, offset: int) -> None:
+        """Commit an offset of partition 0 for a consumer group that has no members."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group})
+        consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+        consumer.close()
 
     def config(self, topic: str) -> dict[str, str]:
         """Return the settings that are set on a topic itself."""

@@ -145,8 +145,35 @@ async def windows(world: World) -> None:
     world.kafka.move_s = 1
 
 
+async def guarded_rollback(world: World) -> None:
+    """A consumer group falls behind after the first partition has arrived: the guard pauses, then rolls back, under a throttle."""
+    have_orders(world, move_s=12)
+    world.kafka.sizes = {Partition("orders", index): 3 for index in range(2)}
+    world.kafka.lags["billing"] = 0
+    guard = {"consumerLag": [{"group": "billing", "maxRecords": 9}], "action": "Rollback"}
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE, concurrency={"cluster": 1}, guard=guard))
+    await world.until(lambda: world.kafka.topics["orders"].replicas[0] == (2, 3, 4), 60)
+    world.kafka.lags["billing"] = 10
+    await world.run(20)
+
+
+async def guarded_pause(world: World) -> None:
+    """The group falls behind and catches up again: the plan arrives."""
+    have_orders(world, move_s=12)
+    world.kafka.sizes = {Partition("orders", index): 3 for index in range(2)}
+    world.kafka.lags["billing"] = 0
+    guard = {"consumerLag": [{"group": "billing", "maxRecords": 9}], "resumeAfterSeconds": 15}
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE, concurrency={"cluster": 1}, guard=guard))
+    await world.until(lambda: bool(world.kafka.moves), 60)
+    world.kafka.lags["billing"] = 10
+    await world.run(25)
+    world.kafka.lags["billing"] = 0
+
+
 STORIES: tuple[Story, ...] = (
     waves,
+    guarded_rollback,
+    guarded_pause,
     windows,
     throttled,
     throttled_cancel,

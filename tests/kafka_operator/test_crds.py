@@ -205,6 +205,12 @@ BAD_SPECS = [
     ({"plan": raw_plan(p0=[1]), "approvedDigest": "yes"}, "should match"),
     ({"plan": raw_plan(p0=[1]), "windows": [{"schedule": "0 22 * * *", "duration": "a night"}]}, "should match"),
     ({"plan": raw_plan(p0=[1]), "windows": [{"schedule": "at ten", "duration": "6h"}]}, "should match"),
+    ({"plan": raw_plan(p0=[1]), "guard": {"action": "Rollback"}}, "guard requires at least one of"),
+    (
+        {"plan": raw_plan(p0=[1]), "guard": {"queries": [{"name": "a", "query": "up", "max": 1, "min": 0.5}]}},
+        "A query requires exactly one of max and min.",
+    ),
+    ({"plan": raw_plan(p0=[1]), "guard": {"consumerLag": [{"group": "a"}]}}, "maxRecords: Required value"),
 ]
 
 

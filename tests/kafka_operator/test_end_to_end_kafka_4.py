@@ -24,6 +24,7 @@ from tests.kafka_operator.test_end_to_end import (
     test_bad_input_is_reported_with_the_brokers_message as report_bad_input,
 )
 from tests.kafka_operator.test_end_to_end_moves import (
+    test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up,
     test_a_goal_is_proposed_approved_and_reached,
     test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open,
     test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back,
@@ -32,6 +33,7 @@ from tests.kafka_operator.test_end_to_end_moves import (
 
 __all__ = [
     "test_a_cluster_status_has_its_brokers_and_controller",
+    "test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up",
     "test_a_goal_is_proposed_approved_and_reached",
     "test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open",
     "test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from confluent_kafka.admin import ConfigResource, ResourceType
 from kafka_operator.decide.plan_document import digest_of
 from lab.waiting import wait_until
 from tests.kafka_operator.live import PATIENCE_S, Namespace
-from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
+from tests.kafka_operator.makers import assignments, raw_cluster, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import document
 from tests.kafka_operator.stock import Stock
 
@@ -174,6 +176,74 @@ def test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open(shop: Names
         ("Normal", "Running"),
         ("Normal", "Completed"),
     )
+
+
+@pytest.fixture
+def prometheus() -> Iterator[list[str]]:
+    """A server that answers each query with one value, the first of the list; the second is its address."""
+    answer = ["0.02"]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            series = [{"metric": {}, "value": [1, answer[0]]}]
+            body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": series}}).encode()
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        answer.append(f"http://127.0.0.1:{server.server_port}")
+        yield answer
+        server.shutdown()
+
+
+@pytest.mark.shows("E17")
+def test_a_query_over_its_threshold_takes_a_running_move_back(
+    shop: Namespace, kafka: Stock, prometheus: list[str]
+) -> None:
+    """Pause at the first reading, rollback at the second; Kafka has its previous replicas and no throttle."""
+    kafka.create("e2e-guard", [[1, 2]])
+    kafka.fill("e2e-guard", 300)
+    shop.take(raw_cluster("main", *kafka.bootstrap.split(","), prometheus={"url": prometheus[1]}))
+    guard = {"action": "Rollback", "queries": [{"name": "p99", "query": "produce_p99", "max": 0.5}]}
+    shop.take(raw_reassignment(plan=raw_plan("e2e-guard", p0=[2, 3]), throttle=SLOW, guard=guard))
+    shop.until("Reassignment", "move", "False", "Running")
+    prometheus[0] = "0.75"
+    shop.until("Reassignment", "move", "False", "GuardBreached")
+    assert "query p99: 0.75 (maximum 0.5)" in shop.ready("Reassignment", "move")[2]
+
+    until_state(shop, "RolledBack")
+
+    assert shop.ready("Reassignment", "move")[:2] == ("False", "RolledBackByGuard")
+    assert throttles(kafka, "e2e-guard") == {}
+    wait_until(lambda: {1, 2} == set(kafka.replicas("e2e-guard")[0]), timeout_s=PATIENCE_S, what="it is as before")
+
+
+@pytest.mark.shows("E17")
+def test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up(shop: Namespace, kafka: Stock) -> None:
+    """Offsets of the group's coordinator and ends of the partitions' leaders."""
+    kafka.create("e2e-lag", [[1, 2]])
+    kafka.fill("e2e-lag", 30)
+    kafka.commit("e2e-billing", "e2e-lag", 10)
+    guard = {
+        "consumerLag": [{"group": "e2e-billing", "maxRecords": 5}],
+        "maxUnderMinIsrPartitions": 1000,
+        "resumeAfterSeconds": 0,
+    }
+    shop.take(raw_reassignment(plan=raw_plan("e2e-lag", p0=[2, 3]), guard=guard))
+    shop.until("Reassignment", "move", "False", "GuardBreached")
+    assert "lag of group e2e-billing: 20 (maximum 5)" in shop.ready("Reassignment", "move")[2]
+    assert kafka.replicas("e2e-lag") == [[1, 2]]
+
+    kafka.commit("e2e-billing", "e2e-lag", 30)
+
+    until_state(shop, "Completed")
 
 
 @pytest.mark.shows("F10", "F12")

@@ -68,6 +68,7 @@ class Process:
             kube,
             lambda _servers, _security: admin,
             metrics,
+            prometheus=world.prometheus,
             namespaces=(),
             resync_interval_s=RESYNC_S,
             now=now,

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_operator.decide.guard import Reading
 from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.partition_progress import PartitionProgress, busy_brokers, find_progress
@@ -31,6 +32,7 @@ from kafka_operator.decide.throttle import (
     ThrottleSeen,
 )
 from kafka_operator.decide.waves import hand_over_up_to
+from kafka_operator.resources.move_guard import Guard, GuardAction
 from kafka_operator.resources.move_windows import Window
 from kafka_operator.resources.reassignment import (
     Assignment,
@@ -170,10 +172,11 @@ def carry_on(
     crashes: set[int],
     minds: dict[int, Action],
     closed: Collection[int] = (),
+    over: Collection[int] = (),
 ) -> Reassignment:
     """Decide and carry out until nothing is left to do; processes die and people change their minds on the way.
 
-    In the steps `closed` the time is outside the window NOON.
+    In the steps `closed` the time is outside the window NOON, in the steps `over` a limit of the guard is exceeded.
     """
     process = Process()
     for number in range(MAX_STEPS):
@@ -182,7 +185,8 @@ def carry_on(
         if number in minds and ORDER[minds[number]] > ORDER[item.action] and item.status.state is not State.ROLLED_BACK:
             item = replace(item, action=minds[number])
         view = ReassignmentView(
-            now=NOW if number not in closed else NOW + timedelta(hours=12),
+            now=NOW + timedelta(hours=12 if number in closed else 0, seconds=STEP_S * number),
+            guard=(Reading("offline partitions", int(number in over), 0),),
             waited_s=100,
             broker_ids=BROKERS,
             topics={"t": cluster.shown()},
@@ -198,6 +202,8 @@ def carry_on(
             return item
         if number in closed:
             check_outside(step, cluster)
+        if number in over and isinstance(step, Submit) and not item.status.rollback:
+            assert item.guard is None or set(step.targets.values()) == {None}
         item = carry_out(step, item, cluster, process)
         if isinstance(step, Wait | Retry):
             process = Process(in_force=process.in_force)
@@ -206,6 +212,8 @@ def carry_on(
 
 
 NOON = Window("0 12 * * *", "1h")
+STEP_S = 4
+"""Time of a step: two of them are less, and three more than the interval of the guard's readings."""
 
 
 def check_outside(step: object, cluster: Cluster) -> None:
@@ -229,7 +237,7 @@ def carry_out(step: object, item: Reassignment, cluster: Cluster, process: Proce
         case AlterThrottle():
             assert item.status.throttle is not None
             cluster.alter(step)
-            process.seen, process.altered = ThrottleSeen(), True
+            process.seen, process.altered, process.in_force = ThrottleSeen(), True, None
         case ThrottleInForce():
             process.in_force = step.seen_as
         case Submit():
@@ -297,6 +305,33 @@ def test_outside_its_windows_nothing_starts_and_no_throttle_stays_and_it_arrives
     assert [target.get(index, replicas) for index, replicas in enumerate(base)] == cluster.replicas
     assert (ended.status.state, ended.status.throttle) == (State.COMPLETED, None)
     assert before == cluster.settings()
+
+
+@pytest.mark.shows("E17")
+@settings(max_examples=150, deadline=None)
+@given(stories(), NUMBERS, CRASHES, st.sets(st.integers(0, 60)), st.sampled_from(GuardAction))
+def test_a_guarded_plan_arrives_or_is_rolled_back_and_no_throttle_is_left(
+    story: tuple[Reassignment, Cluster],
+    numbers: list[int],
+    crashes: set[int],
+    over: set[int],
+    action: GuardAction,
+) -> None:
+    """While a limit is exceeded no move starts; in the end every partition has the plan's replicas, or all have the previous ones."""
+    item, cluster = story
+    before, base = cluster.settings(), list(cluster.replicas)
+    guard = Guard(action, resume_after_s=20, max_offline=0)
+
+    ended = carry_on(replace(item, guard=guard), cluster, numbers, crashes, {}, over=over)
+
+    target = {entry.partition.index: entry.replicas for entry in item.plan}
+    planned = [target.get(index, replicas) for index, replicas in enumerate(base)]
+    expected = {State.COMPLETED: planned}
+    if action is GuardAction.ROLLBACK:
+        expected[State.ROLLED_BACK] = base
+    assert ended.status.state is not None
+    assert cluster.replicas == expected[ended.status.state]
+    assert ({}, before) == (cluster.moves, cluster.settings())
 
 
 @settings(max_examples=100, deadline=None)

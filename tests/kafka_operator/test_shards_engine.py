@@ -29,6 +29,7 @@ def serving(world: World, shard: int) -> Core:
         world.kube,
         lambda _servers, _security: world.kafka,
         Metrics(),
+        prometheus=world.prometheus,
         namespaces=(),
         resync_interval_s=RESYNC_S,
         now=lambda: START + timedelta(seconds=loop.time()),

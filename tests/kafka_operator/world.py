@@ -17,6 +17,7 @@ from reconciler.metrics import Metrics
 from spark_operator.engine.applications import SparkPorts
 from tests.kafka_operator.fake_kafka import FakeKafka, GuardedKafka
 from tests.kafka_operator.fake_pods import FakePods
+from tests.kafka_operator.fake_prometheus import FakePrometheus
 from tests.kafka_operator.makers import raw_cluster
 from tests.reconciler.fake_kube import START, FakeKube, WatchEvent
 from tests.reconciler.gate import Gate
@@ -36,6 +37,7 @@ class World:
         self.gate = gate or Gate()
         self.kube = FakeKube(self.gate)
         self.kafka = FakeKafka(self.gate)
+        self.prometheus = FakePrometheus(self.gate)
         self.others: dict[str, FakeKafka] = {}
         """Further clusters by bootstrap server."""
         self.pods: FakePods | None = None
@@ -63,6 +65,7 @@ class World:
             self.kube,
             self._connect,
             self.metrics,
+            prometheus=self.prometheus,
             namespaces=(),
             resync_interval_s=self.resync_s,
             now=lambda: START + timedelta(seconds=loop.time()),

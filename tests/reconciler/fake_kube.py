@@ -123,6 +123,8 @@ class FakeKube:
                 del condition["lastTransitionTime"]
             for name in ("startTime", "completionTime", "topicId"):
                 status.pop(name, None)
+            for name in ("breachTime", "quietTime", "unknownTime"):
+                status.get("guard", {}).pop(name, None)
             status.get("autoRebalance", {}).pop("lastEndTime", None)
             metadata = held["metadata"]
             # When a topic was announced is no difference, just as when a status was written is none.

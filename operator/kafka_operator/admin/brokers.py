@@ -41,7 +41,7 @@ async def query_logs(
 ) -> BrokerSizes:
     """Query the bytes of brokers' logs of these partitions, or (None) of all."""
     request = log_dirs_request(partitions)
-    return await _ask_each(connection, dict.fromkeys(broker_ids, request), logs_of)
+    return await ask_each(connection, dict.fromkeys(broker_ids, request), logs_of)
 
 
 def log_dirs_request(partitions: Collection[Partition] | None) -> Request:
@@ -71,7 +71,7 @@ def logs_of(response: Body) -> Mapping[Partition, int] | Failure:
 
 async def query_disks(connection: Connection, broker_ids: Collection[int]) -> BrokerDisks:
     """Query the disks of brokers; the request names no partition, so that the answers are short."""
-    found = await _ask_each(connection, dict.fromkeys(broker_ids, log_dirs_request(())), disks_of)
+    found = await ask_each(connection, dict.fromkeys(broker_ids, log_dirs_request(())), disks_of)
     return {broker_id: disks for broker_id, disks in found.items() if disks is not None}
 
 
@@ -98,7 +98,7 @@ async def query_broker_configs(
 ) -> Mapping[int, Mapping[str, str] | Failure]:
     """Query which of these settings are set on the brokers themselves."""
     wanted = {broker_id: describe_configs_request(BROKER, {str(broker_id): names}) for broker_id in broker_ids}
-    return await _ask_each(connection, wanted, broker_config_of)
+    return await ask_each(connection, wanted, broker_config_of)
 
 
 def broker_config_of(response: Body) -> Mapping[str, str] | Failure:
@@ -114,7 +114,7 @@ def broker_config_of(response: Body) -> Mapping[str, str] | Failure:
 async def change_broker_configs(connection: Connection, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
     """Change settings of single brokers; return the failures."""
     wanted = {change.broker_id: broker_configs_request(change) for change in changes}
-    found = await _ask_each(connection, wanted, _refusal)
+    found = await ask_each(connection, wanted, _refusal)
     return {broker_id: failure for broker_id, failure in found.items() if failure is not None}
 
 
@@ -128,16 +128,23 @@ def _refusal(response: Body) -> Failure | None:
     return failure_of(result["error_code"], result["error_message"])
 
 
-async def _ask_each(
+async def ask_each(
     connection: Connection, wanted: Mapping[int, Request], read: Callable[[Body], T]
 ) -> dict[int, T | Failure]:
     """Send each broker its request, and return what is read from the answers, in order."""
 
     async def ask(broker_id: int) -> T | Failure:
-        try:
-            return read(await connection.to_node(wanted[broker_id], broker_id))
-        except RequestFailed as error:
-            code = ErrorCode.BROKER_NOT_AVAILABLE  # for every way in which a broker may fail to answer
-            return Failure(code, code.name, f"Broker {broker_id} does not respond: {error.reason}.")
+        return await ask_broker(connection, broker_id, wanted[broker_id], read)
 
     return dict(zip(wanted, await for_each_broker(wanted, ask), strict=True))
+
+
+async def ask_broker(
+    connection: Connection, broker_id: int, request: Request, read: Callable[[Body], T]
+) -> T | Failure:
+    """Send a broker a request, and return what is read from the answer; a Failure if the broker does not answer."""
+    try:
+        return read(await connection.to_node(request, broker_id))
+    except RequestFailed as error:
+        code = ErrorCode.BROKER_NOT_AVAILABLE  # for every way in which a broker may fail to answer
+        return Failure(code, code.name, f"Broker {broker_id} does not respond: {error.reason}.")

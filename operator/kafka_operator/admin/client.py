@@ -15,6 +15,7 @@ from kafka_operator.admin.brokers import change_broker_configs, query_broker_con
 from kafka_operator.admin.cluster_metrics import query_cluster_metrics, query_versions
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
 from kafka_operator.admin.connection_errors import classify_connection_error
+from kafka_operator.admin.group_lag import query_group_lags
 from kafka_operator.admin.health import query_health, query_min_isr
 from kafka_operator.admin.login import make_credentials
 from kafka_operator.admin.port import (
@@ -210,6 +211,10 @@ class KafkaAdmin:
     async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
         """Return the software versions of these brokers."""
         return await self._call("describe_versions", lambda connection: query_versions(connection, broker_ids))
+
+    async def describe_group_lags(self, groups: Collection[str]) -> Mapping[str, int | Failure]:
+        """Return the lag of each consumer group, in records over all of its partitions."""
+        return await self._call("describe_group_lags", lambda connection: query_group_lags(connection, groups))
 
     async def close(self) -> None:
         """Close the connections; calls in progress fail."""

@@ -30,6 +30,9 @@ VERSIONS: Mapping[ApiKey, VersionRange] = {
     ApiKey.DESCRIBE_CONFIGS: (1, MAX_VERSION),
     ApiKey.DESCRIBE_LOG_DIRS: (1, MAX_VERSION),
     ApiKey.ELECT_LEADERS: (1, MAX_VERSION),
+    ApiKey.FIND_COORDINATOR: (1, 3),
+    ApiKey.LIST_OFFSETS: (1, MAX_VERSION),
+    ApiKey.OFFSET_FETCH: (2, 7),
 }
 """Versions with the fields that are written and read here, where these are not all; every broker from Kafka 2.4 on has one of them."""
 

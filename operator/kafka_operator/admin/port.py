@@ -151,6 +151,10 @@ class Admin(AdminReads, Protocol):
         """Return the software versions of these brokers; brokers that do not answer are omitted."""
         ...
 
+    async def describe_group_lags(self, groups: Collection[str]) -> Mapping[str, int | Failure]:
+        """Return the lag of each consumer group, in records over all of its partitions."""
+        ...
+
     async def close(self) -> None:
         """Close every connection; calls in progress fail."""
         ...

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafka_operator.decide.holds import Hold, find_hold
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.move_progress import STUCK_AFTER_S, seconds_left
 from kafka_operator.decide.observed import NO_LEADER, Failure
 from kafka_operator.decide.partition_progress import PartitionProgress
+from kafka_operator.decide.permission import Permission
 from kafka_operator.decide.plan import MAX_LISTED, listed
 from kafka_operator.decide.plan_completion import as_seen, finish, stop, throttle_step
 from kafka_operator.decide.plan_packing import Recorded
@@ -40,7 +40,11 @@ from reconciler.decide.steps import RETRY_LATER_S, Retry, Wait
 
 
 def decide_execution(
-    reassignment: Reassignment, view: ReassignmentView, directed: Recorded, partitions: PartitionProgress
+    reassignment: Reassignment,
+    view: ReassignmentView,
+    directed: Recorded,
+    partitions: PartitionProgress,
+    permission: Permission,
 ) -> Step:
     """Return the next step towards `directed.plan`, which has not been reached."""
     astray = partitions.lost + partitions.stray
@@ -50,12 +54,11 @@ def decide_execution(
         if view.waited_s < STRAY_TIMEOUT_S:
             return Retry(cap_s=RETRY_LATER_S)
         return _fail(reassignment, view, partitions, "Interrupted", _interrupted(astray))
-    hold = find_hold(reassignment, view)
-    if hold is None and not reassignment.status.handing_over:
+    if permission.hold is None and not reassignment.status.handing_over:
         held_up = _held_up_by_throttle(reassignment, view, partitions)
         if held_up is not None:
             return held_up
-    return _advance(reassignment, view, directed, partitions, hold)
+    return _advance(reassignment, view, directed, partitions, permission)
 
 
 def _advance(
@@ -63,10 +66,10 @@ def _advance(
     view: ReassignmentView,
     directed: Recorded,
     partitions: PartitionProgress,
-    hold: Hold | None,
+    permission: Permission,
 ) -> Step:
-    """Start moves as far as limits and `hold` let them, and keep the throttle to what moves or is about to move."""
-    status = reassignment.status
+    """Start moves as far as limits and permission allow, and keep the throttle to what moves or is about to move."""
+    status, hold = reassignment.status, permission.hold
     end = status.handing_over
     if hold is None and not (partitions.lost or partitions.stray or partitions.due):
         end = hand_over_up_to(partitions, directed.plan, end, view.moves, reassignment.concurrency)
@@ -87,7 +90,7 @@ def _advance(
     else:
         shown = held(reassignment, shown, hold, len(partitions.moving), view.now)
     handed_over = status.handed_over if partitions.due else status.handing_over
-    shown = replace(shown, handed_over=handed_over, handing_over=end, throttle=record)
+    shown = replace(shown, handed_over=handed_over, handing_over=end, throttle=record, guard=permission.guard)
     write = written(reassignment, shown)
     if write is not None:
         return write

@@ -20,6 +20,7 @@ from datetime import datetime
 from kafka_operator.decide.deletion_timeouts import release_or_retry
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.partition_progress import PartitionProgress, find_progress, find_rollback_progress
+from kafka_operator.decide.permission import Permission, find_permission
 from kafka_operator.decide.plan import PlanProblem, listed
 from kafka_operator.decide.plan_completion import cancel_moves, clean_up, finish, stop
 from kafka_operator.decide.plan_execution import decide_execution, progress_of
@@ -49,11 +50,11 @@ def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> S
         return decide_preparation(reassignment, view)
     if not reassignment.metadata.has_finalizer:
         return Claim()
-    if status.state is not None and status.state.ended and (status.rollback or not _back(reassignment)):
+    if status.state is not None and status.state.ended and (status.rollback or not reassignment.goes_back):
         return clean_up(reassignment, view)
     if not isinstance(view.recorded, Recorded):
         return _lost(reassignment, view)
-    if _back(reassignment) and status.state not in {State.PROPOSED, None}:
+    if reassignment.goes_back and status.state not in {State.PROPOSED, None}:
         return _decide_rollback(reassignment, view, view.recorded)
     return _decide_forward(reassignment, view, view.recorded)
 
@@ -83,10 +84,6 @@ def _expiry(reassignment: Reassignment, now: datetime) -> Step:
     return decide_expiry(reassignment.status.completion_time, reassignment.ttl_s, now)
 
 
-def _back(reassignment: Reassignment) -> bool:
-    return reassignment.action is Action.ROLLBACK
-
-
 def _decide_forward(reassignment: Reassignment, view: ReassignmentView, directed: Recorded) -> Step:
     status = reassignment.status
     partitions = find_progress(directed, status, view.topics, view.moves)
@@ -99,19 +96,29 @@ def _decide_forward(reassignment: Reassignment, view: ReassignmentView, directed
     asks = reassignment.goal is not None or reassignment.approval is Approval.REQUIRED
     if asks and not status.handing_over and has_drifted(partitions):
         return propose_again(reassignment, view)
-    return decide_execution(reassignment, view, directed, replace(partitions, stray=partitions.stray + partitions.gone))
+    permission = find_permission(reassignment, view, partitions)
+    if permission.rolls_back:
+        return _begin_rollback(reassignment, view, directed)
+    partitions = replace(partitions, stray=partitions.stray + partitions.gone)
+    return decide_execution(reassignment, view, directed, partitions, permission)
+
+
+def _begin_rollback(reassignment: Reassignment, view: ReassignmentView, recorded: Recorded) -> Step:
+    begun = replace(reassignment.status, rollback=True, handed_over=0, handing_over=0, completion_time=None)
+    partitions = find_rollback_progress(in_direction(begun, recorded), begun, view.topics, view.moves)
+    shown = running(replace(reassignment, status=begun), partitions.progress, view.now)
+    shown = released(shown, reassignment.metadata.generation, view.now)
+    return written(reassignment, shown) or Retry()
 
 
 def _decide_rollback(reassignment: Reassignment, view: ReassignmentView, recorded: Recorded) -> Step:
     status = reassignment.status
     if not status.rollback:
-        begun = replace(status, rollback=True, handed_over=0, handing_over=0, completion_time=None)
-        partitions = find_rollback_progress(in_direction(begun, recorded), begun, view.topics, view.moves)
-        shown = running(replace(reassignment, status=begun), partitions.progress, view.now)
-        shown = released(shown, reassignment.metadata.generation, view.now)
-        return written(reassignment, shown) or Retry()
+        return _begin_rollback(reassignment, view, recorded)
     directed = in_direction(status, recorded)
     partitions = find_rollback_progress(directed, status, view.topics, view.moves)
+    if reassignment.action is Action.CANCEL:
+        return _cancel_rollback(reassignment, view, partitions)
     claimed = [item.partition for item in directed.plan if item.partition in view.rivals]
     if claimed:
         return _wait_for_rival(reassignment, view, listed(claimed), view.rivals[claimed[0]].name)
@@ -119,7 +126,7 @@ def _decide_rollback(reassignment: Reassignment, view: ReassignmentView, recorde
         return Retry() if view.submitted else cancel_moves(partitions.stray)
     if len(partitions.arrived) + len(partitions.gone) == partitions.total:
         return _rolled_back(reassignment, view, partitions)
-    return decide_execution(reassignment, view, directed, partitions)
+    return decide_execution(reassignment, view, directed, partitions, Permission(guard=status.guard))
 
 
 def _wait_for_rival(reassignment: Reassignment, view: ReassignmentView, names: str, rival: str) -> Step:
@@ -134,7 +141,25 @@ def _rolled_back(reassignment: Reassignment, view: ReassignmentView, partitions:
         gone = listed([str(item.partition) for item in partitions.gone])
         message = f"{message} {len(partitions.gone)} no longer exist: {gone}."
     progress = progress_of(reassignment, view, partitions)
-    return finish(reassignment, view, State.ROLLED_BACK, reason="RolledBack", message=message, progress=progress)
+    reason, record = "RolledBack", reassignment.status.guard
+    if reassignment.action is not Action.ROLLBACK:
+        why = "" if record is None else f": {record.message}"
+        reason, message = "RolledBackByGuard", f"A limit of spec.guard was exceeded{why}. {message}"
+    return finish(reassignment, view, State.ROLLED_BACK, reason=reason, message=message, progress=progress)
+
+
+def _cancel_rollback(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Step:
+    """Stop a rollback that the guard started; a later rollback by the user begins again."""
+    step = stop(partitions, view)
+    if step is not None:
+        return step
+    message = (
+        f"Cancelled during the rollback that the guard started: {len(partitions.arrived)} of {partitions.total} partitions have their "
+        "previous replicas again; the others have the replicas of the plan."
+    )
+    forward = replace(reassignment, status=replace(reassignment.status, rollback=False))
+    progress = progress_of(reassignment, view, partitions)
+    return finish(forward, view, State.CANCELLED, reason="Cancelled", message=message, progress=progress)
 
 
 def _cancel(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Step:

@@ -5,23 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.holds import Hold
+from kafka_operator.decide.hold import OUTSIDE_WINDOW, PENDING, Hold
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
 from reconciler.decide.conditions import FALSE, TRUE, judged_job, ready_of, with_condition
 from reconciler.decide.steps import ResourceEvent, WriteStatus
 from reconciler.resources.metadata import write_time
 
-QUIET = "Pending"
-"""A reason of an intermediate step, for which no event is recorded."""
-
 THROTTLE_TOO_LOW, THROTTLE_LEFT, STUCK, WAITING = "ThrottleTooLow", "ThrottleLeft", "Stuck", "Waiting"
 """Conditions that are there only once they were True."""
 
-EXPECTED = {"Running", "RollingBack", "ApprovalRequired", "OutsideWindow"}
+EXPECTED = {"Running", "RollingBack", "ApprovalRequired", OUTSIDE_WINDOW}
 """Reasons of a False Ready that is no problem: work in progress, or a wait that the spec asks for."""
 
-GOOD_ENDS = {State.COMPLETED, State.ROLLED_BACK}
+GOOD_ENDS = {"Completed", "RolledBack"}
+"""Reasons of ends that the spec asks for; a rollback that the guard started is none."""
 
 
 def pending(reassignment: Reassignment, ready: str, reason: str, message: str, now: datetime) -> ReassignmentStatus:
@@ -52,9 +50,13 @@ def held(
 ) -> ReassignmentStatus:
     """Return a status of one that starts no further move; `moving` of its partitions still move."""
     message = hold.message if not moving else f"{hold.message} {moving} moves in progress run to their end."
-    status = judged(replace(reassignment, status=shown), FALSE, hold.reason, message, now, stalled=hold.needs_user)
+    before = replace(reassignment, status=shown)
+    status = judged(before, FALSE, hold.reason, message, now, stalled=hold.needs_user)
     waiting = flagged(status, WAITING, (hold.reason, message), reassignment.metadata.generation, now)
-    return replace(waiting, next_window_time=hold.opens)
+    progress = waiting.progress
+    if progress is not None and not moving:  # the time left is not known
+        progress = replace(progress, eta_s=None)
+    return replace(waiting, next_window_time=hold.opens, progress=progress)
 
 
 def released(status: ReassignmentStatus, generation: int, now: datetime) -> ReassignmentStatus:
@@ -73,7 +75,7 @@ def ended(
 ) -> ReassignmentStatus:
     """Return the status of one that is over."""
     assert state.ended, state
-    ready = TRUE if state in GOOD_ENDS else FALSE
+    ready = TRUE if reason in GOOD_ENDS else FALSE
     shown = judged(reassignment, ready, reason, message, now, has_ended=True)
     return replace(
         released(shown, reassignment.metadata.generation, now),
@@ -142,7 +144,7 @@ def _of_ready(before: ReassignmentStatus, after: ReassignmentStatus) -> Resource
     old, new = ready_of(before.conditions), ready_of(after.conditions)
     if (
         new is None
-        or new.reason == QUIET
+        or new.reason == PENDING
         or (old is not None and old.reason == new.reason and before.state == after.state)
     ):
         return None

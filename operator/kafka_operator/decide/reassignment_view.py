@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kafka_operator.decide.desired_plan import Checked
+from kafka_operator.decide.guard import Reading
 from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
 from kafka_operator.decide.plan import PlanProblem
@@ -70,6 +71,8 @@ class ReassignmentView:
     """Brokers and topics that refused a change of their throttle."""
     other_throttles: OtherThrottles = NO_OTHERS
     """What other Reassignments have recorded on the same cluster."""
+    guard: tuple[Reading, ...] | None = None
+    """The last readings of the guard's limits; None before the first ones, and where no guard applies."""
     measured: Measured | None = None
     """A sample of sizes, if one was due."""
 

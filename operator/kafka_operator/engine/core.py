@@ -19,6 +19,7 @@ from kafka_operator.engine.elections import ElectionReconciler
 from kafka_operator.engine.event_handler import EventHandler
 from kafka_operator.engine.event_recorder import EventRecorder
 from kafka_operator.engine.gauges import Gauges
+from kafka_operator.engine.guard_reader import GuardReader
 from kafka_operator.engine.move_progress import MoveProgress
 from kafka_operator.engine.namespace_teardown import NamespaceTeardown
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
@@ -28,6 +29,7 @@ from kafka_operator.engine.resync import Resync
 from kafka_operator.engine.topics import TopicReconciler
 from kafka_operator.engine.writer import Writer
 from kafka_operator.kube.pods_port import PodKube
+from kafka_operator.prometheus.port import Prometheus
 from reconciler.engine.loop import LINGER_S, Loop, QueuePartition, Reconciler
 from reconciler.engine.queue import CAPACITY
 from reconciler.engine.retries import Retries
@@ -66,6 +68,7 @@ def build_core(
     connect: Connect,
     metrics: Metrics,
     *,
+    prometheus: Prometheus,
     namespaces: Sequence[str],
     resync_interval_s: float,
     now: Callable[[], datetime],
@@ -101,7 +104,14 @@ def build_core(
         Kind.TOPIC: TopicReconciler(cache, connections, writer, owned, retries, now),
         Kind.ELECTION: ElectionReconciler(cache, connections, writer, retries, now),
         Kind.REASSIGNMENT: ReassignmentReconciler(
-            cache, connections, writer, retries, now, PlanStore(kube), MoveProgress(clock)
+            cache,
+            connections,
+            writer,
+            retries,
+            now,
+            PlanStore(kube),
+            MoveProgress(clock),
+            GuardReader(cache, kube, prometheus, clock),
         ),
     }
     spark_applications: SparkReconciler | None = None

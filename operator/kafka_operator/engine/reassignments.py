@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from kafka_operator.admin.port import Admin
 from kafka_operator.decide.desired_plan import Checked
+from kafka_operator.decide.guard import Reading
 from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.plan import PlanProblem
@@ -30,6 +31,7 @@ from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
+from kafka_operator.engine.guard_reader import GuardReader, is_guarded
 from kafka_operator.engine.move_progress import MoveProgress
 from kafka_operator.engine.oldest_first import OldestFirst
 from kafka_operator.engine.plan_store import PlanStore
@@ -78,6 +80,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         now: Callable[[], datetime],
         plans: PlanStore,
         move_progress: MoveProgress,
+        guards: GuardReader,
     ) -> None:
         self._cache = cache
         self._tenants = Tenants(cache)
@@ -87,6 +90,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         self._now = now
         self._plans = plans
         self._move_progress = move_progress
+        self._guards = guards
         self._in_force: dict[Key, Hashable] = {}
         self._readers: dict[ClusterRef, PartitionReader] = {}
 
@@ -177,6 +181,8 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         )
         if view.measured is None and isinstance(recorded, Recorded) and item.metadata.deleted is None:
             view = replace(view, measured=await self._measured(batch, item, view))
+        if isinstance(recorded, Recorded) and is_guarded(item):
+            view = replace(view, guard=await self._readings(batch, item, recorded))
         return view
 
     async def _carry_out(
@@ -238,6 +244,12 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             return None
         return await self._use(batch, lambda admin: self._move_progress.measure(admin, item, view))
 
+    async def _readings(self, batch: Batch, item: Reassignment, recorded: Recorded) -> tuple[Reading, ...] | None:
+        latest = self._guards.latest(item)
+        if latest is not None:
+            return latest
+        return await self._use(batch, lambda admin: self._guards.read(admin, item, _topics([recorded])))
+
     async def _read(self, batch: Batch, changed: Collection[str] = ()) -> PartitionSnapshot | Unavailable:
         reader = self._reader_of(batch.ref)
         try:
@@ -274,6 +286,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
     def _forget(self, key: Key) -> None:
         self._in_force.pop(key, None)
         self._move_progress.forget(key)
+        self._guards.forget(key)
 
 
 def _goes_back(item: Reassignment) -> bool:

@@ -14,8 +14,10 @@ from kafka_operator.resources.auto_rebalance import (
 )
 from kafka_operator.resources.security import (
     Authentication,
+    PrometheusRef,
     Tls,
     read_authentication,
+    read_prometheus,
     read_tls,
 )
 from reconciler.names import ClusterRef, Key, Kind
@@ -151,6 +153,8 @@ class Cluster:
     """The other namespaces that may refer to it, in the order in which the rules are tried."""
     auto_rebalance: AutoRebalance | None = None
     """Automatic rebalances, None for none."""
+    prometheus: PrometheusRef | None = None
+    """The server that the queries of guards go to."""
 
     def leads_where(self, other: Cluster) -> bool:
         """Return whether another state of it is reached in the same way."""
@@ -201,6 +205,7 @@ def read_cluster(raw: RawObject) -> Cluster:
         authentication=read_authentication(spec.get("authentication")),
         allowed_namespaces=read_allowed(spec.get("allowedNamespaces") or ()),
         auto_rebalance=read_auto_rebalance(spec.get("autoRebalance")),
+        prometheus=read_prometheus(spec.get("prometheus")),
     )
 
 

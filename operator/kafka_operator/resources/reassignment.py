@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from kafka_operator.resources.move_guard import Guard, GuardRecord, read_guard, read_guard_record
 from kafka_operator.resources.move_windows import Window, read_windows
 from kafka_operator.resources.reassignment_records import (
     Progress,
@@ -111,6 +112,7 @@ class ReassignmentStatus:
     handing_over: int = 0
     progress: Progress | None = None
     throttle: ThrottleRecord | None = None
+    guard: GuardRecord | None = None
     next_window_time: str | None = None
     """When the next window opens, while it waits for one."""
     start_time: str | None = None
@@ -143,6 +145,7 @@ class ReassignmentStatus:
             "handingOver": self.handing_over or None,
             "progress": None if self.progress is None else self.progress.to_json(),
             "throttle": None if self.throttle is None else self.throttle.to_json(),
+            "guard": None if self.guard is None else self.guard.to_json(),
             "nextWindowTime": self.next_window_time,
             "startTime": self.start_time,
             "completionTime": self.completion_time,
@@ -165,6 +168,7 @@ class Reassignment:
     throttle: ThrottleSpec | None
     concurrency: Concurrency
     windows: tuple[Window, ...]
+    guard: Guard | None
     action: Action
     ttl_s: int | None
     """Seconds after its end until it is deleted; None for never."""
@@ -174,6 +178,11 @@ class Reassignment:
     def key(self) -> Key:
         """Return its name in Kubernetes."""
         return self.metadata.key
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether its partitions are to have their previous replicas: a user asked for it, or its guard started it."""
+        return self.action is Action.ROLLBACK or self.status.rollback
 
     @property
     def is_finished(self) -> bool:
@@ -202,6 +211,7 @@ def read_reassignment(raw: RawObject) -> Reassignment:
         throttle=read_throttle(spec.get("throttle")),
         concurrency=read_concurrency(spec.get("concurrency")),
         windows=read_windows(spec.get("windows")),
+        guard=read_guard(spec.get("guard")),
         action=Action(spec.get("action", Action.EXECUTE)),
         ttl_s=spec.get("ttlSecondsAfterFinished"),
         status=_read_status(raw.get("status") or {}),
@@ -224,6 +234,7 @@ def _read_status(status: RawObject) -> ReassignmentStatus:
         handing_over=int(status.get("handingOver", 0)),
         progress=read_progress(status.get("progress")),
         throttle=read_throttle_record(status.get("throttle")),
+        guard=read_guard_record(status.get("guard")),
         next_window_time=status.get("nextWindowTime"),
         start_time=status.get("startTime"),
         completion_time=status.get("completionTime"),

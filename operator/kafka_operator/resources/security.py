@@ -81,6 +81,15 @@ class Authentication:
 
 
 @dataclass(frozen=True, slots=True)
+class PrometheusRef:
+    """A Prometheus server, and where its authorities and the bearer token are kept."""
+
+    url: str
+    ca: SecretKey | None = None
+    token: SecretKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Login:
     """A user and its password, for a SASL mechanism as Kafka names it."""
 
@@ -159,6 +168,16 @@ def read_authentication(raw: Any) -> Authentication | None:
         )
     user = raw.get("username") or at("usernameKey", USERNAME_KEY)
     return Authentication(raw["type"], user=user, password=at("passwordKey", PASSWORD_KEY))
+
+
+def read_prometheus(raw: Any) -> PrometheusRef | None:
+    """Read `spec.prometheus`."""
+    if raw is None:
+        return None
+    token = raw.get("tokenSecretRef")
+    return PrometheusRef(
+        raw["url"], _ca(raw), None if token is None else SecretKey(token["name"], token.get("key", TOKEN_KEY))
+    )
 
 
 def _ca(raw: Any) -> SecretKey | None:

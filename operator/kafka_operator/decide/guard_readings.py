@@ -1,0 +1,100 @@
+"""Readings of a guard's limits from the state of the cluster: partitions under min.insync.replicas, offline partitions, ISR shrinks, lag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from controller_core.model.partition_health import is_under_min_isr
+from kafka_operator.decide.guard import Reading
+from kafka_operator.decide.kafka_errors import message_of
+from kafka_operator.decide.observed import NO_LEADER, Failure, KafkaPartition, KafkaTopic
+from kafka_operator.resources.move_guard import Guard, LagLimit
+from kafka_operator.resources.reassignment import Partition
+
+SHRINKS_OF_S = 60.0
+"""Shrinks are counted over this time: the limit is a number per minute."""
+
+UNDER_MIN_ISR, OFFLINE, SHRINKS = "partitions under min.insync.replicas", "offline partitions", "ISR shrinks per minute"
+
+Topics = Mapping[str, KafkaTopic]
+Isrs = Mapping[Partition, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinks:
+    """ISRs at the last reading, and the shrinks that were seen: time on the monotonic clock, in seconds, and number."""
+
+    isrs: Isrs
+    seen: tuple[tuple[float, int], ...] = ()
+
+
+def counted_shrinks(before: Shrinks | None, topics: Topics, now_s: float) -> Shrinks:
+    """Return the shrinks of the last minute, with those since the previous reading.
+
+    A replica counts if it left the ISR and is still one of the partition's replicas; one that a move removed does not.
+    """
+    isrs = {Partition(topic.name, item.index): item.isr for topic, item in _partitions(topics)}
+    if before is None:
+        return Shrinks(isrs)
+    left = sum(
+        broker not in item.isr and broker in item.replicas
+        for topic, item in _partitions(topics)
+        for broker in before.isrs.get(Partition(topic.name, item.index), ())
+    )
+    recent = tuple(entry for entry in before.seen if now_s - entry[0] < SHRINKS_OF_S)
+    return Shrinks(isrs, (*recent, (now_s, left)) if left else recent)
+
+
+def partition_readings(
+    guard: Guard, topics: Topics, min_isr: Mapping[str, int], before: Shrinks | None, shrinks: Shrinks | None
+) -> tuple[Reading, ...]:
+    """Return the readings of the limits on partitions; `before` are the shrinks at the previous reading, None at the first."""
+    readings = []
+    if guard.max_under_min_isr is not None:
+        readings.append(_under_min_isr(topics, min_isr, guard.max_under_min_isr))
+    if guard.max_offline is not None:
+        offline = sum(item.leader == NO_LEADER for _, item in _partitions(topics))
+        readings.append(Reading(OFFLINE, offline, guard.max_offline))
+    if guard.max_isr_shrinks_per_minute is not None:
+        known = before is not None and shrinks is not None
+        count = sum(number for _, number in shrinks.seen) if shrinks is not None and known else None
+        problem = "" if known else "two readings are needed."
+        readings.append(Reading(SHRINKS, count, guard.max_isr_shrinks_per_minute, problem))
+    return tuple(readings)
+
+
+def lag_readings(limits: Sequence[LagLimit], lags: Mapping[str, int | Failure]) -> tuple[Reading, ...]:
+    """Return the readings of the limits on consumer groups; lag is in records, over all partitions of a group."""
+    return tuple(_lag(limit, lags.get(limit.group)) for limit in limits)
+
+
+def unreadable(guard: Guard, why: str) -> tuple[Reading, ...]:
+    """Return readings without a value for the consumer groups and queries of a guard."""
+    lags = [Reading(_lag_name(limit), None, limit.max_records, why) for limit in guard.lags]
+    return (*lags, *(Reading(f"query {item.name}", None, item.bound, why, item.is_minimum) for item in guard.queries))
+
+
+def _under_min_isr(topics: Topics, min_isr: Mapping[str, int], bound: int) -> Reading:
+    unknown = sorted(topics.keys() - min_isr.keys())
+    if unknown:
+        words = f"min.insync.replicas of {len(unknown)} topics could not be read, {unknown[0]} for example."
+        return Reading(UNDER_MIN_ISR, None, bound, words)
+    under = sum(is_under_min_isr(len(item.isr), min_isr[topic.name]) for topic, item in _partitions(topics))
+    return Reading(UNDER_MIN_ISR, under, bound)
+
+
+def _lag(limit: LagLimit, found: int | Failure | None) -> Reading:
+    name = _lag_name(limit)
+    if isinstance(found, int):
+        return Reading(name, found, limit.max_records)
+    words = "no broker answered." if found is None else message_of(found)
+    return Reading(name, None, limit.max_records, words)
+
+
+def _lag_name(limit: LagLimit) -> str:
+    return f"lag of group {limit.group}"
+
+
+def _partitions(topics: Topics) -> Iterable[tuple[KafkaTopic, KafkaPartition]]:
+    return ((topic, item) for topic in topics.values() for item in topic.partitions)
