@@ -170,8 +170,19 @@ async def guarded_pause(world: World) -> None:
     world.kafka.lags["billing"] = 0
 
 
+async def canary(world: World) -> None:
+    """The first partition moves, is healthy for a while, and the other one moves after the approval."""
+    have_orders(world)
+    first = {"partitions": 1, "soakSeconds": 10}
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE, canary=first))
+    await world.until(lambda: world.kube.ready(MOVE)[1] == "CanaryApprovalRequired", 60)
+    approved = {**first, "approvedDigest": world.kube.objects[MOVE]["status"]["digest"]}
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE, canary=approved))
+
+
 STORIES: tuple[Story, ...] = (
     waves,
+    canary,
     guarded_rollback,
     guarded_pause,
     windows,

@@ -206,6 +206,8 @@ BAD_SPECS = [
     ({"plan": raw_plan(p0=[1]), "windows": [{"schedule": "0 22 * * *", "duration": "a night"}]}, "should match"),
     ({"plan": raw_plan(p0=[1]), "windows": [{"schedule": "at ten", "duration": "6h"}]}, "should match"),
     ({"plan": raw_plan(p0=[1]), "guard": {"action": "Rollback"}}, "guard requires at least one of"),
+    ({"plan": raw_plan(p0=[1]), "canary": {"partitions": 0}}, "greater than or equal to 1"),
+    ({"plan": raw_plan(p0=[1]), "canary": {"partitions": 1, "approvedDigest": "yes"}}, "should match"),
     (
         {"plan": raw_plan(p0=[1]), "guard": {"queries": [{"name": "a", "query": "up", "max": 1, "min": 0.5}]}},
         "A query requires exactly one of max and min.",
@@ -320,6 +322,11 @@ BAD_SECURITY = [
     ({"authentication": {"type": "gssapi", "secretRef": {"name": "a"}}}, "Unsupported value"),
     ({"authentication": {"type": "scram-sha-512"}}, "secretRef: Required value"),
     ({"tls": {"caSecretRef": {"name": "../a"}}}, "spec.tls.caSecretRef.name"),
+    (
+        {"prometheus": {"url": "http://prometheus:9090", "tokenSecretRef": {"name": "a"}}},
+        "tokenSecretRef requires a url that begins with https",
+    ),
+    ({"prometheus": {"url": "https://user:secret@prometheus"}}, "spec.prometheus.url"),
 ]
 
 

@@ -14,7 +14,7 @@ from lab.kraft import KraftCluster
 from lab.waiting import wait_until
 from steward.main import kubectl_app
 from tests.kafka_operator.live import PATIENCE_S, Namespace
-from tests.kafka_operator.makers import raw_reassignment
+from tests.kafka_operator.makers import raw_plan, raw_reassignment
 from tests.kafka_operator.stock import Brokers, Stock
 from tests.kafka_operator.test_end_to_end import (
     test_a_cluster_status_has_its_brokers_and_controller,
@@ -24,7 +24,7 @@ from tests.kafka_operator.test_end_to_end import (
     test_bad_input_is_reported_with_the_brokers_message as report_bad_input,
 )
 from tests.kafka_operator.test_end_to_end_moves import (
-    test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up,
+    test_a_canary_moves_and_the_others_wait_for_the_approval_of_the_same_plan,
     test_a_goal_is_proposed_approved_and_reached,
     test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open,
     test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back,
@@ -32,8 +32,8 @@ from tests.kafka_operator.test_end_to_end_moves import (
 )
 
 __all__ = [
+    "test_a_canary_moves_and_the_others_wait_for_the_approval_of_the_same_plan",
     "test_a_cluster_status_has_its_brokers_and_controller",
-    "test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up",
     "test_a_goal_is_proposed_approved_and_reached",
     "test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open",
     "test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back",
@@ -130,3 +130,24 @@ def test_what_if_by_the_name_of_a_cluster_has_the_figures_of_the_reassignments_p
         1,
         f"steward what-if: Namespace {shop.name} has no Cluster mian. Clusters there: main.\n",
     )
+
+
+@pytest.mark.shows("E17")
+def test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up(shop: Namespace, kafka: Stock) -> None:
+    """Offsets of the group's coordinator and ends of the partitions' leaders."""
+    kafka.create("e2e-lag", [[1, 2]])
+    kafka.fill("e2e-lag", 30)
+    kafka.commit("e2e-billing", "e2e-lag", 10)
+    guard = {
+        "consumerLag": [{"group": "e2e-billing", "maxRecords": 5}],
+        "maxUnderMinIsrPartitions": 1000,
+        "resumeAfterSeconds": 0,
+    }
+    shop.take(raw_reassignment(plan=raw_plan("e2e-lag", p0=[2, 3]), guard=guard))
+    shop.until("Reassignment", "move", "False", "GuardBreached")
+    assert "lag of group e2e-billing: 20 (maximum 5)" in shop.ready("Reassignment", "move")[2]
+    assert kafka.replicas("e2e-lag") == [[1, 2]]
+
+    kafka.commit("e2e-billing", "e2e-lag", 30)
+
+    until_state(shop, "Completed")

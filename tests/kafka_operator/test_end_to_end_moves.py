@@ -226,24 +226,23 @@ def test_a_query_over_its_threshold_takes_a_running_move_back(
 
 
 @pytest.mark.shows("E17")
-def test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up(shop: Namespace, kafka: Stock) -> None:
-    """Offsets of the group's coordinator and ends of the partitions' leaders."""
-    kafka.create("e2e-lag", [[1, 2]])
-    kafka.fill("e2e-lag", 30)
-    kafka.commit("e2e-billing", "e2e-lag", 10)
-    guard = {
-        "consumerLag": [{"group": "e2e-billing", "maxRecords": 5}],
-        "maxUnderMinIsrPartitions": 1000,
-        "resumeAfterSeconds": 0,
-    }
-    shop.take(raw_reassignment(plan=raw_plan("e2e-lag", p0=[2, 3]), guard=guard))
-    shop.until("Reassignment", "move", "False", "GuardBreached")
-    assert "lag of group e2e-billing: 20 (maximum 5)" in shop.ready("Reassignment", "move")[2]
-    assert kafka.replicas("e2e-lag") == [[1, 2]]
+def test_a_canary_moves_and_the_others_wait_for_the_approval_of_the_same_plan(shop: Namespace, kafka: Stock) -> None:
+    """One partition, then the digest of plan and base."""
+    kafka.create("e2e-canary", [[1, 2], [2, 1]])
+    plan = raw_plan("e2e-canary", p0=[2, 3], p1=[3, 1])
+    first = {"partitions": 1, "soakSeconds": 1}
+    shop.take(raw_reassignment(plan=plan, canary=first))
+    shop.until("Reassignment", "move", "False", "CanaryApprovalRequired")
+    assert sorted(kafka.replicas("e2e-canary")[0]) == [2, 3]
+    assert kafka.replicas("e2e-canary")[1] == [2, 1]
 
-    kafka.commit("e2e-billing", "e2e-lag", 30)
+    digest = shop.status("Reassignment", "move")["digest"]
+    shop.take(raw_reassignment(plan=plan, canary={**first, "approvedDigest": digest}))
 
     until_state(shop, "Completed")
+    wait_until(
+        lambda: kafka.replicas("e2e-canary") == [[2, 3], [3, 1]], timeout_s=PATIENCE_S, what="both are as the plan says"
+    )
 
 
 @pytest.mark.shows("F10", "F12")

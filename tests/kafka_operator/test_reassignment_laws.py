@@ -5,7 +5,7 @@ A model cluster carries out what is decided: moves end when a drawn number says 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -32,6 +32,7 @@ from kafka_operator.decide.throttle import (
     ThrottleSeen,
 )
 from kafka_operator.decide.waves import hand_over_up_to
+from kafka_operator.resources.canary import Canary
 from kafka_operator.resources.move_guard import Guard, GuardAction
 from kafka_operator.resources.move_windows import Window
 from kafka_operator.resources.reassignment import (
@@ -41,7 +42,7 @@ from kafka_operator.resources.reassignment import (
     ReassignmentStatus,
     State,
 )
-from kafka_operator.resources.reassignment_terms import Action, Concurrency
+from kafka_operator.resources.reassignment_terms import Action, Approval, Concurrency
 from kafka_operator.resources.throttle import ThrottleSpec, entries_of
 from reconciler.decide.steps import Done, Release, Retry, Wait, WriteStatus
 from reconciler.names import FINALIZER
@@ -65,6 +66,8 @@ class Cluster:
     throttled: bool = False
     before: tuple[dict[int, dict[str, str]], dict[str, str]] = field(default_factory=lambda: ({}, {}))
     """Throttles that others had set."""
+    check: Callable[[set[int]], bool] = lambda _: True
+    """Whether these partitions may be submitted now."""
 
     def shown(self) -> KafkaTopic:
         """The topic as Metadata shows it: the union while a partition moves."""
@@ -76,6 +79,7 @@ class Cluster:
 
     def submit(self, step: Submit) -> None:
         """Begin and cancel, within the limits, and under the throttle where there is to be one."""
+        assert self.check({partition.index for partition in step.targets})
         for partition, target in step.targets.items():
             base = self.replicas[partition.index]
             if target is None:
@@ -332,6 +336,28 @@ def test_a_guarded_plan_arrives_or_is_rolled_back_and_no_throttle_is_left(
     assert ended.status.state is not None
     assert cluster.replicas == expected[ended.status.state]
     assert ({}, before) == (cluster.moves, cluster.settings())
+
+
+@pytest.mark.shows("E17")
+@settings(max_examples=100, deadline=None)
+@given(stories(), NUMBERS, CRASHES, st.integers(1, 6), st.integers(0, 60))
+def test_a_plan_with_a_canary_submits_no_more_than_it_before_it_has_soaked_and_arrives(
+    story: tuple[Reassignment, Cluster], numbers: list[int], crashes: set[int], partitions: int, soak_s: int
+) -> None:
+    """Whenever the process dies: the partitions after the canary move only after all of it is there, and leave no throttle."""
+    item, cluster = story
+    before, base = cluster.settings(), list(cluster.replicas)
+    target = {entry.partition.index: entry.replicas for entry in item.plan}
+    first = [entry.partition.index for entry in item.plan[:partitions]]
+    cluster.check = lambda submitted: (
+        submitted <= set(first) or all(cluster.replicas[index] == target[index] for index in first)
+    )
+
+    canary = Canary(partitions, soak_s, Approval.AUTOMATIC)
+    ended = carry_on(replace(item, canary=canary), cluster, numbers, crashes, {})
+
+    assert [target.get(index, replicas) for index, replicas in enumerate(base)] == cluster.replicas
+    assert (ended.status.state, cluster.settings()) == (State.COMPLETED, before)
 
 
 @settings(max_examples=100, deadline=None)

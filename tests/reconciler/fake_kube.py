@@ -125,6 +125,7 @@ class FakeKube:
                 status.pop(name, None)
             for name in ("breachTime", "quietTime", "unknownTime"):
                 status.get("guard", {}).pop(name, None)
+            status.get("canary", {}).pop("healthyTime", None)
             status.get("autoRebalance", {}).pop("lastEndTime", None)
             metadata = held["metadata"]
             # When a topic was announced is no difference, just as when a status was written is none.

@@ -11,6 +11,7 @@ PENDING = "Pending"
 """A reason of an intermediate step, for which no event is recorded."""
 
 OUTSIDE_WINDOW, GUARD_BREACHED, GUARD_UNKNOWN = "OutsideWindow", "GuardBreached", "GuardUnknown"
+CANARY_WAITING, CANARY_APPROVAL_REQUIRED = "CanaryWaiting", "CanaryApprovalRequired"
 
 MAX_HOLD_POLL_S = 60.0
 """Longest poll interval of a Reassignment that waits: a change of the system clock is noticed after this time."""

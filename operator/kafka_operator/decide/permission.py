@@ -1,19 +1,22 @@
-"""Permission to start further moves: from the windows and the guard of a Reassignment.
+"""Permission to start further moves: from the windows, the guard and the canary of a Reassignment.
 
 It applies to the plan, not to a rollback: a rollback is the way out of trouble, and waits for no window.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from kafka_operator.decide.canary import canary_hold, health_of, is_over
 from kafka_operator.decide.guard import GUARD_POLL_S, is_unknown, judge, quiet_s, rolls_back
 from kafka_operator.decide.hold import GUARD_BREACHED, GUARD_UNKNOWN, MAX_HOLD_POLL_S, OUTSIDE_WINDOW, PENDING, Hold
 from kafka_operator.decide.move_windows import next_opening, problem_of_windows
 from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.decide.reassignment_view import ReassignmentView
+from kafka_operator.resources.canary import CanaryRecord
 from kafka_operator.resources.move_guard import Guard, GuardRecord
-from kafka_operator.resources.reassignment import Reassignment
+from kafka_operator.resources.reassignment import Assignment, Reassignment
 from kafka_operator.resources.reassignment_records import written_seconds
 from reconciler.resources.metadata import write_time
 
@@ -28,15 +31,38 @@ class Permission:
     hold: Hold | None = None
     guard: GuardRecord | None = None
     """The record of the guard to write."""
+    canary: CanaryRecord | None = None
+    """The record of the canary to write."""
+    up_to: int | None = None
+    """How many partitions, from the plan's beginning, may be submitted; None for all of them."""
     rolls_back: bool = False
     """Whether the guard requires a rollback instead."""
 
 
-def find_permission(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Permission:
-    """Return whether further moves of the plan may start now.
+def find_permission(
+    reassignment: Reassignment, view: ReassignmentView, plan: Sequence[Assignment], partitions: PartitionProgress
+) -> Permission:
+    """Return whether further moves of a plan may start now, and how far. A breach of the guard is reported before the canary."""
+    permission = _within_windows_and_guard(reassignment, view, partitions)
+    canary = reassignment.canary
+    if canary is None or is_over(canary, reassignment, len(plan)):
+        return permission
+    first = plan[: canary.partitions]
+    unhealthy, record = health_of(first, partitions, reassignment.status.canary, view.now)
+    if unhealthy is None:
+        return replace(permission, up_to=len(first))
+    if permission.hold is not None and permission.hold.reason in {GUARD_BREACHED, GUARD_UNKNOWN}:
+        return replace(permission, up_to=len(first))
+    hold = canary_hold(canary, reassignment.status.digest, unhealthy, record, view.now)
+    if hold is None:
+        return replace(permission, canary=record)
+    return replace(permission, hold=hold, canary=record, up_to=len(first))
 
-    Outside its windows a plan of which nothing moves is not guarded.
-    """
+
+def _within_windows_and_guard(
+    reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress
+) -> Permission:
+    """Return the permission of windows and guard. Outside its windows a plan of which nothing moves is not guarded."""
     guard, status = reassignment.guard, reassignment.status
     window = _window_hold(reassignment, view)
     if window is not None and not partitions.moving:
@@ -46,7 +72,7 @@ def find_permission(reassignment: Reassignment, view: ReassignmentView, partitio
     record = status.guard if view.guard is None else judge(guard, status.guard, view.guard, view.now)
     hold = _guard_hold(reassignment, guard, record, view) or window
     back = bool(status.handing_over) and rolls_back(guard, status.guard, view.guard or (), view.now)
-    return Permission(hold, record, back)
+    return Permission(hold, record, rolls_back=back)
 
 
 def _guard_hold(

@@ -72,7 +72,8 @@ def _advance(
     status, hold = reassignment.status, permission.hold
     end = status.handing_over
     if hold is None and not (partitions.lost or partitions.stray or partitions.due):
-        end = hand_over_up_to(partitions, directed.plan, end, view.moves, reassignment.concurrency)
+        order = directed.plan[: permission.up_to]
+        end = hand_over_up_to(partitions, order, end, view.moves, reassignment.concurrency)
     beginning = _between(directed.plan, status.handing_over, end, partitions.later)
     starting = () if hold is not None else (*partitions.due, *beginning)
     desired = _desired_throttle(reassignment, view, partitions, starting)
@@ -90,7 +91,14 @@ def _advance(
     else:
         shown = held(reassignment, shown, hold, len(partitions.moving), view.now)
     handed_over = status.handed_over if partitions.due else status.handing_over
-    shown = replace(shown, handed_over=handed_over, handing_over=end, throttle=record, guard=permission.guard)
+    shown = replace(
+        shown,
+        handed_over=handed_over,
+        handing_over=end,
+        throttle=record,
+        guard=permission.guard,
+        canary=permission.canary,
+    )
     write = written(reassignment, shown)
     if write is not None:
         return write

@@ -8,8 +8,10 @@ Plan and base are recorded before the controller receives either. Afterwards the
 is killed at any moment continues from the present state. A partition is submitted once (O9). Moves that another client makes later are
 reported, not reverted; but a rollback returns every partition to its base, wherever it is.
 
-Parts: `plan_preparation` until plan and base are recorded and approved, `plan_execution` in both directions, `plan_completion` with
-removal of the throttle.
+A guard may start the rollback as well as a user (`status.rollback`); `spec.action` stays as the user wrote it.
+
+Parts: `plan_preparation` until plan and base are recorded and approved, `permission` to start moves (windows, guard, canary),
+`plan_execution` in both directions, `plan_completion` with removal of the throttle.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ def _decide_forward(reassignment: Reassignment, view: ReassignmentView, directed
     asks = reassignment.goal is not None or reassignment.approval is Approval.REQUIRED
     if asks and not status.handing_over and has_drifted(partitions):
         return propose_again(reassignment, view)
-    permission = find_permission(reassignment, view, partitions)
+    permission = find_permission(reassignment, view, directed.plan, partitions)
     if permission.rolls_back:
         return _begin_rollback(reassignment, view, directed)
     partitions = replace(partitions, stray=partitions.stray + partitions.gone)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.hold import OUTSIDE_WINDOW, PENDING, Hold
+from kafka_operator.decide.hold import CANARY_APPROVAL_REQUIRED, CANARY_WAITING, OUTSIDE_WINDOW, PENDING, Hold
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
 from reconciler.decide.conditions import FALSE, TRUE, judged_job, ready_of, with_condition
@@ -15,7 +15,7 @@ from reconciler.resources.metadata import write_time
 THROTTLE_TOO_LOW, THROTTLE_LEFT, STUCK, WAITING = "ThrottleTooLow", "ThrottleLeft", "Stuck", "Waiting"
 """Conditions that are there only once they were True."""
 
-EXPECTED = {"Running", "RollingBack", "ApprovalRequired", OUTSIDE_WINDOW}
+EXPECTED = {"Running", "RollingBack", "ApprovalRequired", OUTSIDE_WINDOW, CANARY_WAITING, CANARY_APPROVAL_REQUIRED}
 """Reasons of a False Ready that is no problem: work in progress, or a wait that the spec asks for."""
 
 GOOD_ENDS = {"Completed", "RolledBack"}

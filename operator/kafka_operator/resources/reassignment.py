@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from kafka_operator.resources.canary import Canary, CanaryRecord, read_canary, read_canary_record
 from kafka_operator.resources.move_guard import Guard, GuardRecord, read_guard, read_guard_record
 from kafka_operator.resources.move_windows import Window, read_windows
 from kafka_operator.resources.reassignment_records import (
@@ -113,6 +114,7 @@ class ReassignmentStatus:
     progress: Progress | None = None
     throttle: ThrottleRecord | None = None
     guard: GuardRecord | None = None
+    canary: CanaryRecord | None = None
     next_window_time: str | None = None
     """When the next window opens, while it waits for one."""
     start_time: str | None = None
@@ -146,6 +148,7 @@ class ReassignmentStatus:
             "progress": None if self.progress is None else self.progress.to_json(),
             "throttle": None if self.throttle is None else self.throttle.to_json(),
             "guard": None if self.guard is None else self.guard.to_json(),
+            "canary": None if self.canary is None else self.canary.to_json(),
             "nextWindowTime": self.next_window_time,
             "startTime": self.start_time,
             "completionTime": self.completion_time,
@@ -169,6 +172,7 @@ class Reassignment:
     concurrency: Concurrency
     windows: tuple[Window, ...]
     guard: Guard | None
+    canary: Canary | None
     action: Action
     ttl_s: int | None
     """Seconds after its end until it is deleted; None for never."""
@@ -212,6 +216,7 @@ def read_reassignment(raw: RawObject) -> Reassignment:
         concurrency=read_concurrency(spec.get("concurrency")),
         windows=read_windows(spec.get("windows")),
         guard=read_guard(spec.get("guard")),
+        canary=read_canary(spec.get("canary")),
         action=Action(spec.get("action", Action.EXECUTE)),
         ttl_s=spec.get("ttlSecondsAfterFinished"),
         status=_read_status(raw.get("status") or {}),
@@ -235,6 +240,7 @@ def _read_status(status: RawObject) -> ReassignmentStatus:
         progress=read_progress(status.get("progress")),
         throttle=read_throttle_record(status.get("throttle")),
         guard=read_guard_record(status.get("guard")),
+        canary=read_canary_record(status.get("canary")),
         next_window_time=status.get("nextWindowTime"),
         start_time=status.get("startTime"),
         completion_time=status.get("completionTime"),
