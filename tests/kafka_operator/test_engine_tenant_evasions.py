@@ -96,6 +96,27 @@ async def test_a_move_that_is_paused_before_it_began_keeps_no_partition_from_the
 
 
 @in_virtual_time
+async def test_a_move_that_waits_keeps_no_partition_from_the_owner() -> None:
+    """A canary that is never approved, or a window that is years away, must not block the owner's moves."""
+    async with running() as world:
+        world.kafka.add("orders", [(1, 2, 3)] * 2)
+        allow(world, RULE)
+        await world.run(1)
+        canary = {"partitions": 1, "soakSeconds": 0}
+        squat = move_key("squat")
+        plan = raw_plan(p0=[2, 3, 4], p1=[2, 3, 4])
+        world.kube.apply(tenant_move("squat", plan=plan, canary=canary))
+        await world.until(lambda: world.kube.ready(squat)[1] == "CanaryApprovalRequired")
+        world.kube.apply(raw_reassignment(plan=raw_plan(p1=[3, 4, 1])))
+        await world.until(lambda: state_of(world, OWN) == "Completed")
+        digest = world.kube.objects[squat]["status"]["digest"]
+        world.kube.apply(tenant_move("squat", plan=plan, canary={**canary, "approvedDigest": digest}))
+        await world.until(lambda: state_of(world, squat) == "Failed")
+
+        assert world.kafka.topics["orders"].replicas == [(2, 3, 4), (3, 4, 1)]
+
+
+@in_virtual_time
 async def test_a_malformed_status_stops_nobody_else() -> None:
     """One resource whose status cannot be worked with fails alone; others of its Cluster go on."""
     async with running() as world:

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from kafka_operator.decide.guard import GUARD_POLL_S, UNKNOWN_AFTER_S, Reading, judge, quiet_s, rolls_back
 from kafka_operator.decide.guard_readings import Shrinks, counted_shrinks, lag_readings, partition_readings
+from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import NO_LEADER, Failure, KafkaPartition, KafkaTopic
 from kafka_operator.decide.permission import HELD_POLL_S
 from kafka_operator.decide.reassignment_view import ReassignmentView
 from kafka_operator.decide.steps import Submit
 from kafka_operator.resources.move_guard import Guard, GuardAction, GuardRecord, LagLimit
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.throttle import ThrottleSpec
 from reconciler.decide.steps import Wait
 from tests.kafka_operator.makers import NOW, decide, moving, ready, view
 from tests.kafka_operator.test_decide_reassignment import AT_BASE, BASE, ONE_ARRIVED, TARGET, at, written
@@ -256,6 +258,17 @@ def test_a_rollback_by_the_guard_can_be_cancelled_and_begun_again_by_the_user() 
     again = replace(at(State.RUNNING, action="Rollback"), status=status)
 
     assert written(decide(again, seen(moves={}))).state is State.ROLLING_BACK
+
+
+def test_a_throttle_that_is_too_low_does_not_keep_an_outdated_record() -> None:
+    """Otherwise the next failed query would count as a minute without an answer."""
+    item = replace(guarded(State.PENDING), throttle=ThrottleSpec(1, 1))
+    item = replace(item, status=written(decide(item, seen(UNREAD, moves={}))))
+    measured = Measured(0, growth={Partition("orders", 0): 100.0, Partition("orders", 1): 100.0})
+
+    status = written(decide(item, seen(KEPT, moves={}, measured=measured)))
+
+    assert (ready(status.conditions), status.guard) == (("False", "ThrottleTooLow"), None)
 
 
 def test_a_guard_without_a_breach_leaves_no_record() -> None:

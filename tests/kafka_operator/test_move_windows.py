@@ -13,8 +13,8 @@ from kafka_operator.decide.move_windows import next_opening, problem_of_windows,
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.steps import Submit
 from kafka_operator.decide.throttle import ThrottleSeen
-from kafka_operator.resources.move_windows import Window
 from kafka_operator.resources.reassignment import State
+from kafka_operator.resources.reassignment_terms import Window
 from kafka_operator.resources.throttle import BrokerThrottle, ThrottleRecord, TopicThrottle
 from reconciler.decide.steps import Wait
 from reconciler.names import Key, Kind
@@ -80,7 +80,7 @@ def test_a_window_has_the_same_length_when_the_clock_is_put_on() -> None:
     ],
 )
 def test_a_window_that_is_invalid_or_never_opens_is_reported(window: Window, words: str) -> None:
-    """A window on 30 February would wait for ever."""
+    """A window on 30 February would never open."""
     problem = problem_of_windows([Window("0 22 * * *", "6h"), window])
 
     assert problem is not None

@@ -34,7 +34,6 @@ from kafka_operator.decide.throttle import (
 from kafka_operator.decide.waves import hand_over_up_to
 from kafka_operator.resources.canary import Canary
 from kafka_operator.resources.move_guard import Guard, GuardAction
-from kafka_operator.resources.move_windows import Window
 from kafka_operator.resources.reassignment import (
     Assignment,
     Partition,
@@ -42,7 +41,7 @@ from kafka_operator.resources.reassignment import (
     ReassignmentStatus,
     State,
 )
-from kafka_operator.resources.reassignment_terms import Action, Approval, Concurrency
+from kafka_operator.resources.reassignment_terms import Action, Approval, Concurrency, Window
 from kafka_operator.resources.throttle import ThrottleSpec, entries_of
 from reconciler.decide.steps import Done, Release, Retry, Wait, WriteStatus
 from reconciler.names import FINALIZER

@@ -30,6 +30,10 @@ MAX_QUIET_S = 3600.0
 """Longest quiet time that repeated breaches lead to; a longer `resumeAfterSeconds` stays as it is."""
 
 MAX_DOUBLINGS = 12
+"""Doublings after which even one second has become the longest quiet time; it bounds the power."""
+
+MAX_WHOLE = 1e15
+"""Whole numbers below this one are written with all digits; floats are exact up to nine times as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,11 @@ class Reading:
     def __str__(self) -> str:
         """Return the value and the bound in words.
 
-        >>> str(Reading("offline partitions", 3.0, 0.0))
-        'offline partitions: 3 (maximum 0)'
+        >>> str(Reading("lag of group a", 2_500_000, 1_000_000))
+        'lag of group a: 2500000 (maximum 1000000)'
         """
-        return f"{self.limit}: {self.value:g} ({'minimum' if self.is_minimum else 'maximum'} {self.bound:g})"
+        bound = f"{'minimum' if self.is_minimum else 'maximum'} {_number(self.bound)}"
+        return f"{self.limit}: {'unknown' if self.value is None else _number(self.value)} ({bound})"
 
 
 def judge(guard: Guard, record: GuardRecord | None, readings: Sequence[Reading], now: datetime) -> GuardRecord | None:
@@ -123,3 +128,12 @@ def _quiet(guard: Guard, before: GuardRecord, now: datetime) -> GuardRecord:
 
 def _words(breached: Sequence[Reading]) -> str:
     return "; ".join(map(str, breached))
+
+
+def _number(value: float) -> str:
+    """Write a number without an exponent where it is whole.
+
+    >>> [_number(2_500_000.0), _number(0.75), _number(1e30)]
+    ['2500000', '0.75', '1e+30']
+    """
+    return str(int(value)) if value == int(value) and abs(value) < MAX_WHOLE else f"{value:.6g}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kafka_operator.decide.plan import PlanProblem
-from kafka_operator.resources.move_windows import Window
+from kafka_operator.resources.reassignment_terms import Window
 from reconciler.decide.cron_times import EPOCH, PeriodTimes, ScheduleError, Times, read_times
 from reconciler.decide.fixed_period import read_duration_s
 

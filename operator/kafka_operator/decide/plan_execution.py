@@ -55,7 +55,7 @@ def decide_execution(
             return Retry(cap_s=RETRY_LATER_S)
         return _fail(reassignment, view, partitions, "Interrupted", _interrupted(astray))
     if permission.hold is None and not reassignment.status.handing_over:
-        held_up = _held_up_by_throttle(reassignment, view, partitions)
+        held_up = _held_up_by_throttle(reassignment, view, partitions, permission)
         if held_up is not None:
             return held_up
     return _advance(reassignment, view, directed, partitions, permission)
@@ -222,7 +222,7 @@ def _need(reassignment: Reassignment, view: ReassignmentView, partitions: Partit
 
 
 def _held_up_by_throttle(
-    reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress
+    reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress, permission: Permission
 ) -> Step | None:
     """Return the wait of a plan that has not started while its throttle is too low, or while that is not known yet."""
     spec = reassignment.throttle
@@ -236,8 +236,8 @@ def _held_up_by_throttle(
     status = judged(reassignment, FALSE, THROTTLE_TOO_LOW, words, view.now)
     generation = reassignment.metadata.generation
     shown = flagged(status, THROTTLE_TOO_LOW, ("BelowTraffic", words), generation, view.now)
-    shown = released(shown, generation, view.now)
-    same = _already_reported(reassignment)
+    shown = replace(released(shown, generation, view.now), guard=permission.guard)
+    same = _already_reported(reassignment) and permission.guard == reassignment.status.guard
     return (None if same else written(reassignment, shown)) or Wait(poll_interval_s(partitions.total))
 
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from kafka_operator.resources.canary import Canary, CanaryRecord, read_canary, read_canary_record
 from kafka_operator.resources.move_guard import Guard, GuardRecord, read_guard, read_guard_record
-from kafka_operator.resources.move_windows import Window, read_windows
 from kafka_operator.resources.reassignment_records import (
     Progress,
     Proposal,
@@ -24,9 +23,11 @@ from kafka_operator.resources.reassignment_terms import (
     Concurrency,
     Goal,
     PlanFrom,
+    Window,
     read_concurrency,
     read_goal,
     read_plan_from,
+    read_windows,
 )
 from kafka_operator.resources.throttle import ThrottleRecord, ThrottleSpec, read_throttle, read_throttle_record
 from reconciler.names import ClusterRef, Key, Kind

@@ -1,7 +1,8 @@
-"""Fields of a Reassignment's spec other than an exact plan: plan source, goal, approval, concurrency, action."""
+"""Fields of a Reassignment's spec other than an exact plan: plan source, goal, approval, concurrency, windows, action."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -64,6 +65,15 @@ class Concurrency:
     cluster: int = DEFAULT_MOVES
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window opens at the times of a cron schedule, and is open for a duration such as 6h or 1h30m."""
+
+    schedule: str
+    duration: str
+    time_zone: str = "UTC"
+
+
 def read_plan_from(raw: RawObject | None) -> PlanFrom | None:
     """Read `spec.planFrom`."""
     return None if raw is None else PlanFrom(tuple(raw["configMaps"]), raw["digest"])
@@ -89,3 +99,8 @@ def read_concurrency(raw: RawObject | None) -> Concurrency:
     """Read `spec.concurrency`."""
     given: dict[str, Any] = dict(raw or {})
     return Concurrency(int(given.get("perBroker", DEFAULT_MOVES_PER_BROKER)), int(given.get("cluster", DEFAULT_MOVES)))
+
+
+def read_windows(raw: Iterable[RawObject] | None) -> tuple[Window, ...]:
+    """Read `spec.windows`; a schedule that is invalid is reported in the status (`decide/move_windows.py`)."""
+    return tuple(Window(item["schedule"], item["duration"], item.get("timeZone", "UTC")) for item in raw or ())
