@@ -251,6 +251,10 @@ def carry_out(step: object, item: Reassignment, cluster: Cluster, process: Proce
 
 NUMBERS = st.lists(st.integers(0, 100), min_size=1, max_size=20)
 CRASHES = st.sets(st.integers(0, 60), max_size=6)
+SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12)), min_size=1, max_size=6).map(
+    lambda spans: {number for first, length in spans for number in range(first, first + length)}
+)
+"""Steps during which something lasts."""
 
 
 @pytest.mark.slow
@@ -294,7 +298,7 @@ def test_base_and_plan_and_rollback_is_base(
 
 @pytest.mark.shows("E16")
 @settings(max_examples=150, deadline=None)
-@given(stories(), NUMBERS, CRASHES, st.sets(st.integers(0, 60)))
+@given(stories(), NUMBERS, CRASHES, SPANS)
 def test_outside_its_windows_nothing_starts_and_no_throttle_stays_and_it_arrives_in_them(
     story: tuple[Reassignment, Cluster], numbers: list[int], crashes: set[int], closed: set[int]
 ) -> None:
@@ -312,7 +316,7 @@ def test_outside_its_windows_nothing_starts_and_no_throttle_stays_and_it_arrives
 
 @pytest.mark.shows("E17")
 @settings(max_examples=150, deadline=None)
-@given(stories(), NUMBERS, CRASHES, st.sets(st.integers(0, 60)), st.sampled_from(GuardAction))
+@given(stories(), NUMBERS, CRASHES, SPANS, st.sampled_from(GuardAction))
 def test_a_guarded_plan_arrives_or_is_rolled_back_and_no_throttle_is_left(
     story: tuple[Reassignment, Cluster],
     numbers: list[int],
