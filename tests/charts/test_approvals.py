@@ -109,10 +109,13 @@ def test_a_user_without_the_right_is_refused_exactly_the_approvals(users: Users)
 
 @pytest.mark.shows("E19")
 def test_the_refusal_names_the_right_and_what_to_do(users: Users) -> None:
-    """For a plan that would run at once, for a digest, and for a Cluster."""
+    """For a plan that would run at once, for a digest, for a canary, and for a Cluster."""
     assert users.refusal(APPROVER, "Reassignment", "proposed", GOAL) == ""
     automatic = users.refusal(EDITOR, "Reassignment", "new", PLAN)
     digest = users.refusal(EDITOR, "Reassignment", "proposed", {**GOAL, "approvedDigest": DIGEST})
+    canary = users.refusal(
+        EDITOR, "Reassignment", "proposed", {**GOAL, "canary": {"partitions": 1, "approvedDigest": DIGEST}}
+    )
     cluster = users.refusal(EDITOR, "Cluster", "new", CLUSTERS["a cluster is created with approval"][1])
 
     assert (
@@ -120,6 +123,10 @@ def test_the_refusal_names_the_right_and_what_to_do(users: Users) -> None:
         in automatic
     )
     assert f"{REFUSAL}Ask a user with this right to set spec.approvedDigest." in digest
+    assert (
+        f"{REFUSAL}Leave spec.canary as it is, and ask a user with this right to set spec.canary.approvedDigest."
+        in canary
+    )
     assert (
         f"{REFUSAL}Set spec.autoRebalance.approval to Required, or ask a user with this right to set Automatic."
         in cluster

@@ -8,6 +8,12 @@ DIGEST, OTHER_DIGEST = ("sha256:" + digit * 64 for digit in "ab")
 GOAL: Spec = {"goal": {"rebalance": True}}
 PLAN: Spec = {"plan": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]}
 
+
+def canary(**fields: object) -> Spec:
+    """An exact plan, which runs without approval, with a canary of one partition."""
+    return {**PLAN, "canary": {"partitions": 1, **fields}}
+
+
 REASSIGNMENTS: dict[str, tuple[Spec | None, Spec, bool]] = {
     "a goal is created": (None, GOAL, False),
     "a goal is created with approval": (None, {**GOAL, "approval": "Automatic"}, True),
@@ -24,6 +30,35 @@ REASSIGNMENTS: dict[str, tuple[Spec | None, Spec, bool]] = {
     "another field of an approved one is changed": (
         {**GOAL, "approvedDigest": DIGEST},
         {**GOAL, "approvedDigest": DIGEST, "throttle": {"bytesPerSecond": 5}},
+        False,
+    ),
+    "a goal is created with an approved canary": (
+        None,
+        {**GOAL, "canary": canary(approvedDigest=DIGEST)["canary"]},
+        True,
+    ),
+    "a canary is approved": (canary(), canary(approvedDigest=DIGEST), True),
+    "another digest of a canary is approved": (
+        canary(approvedDigest=DIGEST),
+        canary(approvedDigest=OTHER_DIGEST),
+        True,
+    ),
+    "the approval of a canary is removed": (canary(approvedDigest=DIGEST), canary(), False),
+    "a canary becomes automatic": (canary(), canary(approval="Automatic"), True),
+    "a canary is removed": (canary(), PLAN, True),
+    "a canary becomes larger": (canary(), canary(partitions=2), True),
+    "an automatic canary is removed": (canary(approval="Automatic"), PLAN, False),
+    "an automatic canary becomes larger": (
+        canary(approval="Automatic"),
+        canary(approval="Automatic", partitions=2),
+        False,
+    ),
+    "an automatic canary is made to wait": (canary(approval="Automatic"), canary(), False),
+    "a canary is added": (PLAN, canary(), False),
+    "the soak time of a canary is changed": (canary(), canary(soakSeconds=5), False),
+    "the throttle of an approved canary is changed": (
+        canary(approvedDigest=DIGEST),
+        {**canary(approvedDigest=DIGEST), "throttle": {"bytesPerSecond": 5}},
         False,
     ),
     "an approved one is rolled back": (

@@ -72,6 +72,11 @@ def review(kind: Kind, before: Spec | None, after: Spec, user: str = "ann") -> d
             "Ask a user with this right to set spec.approvedDigest.",
         ),
         (
+            Kind.REASSIGNMENT,
+            {**GOAL, "canary": {"partitions": 1, "approvedDigest": DIGEST}},
+            "Leave spec.canary as it is, and ask a user with this right to set spec.canary.approvedDigest.",
+        ),
+        (
             Kind.CLUSTER,
             {"autoRebalance": {"approval": "Automatic"}},
             "Set spec.autoRebalance.approval to Required, or ask a user with this right to set Automatic.",

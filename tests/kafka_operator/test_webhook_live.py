@@ -28,7 +28,7 @@ from reconciler.kube.login import configuration
 from reconciler.metrics import Metrics
 from reconciler.webhook import Webhook
 from tests.charts.rendering import Chart
-from tests.kafka_operator.approvals import RBAC, role
+from tests.kafka_operator.approvals import DIGEST, RBAC, role
 from tests.kafka_operator.conftest import ROLE
 from tests.kafka_operator.fake_kafka import FakeKafka
 from tests.kafka_operator.live import PATIENCE_S, Namespace
@@ -134,6 +134,10 @@ def _apply_all(hook: Hook) -> None:
     assert "UnknownBroker" in namespace.refusal(raw_reassignment("far", goal={"removeBrokers": [77]}))
     namespace.take(raw_topic("good"))
     namespace.take(raw_reassignment("drain", goal={"removeBrokers": [1]}))
+    never = [{"schedule": "0 0 30 2 *", "duration": "1h"}]
+    assert "InvalidWindow" in namespace.refusal(raw_reassignment("never", goal={"removeBrokers": [1]}, windows=never))
+    edited = raw_reassignment("drain", goal={"removeBrokers": [1]}, windows=never)
+    assert "Warning: A window of spec.windows is invalid" in hook.words(edited)
     assert "InvalidConfig" in namespace.refusal(raw_topic("good", config={"no.such.setting": "1"}))
     assert "partitions cannot be removed" in hook.words(raw_topic("late", partitions=1, replicationFactor=2))
     assert namespace.get("Topic", "late") is not None
@@ -203,6 +207,7 @@ async def test_approvals_are_refused_to_users_without_the_right_and_while_no_ope
 
 
 WAITING = raw_reassignment("waits", goal={"removeBrokers": [1]})
+CANARY = raw_reassignment("canary", goal={"removeBrokers": [1]}, canary={"partitions": 1, "approvedDigest": DIGEST})
 AUTOMATIC = raw_reassignment("runs", goal={"removeBrokers": [1]}, approval="Automatic")
 
 
@@ -234,3 +239,5 @@ def _approve_all(hook: Hook) -> None:
     assert "in namespace hook-approvals. Set spec.approval to Required" in answers[-1]
     assert hook.refusal_of("approver", AUTOMATIC) == ""
     assert hook.refusal_of("editor", WAITING) == ""
+    assert "ask a user with this right to set spec.canary.approvedDigest." in hook.refusal_of("editor", CANARY)
+    assert hook.refusal_of("approver", CANARY) == ""

@@ -1,6 +1,8 @@
 """Approvals: requests that need the verb `approve` on reassignments, and the refusal of a user without it.
 
     Reassignment    approval becomes Automatic (an exact plan without the field is Automatic), or approvedDigest is set or changed
+                    canary.approvedDigest is set or changed; a canary that waits for approval is removed, becomes Automatic, or gets another
+                    number of partitions, each of which ends its wait
     Cluster         autoRebalance.approval becomes Automatic: its Reassignments run without approval
 
 The chart has the same rules in CEL, for the API server itself (`charts/steward/templates/operator/_approvals.tpl`).
@@ -61,6 +63,8 @@ class ApprovalReview:
         message = f"User {self.user.name} is not allowed to approve Reassignments: this needs the verb {RIGHT} in namespace {self.namespace}. "
         if self.kind is Kind.CLUSTER:
             message += "Set spec.autoRebalance.approval to Required, or ask a user with this right to set Automatic."
+        elif not _approves_plan(self.spec, self.old_spec):
+            message += "Leave spec.canary as it is, and ask a user with this right to set spec.canary.approvedDigest."
         elif "approvedDigest" in self.spec:
             message += "Ask a user with this right to set spec.approvedDigest."
         else:
@@ -93,9 +97,28 @@ def approves(kind: Kind, spec: RawObject, old_spec: RawObject | None) -> bool:
     """
     if kind is Kind.CLUSTER:
         return _rebalances(spec) and not (old_spec is not None and _rebalances(old_spec))
-    digest = spec.get("approvedDigest")
+    return _approves_plan(spec, old_spec) or _approves_canary(spec, old_spec)
+
+
+def _approves_plan(spec: RawObject, old_spec: RawObject | None) -> bool:
     becomes_automatic = _is_automatic(spec) and not (old_spec is not None and _is_automatic(old_spec))
-    return becomes_automatic or (digest is not None and (old_spec is None or digest != old_spec.get("approvedDigest")))
+    return becomes_automatic or _sets_digest(spec, old_spec or {})
+
+
+def _approves_canary(spec: RawObject, old_spec: RawObject | None) -> bool:
+    canary, old = spec.get("canary") or {}, (old_spec or {}).get("canary") or {}
+    ends_wait = _waits(old) and not (_waits(canary) and canary["partitions"] == old["partitions"])
+    return ends_wait or _sets_digest(canary, old)
+
+
+def _waits(canary: RawObject) -> bool:
+    """Return whether there is a canary after which the other partitions wait for approval, which is the default."""
+    return bool(canary) and bool(canary.get("approval", Approval.REQUIRED) == Approval.REQUIRED)
+
+
+def _sets_digest(spec: RawObject, old_spec: RawObject) -> bool:
+    digest = spec.get("approvedDigest")
+    return digest is not None and digest != old_spec.get("approvedDigest")
 
 
 def _is_automatic(spec: RawObject) -> bool:
