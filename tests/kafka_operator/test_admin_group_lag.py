@@ -65,7 +65,7 @@ async def test_the_lag_of_a_group_is_the_sum_over_its_partitions_and_an_error_of
 
     assert lags["a"] == (10 - 5) + (11 - 7)
     assert isinstance(lags["b"], Failure)
-    assert lags["b"].message == "Group b has no committed offsets."
+    assert lags["b"].message == "Group b has no committed offsets: check its name."
     assert isinstance(lags["c"], Failure)
     assert lags["c"].name == "BROKER_NOT_AVAILABLE"
     queried = [request for node, request in connection.requests if node == 2]

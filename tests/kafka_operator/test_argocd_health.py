@@ -75,18 +75,25 @@ async def test_argo_cd_shows_topics_healthy_degraded_progressing_and_suspended()
 
 @in_virtual_time
 async def test_argo_cd_shows_a_reassignment_suspended_for_approval_progressing_and_healthy() -> None:
-    """A proposal waits for a person, as a suspended Job does."""
+    """A proposal waits for a person, as a suspended Job does, and so do the partitions after a canary."""
     async with running() as world:
-        world.kafka.add("orders", [(1, 2, 3)])
-        world.kube.apply(raw_reassignment(plan=raw_plan(p0=[2, 3, 4]), approval="Required"))
+        world.kafka.add("orders", [(1, 2, 3)] * 2)
+        spec = {"plan": raw_plan(p0=[2, 3, 4], p1=[2, 3, 4]), "approval": "Required"}
+        canary = {"partitions": 1, "soakSeconds": 0}
+        world.kube.apply(raw_reassignment(**spec, canary=canary))
         await world.run(5)
         assert health(world.kube.objects[MOVE]) == "Suspended"
 
         digest = world.kube.objects[MOVE]["status"]["digest"]
-        world.kube.apply(raw_reassignment(plan=raw_plan(p0=[2, 3, 4]), approval="Required", approvedDigest=digest))
+        world.kube.apply(raw_reassignment(**spec, canary=canary, approvedDigest=digest))
         await world.until(lambda: world.kube.objects[MOVE]["status"]["state"] == "Running")
         assert health(world.kube.objects[MOVE]) == "Progressing"
 
+        await world.until(lambda: world.kube.ready(MOVE)[1] == "CanaryApprovalRequired")
+        assert health(world.kube.objects[MOVE]) == "Suspended"
+
+        canary = {**canary, "approvedDigest": digest}
+        world.kube.apply(raw_reassignment(**spec, canary=canary, approvedDigest=digest))
         await world.run(60)
         assert health(world.kube.objects[MOVE]) == "Healthy"
 

@@ -138,13 +138,17 @@ async def test_isr_shrinks_are_counted_between_two_readings() -> None:
 
 @in_virtual_time
 async def test_a_query_that_finds_nothing_is_reported_after_a_minute_and_once() -> None:
-    """It never starts; with a value it does."""
+    """A condition and a warning event with the query and the reason; it never starts, and does when there is a value."""
     async with running() as world:
         have_prometheus(world)
         await orders(world)
         world.kube.apply(move(guard={"queries": [{"name": "p99", "query": P99, "max": 0.5}]}))
         await world.until(lambda: world.kube.ready(MOVE)[1] == "GuardUnknown", seconds=75)
-        assert "query p99: the query found nothing." in world.kube.ready(MOVE)[2]
+        assert world.kube.ready(MOVE)[2] == (
+            "A limit of spec.guard cannot be checked: query p99: the query found nothing. "
+            "No further move starts until it can be checked."
+        )
+        assert [(event.warning, event.message) for event in world.kube.events] == [(True, world.kube.ready(MOVE)[2])]
         writes = len(world.kube.writes)
         await world.run(300)
         assert (len(world.kube.writes), world.kafka.submitted) == (writes, [])
@@ -158,7 +162,7 @@ async def test_a_query_that_finds_nothing_is_reported_after_a_minute_and_once() 
 @pytest.mark.parametrize(
     ("server", "words"),
     [
-        (None, "the Cluster has no spec.prometheus."),
+        (None, "the Cluster has no spec.prometheus: add the address of the server."),
         (SERVER, "Secret shop/prometheus of spec.prometheus of the Cluster does not exist."),
         ({**SERVER, "url": "http://prometheus:9090"}, "a token is sent only over https"),
     ],

@@ -187,7 +187,7 @@ def test_a_breach_starts_no_further_move_and_lets_the_present_ones_end() -> None
 
     assert (status.state, ready(status.conditions)) == (State.RUNNING, ("False", "GuardBreached"))
     assert status.handing_over == 1
-    assert "1 moves in progress run to their end." in status.conditions[0].message
+    assert "Moves in progress (1) run to their end." in status.conditions[0].message
     held = replace(item, status=status)
     assert isinstance(decide(held, seen(OVER, at_s=5)), Wait)
 

@@ -96,6 +96,7 @@ def test_outside_its_windows_a_plan_does_not_start_and_says_when_it_will() -> No
     status = written(decide(item, view(AT_BASE)))
 
     assert (status.state, ready(status.conditions)) == (State.PENDING, ("False", "OutsideWindow"))
+    assert [condition.type for condition in status.conditions] == ["Ready", "Reconciling", "Waiting"]
     assert status.next_window_time == "2026-01-01T22:00:00Z"
     assert "the next one opens at 2026-01-01T22:00:00Z" in status.conditions[0].message
     assert decide(replace(item, status=status), view(AT_BASE)) == Wait(60.0)
@@ -128,16 +129,20 @@ def test_outside_its_windows_moves_in_progress_keep_their_throttle_and_run_to_th
 
     assert status.handing_over == 1
     assert status.throttle is not None
-    assert "1 moves in progress run to their end." in status.conditions[0].message
+    assert "Moves in progress (1) run to their end." in status.conditions[0].message
 
 
 def test_an_invalid_window_moves_nothing_until_it_is_corrected() -> None:
-    """A plan that runs at any time because of a typing error would surprise."""
+    """A plan that runs at any time because of a typing error would surprise. Nothing happens before a user acts (ADR 36)."""
     item = at(State.PENDING, windows=[{"schedule": "0 0 30 2 *", "duration": "6h"}])
 
     status = written(decide(item, view(AT_BASE)))
 
     assert ready(status.conditions) == ("False", "InvalidWindow")
+    assert [condition.type for condition in status.conditions] == ["Ready", "Stalled", "Waiting"]
+    assert status.conditions[0].message == (
+        "A window of spec.windows is invalid. The schedule '0 0 30 2 *' is not a cron expression: Bad day-of-month. Correct spec.windows."
+    )
     assert isinstance(decide(replace(item, status=status), view(AT_BASE)), Wait)
 
 

@@ -73,7 +73,7 @@ def committed_of(response: Body, group: str) -> Offsets | Failure:
         if item["committed_offset"] >= 0
     }
     code = ErrorCode.GROUP_ID_NOT_FOUND
-    return offsets or Failure(code, code.name, f"Group {group} has no committed offsets.")
+    return offsets or Failure(code, code.name, f"Group {group} has no committed offsets: check its name.")
 
 
 async def _query_ends(connection: Connection, partitions: Collection[Partition]) -> Mapping[Partition, int | Failure]:

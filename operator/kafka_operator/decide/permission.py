@@ -85,7 +85,9 @@ def _guard_hold(
         message = f"A limit of spec.guard is exceeded: {record.message}. {what} once no limit is exceeded for {quiet}."
         return Hold(GUARD_BREACHED, message, HELD_POLL_S)
     if record is not None and is_unknown(record, view.now):
-        message = f"A limit of spec.guard cannot be checked: {record.message}. No further move starts until it can."
+        message = (
+            f"A limit of spec.guard cannot be checked: {record.message} No further move starts until it can be checked."
+        )
         return Hold(GUARD_UNKNOWN, message, HELD_POLL_S)
     if not started and (view.guard is None or (record is not None and record.unknown_time is not None)):
         return Hold(PENDING, "The plan starts once all limits of spec.guard have been checked.", HELD_POLL_S)

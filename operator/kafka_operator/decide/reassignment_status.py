@@ -49,7 +49,7 @@ def held(
     reassignment: Reassignment, shown: ReassignmentStatus, hold: Hold, moving: int, now: datetime
 ) -> ReassignmentStatus:
     """Return a status of one that starts no further move; `moving` of its partitions still move."""
-    message = hold.message if not moving else f"{hold.message} {moving} moves in progress run to their end."
+    message = hold.message if not moving else f"{hold.message} Moves in progress ({moving}) run to their end."
     before = replace(reassignment, status=shown)
     status = judged(before, FALSE, hold.reason, message, now, stalled=hold.needs_user)
     waiting = flagged(status, WAITING, (hold.reason, message), reassignment.metadata.generation, now)

@@ -74,7 +74,9 @@ class GuardReader:
                 memory.shrinks = counted_shrinks(old, seen, now_s)
             readings = partition_readings(guard, seen, memory.min_isr, old, memory.shrinks)
         if not own:
-            words = f"it is only read in namespace {item.cluster.namespace}, that of the Cluster."
+            words = (
+                f"it is only read in namespace {item.cluster.namespace}, that of the Cluster: remove it from the guard."
+            )
             memory.readings = (*readings, *unreadable(guard, words))
         else:
             lags = await admin.describe_group_lags([limit.group for limit in guard.lags]) if guard.lags else {}
@@ -113,7 +115,7 @@ class GuardReader:
     async def _server(self, cluster: Cluster | None) -> PrometheusServer | str:
         """Return the Cluster's Prometheus server with its credentials, or why there is none."""
         if cluster is None or cluster.prometheus is None:
-            return "the Cluster has no spec.prometheus."
+            return "the Cluster has no spec.prometheus: add the address of the server."
         ref = cluster.prometheus
         try:
             ca, token = [await self._text(cluster, place) for place in (ref.ca, ref.token)]

@@ -94,5 +94,5 @@ def value_of(data: bytes) -> float:
 
 def _not_one(series: int) -> str:
     if not series:
-        return "the query found nothing"
+        return "the query found nothing: check its metric names and labels"
     return f"the query found {series} series; aggregate them to one, for example with sum() or max()"
