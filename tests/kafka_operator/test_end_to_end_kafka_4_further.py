@@ -10,6 +10,10 @@ from tests.kafka_operator.test_end_to_end_elections import (
     test_imported_topics_are_accepted_and_ready_at_once,
 )
 from tests.kafka_operator.test_end_to_end_kafka_4 import brokers, kafka
+from tests.kafka_operator.test_end_to_end_moves import (
+    prometheus,
+    test_a_query_over_its_threshold_takes_a_running_move_back,
+)
 from tests.kafka_operator.test_end_to_end_topics import (
     test_a_topic_observes_and_then_enforces,
     test_an_existing_topic_that_differs_is_adopted_by_consent,
@@ -20,7 +24,9 @@ from tests.kafka_operator.test_end_to_end_topics import (
 __all__ = [
     "brokers",
     "kafka",
+    "prometheus",
     "test_a_partition_without_a_leader_gets_one_where_loss_is_accepted",
+    "test_a_query_over_its_threshold_takes_a_running_move_back",
     "test_a_topic_observes_and_then_enforces",
     "test_an_existing_topic_that_differs_is_adopted_by_consent",
     "test_corrected_drift_and_a_recreated_topic_are_reported_once",

@@ -190,7 +190,7 @@ def test_a_server_that_cannot_be_used_is_named(server: dict[str, Any] | None, wo
 
 @in_virtual_time
 async def test_in_another_namespace_a_guard_reads_neither_groups_nor_queries_nor_other_topics() -> None:
-    """They tell of the whole cluster; the namespace may see its own topics."""
+    """They have data of the whole cluster; the namespace may see its own topics."""
     async with running() as world:
         allow(world, {"namespaces": ["team-a"], "topicNames": ["orders"]})
         await orders(world)

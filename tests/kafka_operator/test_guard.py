@@ -104,9 +104,9 @@ def test_partitions_are_counted_as_kafka_counts_them() -> None:
         KafkaPartition(2, NO_LEADER, (1, 2), (2,)),
     )
 
-    readings = partition_readings(guard, seen, {"t": 2}, None, None)
+    readings = partition_readings(guard, seen, {"t": 2}, None)
     assert [(reading.value, reading.is_breached) for reading in readings] == [(2, True), (1, False)]
-    (unknown, _) = partition_readings(guard, seen, {}, None, None)
+    (unknown, _) = partition_readings(guard, seen, {}, None)
     assert (unknown.value, "min.insync.replicas of 1 topics" in unknown.problem) == (None, True)
 
 
@@ -119,12 +119,22 @@ def test_shrinks_are_counted_between_readings_for_a_minute_and_removed_replicas_
 
     first = counted_shrinks(None, full, 0)
     second = counted_shrinks(first, shrunk, 10)
-    assert [reading.value for reading in partition_readings(guard, full, {}, None, first)] == [None]
-    assert [reading.value for reading in partition_readings(guard, shrunk, {}, first, second)] == [1]
+    assert [reading.value for reading in partition_readings(guard, full, {}, first)] == [None]
+    assert [reading.value for reading in partition_readings(guard, shrunk, {}, second)] == [1]
     assert counted_shrinks(second, shrunk, 60).seen == ((10, 1),)
-    assert counted_shrinks(second, shrunk, 70).seen == ()
+    assert counted_shrinks(counted_shrinks(second, shrunk, 60), shrunk, 70).seen == ()
     assert counted_shrinks(first, moved, 10).seen == ()
-    assert counted_shrinks(Shrinks({}), full, 10).seen == ()
+    assert counted_shrinks(Shrinks({}, 0), full, 10).seen == ()
+
+
+def test_isrs_are_not_compared_with_those_of_more_than_a_minute_ago() -> None:
+    """After a pause, what has left the ISRs in the meantime is not a shrink of this minute."""
+    full = topics(KafkaPartition(0, 1, (1, 2, 3), (1, 2, 3)))
+    shrunk = topics(KafkaPartition(0, 1, (1, 2, 3), (1, 3)))
+
+    later = counted_shrinks(counted_shrinks(None, full, 0), shrunk, 60)
+
+    assert later.seen is None
 
 
 def test_a_group_that_cannot_be_read_is_unknown() -> None:
@@ -150,7 +160,7 @@ def seen(*readings: Reading, at_s: float = 0, **fields: object) -> ReassignmentV
     return replace(view(AT_BASE, **fields), guard=readings or None, now=after(at_s))
 
 
-def test_a_limit_that_is_exceeded_before_the_start_blocks_the_start_and_says_so() -> None:
+def test_a_limit_that_is_exceeded_before_the_start_blocks_the_start_with_a_reason() -> None:
     """Also with action Rollback: there is nothing to roll back."""
     item = guarded(State.PENDING, action="Rollback")
 
@@ -231,7 +241,7 @@ def breached(item: Reassignment) -> Reassignment:
 
 
 def test_a_breach_with_action_rollback_goes_back_and_is_not_ready_in_the_end() -> None:
-    """The plan was not reached: a client that waits for Ready must not go on."""
+    """The plan was not reached: a client that waits for Ready must not go on, and one that waits for the end sees Failed (ADR 36)."""
     item = breached(guarded(action="Rollback"))
     begun = written(decide(item, seen(OVER, at_s=GUARD_POLL_S + 1)))
     assert (begun.state, begun.rollback) == (State.ROLLING_BACK, True)
@@ -241,6 +251,7 @@ def test_a_breach_with_action_rollback_goes_back_and_is_not_ready_in_the_end() -
     status = written(decide(item, seen(moves={}, at_s=12)))
 
     assert (status.state, ready(status.conditions)) == (State.ROLLED_BACK, ("False", "RolledBackByGuard"))
+    assert [condition.type for condition in status.conditions] == ["Ready", "Stalled", "Failed", "Waiting"]
     assert "offline partitions: 2 (maximum 0)" in status.conditions[0].message
 
 

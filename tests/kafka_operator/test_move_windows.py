@@ -88,7 +88,7 @@ def test_a_window_that_is_invalid_or_never_opens_is_reported(window: Window, wor
     assert words in problem.message
 
 
-def test_outside_its_windows_a_plan_does_not_start_and_says_when_it_will() -> None:
+def test_outside_its_windows_a_plan_does_not_start_and_the_status_has_the_next_opening() -> None:
     """Noon; the window opens at ten in the evening."""
     item = at(State.PENDING, windows=[NIGHTS])
     item = replace(item, status=replace(item.status, handing_over=0))
@@ -147,7 +147,7 @@ def test_an_invalid_window_moves_nothing_until_it_is_corrected() -> None:
 
 
 def test_a_rollback_and_a_cancel_wait_for_no_window() -> None:
-    """They are the way out of trouble."""
+    """A user who stops or reverses a plan wants it at once."""
     seen = view(AT_BASE, moves=moving("orders", 0, BASE, TARGET) | moving("orders", 1, BASE, TARGET))
     cancelled = decide(at(State.RUNNING, windows=[NIGHTS], action="Cancel"), seen)
     back = at(State.RUNNING, windows=[NIGHTS], action="Rollback")

@@ -134,6 +134,8 @@ async def test_an_unreachable_server_and_invalid_authorities_are_reported() -> N
         ("prometheus:9090", None, "is not a valid URL"),
         ("https://user:secret@host", None, "must not contain a password"),
         ("http://host", "abc", "only over https"),
+        ("https://host", "a\nb", "characters that a header of HTTP cannot have"),
+        ("https://host", "", "the token is empty"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_rejected(url: str, token: str | None, words: str) -> None:

@@ -131,7 +131,7 @@ def judge_problem(problem: PlanProblem | None) -> Answer:
 
 
 def judge_windows(problem: PlanProblem | None, *, created: bool) -> Answer:
-    """Return the verdict on a Reassignment's windows; a later change is only warned of, so that it can always be cancelled."""
+    """Return the verdict on a Reassignment's windows; a change causes only a warning, so that it can always be cancelled."""
     if problem is None:
         return TAKEN
     return Answer(problem.reason, problem.message) if created else Answer(warnings=(problem.message,))

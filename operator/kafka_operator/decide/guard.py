@@ -38,7 +38,7 @@ MAX_WHOLE = 1e15
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One limit: its name, the value, and the bound; a value of None could not be read, and `problem` says why."""
+    """One limit: its name, the value, and the bound; `problem` is the reason for which a value of None could not be read."""
 
     limit: str
     value: float | None

@@ -13,7 +13,7 @@ from kafka_operator.resources.move_guard import Guard, LagLimit
 from kafka_operator.resources.reassignment import Partition
 
 SHRINKS_OF_S = 60.0
-"""Shrinks are counted over this time: the limit is a number per minute."""
+"""Shrinks are counted over this time: the limit is a number per minute. Readings that are further apart are not compared."""
 
 UNDER_MIN_ISR, OFFLINE, SHRINKS = "partitions under min.insync.replicas", "offline partitions", "ISR shrinks per minute"
 
@@ -23,10 +23,12 @@ Isrs = Mapping[Partition, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Shrinks:
-    """ISRs at the last reading, and the shrinks that were seen: time on the monotonic clock, in seconds, and number."""
+    """ISRs at the last reading, and the shrinks that were seen; times are on the monotonic clock, in seconds."""
 
     isrs: Isrs
-    seen: tuple[tuple[float, int], ...] = ()
+    taken_s: float
+    seen: tuple[tuple[float, int], ...] | None = None
+    """Time and number of replicas; None at the first reading, which has nothing to compare with."""
 
 
 def counted_shrinks(before: Shrinks | None, topics: Topics, now_s: float) -> Shrinks:
@@ -35,21 +37,21 @@ def counted_shrinks(before: Shrinks | None, topics: Topics, now_s: float) -> Shr
     A replica counts if it left the ISR and is still one of the partition's replicas; one that a move removed does not.
     """
     isrs = {Partition(topic.name, item.index): item.isr for topic, item in _partitions(topics)}
-    if before is None:
-        return Shrinks(isrs)
+    if before is None or now_s - before.taken_s >= SHRINKS_OF_S:
+        return Shrinks(isrs, now_s)
     left = sum(
         broker not in item.isr and broker in item.replicas
         for topic, item in _partitions(topics)
         for broker in before.isrs.get(Partition(topic.name, item.index), ())
     )
-    recent = tuple(entry for entry in before.seen if now_s - entry[0] < SHRINKS_OF_S)
-    return Shrinks(isrs, (*recent, (now_s, left)) if left else recent)
+    recent = tuple(entry for entry in before.seen or () if now_s - entry[0] < SHRINKS_OF_S)
+    return Shrinks(isrs, now_s, (*recent, (now_s, left)) if left else recent)
 
 
 def partition_readings(
-    guard: Guard, topics: Topics, min_isr: Mapping[str, int], before: Shrinks | None, shrinks: Shrinks | None
+    guard: Guard, topics: Topics, min_isr: Mapping[str, int], shrinks: Shrinks | None
 ) -> tuple[Reading, ...]:
-    """Return the readings of the limits on partitions; `before` are the shrinks at the previous reading, None at the first."""
+    """Return the readings of the limits on partitions; `shrinks` is needed for the limit on them only."""
     readings = []
     if guard.max_under_min_isr is not None:
         readings.append(_under_min_isr(topics, min_isr, guard.max_under_min_isr))
@@ -57,10 +59,9 @@ def partition_readings(
         offline = sum(item.leader == NO_LEADER for _, item in _partitions(topics))
         readings.append(Reading(OFFLINE, offline, guard.max_offline))
     if guard.max_isr_shrinks_per_minute is not None:
-        known = before is not None and shrinks is not None
-        count = sum(number for _, number in shrinks.seen) if shrinks is not None and known else None
-        problem = "" if known else "two readings are needed."
-        readings.append(Reading(SHRINKS, count, guard.max_isr_shrinks_per_minute, problem))
+        seen = None if shrinks is None else shrinks.seen
+        count = None if seen is None else sum(number for _, number in seen)
+        readings.append(Reading(SHRINKS, count, guard.max_isr_shrinks_per_minute, "two readings are needed."))
     return tuple(readings)
 
 

@@ -1,6 +1,6 @@
 """Permission to start further moves: from the windows, the guard and the canary of a Reassignment.
 
-It applies to the plan, not to a rollback: a rollback is the way out of trouble, and waits for no window.
+It applies to the plan, not to a rollback: a user who rolls back wants the previous state as soon as possible.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def flagged(
     if problem is None:
         if present is None or present.status == FALSE:
             return status
-        problem, value = ("Over", "The problem no longer exists."), FALSE
+        problem, value = ("Over", "This is no longer the case."), FALSE
     else:
         value = TRUE
     conditions = with_condition(

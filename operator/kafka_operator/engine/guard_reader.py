@@ -1,8 +1,8 @@
 """Readings of the guards of running Reassignments: from the cluster, from the consumer groups' coordinators, and from Prometheus.
 
 Readings are kept in memory for `GUARD_POLL_S`. ISR shrinks are counted between two of them, so that the first reading of a process has none.
-In another namespace than the Cluster's a guard counts only the partitions of its own plan, and reads neither groups nor Prometheus: they
-tell of the whole cluster.
+In another namespace than the Cluster's a guard counts only the partitions of its own plan, and reads neither groups nor Prometheus: these
+have data of the whole cluster.
 """
 
 from __future__ import annotations
@@ -69,10 +69,9 @@ class GuardReader:
             seen = (await admin.describe_layout(None if own else sorted(topics))).topics
             if guard.max_under_min_isr is not None:
                 await self._read_min_isr(admin, memory, seen, now_s)
-            old = None if before is None else before.shrinks
             if guard.max_isr_shrinks_per_minute is not None:
-                memory.shrinks = counted_shrinks(old, seen, now_s)
-            readings = partition_readings(guard, seen, memory.min_isr, old, memory.shrinks)
+                memory.shrinks = counted_shrinks(None if before is None else before.shrinks, seen, now_s)
+            readings = partition_readings(guard, seen, memory.min_isr, memory.shrinks)
         if not own:
             words = (
                 f"it is only read in namespace {item.cluster.namespace}, that of the Cluster: remove it from the guard."

@@ -183,6 +183,8 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             view = replace(view, measured=await self._measured(batch, item, view))
         if isinstance(recorded, Recorded) and is_guarded(item):
             view = replace(view, guard=await self._readings(batch, item, recorded))
+        else:
+            self._guards.forget(item.key)
         return view
 
     async def _carry_out(

@@ -32,6 +32,8 @@ def check_server(url: str, token: str | None) -> None:
         raise ValueError("the URL of Prometheus must not contain a password: use a token instead")
     if token is not None and parts.scheme != "https":
         raise ValueError("a token is sent only over https")
+    if token is not None and not (token and token.isascii() and token.isprintable()):
+        raise ValueError("the token is empty, or has characters that a header of HTTP cannot have")
 
 
 class Prometheus(Protocol):
