@@ -235,6 +235,19 @@ def test_an_unknown_limit_holds_running_moves_only_after_a_minute_and_never_roll
     assert not written(decide(replace(item, status=status), seen(KEPT, at_s=70))).rollback
 
 
+def test_the_message_names_a_limit_that_still_cannot_be_read() -> None:
+    """It changes when that limit can be read again, and not before: a message that alternates would be written every ten seconds."""
+    other = Reading("lag of group a", None, 5, "Group a has no committed offsets: check its name.")
+    first = judge(PAUSE, None, [UNREAD, other], NOW)
+    second = judge(PAUSE, first, [other], after(10))
+
+    assert first is not None
+    assert second is not None
+    assert first.message == "query p99: the query found nothing."
+    assert second.message == "lag of group a: Group a has no committed offsets: check its name."
+    assert judge(PAUSE, second, [UNREAD, other], after(20)) == second
+
+
 def breached(item: Reassignment) -> Reassignment:
     """The same after a breach."""
     return replace(item, status=written(decide(item, seen(OVER))))

@@ -78,8 +78,8 @@ def judge(guard: Guard, record: GuardRecord | None, readings: Sequence[Reading],
         after = _breached(before, breached, now)
     elif unknown:
         after = replace(before, quiet_time=None, unknown_time=before.unknown_time or write_time(now))
-        if not before.limits and before.unknown_time is None:
-            after = replace(after, message=f"{unknown[0].limit}: {unknown[0].problem}")
+        if not before.limits:
+            after = replace(after, message=_words_of_unknown(before, unknown))
     else:
         after = _quiet(guard, before, now)
     return None if after == GuardRecord() else after
@@ -124,6 +124,13 @@ def _quiet(guard: Guard, before: GuardRecord, now: datetime) -> GuardRecord:
     if (now - read_time(since)).total_seconds() >= quiet_s(guard, before.breaches):
         return GuardRecord(before.breaches)
     return replace(before, quiet_time=since, unknown_time=None)
+
+
+def _words_of_unknown(before: GuardRecord, unknown: Sequence[Reading]) -> str:
+    """Return the message for limits that cannot be read: the present one while it is about one of them, so that it rarely changes."""
+    if before.message is not None and any(before.message.startswith(f"{reading.limit}: ") for reading in unknown):
+        return before.message
+    return f"{unknown[0].limit}: {unknown[0].problem}"
 
 
 def _words(breached: Sequence[Reading]) -> str:
