@@ -5,10 +5,9 @@ calls `__init__`; this copies the slots. It is for the quorum's values only: fro
 nothing to check in `__post_init__`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 __all__ = ["changed"]
@@ -20,23 +19,30 @@ else:
 
     def changed(value: Value, **changes: object) -> Value:
         """Return a copy with other values of some fields; a field that the class lacks is a TypeError."""
-        cls = type(value)
-        read_all, writers = _slots(cls)
-        copy = object.__new__(cls)
-        for write, part in zip(writers.values(), read_all(value), strict=True):
-            write(copy, part)
-        for name, part in changes.items():
-            if name not in writers:
-                raise TypeError(f"{cls.__name__} has no field {name}")
-            writers[name](copy, part)
-        return copy
+        return _copier(type(value))(value, changes)
 
 
 @cache
-def _slots(cls: type) -> tuple[Callable[[Any], Iterable[object]], dict[str, Callable[[Any, object], None]]]:
-    """Return a function that reads all fields, and one that writes each: a slot's own, which does not know that the class is frozen."""
+def _copier(cls: type) -> Callable[[Any, Mapping[str, object]], Any]:
+    """Return a function that copies all slots of a value, and then writes the changes.
+
+    A slot's own `__set__` does not know that the class is frozen. The copy is generated code, as that of `dataclasses`: twice as fast as
+    a loop over the fields.
+    """
     names = [field.name for field in fields(cls)]
-    read = attrgetter(*names)
-    return read if len(names) > 1 else lambda value: (read(value),), {
-        name: cls.__dict__[name].__set__ for name in names
-    }
+    writers = {name: cls.__dict__[name].__set__ for name in names}
+    lines = [
+        "def copy(value, changes):",
+        " new = make(cls)",
+        *(f" write_{name}(new, value.{name})" for name in names),
+        " for name, part in changes.items():",
+        "  if name not in writers:",
+        "   raise TypeError(f'{cls.__name__} has no field {name}')",
+        "  writers[name](new, part)",
+        " return new",
+    ]
+    scope: dict[str, Any] = {"make": object.__new__, "cls": cls, "writers": writers}
+    scope.update({f"write_{name}": write for name, write in writers.items()})
+    exec("\n".join(lines), scope)  # noqa: S102 - the names are those of the class's own fields
+    copier: Callable[[Any, Mapping[str, object]], Any] = scope["copy"]
+    return copier

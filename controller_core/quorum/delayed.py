@@ -1,34 +1,37 @@
 """Fetches that a leader has received: when they are answered, and with what.
 
 A voter is answered as soon as there are records, since the commit waits for it. An observer is answered once records are committed: it
-applies no others, and would otherwise fetch twice for each commit (ADR 29).
+applies no others, and would otherwise fetch twice for each commit (ADR 29). Many observers are answered together, with a pause between two
+times, in which the leader can append (ADR 46).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Request
 from controller_core.quorum.log_view import Validity
 from controller_core.quorum.messages import UNKNOWN, FetchRequest, FetchResponse, ReadRange
+from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Draft, Reply
-from controller_core.quorum.rules import RESPONSE_BYTES_MAX
+from controller_core.quorum.replicas import ReplicaKey
+from controller_core.quorum.rules import RESPONSE_BYTES_MAX, observer_pause_ms
 from controller_core.quorum.states import NEVER, DelayedFetch, Leader
 from kafka_wire.errors import ErrorCode
 
 
-def fetch_response(draft: Draft, listener: str, request: FetchRequest) -> FetchResponse:
-    """Return the response of a leader as its log is now."""
+def fetch_response(draft: Draft, listener: str, fetched: Position, max_bytes: int) -> FetchResponse:
+    """Return the response of a leader, as its log is now, to a Fetch from `fetched` on."""
     node = draft.node
-    validity, position = node.log.validate(request.fetched)
-    has_records = validity is Validity.VALID and request.fetched.offset < node.log.end_offset
-    max_bytes = min(request.max_bytes, RESPONSE_BYTES_MAX)
+    validity, position = node.log.validate(fetched)
+    has_records = validity is Validity.VALID and fetched.offset < node.log.end_offset
+    read_bytes = min(max_bytes, RESPONSE_BYTES_MAX)
     return FetchResponse(
         leadership=node.leadership(listener),
         high_watermark=UNKNOWN if node.high_watermark is None else node.high_watermark,
         log_start_offset=node.log.start_offset,
         diverging=position if validity is Validity.DIVERGING else None,
         snapshot=position if validity is Validity.SNAPSHOT else None,
-        read=ReadRange(position.offset, node.log.end_offset, max_bytes) if has_records else None,
+        read=ReadRange(position.offset, node.log.end_offset, read_bytes) if has_records else None,
     )
 
 
@@ -41,16 +44,42 @@ def has_news(state: Leader, request: FetchRequest, response: FetchResponse) -> b
     return response.high_watermark > request.fetched.offset
 
 
-def park(draft: Draft, state: Leader, request: Request, fetch: FetchRequest) -> None:
-    """Answer later. A replica waits with one Fetch: an earlier one, whose answer it no longer expects, is answered now."""
-    kept = []
-    for one in state.delayed:
-        if one.request.replica == fetch.replica:
-            _answer(draft, one)
-        else:
-            kept.append(one)
-    kept.append(DelayedFetch(request.id, request.listener, fetch, draft.now_ms + fetch.max_wait_ms))
-    draft.set_state(changed(state, delayed=tuple(kept)))
+def must_pause(draft: Draft, state: Leader, request: FetchRequest, response: FetchResponse) -> bool:
+    """Whether a follower waits for the end of the observers' pause, although there are commits for it.
+
+    A log that differs is corrected at once.
+    """
+    is_correction = response.diverging is not None or response.snapshot is not None
+    is_pause = draft.now_ms < state.delayed.pause_end_ms
+    return is_pause and not is_correction and not state.replicas.is_voter(request.replica)
+
+
+def park(draft: Draft, state: Leader, request: Request, fetch: FetchRequest, *, has_news: bool) -> None:
+    """Answer later. A replica waits with one Fetch: an earlier one, whose answer it no longer expects, is answered now.
+
+    `has_news`: it waits for the end of the observers' pause, not for a commit.
+    """
+    waiting = state.delayed
+    earlier = waiting.by_replica.get(fetch.replica)
+    if earlier is not None:
+        _answer(draft, [earlier])
+    new = DelayedFetch(request.id, request.listener, fetch, draft.now_ms + fetch.max_wait_ms)
+    waiting = changed(
+        waiting,
+        by_replica={**waiting.by_replica, fetch.replica: new},
+        due_ms=min(waiting.due_ms, new.due_ms),
+        observers_have_news=waiting.observers_have_news or has_news,
+    )
+    draft.set_state(changed(state, delayed=waiting))
+
+
+def start_pause(draft: Draft) -> None:
+    """Let the observers wait, after one of them was answered with news."""
+    state = draft.state
+    assert isinstance(state, Leader), state
+    pause_ms = observer_pause_ms(len(state.replicas.observers))
+    if pause_ms > 0:
+        draft.set_state(changed(state, delayed=changed(state.delayed, pause_end_ms=draft.now_ms + pause_ms)))
 
 
 def complete_for_voters(draft: Draft) -> None:
@@ -62,37 +91,71 @@ def complete_for_voters(draft: Draft) -> None:
     )
 
 
-def complete_all(draft: Draft) -> None:
-    """Answer all after a commit."""
-    _complete(draft, lambda _state, _one: True)
+def complete_after_commit(draft: Draft) -> None:
+    """Answer voters after a commit, and observers unless they have to wait for the end of their pause."""
+    _complete(draft, lambda state, one: state.replicas.is_voter(one.request.replica))
+    state = draft.state
+    assert isinstance(state, Leader), state
+    draft.set_state(changed(state, delayed=changed(state.delayed, observers_have_news=True)))
+    _complete_for_observers(draft)
 
 
 def complete_due(draft: Draft) -> int:
-    """Answer those that have waited long enough; return when the next one has."""
-    _complete(draft, lambda _state, one: one.due_ms <= draft.now_ms)
+    """Answer those that have waited long enough; return the time before which no other one has."""
+    _complete_for_observers(draft)
     state = draft.state
-    return min((one.due_ms for one in state.delayed), default=NEVER) if isinstance(state, Leader) else NEVER
+    assert isinstance(state, Leader), state
+    if state.delayed.due_ms <= draft.now_ms:
+        state = _complete(draft, lambda _state, one: one.due_ms <= draft.now_ms)
+    waiting = state.delayed
+    return min(waiting.due_ms, waiting.pause_end_ms) if waiting.observers_have_news else waiting.due_ms
+
+
+def _complete_for_observers(draft: Draft) -> None:
+    """Answer observers with news at the end of their pause, and start the next one."""
+    state = draft.state
+    assert isinstance(state, Leader), state
+    waiting = state.delayed
+    if waiting.observers_have_news and waiting.pause_end_ms <= draft.now_ms:
+        draft.set_state(changed(state, delayed=changed(waiting, observers_have_news=False)))
+        answered = _complete(draft, lambda state, one: not state.replicas.is_voter(one.request.replica))
+        if len(answered.delayed.by_replica) < len(waiting.by_replica):
+            start_pause(draft)
 
 
 def refuse_all(draft: Draft, state: Leader) -> None:
     """Answer all that wait for a node that no longer leads, so that they find the next leader."""
-    for one in state.delayed:
+    for one in state.delayed.by_replica.values():
         leadership = draft.node.leadership(one.listener)
         draft.replies.append(Reply(one.request_id, FetchResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, leadership)))
 
 
-def _complete(draft: Draft, is_due: Callable[[Leader, DelayedFetch], bool]) -> None:
+def _complete(draft: Draft, is_due: Callable[[Leader, DelayedFetch], bool]) -> Leader:
+    """Answer those that are due, and return the state."""
     state = draft.state
     assert isinstance(state, Leader), state
     due: list[DelayedFetch] = []
-    waiting: list[DelayedFetch] = []
-    for one in state.delayed:
-        (due if is_due(state, one) else waiting).append(one)
-    if due:
-        draft.set_state(changed(state, delayed=tuple(waiting)))
-        for one in due:
-            _answer(draft, one)
+    waiting: dict[ReplicaKey, DelayedFetch] = {}
+    for key, one in state.delayed.by_replica.items():
+        if is_due(state, one):
+            due.append(one)
+        else:
+            waiting[key] = one
+    if due or state.delayed.due_ms <= draft.now_ms:
+        due_ms = min((one.due_ms for one in waiting.values()), default=NEVER)
+        state = changed(state, delayed=changed(state.delayed, by_replica=waiting, due_ms=due_ms))
+        draft.set_state(state)
+        _answer(draft, due)
+    return state
 
 
-def _answer(draft: Draft, one: DelayedFetch) -> None:
-    draft.replies.append(Reply(one.request_id, fetch_response(draft, one.listener, one.request)))
+def _answer(draft: Draft, due: Iterable[DelayedFetch]) -> None:
+    """Answer Fetches. Those that ask for the same records get the same response, which the shell reads and encodes once."""
+    responses: dict[tuple[str, int, int, int], FetchResponse] = {}
+    for one in due:
+        fetched, max_bytes = one.request.fetched, one.request.max_bytes
+        asked = (one.listener, fetched.offset, fetched.epoch, max_bytes)
+        response = responses.get(asked)
+        if response is None:
+            response = responses[asked] = fetch_response(draft, one.listener, fetched, max_bytes)
+        draft.replies.append(Reply(one.request_id, response))

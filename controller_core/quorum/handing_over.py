@@ -23,7 +23,10 @@ def poll_leader(draft: Draft, state: Leader) -> int:
 
 
 def _announce_epoch(draft: Draft) -> int:
-    """Send BeginQuorumEpoch to voters that have not fetched for half a fetch timeout; return when to check again."""
+    """Send BeginQuorumEpoch to voters that have not fetched for half a fetch timeout; return when to check again.
+
+    At the same time observers that have not fetched for long are forgotten.
+    """
     state, settings = draft.state, draft.node.settings
     assert isinstance(state, Leader), state
     if state.begin_epoch_due_ms > draft.now_ms:
@@ -38,7 +41,8 @@ def _announce_epoch(draft: Draft) -> int:
             )
             draft.send(destination, body)
     due_ms = draft.now_ms + settings.begin_epoch_interval_ms
-    draft.set_state(changed(state, begin_epoch_due_ms=due_ms))
+    replicas = state.replicas.without_silent_observers(draft.now_ms, draft.node.key)
+    draft.set_state(changed(state, replicas=replicas, begin_epoch_due_ms=due_ms))
     return due_ms
 
 

@@ -86,7 +86,7 @@ def update_high_watermark(draft: Draft) -> None:
         return
     draft.commit(majority_end)
     pending_change.complete(draft)
-    delayed.complete_all(draft)
+    delayed.complete_after_commit(draft)
 
 
 def refuse_waiting(draft: Draft, state: Leader) -> None:

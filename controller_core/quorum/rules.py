@@ -43,6 +43,16 @@ REPLICAS_MAX = 10_000
 """Limit of the observers that a leader lists, and of the Fetches that wait: more than any cluster has brokers."""
 
 
+OBSERVERS_PER_MS = 4
+"""Observers for each of which the pause between two answers is longer by 1 ms.
+
+An answer and the next Fetch take about 0.1 ms of the leader's thread, so that observers use less than half of it.
+"""
+
+OBSERVER_PAUSE_MAX_MS = 250
+"""Half of the time that a Fetch waits."""
+
+
 class Rules(Enum):
     """Row of election rules."""
 
@@ -102,6 +112,15 @@ class Settings:
     def begin_epoch_interval_ms(self) -> int:
         """Interval of BeginQuorumEpoch requests to voters that do not fetch."""
         return self.fetch_timeout_ms // 2
+
+
+def observer_pause_ms(observers: int) -> int:
+    """Return the time between two answers with records to the observers of a leader (ADR 46).
+
+    >>> [observer_pause_ms(count) for count in (3, 10, 100, 1000)]
+    [0, 2, 25, 250]
+    """
+    return min(OBSERVER_PAUSE_MAX_MS, observers // OBSERVERS_PER_MS)
 
 
 def successor_backoff_ms(position: int, count: int, maximum_ms: int) -> int:

@@ -23,12 +23,16 @@ def answer_fetch(draft: Draft, request: Request, body: FetchRequest) -> None:
         return
     if draft.node.log.validate(body.fetched)[0] is Validity.VALID:
         _count(draft, body)
-    response = delayed.fetch_response(draft, request.listener, body)
+    response = delayed.fetch_response(draft, request.listener, body.fetched, body.max_bytes)
     state = leader.leading(draft)
-    if body.max_wait_ms == 0 or len(state.delayed) >= REPLICAS_MAX or delayed.has_news(state, body, response):
-        draft.answer(request, response)
-    else:
-        delayed.park(draft, state, request, body)
+    has_news = delayed.has_news(state, body, response)
+    may_wait = body.max_wait_ms > 0 and len(state.delayed.by_replica) < REPLICAS_MAX
+    if may_wait and (not has_news or delayed.must_pause(draft, state, body, response)):
+        delayed.park(draft, state, request, body, has_news=has_news)
+        return
+    draft.answer(request, response)
+    if has_news and not state.replicas.is_voter(body.replica):
+        delayed.start_pause(draft)
 
 
 def _error(draft: Draft, body: FetchRequest) -> ErrorCode:
@@ -56,8 +60,6 @@ def _count(draft: Draft, body: FetchRequest) -> None:
     progress = known or Progress(key)
     progress = progress.fetched(body.fetched.offset, draft.node.log.end_offset, draft.now_ms)
     replicas = state.replicas.update(key, progress)
-    if not replicas.is_voter(key):
-        replicas = replicas.without_silent_observers(draft.now_ms, draft.node.key)
     draft.set_state(changed(state, replicas=replicas))
     count_voter(draft, key)
     if replicas.is_voter(key):
@@ -70,11 +72,13 @@ def count_voter(draft: Draft, key: ReplicaKey) -> None:
     A leader that is the only voter has a majority at each Fetch of an observer, so that it does not resign when that is added.
     """
     state = leader.leading(draft)
-    voters = state.replicas.voters
-    fetched = state.fetched & voters.keys()
-    if state.replicas.is_voter(key):
-        fetched |= {key.id}
+    voters, is_voter = state.replicas.voters, state.replicas.is_voter(key)
     needed = len(voters) // 2 + 1 - (1 if draft.node.id in voters else 0)
+    if not is_voter and needed > 0:
+        return
+    fetched = state.fetched & voters.keys()
+    if is_voter:
+        fetched |= {key.id}
     if len(fetched) >= needed:
         due_ms = draft.now_ms + draft.node.settings.check_quorum_timeout_ms
         draft.set_state(changed(state, fetched=frozenset(), check_quorum_due_ms=due_ms))

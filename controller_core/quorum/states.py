@@ -4,7 +4,8 @@
 voter set it knows, and is Unattached or Follower.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from controller_core.quorum.messages import FetchRequest
 from controller_core.quorum.positions import Position
@@ -90,6 +91,19 @@ class DelayedFetch:
 
 
 @dataclass(frozen=True, slots=True)
+class DelayedFetches:
+    """Fetches that wait at a leader, by replica: one of each."""
+
+    by_replica: Mapping[ReplicaKey, DelayedFetch] = field(default_factory=dict)
+    due_ms: int = NEVER
+    """Time before which none has waited long enough."""
+    pause_end_ms: int = 0
+    """Time before which observers are not answered with records or commits."""
+    observers_have_news: bool = False
+    """Whether there are commits that observers do not know, so that they are answered at the end of the pause."""
+
+
+@dataclass(frozen=True, slots=True)
 class AddingVoter:
     """A voter is being added: first its versions are asked for, then its record is committed."""
 
@@ -123,7 +137,7 @@ class Leader:
     begin_epoch_due_ms: int
     fetched: frozenset[int] = frozenset()
     """Voters that fetched since a majority last did."""
-    delayed: tuple[DelayedFetch, ...] = ()
+    delayed: DelayedFetches = DelayedFetches()
     change: AddingVoter | RemovingVoter | None = None
     """The one change of the voter set that is under way."""
     reported_voters: VoterSet | None = None

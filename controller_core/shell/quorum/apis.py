@@ -15,8 +15,10 @@ from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
 from kafka_node.versions import BrokerVersions
+from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
+from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import CloseConnection
 from kafka_wire.schema import Versions
@@ -67,15 +69,23 @@ def features(driver: Driver) -> BrokerVersions:
     return BrokerVersions({}, supported, finalized_features={KRAFT_VERSION: (level, level)} if level else {})
 
 
-async def _answer(driver: Driver, topic: LogTopic, key: ApiKey, context: RequestContext, body: Body) -> Body:
+async def _answer(
+    driver: Driver, topic: LogTopic, key: ApiKey, context: RequestContext, body: Body
+) -> Body | EncodedBody:
+    version = context.api_version
     try:
-        request = decode_request(key, context.api_version, body, topic)
+        request = decode_request(key, version, body, topic)
     except WrongTopicError:
         return wrong_topic_body(key, body)
     answer = await driver.ask(context.listener, request)
-    response = answer.body
-    assert not isinstance(response, AppendResult | UpgradeResult), response
-    return encode_response(response, topic, context.api_version, answer.data)
+    encoded = answer.encoded.get(version)
+    if encoded is None:
+        response = answer.body
+        assert not isinstance(response, AppendResult | UpgradeResult), response
+        response_body = encode_response(response, topic, version, answer.data)
+        encoded = EncodedBody((codec.encode(f"{key.message}Response", version, response_body),))
+        answer.encoded[version] = encoded
+    return encoded
 
 
 async def _describe_cluster(driver: Driver, cluster_id: str, context: RequestContext, body: Body) -> Body:

@@ -7,9 +7,9 @@ those of its followers. An error of the disk, or a defect, stops the node for go
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controller_core.quorum.inputs import (
     Append,
@@ -50,6 +50,7 @@ from controller_core.shell.quorum.violation_log import ViolationLog
 from controller_core.shell.quorum.wire_batches import data_payload
 from kafka_log.errors import CorruptLogError, FlushFailedError, LogError
 from kafka_log.files.pending_flush import PendingFlush
+from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.net.failures import CloseConnection
 from kafka_wire.records import CorruptBatch
 
@@ -65,6 +66,8 @@ class Answer:
 
     body: ResponseBody | AppendResult | UpgradeResult
     data: bytes = b""
+    encoded: dict[int, EncodedBody] = field(default_factory=dict)
+    """The body as it was encoded, by version of the API: followers that wait for the same records get one answer."""
 
 
 class Clock:
@@ -99,6 +102,7 @@ class Driver:
         self._clock = clock or Clock()
         self._node: Node | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_ms = NEVER
         self._append_linger_ms = append_linger_ms
         self._accumulator: AppendAccumulator | None = None
         self._cleaning_interval_s = cleaning_interval_ms / 1000
@@ -233,8 +237,7 @@ class Driver:
         assert self._send is not None, "start() sets it"
         for outgoing in ready.requests:
             self._send(outgoing)
-        for reply in ready.replies:
-            self._reply(reply)
+        self._answer(ready.replies)
         for notice in ready.notices:
             self._notify(notice)
         self._wait_until(ready.next_tick_ms)
@@ -250,11 +253,17 @@ class Driver:
         if ready.flush is not None:
             self._on_disk(self._flush(ready.flush, storage.begin_flush()))
 
-    def _reply(self, reply: Reply) -> None:
-        """Answer a request, unless its connection has ended."""
-        future = self._waiting.get(reply.request_id)
-        if future is not None and not future.done():
-            future.set_result(Answer(reply.body, self._data_of(reply)))
+    def _answer(self, replies: Iterable[Reply]) -> None:
+        """Answer requests whose connections have not ended. A body of several replies is filled once."""
+        answers: dict[int, Answer] = {}
+        for reply in replies:
+            future = self._waiting.get(reply.request_id)
+            if future is None or future.done():
+                continue
+            answer = answers.get(id(reply.body))
+            if answer is None:
+                answer = answers[id(reply.body)] = Answer(reply.body, self._data_of(reply))
+            future.set_result(answer)
 
     def _data_of(self, reply: Reply) -> bytes:
         match reply.body:
@@ -280,12 +289,14 @@ class Driver:
                 self._commit_waits.committed(high_watermark)  # Nothing else applies records yet.
 
     def _wait_until(self, due_ms: int) -> None:
+        """Have a tick at a time. An earlier one that is set stays: it finds nothing to do, and sets the next."""
+        if due_ms == NEVER or self.ended.is_set() or (self._timer is not None and self._timer_due_ms <= due_ms):
+            return
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-        if due_ms != NEVER and not self.ended.is_set():
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(max(0, due_ms - self._clock()) / 1000, self._tick)
+        self._timer_due_ms = due_ms
+        delay_s = max(0, due_ms - self._clock()) / 1000
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
 
     def _tick(self) -> None:
         node, self._timer = self._node, None

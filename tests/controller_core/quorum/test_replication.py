@@ -151,7 +151,7 @@ def test_a_replica_waits_with_one_fetch() -> None:
 
     assert [one.request_id for one in again.replies] == [77]
     assert isinstance(again.node.state, Leader)
-    assert [one.request_id for one in again.node.state.delayed] == [78]
+    assert [one.request_id for one in again.node.state.delayed.by_replica.values()] == [78]
 
 
 def test_waiting_fetches_are_refused_when_the_leader_learns_of_another() -> None:

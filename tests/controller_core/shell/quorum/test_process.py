@@ -1,5 +1,6 @@
 """Processes of a quorum's nodes: elections, replication, restarts, snapshots and errors of the disk, over real sockets and files."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -9,7 +10,9 @@ from typing import Never
 import pytest
 
 from controller_core.quorum.inputs import SnapshotCreated
+from controller_core.quorum.messages import FetchRequest
 from controller_core.quorum.positions import Position
+from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.retention import Retention
 from controller_core.shell.quorum.apis import SERVED
 from controller_core.shell.quorum.directories import StartError
@@ -91,6 +94,21 @@ async def test_an_append_above_eight_mebibytes_is_refused_and_the_node_goes_on(a
 
     await until(lambda: committed(alone) == offset + 7)
     assert refused.error is ErrorCode.RECORD_LIST_TOO_LARGE
+
+
+async def test_followers_that_wait_for_the_same_records_get_one_answer_that_is_encoded_once(alone: Member) -> None:
+    """P7 with observers: each of them has the bytes of the log."""
+    node = alone.node
+    assert node is not None
+    fetched = [
+        FetchRequest(None, node.epoch, ReplicaKey(observer), node.log.end, max_wait_ms=60_000) for observer in (7, 8)
+    ]
+    asked = [asyncio.create_task(alone.driver.ask("CONTROLLER", request)) for request in fetched]
+    offset = await alone.append(b"value")
+    first, second = await asyncio.gather(*asked)
+
+    assert second is first
+    assert (node.log.end_offset, first.data) == (offset, alone.log_bytes()[-len(first.data) :])
 
 
 async def test_an_append_needs_a_record(alone: Member) -> None:
