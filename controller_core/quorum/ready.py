@@ -44,7 +44,8 @@ class SnapshotChunk:
     """Write bytes of a fetched snapshot at a position; position 0 starts the file again.
 
     With `is_last` the snapshot is complete: the shell checks it, flushes it, renames it, starts the log at its end, and reports
-    SnapshotInstalled or SnapshotRejected.
+    SnapshotInstalled or SnapshotRejected. No request promises that the bytes are on disk, so they may be written after the requests of
+    the same Ready are sent.
     """
 
     id: Position

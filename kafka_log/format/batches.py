@@ -21,7 +21,7 @@ _LEADER_EPOCH = struct.Struct(">i")
 _LEADER_EPOCH_AT = 12
 _MAGIC_AT = 16
 _ATTRIBUTES = struct.Struct(">h")
-_CONTROL = 0x20
+CONTROL_BATCH = 0x20
 """Attribute of a batch of control records."""
 CHECKED_FROM = 21
 """The CRC covers a batch from its attributes on."""
@@ -82,8 +82,12 @@ def header_error(base_offset: int, length: int, magic: int, last_offset_delta: i
 
 def checksum_error(batch: bytes) -> str:
     """Return the words for a batch with a wrong checksum."""
-    stored = _HEADER.unpack_from(batch)[4]
-    return f"record is corrupt (stored crc = {stored}, computed crc = {google_crc32c.value(batch[CHECKED_FROM:])})"
+    return checksum_words(_HEADER.unpack_from(batch)[4], google_crc32c.value(batch[CHECKED_FROM:]))
+
+
+def checksum_words(stored: int, computed: int) -> str:
+    """Return the words for a wrong checksum."""
+    return f"record is corrupt (stored crc = {stored}, computed crc = {computed})"
 
 
 def batch_at(data: bytes, offset: int, position: int = 0) -> tuple[Batch | None, int]:
@@ -115,7 +119,7 @@ def control_batches(data: bytes) -> tuple[list[bytes], int | None]:
         end = position + _PREFIX.size + length
         if end > size:
             break
-        if _ATTRIBUTES.unpack_from(data, position + CHECKED_FROM)[0] & _CONTROL:
+        if _ATTRIBUTES.unpack_from(data, position + CHECKED_FROM)[0] & CONTROL_BATCH:
             found.append(data[position:end])
         end_offset = base + _OFFSET_DELTA.unpack_from(data, position + _OFFSET_DELTA_AT)[0] + 1
         position = end

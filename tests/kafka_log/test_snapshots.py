@@ -14,10 +14,10 @@ from kafka_log.errors import CorruptLogError, LogWriteError
 from kafka_log.files.snapshots import (
     SnapshotReader,
     SnapshotWriter,
+    check_snapshot,
     delete_snapshot,
     delete_unneeded_snapshots,
     list_snapshots,
-    verified_batches,
     write_snapshot,
 )
 from kafka_log.format.control_records import Voter, last_contained_timestamp_ms, snapshot_batches
@@ -171,26 +171,14 @@ def content_of(values: int) -> bytes:
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 100, 10_000])
-def test_a_whole_snapshot_is_read_in_parts_of_whole_batches(tmp_path: Path, chunk_bytes: int) -> None:
-    """Whatever is read at once."""
+def test_a_whole_snapshot_is_checked_in_parts_of_any_size(tmp_path: Path, chunk_bytes: int) -> None:
+    """The result is its first batch: the one with the header."""
     write_snapshot(tmp_path, ID, [content_of(9)])
     with SnapshotReader(tmp_path, ID) as reader:
-        parts = list(verified_batches(reader, chunk_bytes))
+        first = check_snapshot(reader, chunk_bytes)
 
-    assert b"".join(parts) == content_of(9)
-    assert sum(len(batch.records) for part in parts for batch in decode_batches(part)) == 11
-
-
-def test_a_fetched_snapshot_is_checked_before_it_gets_its_name_and_can_be_fetched_again(tmp_path: Path) -> None:
-    """A part may be of another snapshot, or miss its end."""
-    with SnapshotWriter(tmp_path, ID) as writer:
-        writer.append(content_of(3)[:-1])
-        with pytest.raises(CorruptLogError, match=r"is invalid at position"):
-            list(verified_batches(writer))
-        writer.restart()
-        writer.append(content_of(3))
-        assert b"".join(verified_batches(writer)) == content_of(3)
-        assert writer.freeze().read_bytes() == content_of(3)
+    ((start, header), *_) = batch_headers(content_of(9))
+    assert (start, first) == (0, content_of(9)[: header.size_bytes])
 
 
 def test_a_snapshot_that_is_cut_short_at_any_byte_is_refused(tmp_path: Path) -> None:
@@ -203,7 +191,7 @@ def test_a_snapshot_that_is_cut_short_at_any_byte_is_refused(tmp_path: Path) -> 
             SnapshotReader(folder, ID) as reader,
             pytest.raises(CorruptLogError, match=r"is invalid at position|is cut short"),
         ):
-            list(verified_batches(reader))
+            check_snapshot(reader)
 
 
 def test_a_snapshot_with_any_changed_byte_is_refused(tmp_path: Path) -> None:
@@ -215,7 +203,7 @@ def test_a_snapshot_with_any_changed_byte_is_refused(tmp_path: Path) -> None:
         changed = content[:position] + bytes([content[position] ^ 0x55]) + content[position + 1 :]
         write_snapshot(folder, ID, [changed])
         with SnapshotReader(folder, ID) as reader, pytest.raises(CorruptLogError):
-            list(verified_batches(reader))
+            check_snapshot(reader)
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense"])

@@ -7,6 +7,7 @@ those of its followers. An error of the disk, or a defect, stops the node for go
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from controller_core.quorum.ready import (
     Outgoing,
     Ready,
     Reply,
+    SnapshotChunk,
     Stopped,
     UpgradeResult,
     Violation,
@@ -111,6 +113,8 @@ class Driver:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         """Requests that the node has not answered."""
         self._commit_waits = CommitWaits()
+        self._chunks: deque[SnapshotChunk] = deque()
+        """Bytes of a snapshot that are not written yet, at most those of one response."""
         self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="quorum-disk")
         self._disk_work: set[asyncio.Task[None]] = set()
 
@@ -237,6 +241,8 @@ class Driver:
         assert self._send is not None, "start() sets it"
         for outgoing in ready.requests:
             self._send(outgoing)
+        if self._chunks:
+            asyncio.get_running_loop().call_soon(self._write_chunks_late)
         self._answer(ready.replies)
         for notice in ready.notices:
             self._notify(notice)
@@ -246,12 +252,28 @@ class Driver:
         storage = self._storage
         if ready.election is not None:
             storage.store_election(ready.election)
+        self._write_chunks()
         for operation in ready.log:
-            fetched = storage.write(operation, high_watermark=ready.node.log.high_watermark, now_ms=self._clock())
-            if fetched is not None:
-                self._on_disk(self._install(fetched))
+            if isinstance(operation, SnapshotChunk):
+                self._chunks.append(operation)
+            else:
+                storage.write(operation, high_watermark=ready.node.log.high_watermark, now_ms=self._clock())
         if ready.flush is not None:
             self._on_disk(self._flush(ready.flush, storage.begin_flush()))
+
+    def _write_chunks_late(self) -> None:
+        """Write bytes of a snapshot after the next ones were requested: the leader reads those in the meantime."""
+        if not self.ended.is_set():
+            try:
+                self._write_chunks()
+            except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
+                self._fail(error)
+
+    def _write_chunks(self) -> None:
+        while self._chunks:
+            fetched = self._storage.write_chunk(self._chunks.popleft())
+            if fetched is not None:
+                self._on_disk(self._install(fetched))
 
     def _answer(self, replies: Iterable[Reply]) -> None:
         """Answer requests whose connections have not ended. A body of several replies is filled once."""

@@ -4,13 +4,13 @@ Leaves out when: the driver calls it in the order of `Ready`. Every error ends t
 write. One thread owns the storage; `PendingFlush.run` and `FetchedSnapshot.verify` may run in another.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controller_core.quorum.log_view import LogView
 from controller_core.quorum.messages import ReadRange
 from controller_core.quorum.node import StoredElection
 from controller_core.quorum.positions import Position
-from controller_core.quorum.ready import Appended, LogOperation, SnapshotChunk, Truncated
+from controller_core.quorum.ready import Appended, SnapshotChunk, Truncated
 from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import STATIC_VOTERS, VoterSet
@@ -19,9 +19,10 @@ from controller_core.shell.quorum.quorum_state import QuorumState, read_quorum_s
 from controller_core.shell.quorum.wire_batches import decode_log, encode_log, snapshot_voters
 from kafka_log.errors import LogError
 from kafka_log.files.pending_flush import PendingFlush
-from kafka_log.files.snapshots import SnapshotReader, SnapshotWriter, verified_batches
+from kafka_log.files.snapshots import SnapshotReader, SnapshotWriter, check_snapshot, expect_whole
 from kafka_log.format.batches import control_batches
 from kafka_log.format.names import SnapshotId, snapshot_name
+from kafka_log.format.snapshot_check import SnapshotCheck
 
 LOADED_BYTES = 8 * 1024 * 1024
 """Read at once when the voters are searched for in the log: at least the largest batch."""
@@ -29,16 +30,17 @@ LOADED_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FetchedSnapshot:
-    """A snapshot whose last bytes have arrived."""
+    """A snapshot that is fetched. Its bytes are checked when they arrive, so that they are not read again."""
 
     id: Position
     writer: SnapshotWriter
+    check: SnapshotCheck = field(default_factory=SnapshotCheck)
 
     def verify(self) -> tuple[VoterSet | None, int]:
-        """Read the whole file, flush it, and return its voters and kraft.version. Raises CorruptLogError, FlushFailedError."""
-        found = _verified_voters(self.writer)
+        """Flush the complete file, and return its voters and kraft.version. Raises CorruptLogError, CorruptBatch and FlushFailedError."""
+        expect_whole(self.check, self.writer.path)
         self.writer.flush()
-        return found
+        return snapshot_voters(self.check.first_batch)
 
 
 class Storage:
@@ -48,7 +50,7 @@ class Storage:
         """`segment_bytes` is the size of the largest segment, which one append cannot exceed."""
         self.log = log
         self._segment_bytes = segment_bytes
-        self._fetched: SnapshotWriter | None = None
+        self._fetched: FetchedSnapshot | None = None
 
     # At the start
 
@@ -70,7 +72,7 @@ class Storage:
         latest = self.log.latest_snapshot
         if latest is not None:
             with self._open_snapshot(latest) as reader:
-                voters, level = _verified_voters(reader)
+                voters, level = snapshot_voters(check_snapshot(reader))
             history, offset = history.from_snapshot(latest.offset, voters, level), latest.offset
         while offset < self.log.end_offset:
             found, end_offset = control_batches(self.log.read(offset, LOADED_BYTES))
@@ -95,16 +97,13 @@ class Storage:
         )
         write_quorum_state(self.log.folder, state, version=0 if is_static else 1)
 
-    def write(self, operation: LogOperation, *, high_watermark: int, now_ms: int) -> FetchedSnapshot | None:
-        """Change the log, or write bytes of a fetched snapshot; return the snapshot when it is complete. Raises LogError."""
+    def write(self, operation: Appended | Truncated, *, high_watermark: int, now_ms: int) -> None:
+        """Change the log. Raises LogError."""
         match operation:
             case Appended():
                 self._append(operation, now_ms)
             case Truncated(end_offset=end_offset):
                 self.log.truncate_to(end_offset, high_watermark)
-            case SnapshotChunk():
-                return self._write_chunk(operation)
-        return None
 
     def _append(self, operation: Appended, now_ms: int) -> None:
         encoded = [encode_log(batch, now_ms) for batch in operation.batches]
@@ -113,15 +112,18 @@ class Storage:
         for data in encoded:
             self.log.append(data)
 
-    def _write_chunk(self, chunk: SnapshotChunk) -> FetchedSnapshot | None:
+    def write_chunk(self, chunk: SnapshotChunk) -> FetchedSnapshot | None:
+        """Write bytes of a fetched snapshot; return the snapshot when it is complete. Raises LogError."""
         if chunk.position == 0:
             self.drop_fetched()
-            self._fetched = self.log.fetch_snapshot(SnapshotId(chunk.id.offset, chunk.id.epoch))
-        writer = self._fetched
-        if writer is None or writer.size_bytes != chunk.position:
+            writer = self.log.fetch_snapshot(SnapshotId(chunk.id.offset, chunk.id.epoch))
+            self._fetched = None if writer is None else FetchedSnapshot(chunk.id, writer)
+        fetched = self._fetched
+        if fetched is None or fetched.writer.size_bytes != chunk.position:
             raise LogError(f"Refused bytes of snapshot {chunk.id} at {chunk.position}: they do not continue the file.")
-        writer.append(chunk.data)
-        return FetchedSnapshot(chunk.id, writer) if chunk.is_last else None
+        fetched.writer.append(chunk.data)
+        fetched.check.feed(chunk.data)
+        return fetched if chunk.is_last else None
 
     def install(self, fetched: FetchedSnapshot) -> int:
         """Replace the log by a verified snapshot, and return the snapshot's size in bytes. Raises LogError."""
@@ -133,7 +135,7 @@ class Storage:
     def drop_fetched(self) -> None:
         """Delete what was fetched of a snapshot."""
         if self._fetched is not None:
-            self._fetched.close()
+            self._fetched.writer.close()
             self._fetched = None
 
     def begin_flush(self) -> PendingFlush:
@@ -176,12 +178,3 @@ class Storage:
         if reader is None:
             raise LogError(f"Snapshot {self.log.folder / snapshot_name(snapshot)} is missing.")
         return reader
-
-
-def _verified_voters(snapshot: SnapshotReader | SnapshotWriter) -> tuple[VoterSet | None, int]:
-    """Check a whole snapshot, and return its voters and kraft.version. Raises CorruptLogError."""
-    found: tuple[VoterSet | None, int] | None = None
-    for batches in verified_batches(snapshot):
-        found = found or snapshot_voters(batches)
-    assert found is not None, "a snapshot without a batch has no footer"
-    return found

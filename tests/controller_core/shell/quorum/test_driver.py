@@ -8,8 +8,18 @@ from typing import Never
 
 import pytest
 
-from controller_core.quorum.messages import DescribeQuorumRequest
+from controller_core.quorum.inputs import Request, Response
+from controller_core.quorum.messages import (
+    NONE,
+    DescribeQuorumRequest,
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    ResponseBody,
+)
 from controller_core.quorum.positions import Position
+from controller_core.quorum.ready import Outgoing
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.metadata_log import MetadataLog
 from controller_core.shell.quorum.storage import Storage
@@ -20,6 +30,7 @@ from kafka_log.format.roll import LogSettings
 from kafka_wire.net.failures import CloseConnection
 from tests.controller_core.quorum import nodes
 from tests.kafka_log.batches import fast_folder
+from tests.waiting import until
 
 SHUTDOWN_TIMEOUT_MS = 10
 """The other voters are not there, so that the node waits until its end."""
@@ -88,3 +99,35 @@ async def test_a_node_starts_after_a_crash_between_a_fetched_snapshot_and_the_ch
         assert driver.node is not None
         assert (driver.failure, driver.node.log.end) == (None, Position(100, 3))
         await driver.close()
+
+
+async def test_the_next_bytes_of_a_snapshot_are_requested_before_the_last_ones_are_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The leader reads them in the meantime; a request for bytes of a snapshot promises nothing about the disk."""
+    done: list[object] = []
+    snapshot = Position(9, 1)
+    with fast_folder() as folder:
+        storage = Storage(MetadataLog(folder / "__cluster_metadata-0"), segment_bytes=LogSettings().segment_bytes)
+        monkeypatch.setattr(storage, "write_chunk", lambda chunk: done.append(("written", chunk.position)))
+        driver = Driver(storage)
+
+        def send(outgoing: Outgoing) -> None:
+            if isinstance(outgoing.body, FetchSnapshotRequest):
+                done.append(("requested", outgoing.body.position))
+            if isinstance(outgoing.body, FetchRequest):
+                answer(outgoing, FetchResponse(leadership=nodes.FROM_LEADER, snapshot=snapshot))
+            elif len(done) < 3:
+                chunk = FetchSnapshotResponse(NONE, nodes.FROM_LEADER, snapshot, 3, len(done) // 2, data=b"x")
+                answer(outgoing, chunk)
+
+        def answer(outgoing: Outgoing, body: ResponseBody) -> None:
+            response = Response(outgoing.destination.id, outgoing.correlation_id, body)
+            asyncio.get_running_loop().call_soon(asyncio.get_running_loop().call_soon, driver.handle, response)
+
+        driver.start(nodes.settings(), nodes.history(level=0).voters, 1, send)
+        driver.handle(Request(1, nodes.LISTENER, nodes.begin(nodes.LEADER, nodes.EPOCH)))
+        await until(lambda: ("written", 1) in done)
+        await driver.close()
+
+    assert done == [("requested", 0), ("requested", 1), ("written", 0), ("requested", 2), ("written", 1)]
