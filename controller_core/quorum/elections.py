@@ -188,3 +188,10 @@ def voter_destination(node: Node, voter_id: int) -> Destination | None:
     """Return where to reach a voter; None if the voter set has no endpoint for the quorum's listener."""
     endpoint = endpoint_of(node.voters.endpoints(voter_id), node.settings.listener)
     return None if endpoint is None else Destination(voter_id, endpoint.host, endpoint.port)
+
+
+def electorate(node: Node) -> tuple[Destination, ...]:
+    """Return where a voter reaches the other voters; none for an observer, which asks for no votes."""
+    others = [voter.key.id for voter in node.voters.voters if voter.key.id != node.id] if node.may_campaign else []
+    found = (voter_destination(node, voter_id) for voter_id in others)
+    return tuple(one for one in found if one is not None)

@@ -5,18 +5,21 @@ A request without a response is reported to the node as failed. Addresses are th
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
 
 from controller_core.quorum.inputs import Response
 from controller_core.quorum.messages import FailedResponse, RequestBody, ResponseBody
 from controller_core.quorum.ready import Outgoing
+from controller_core.quorum.rules import Destination
 from controller_core.shell.quorum.wire_requests import API_OF, LogTopic, encode_request
 from controller_core.shell.quorum.wire_responses import decode_response
 from kafka_wire import codec
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings, UnsupportedVersion
+from kafka_wire.net.negotiation import api_versions_request
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +42,7 @@ class _Peer:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """A request waits for the end of the one before. A node that asks again has given up the earlier request."""
     is_reachable: bool = True
+    is_connecting: bool = False
 
 
 class Peers:
@@ -58,6 +62,17 @@ class Peers:
         """Send a request, and give the node its response later."""
         self._run(self._exchange(outgoing))
 
+    def connect(self, destinations: Iterable[Destination]) -> None:
+        """Open the connections to other nodes that have none, so that the first request of an election does not wait for it.
+
+        An election takes two responses; name resolution, the handshakes of TCP and TLS, and the exchange of versions take longer.
+        """
+        for destination in destinations:
+            peer = self._peer((destination.host, destination.port))
+            if not peer.client.connected and not peer.is_connecting:
+                peer.is_connecting = True
+                self._run(self._connect(peer))
+
     async def close(self) -> None:
         """Cancel what waits for a response, and close all connections."""
         for task in list(self._tasks):
@@ -69,6 +84,17 @@ class Peers:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _connect(self, peer: _Peer) -> None:
+        try:
+            await peer.client.call(ApiKey.API_VERSIONS, api_versions_request(), timeout_ms=self._timeout_ms)
+        except (UnsupportedVersion, CodecError, ConnectionFailed) as error:
+            # The first request that needs the connection fails as well, and is logged.
+            log.debug(
+                "Failed to connect to a node of the quorum", extra={"peer": peer.client.name, "error": str(error)}
+            )
+        finally:
+            peer.is_connecting = False
 
     async def _exchange(self, outgoing: Outgoing) -> None:
         destination = outgoing.destination

@@ -14,6 +14,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
+from controller_core.quorum.elections import electorate
 from controller_core.quorum.replicas import Endpoint, Endpoints, ReplicaKey
 from controller_core.quorum.retention import CLEANING_INTERVAL_MS, Retention
 from controller_core.quorum.rules import BATCH_BYTES_MAX, Destination, Settings
@@ -54,6 +55,9 @@ SHUTDOWN_TIMEOUT_MS = 5_000
 
 CLOSE_GRACE_MS = 500
 """Time for sending the last responses; at that time all requests are answered or refused."""
+
+CONNECT_INTERVAL_S = 1.0
+"""Between two checks of the connections to the other voters: the shortest time between two elections with Kafka's default timeouts."""
 
 SEED_BITS = 64
 
@@ -160,6 +164,7 @@ class QuorumProcess:
             driver.start(settings, static_voters(self.settings), secrets.randbits(SEED_BITS), peers.send)
         except (LogError, CorruptBatch) as error:
             raise _unreadable(error) from error
+        stack.callback(asyncio.create_task(_stay_connected(driver, peers), name="connect to voters").cancel)
 
     async def _until_end(self, driver: Driver) -> None:
         """Wait for `stop`, and hand over; or for the end of the node by itself."""
@@ -202,6 +207,14 @@ class _NoScramUsers:
     async def shapes(self, _mechanism: str) -> Mapping[CredentialShape, int]:
         """Return none."""
         return {}
+
+
+async def _stay_connected(driver: Driver, peers: Peers) -> None:
+    """Keep connections to the other voters: a follower else has one only to its leader, and the next election begins with the others."""
+    while True:
+        if driver.node is not None:
+            peers.connect(electorate(driver.node))
+        await asyncio.sleep(CONNECT_INTERVAL_S)
 
 
 def node_settings(settings: QuorumSettings, identity: MetaProperties, endpoints: Endpoints) -> Settings:

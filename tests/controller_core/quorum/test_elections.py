@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from controller_core.quorum.elections import electorate
 from controller_core.quorum.inputs import Resign, Shutdown
 from controller_core.quorum.messages import (
     EndQuorumEpochRequest,
@@ -34,6 +35,7 @@ from tests.controller_core.quorum.nodes import (
     follower,
     key,
     leader,
+    observer,
     prospective,
     resigned,
     respond,
@@ -230,3 +232,9 @@ def test_a_resigned_leader_wakes_up_at_its_election_timeout_unless_it_shuts_down
     assert isinstance(node.state, Resigned)
     assert ready.next_tick_ms == node.state.election_due_ms
     assert step(node, Shutdown(60_000), NOW_MS).next_tick_ms == NOW_MS + 60_000
+
+
+def test_the_electorate_of_a_voter_are_the_other_voters_and_an_observer_has_none() -> None:
+    """A voter keeps connections to them; an observer asks for no votes."""
+    assert [one.id for one in electorate(follower())] == [LEADER, OTHER]
+    assert electorate(observer()) == ()

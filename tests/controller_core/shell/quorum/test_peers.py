@@ -24,6 +24,7 @@ from kafka_wire.net.server import Peer, Server, serve
 from kafka_wire.sasl.plain import PLAIN
 from lab.ports import free_port
 from tests.kafka_wire.net.sasl_peers import Users
+from tests.waiting import until
 
 VOTER = 2
 TIMEOUT_MS = 500
@@ -41,11 +42,14 @@ class FakeVoter:
         self.may_answer = asyncio.Event()
         self.may_answer.set()
         self.waiting = self.most_waiting = 0
+        self.apis: list[ApiKey] = []
+        """Of all requests."""
 
     async def __call__(self, _: Peer, frame: bytes) -> bytes:
         """Answer a request."""
         header = codec.peek_header(frame)
         key, version = ApiKey(header.api_key), header.api_version
+        self.apis.append(key)
         if key is ApiKey.API_VERSIONS:
             keys = [{"api_key": key, "max_version": 4}, {"api_key": ApiKey.VOTE, "max_version": self.highest_vote}]
             return codec.encode_response(key, version, header.correlation_id, {"api_keys": keys})
@@ -96,6 +100,34 @@ async def asking() -> AsyncIterator[Asking]:
 async def test_a_response_reaches_the_node_with_the_requests_correlation_id(asking: Asking) -> None:
     """The id is the node's own, not that of the connection."""
     assert await asking.ask() == Response(VOTER, 1, ANSWER)
+
+
+async def test_a_connection_that_was_opened_before_needs_only_the_request_itself(asking: Asking) -> None:
+    """P6: an election does not wait for the connection and the exchange of versions. A node that is connected is left alone."""
+    destination = Destination(VOTER, "127.0.0.1", asking.port)
+    asking.peers.connect([destination, destination])
+    await until(lambda: len(asking.voter.apis) == 2)
+    answer = await asking.ask()
+    asking.peers.connect([destination])
+    again = await asking.ask()
+
+    assert (answer.body, again.body) == (ANSWER, ANSWER)
+    assert asking.voter.apis == [ApiKey.API_VERSIONS, ApiKey.API_VERSIONS, ApiKey.VOTE, ApiKey.VOTE]
+
+
+async def test_a_node_that_cannot_be_reached_gets_a_connection_at_a_later_attempt(asking: Asking) -> None:
+    """It may start later; the attempts are not reported to the node."""
+    port = free_port()
+    asking.peers.connect([Destination(VOTER, "127.0.0.1", port)])
+    server = await serve(asking.voter, "127.0.0.1", port)
+
+    def is_connected() -> bool:
+        asking.peers.connect([Destination(VOTER, "127.0.0.1", port)])
+        return len(asking.voter.apis) == 2
+
+    await until(is_connected)
+    assert asking.messages.empty()
+    await server.close()
 
 
 async def test_a_node_that_cannot_be_reached_is_a_network_error(asking: Asking) -> None:

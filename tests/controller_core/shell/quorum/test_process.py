@@ -17,6 +17,7 @@ from controller_core.quorum.retention import Retention
 from controller_core.shell.quorum.apis import SERVED
 from controller_core.shell.quorum.directories import StartError
 from controller_core.shell.quorum.metadata_log import MetadataLog
+from controller_core.shell.quorum.peers import Peers
 from controller_core.shell.quorum.process import log_settings, node_settings
 from controller_core.shell.quorum.settings_reading import read_settings
 from kafka_log.errors import FlushFailedError, LogWriteError
@@ -74,6 +75,18 @@ async def test_what_an_election_sends_is_compiled_before_the_node_starts(
     await member.crash()
 
     assert prepared == [(key, served.highest) for key, served in SERVED.items()]
+
+
+async def test_a_voter_keeps_connections_to_the_other_voters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P6. Without them the next election would begin with name resolution, handshakes and the exchange of versions."""
+    connected: set[int] = set()
+    monkeypatch.setattr(Peers, "connect", lambda _, destinations: connected.update(one.id for one in destinations))
+    member = members(tmp_path, 3)[0]
+    member.start()
+    await until(lambda: bool(connected))
+    await member.crash()
+
+    assert connected == {2, 3}
 
 
 async def test_records_of_the_leader_are_committed_and_equal_on_all_members(three: list[Member]) -> None:
