@@ -11,7 +11,6 @@ import asyncio
 import sys
 import uuid
 
-from controller_core.shell.quorum.wire_requests import TOPIC_ID_FROM
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -57,7 +56,6 @@ def request(observer_id: int) -> tuple[Body, Body]:
         "last_fetched_epoch": 0,
         "replica_directory_id": uuid.UUID(int=observer_id),
     }
-    assert FETCH_VERSION >= TOPIC_ID_FROM
     return {
         "cluster_id": RAFT_SERVER_CLUSTER,
         "replica_state": {"replica_id": observer_id},

@@ -92,7 +92,7 @@ class EndQuorumEpochResponse:
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """Fetch from version 12 on. `fetched` is the follower's log end: fetch offset and last fetched epoch."""
+    """Fetch from version 13 on. `fetched` is the follower's log end: fetch offset and last fetched epoch."""
 
     cluster_id: str | None
     epoch: int

@@ -1,11 +1,21 @@
 """Quorums for tests: their timeouts, waits, and Kafka's own tools on them."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
 
+from controller_core.shell.quorum.apis import SERVED
+from controller_core.shell.quorum.process import METADATA_TOPIC
 from kafka_log.format.names import BOOTSTRAP_SNAPSHOT, LOG_SUFFIX, snapshot_name
-from lab.quorum import Quorum, QuorumNode
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.net.connection import Connection
+from kafka_wire.net.negotiation import VersionRange
+from lab.quorum import HOST, Quorum, QuorumNode
 from lab.tools import kafka_4_features, kafka_dump_log, kafka_metadata_quorum
 from lab.waiting import wait_until
+
+Answer = TypeVar("Answer")
 
 PATIENCE_S = 60.0
 
@@ -59,6 +69,36 @@ def features(voters: Quorum, *arguments: str) -> tuple[int, str]:
     server = f"127.0.0.1:{voters[leader].member.port}"
     done = kafka_4_features("--bootstrap-controller", server, *arguments)
     return done.returncode, done.stdout + done.stderr
+
+
+def served_versions(node: QuorumNode) -> dict[int, VersionRange]:
+    """Return the versions that a node lists for the APIs of a quorum's node."""
+
+    async def ask(connection: Connection) -> dict[int, VersionRange]:
+        return await connection.api_versions()
+
+    listed = asyncio.run(_connected(node, ask))
+    return {key: listed[key] for key in SERVED}
+
+
+def answers_to_old_fetches(node: QuorumNode) -> list[bytes]:
+    """Return the response frames to a Fetch of each version in which topics have names, 4 to 12."""
+
+    async def ask(connection: Connection) -> list[bytes]:
+        topics = [{"topic": METADATA_TOPIC.name, "partitions": [{"partition": 0}]}]
+        body = {"replica_id": 1, "topics": topics}
+        frames = [codec.encode_request(ApiKey.FETCH, version, version, None, body) for version in range(4, 13)]
+        return [await connection.call_raw(frame) for frame in frames]
+
+    return asyncio.run(_connected(node, ask))
+
+
+async def _connected(node: QuorumNode, ask: Callable[[Connection], Awaitable[Answer]]) -> Answer:
+    connection = await Connection.open(HOST, node.member.port, client_id=None)
+    try:
+        return await ask(connection)
+    finally:
+        await connection.close()
 
 
 def dumped_metadata(node: QuorumNode) -> str:

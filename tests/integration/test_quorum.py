@@ -18,8 +18,10 @@ from tests.integration.quorums import (
     SHORT,
     STEADY,
     administer,
+    answers_to_old_fetches,
     dumped_metadata,
     features,
+    served_versions,
     snapshots,
     start,
     stop_all,
@@ -32,12 +34,18 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 @pytest.mark.shows("Q7", "Q16")
 def test_a_voter_of_steward_replicates_the_log_of_a_java_leader_and_takes_part_in_the_next_election() -> None:
-    """Two of Java and one of Steward; the same committed bytes are on all three disks, and kafka-dump-log reads Steward's."""
+    """Two of Java and one of Steward; the same committed bytes are on all three disks, and kafka-dump-log reads Steward's.
+
+    Both serve the same versions, and refuse a Fetch below version 13 alike.
+    """
     with quorum((1, 2), stewards=(3,), settings=SHORT, start=False) as voters:
         start([voters[1], voters[2]])
         leader, epoch = voters.wait_for_leader()
         voters[3].start()
         wait_for_commits(voters[3], beyond=10)
+        versions, old_fetches = (
+            [found(voters[node_id]) for node_id in (leader, 3)] for found in (served_versions, answers_to_old_fetches)
+        )
         voters[leader].kill()
         _, later = voters.wait_for_leader(after_epoch=epoch)
         voters[leader].start()
@@ -50,6 +58,8 @@ def test_a_voter_of_steward_replicates_the_log_of_a_java_leader_and_takes_part_i
         stop_all(voters)
         dumped = dumped_metadata(voters[3])
 
+        assert versions[1] == versions[0]
+        assert old_fetches[1] == old_fetches[0]
         assert later > epoch
         assert high_watermark > 10
         assert "isvalid: false" not in dumped

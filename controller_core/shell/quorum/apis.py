@@ -28,7 +28,7 @@ SERVED: dict[ApiKey, Versions] = {
     ApiKey.VOTE: Versions(0, 2),
     ApiKey.BEGIN_QUORUM_EPOCH: Versions(0, 1),
     ApiKey.END_QUORUM_EPOCH: Versions(0, 1),
-    ApiKey.FETCH: Versions(12, 18),
+    ApiKey.FETCH: Versions(4, 18),
     ApiKey.FETCH_SNAPSHOT: Versions(0, 1),
     ApiKey.DESCRIBE_QUORUM: Versions(0, 2),
     ApiKey.DESCRIBE_CLUSTER: Versions(0, 2),
@@ -37,7 +37,7 @@ SERVED: dict[ApiKey, Versions] = {
     ApiKey.REMOVE_RAFT_VOTER: Versions(0, 0),
     ApiKey.UPDATE_RAFT_VOTER: Versions(0, 0),
 }
-"""Versions of Kafka 4.3. Fetch is served from the version on in which it has the cluster's id and the last fetched epoch."""
+"""Versions of Kafka 4.3's controllers. Fetch below version 13 is answered with INVALID_REQUEST, as by Kafka (`fetch_partition`)."""
 
 _TO_THE_NODE = [
     key for key in SERVED if key not in {ApiKey.API_VERSIONS, ApiKey.DESCRIBE_CLUSTER, ApiKey.UPDATE_FEATURES}

@@ -35,9 +35,6 @@ PARTITION = 0
 REPLICA_STATE_FROM = 15
 """Version of Fetch from which the replica's id is in ReplicaState (KIP-903)."""
 
-TOPIC_ID_FROM = 13
-"""Version of Fetch from which topics have ids instead of names (KIP-516)."""
-
 
 @dataclass(frozen=True, slots=True)
 class LogTopic:
@@ -159,10 +156,11 @@ def only_partition(topics: list[Body], index: str) -> Body:
     return partitions[0]
 
 
-def fetch_partition(topics: list[Body], topic: LogTopic, version: int, index: str) -> Body:
-    """Return the one partition of a Fetch, whose topic has a name or an id. Raises WrongTopicError."""
-    if version < TOPIC_ID_FROM:
-        return the_partition(topics, topic, name="topic", index=index)
+def fetch_partition(topics: list[Body], topic: LogTopic, index: str) -> Body:
+    """Return the one partition of a Fetch. Raises WrongTopicError, also below version 13: a topic then has a name and no id (KIP-516).
+
+    Kafka announces Fetch from version 4 on as well, and refuses those below 13 (RaftUtil.hasValidTopicPartition).
+    """
     if len(topics) != 1 or topics[0]["topic_id"] != topic.id:
         raise WrongTopicError
     return only_partition(topics, index)
@@ -310,7 +308,7 @@ def _fetch_body(request: FetchRequest, topic: LogTopic, version: int) -> Body:
 
 
 def _fetch(body: Body, topic: LogTopic, version: int) -> FetchRequest:
-    partition = fetch_partition(body["topics"], topic, version, "partition")
+    partition = fetch_partition(body["topics"], topic, "partition")
     replica_id = body["replica_state"]["replica_id"] if version >= REPLICA_STATE_FROM else body["replica_id"]
     return FetchRequest(
         body["cluster_id"],

@@ -252,10 +252,10 @@ def _end(body: Body, topic: LogTopic, _: int) -> ResponseBody:
     return EndQuorumEpochResponse(error_of(partition["error_code"]), _leadership(partition, body))
 
 
-def _fetch(body: Body, topic: LogTopic, version: int) -> ResponseBody:
+def _fetch(body: Body, topic: LogTopic, _: int) -> ResponseBody:
     if error := error_of(body["error_code"]):
         return FetchResponse(error)
-    partition = fetch_partition(body["responses"], topic, version, "partition_index")
+    partition = fetch_partition(body["responses"], topic, "partition_index")
     return FetchResponse(
         error_of(partition["error_code"]),
         _leadership(partition["current_leader"], body),

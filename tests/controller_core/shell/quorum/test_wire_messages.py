@@ -136,9 +136,22 @@ def test_a_vote_of_version_0_has_no_directories() -> None:
     assert sent(request, 0) == replace(request, candidate=ReplicaKey(1), voter=None)
 
 
-@pytest.mark.parametrize("version", range(12, 19))
+@pytest.mark.parametrize("version", range(4, 13))
+def test_a_fetch_whose_topic_has_a_name_is_refused(version: int) -> None:
+    """RaftUtil.hasValidTopicPartition compares the topic's id, which came with version 13; versions 4 to 6 have no field for the error."""
+    content = {"replica_id": 1, "topics": [{"topic": TOPIC.name, "partitions": [{"partition": 0}]}]}
+    body = codec.decode("FetchRequest", version, codec.encode("FetchRequest", version, content))
+    refusal = codec.encode("FetchResponse", version, wrong_topic_body(ApiKey.FETCH, body))
+    expected = ErrorCode.INVALID_REQUEST if version >= 7 else ErrorCode.NONE
+
+    with pytest.raises(WrongTopicError):
+        decode_request(ApiKey.FETCH, version, body, TOPIC)
+    assert codec.decode("FetchResponse", version, refusal)["error_code"] == expected
+
+
+@pytest.mark.parametrize("version", range(13, 19))
 def test_a_fetch_of_each_version_that_the_quorum_uses_arrives(version: int) -> None:
-    """Topics have names before version 13, replicas an id at the top before version 15, directories come in 17."""
+    """Replicas have an id at the top before version 15, directories come in 17."""
     key = ReplicaKey(1, UUID(int=7) if version >= 17 else None)
     high_watermark = 4 if version >= 18 else ANY_HIGH_WATERMARK
     request = messages.FetchRequest("cluster", 3, key, Position(5, 2), high_watermark, 500, 1000)
