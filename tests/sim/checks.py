@@ -51,14 +51,19 @@ class Checks:
         self._stored_epochs: dict[int, int] = {}
         self._last_majority_ms: dict[tuple[int, int], int] = {}
         self._fetched: dict[tuple[int, int], set[int]] = {}
+        self._acknowledged: dict[int, int] = {}
+        """End of the log that a node has named as on its disk."""
 
     def started(self, host: "Host", node: Node) -> None:
-        """Q2: a restart forgets no epoch."""
+        """Q2, Q15: a restart forgets no epoch, and no record that the node has acknowledged."""
         self._epoch_rises(host, node)
+        acknowledged = self._acknowledged.get(host.id, 0)
+        assert node.log.end_offset >= acknowledged, ("Q15", host.id, node.log.end_offset, acknowledged)
 
     def forget(self, host: "Host") -> None:
         """Expect nothing of what a disk had that was lost."""
         self._stored_epochs.pop(host.id, None)
+        self._acknowledged.pop(host.id, None)
         self._votes = {key: one for key, one in self._votes.items() if key[0].id != host.id}
 
     def crashed(self, host: "Host") -> None:
@@ -205,6 +210,7 @@ class Checks:
 
     def truncated(self, host: "Host", removed: Iterable[Entry]) -> None:
         """Q10: no committed record is removed."""
+        self._acknowledged[host.id] = min(self._acknowledged.get(host.id, 0), host.disk.end_offset)
         for entry in removed:
             end = entry.batch.end_offset
             assert self.committed.get(end, (0, None))[1] != entry.chain, ("Q10", host.id, entry)
@@ -228,6 +234,7 @@ class Checks:
                 self._votes_once(host.settings.key, body.epoch, body.candidate)
             case messages.FetchRequest() if host.settings.can_become_voter:
                 assert host.disk.durable_end >= body.fetched.offset, ("Q15", host.id, body)
+                self._acknowledged[host.id] = body.fetched.offset
             case messages.BeginQuorumEpochRequest():
                 assert (stored.epoch, stored.leader_id) == (body.epoch, host.id), ("Q15", host.id, stored)
             case _:

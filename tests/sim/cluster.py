@@ -45,6 +45,8 @@ class Cluster:
         self.appended = 0
         self.wiped: int | None = None
         """The node whose disk was wiped and which is no voter again yet."""
+        self.damaged: int | None = None
+        """The voter whose disk is damaged; it may never start again."""
         count = swarm.voters + swarm.controllers + swarm.brokers
         for node_id in range(1, count + 1):
             self._add_host(node_id, count)
@@ -173,6 +175,8 @@ class Cluster:
             scheduler.every(2000, lambda: self._if_on(self._pause_one))
         if swarm.wipes:
             scheduler.every(2000, lambda: self._if_on(self._wipe_one))
+        if swarm.damage:
+            scheduler.every(1000, lambda: self._if_on(self._damage_one))
         if swarm.changes:
             scheduler.every(1000, lambda: self._if_on(self.change_voters))
         if swarm.upgrades:
@@ -189,6 +193,15 @@ class Cluster:
             return
         self.wiped = self.scheduler.random.choice(leader.node.voters.ids)
         self.wipe(self.wiped)
+
+    def _damage_one(self) -> None:
+        """Damage the disk of one voter, always the same one, so that the others are a majority."""
+        random = self.scheduler.random
+        self.damaged = self.damaged or random.randint(1, self.swarm.voters)
+        host = self.hosts[self.damaged]
+        host.disk.be_damaged(random)
+        if random.random() < 0.5:
+            host.crash()
 
     def wipe(self, node_id: int) -> None:
         """End a process and give it an empty disk; at kraft.version 1 that has another directory id."""

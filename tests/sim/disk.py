@@ -1,10 +1,11 @@
 """Disk of one node: what was written, what is durable, and what a crash leaves of it.
 
 `quorum-state` is durable when it is written. The log is durable up to its last flush: a crash cuts it anywhere after that, and may undo a
-truncation that no flush has followed.
+truncation that no flush has followed. A sector may fail, and a write may go to another place (`Damaged`).
 """
 
 from dataclasses import dataclass
+from enum import Enum
 from random import Random
 
 from controller_core.quorum.batches import Batch
@@ -13,7 +14,9 @@ from controller_core.quorum.node import StoredElection
 from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, Position
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import VoterSet
+from kafka_log.format.batches import BadBatchError
 from kafka_log.format.epochs import LeaderEpochs
+from kafka_log.format.recovery import Damage, is_torn_tail
 
 Chain = str
 """Hash of a log up to a record: equal for equal logs."""
@@ -38,6 +41,20 @@ class SnapshotFile:
     chain: Chain
 
 
+class Damaged(Enum):
+    """What a disk returns instead of what was written."""
+
+    UNREADABLE_BATCH = "the sector of a batch cannot be read"
+    MISDIRECTED_BATCH = "a later batch was written to the place of this one"
+    INVALID_BATCH = "a batch has a wrong checksum, and a valid one follows it"
+    UNREADABLE_SNAPSHOT = "the latest snapshot cannot be read"
+    UNREADABLE_ELECTION = "quorum-state cannot be read"
+
+
+class DiskError(Exception):
+    """A read failed, or a start found damage that a crash does not explain (ADR 26): the process ends."""
+
+
 class Disk:
     """Files of one node."""
 
@@ -50,6 +67,9 @@ class Disk:
         self.flushes: dict[int, list[Entry]] = {}
         self.snapshots: dict[Position, SnapshotFile] = {BOOTSTRAP_SNAPSHOT: bootstrap} if bootstrap else {}
         self.partial: tuple[Position, bytes] | None = None
+        self.damage: Damaged | None = None
+        self.damaged: Entry | SnapshotFile | None = None
+        """The batch or snapshot that is damaged; a log or snapshots without it are whole."""
 
     @property
     def end_offset(self) -> int:
@@ -132,6 +152,55 @@ class Disk:
         if latest is not None and latest > Position(self.end_offset, last_epoch):
             # Recovery: an observer that does not flush can have a snapshot of records that its log has lost.
             self.install(self.snapshots[latest])
+
+    # Damage
+
+    def be_damaged(self, random: Random) -> None:
+        """Damage something that was durable. The last batch stays valid: with a wrong checksum it is the same as a torn write."""
+        self.damage, self.damaged = random.choice(list(Damaged)), None
+        if self.damage is Damaged.UNREADABLE_SNAPSHOT:
+            self.damaged = max(self.snapshots.values(), key=lambda one: one.id, default=None)
+        elif self.damage is not Damaged.UNREADABLE_ELECTION:
+            behind = 0 if self.damage is Damaged.UNREADABLE_BATCH else 1
+            candidates = self.durable[: len(self.durable) - behind]
+            self.damaged = random.choice(candidates) if candidates else None
+
+    def read_log(self, entries: list[Entry]) -> None:
+        """Read batches while the process runs: the page cache has what was written, unless it has to be read again."""
+        if self.damage is Damaged.UNREADABLE_BATCH and any(entry is self.damaged for entry in entries):
+            raise DiskError(self.damage.value)
+
+    def read_snapshot(self, snapshot: SnapshotFile) -> None:
+        """Read a snapshot while the process runs."""
+        if self.damage is Damaged.UNREADABLE_SNAPSHOT and snapshot is self.damaged:
+            raise DiskError(self.damage.value)
+
+    def open(self) -> None:
+        """Read everything, as a start does. Raises DiskError, or cuts a torn write, by the rule of the log."""
+        latest = max(self.snapshots.values(), key=lambda one: one.id, default=None)
+        match self.damage:
+            case Damaged.UNREADABLE_ELECTION if self.election is not None:
+                raise DiskError(self.damage.value)
+            case Damaged.UNREADABLE_SNAPSHOT if latest is not None and latest is self.damaged:
+                raise DiskError(self.damage.value)
+            case Damaged.UNREADABLE_BATCH | Damaged.MISDIRECTED_BATCH | Damaged.INVALID_BATCH as damage:
+                self._open_log(damage)
+
+    def _open_log(self, damage: Damaged) -> None:
+        """Find the damaged batch; a misdirected one is valid at its place, but its offset is too high."""
+        places = [place for place, entry in enumerate(self.entries) if entry is self.damaged]
+        if not places:
+            return
+        (place,) = places
+        if damage is Damaged.UNREADABLE_BATCH:
+            raise DiskError(damage.value)
+        offset, valid = self.entries[place].batch.base_offset, place + 1 if place + 1 < len(self.entries) else None
+        if damage is Damaged.MISDIRECTED_BATCH:
+            valid = place
+        if not is_torn_tail(Damage(BadBatchError(place, damage.value), offset, valid, ())):
+            raise DiskError(damage.value)
+        self.entries = self.entries[:place]
+        self.durable = list(self.entries)
 
     def log_view(self) -> LogView:
         """Return the summary of the log after a start, which has flushed what it found."""

@@ -33,7 +33,7 @@ from controller_core.quorum.start import start
 from controller_core.quorum.states import NEVER
 from controller_core.quorum.step import step, tick
 from kafka_wire.errors import ErrorCode
-from tests.sim.disk import Disk, Entry, SnapshotFile
+from tests.sim.disk import Disk, DiskError, Entry, SnapshotFile
 
 if TYPE_CHECKING:
     from tests.sim.cluster import Cluster
@@ -71,8 +71,13 @@ class Host:
         self._callers: dict[int, Callable[[results.Reply], None]] = {}
 
     def start(self) -> None:
-        """Start the process from what is on disk."""
+        """Start the process from what is on disk; with a damaged one it does not start."""
         assert self.node is None, self.id
+        try:
+            self.disk.open()
+        except DiskError as error:
+            self.cluster.scheduler.trace(self.id, error)
+            return
         self.incarnation += 1
         self._callers, self._tick_ms = {}, NEVER
         now_ms = self.clock.local(self.cluster.scheduler.now_ms)
@@ -153,7 +158,11 @@ class Host:
             if cluster.faults.crashes_now():
                 self.crash()
                 return
-            part(ready)
+            try:
+                part(ready)
+            except DiskError:
+                self.crash()
+                return
         self._wait_for(ready)
         cluster.checks.carried_out(self, before, ready)
 
@@ -248,14 +257,16 @@ class Host:
             case FetchResponse(read=ReadRange() as read):
                 return replace(body, read=None, batches=self._read(read))
             case FetchSnapshotResponse(snapshot=snapshot_id, read_bytes=size) if snapshot_id is not None:
-                data = self.disk.snapshots[snapshot_id].data[body.position : body.position + size]
+                snapshot = self.disk.snapshots[snapshot_id]
+                self.disk.read_snapshot(snapshot)
+                data = snapshot.data[body.position : body.position + size]
                 return replace(body, data=data, read_bytes=0)
             case _:
                 return body  # type: ignore[return-value]
 
     def _read(self, read: ReadRange) -> tuple[Batch, ...]:
         """Return batches from an offset, at least one; a byte for each record."""
-        found: list[Batch] = []
+        found: list[Entry] = []
         size = 0
         entries = self.disk.entries
         for entry in islice(entries, bisect_left(entries, read.offset, key=lambda one: one.batch.base_offset), None):
@@ -263,8 +274,9 @@ class Host:
             size += batch.end_offset - batch.base_offset
             if batch.end_offset > read.end_offset or (found and size > read.max_bytes):
                 break
-            found.append(batch)
-        return tuple(found)
+            found.append(entry)
+        self.disk.read_log(found)
+        return tuple(entry.batch for entry in found)
 
     def make_snapshot(self) -> None:
         """Make a snapshot of what is committed, and delete the log before an older one."""

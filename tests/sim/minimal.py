@@ -16,6 +16,7 @@ OTHER_SEEDS = range(20)
 """Seeds that are tried in addition to the failing one."""
 
 PARTS = (
+    "damage",
     "wipes",
     "auto_join",
     "changes",

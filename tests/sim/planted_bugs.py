@@ -17,7 +17,7 @@ from controller_core.quorum.rules import Settings
 from controller_core.quorum.states import Candidate, Leader, Prospective, State, Unattached
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.votes import Votes
-from tests.sim.disk import Disk
+from tests.sim.disk import Damaged, Disk
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -221,6 +221,23 @@ def take_late_responses(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Connections, "is_expected", is_expected)
 
 
+def cut_the_log_at_any_damage(patch: pytest.MonkeyPatch) -> None:
+    """A log is cut at the first invalid batch wherever it is, as Kafka does."""
+    patch.setattr("tests.sim.disk.is_torn_tail", lambda _damage: True)
+
+
+def start_without_an_unreadable_quorum_state(patch: pytest.MonkeyPatch) -> None:
+    """A voter whose quorum-state cannot be read starts at the epoch of its log, as Kafka 3 does."""
+    plain = Disk.open
+
+    def open_disk(disk: Disk) -> None:
+        if disk.damage is Damaged.UNREADABLE_ELECTION:
+            disk.damage, disk.election = None, None
+        plain(disk)
+
+    patch.setattr(Disk, "open", open_disk)
+
+
 BUGS: Mapping[str, Plant] = {
     plant.__name__: plant
     for plant in (
@@ -245,5 +262,7 @@ BUGS: Mapping[str, Plant] = {
         keep_voters_that_were_truncated,
         load_a_snapshot_without_its_voters,
         take_late_responses,
+        cut_the_log_at_any_damage,
+        start_without_an_unreadable_quorum_state,
     )
 }

@@ -40,6 +40,8 @@ class Swarm:
     auto_join: bool
     wipes: bool
     """Whether a voter gets an empty disk with another directory id, one at a time; it joins again by itself."""
+    damage: bool = False
+    """Whether sectors of one voter's disk fail or have what was written for another place; it does not start again then."""
 
 
 def draw(seed: int) -> Swarm:
@@ -74,6 +76,8 @@ def draw(seed: int) -> Swarm:
         auto_join=random.random() < 0.5,
         partition_ms=random.choice((1500, 1500, 9000)),
         wipes=bool(kraft_version) and random.random() < 0.5,
+        damage=random.random() < 0.4,
     )
-    # A wiped voter comes back only by joining, and of fewer than three voters none can be missed.
-    return replace(drawn, wipes=drawn.wipes and drawn.auto_join and drawn.voters >= 3)
+    # A wiped voter comes back only by joining, and of fewer than three voters none can be missed, and of any number only one.
+    wipes = drawn.wipes and drawn.auto_join and drawn.voters >= 3
+    return replace(drawn, wipes=wipes, damage=drawn.damage and drawn.voters >= 3 and not (wipes or drawn.changes))

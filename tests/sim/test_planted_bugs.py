@@ -11,7 +11,7 @@ from tests.sim.network import Weather
 from tests.sim.planted_bugs import BUGS
 from tests.sim.run import run
 from tests.sim.scenarios import CALM
-from tests.sim.swarm import Swarm
+from tests.sim.swarm import Swarm, draw
 
 SEEDS = 100
 """Seeds in which a bug must show, if it no longer does in the one below because the simulator draws otherwise."""
@@ -35,6 +35,10 @@ SLOW_CHANGES = replace(
 """Changes of the voters that take long to commit."""
 
 
+CHANGES_OF_LEADERS_THAT_ARE_CUT_OFF = replace(SLOW_CHANGES, partitions=True, auto_join=False, snapshot_every_ms=200)
+"""Changes of the voters that the next leader truncates, and snapshots that have the voters."""
+
+
 @dataclass(frozen=True)
 class Conditions:
     """Where a bug shows: the first seed that finds it, its faults, and how long they last."""
@@ -42,23 +46,32 @@ class Conditions:
     seed: int = 0
     swarm: Swarm | None = None
     faults_ms: int = 6_000
+    damage: bool = False
+    """Whether disks are damaged, where a seed draws it."""
+
+    def run(self, seed: int) -> None:
+        """Run a seed."""
+        swarm = self.swarm or draw(seed)
+        run(seed, swarm if self.damage else replace(swarm, damage=False), faults_ms=self.faults_ms)
 
 
 KNOWN: Mapping[str, Conditions] = {
     "vote_twice": Conditions(4),
     "forget_votes": Conditions(8, CONTENTION),
-    "ask_for_votes_before_the_flush": Conditions(53),
+    "ask_for_votes_before_the_flush": Conditions(94),
     "lead_again_in_an_epoch": Conditions(2),
     "truncate_committed_records": Conditions(4),
-    "keep_leading_without_followers": Conditions(faults_ms=25_000),
+    "keep_leading_without_followers": Conditions(83, faults_ms=25_000),
     "change_two_voters_at_once": Conditions(1, SLOW_CHANGES),
     "count_old_voters": Conditions(16),
     "commit_records_of_earlier_epochs": Conditions(18),
     "forget_epochs": Conditions(1),
     "accept_every_end": Conditions(13),
-    "keep_voters_that_were_truncated": Conditions(16),
+    "keep_voters_that_were_truncated": Conditions(1, CHANGES_OF_LEADERS_THAT_ARE_CUT_OFF),
     "load_a_snapshot_without_its_voters": Conditions(3),
     "take_late_responses": Conditions(1),
+    "cut_the_log_at_any_damage": Conditions(4, damage=True),
+    "start_without_an_unreadable_quorum_state": Conditions(6, damage=True),
 }
 """The others are found by the first seed of all."""
 
@@ -68,12 +81,12 @@ KNOWN: Mapping[str, Conditions] = {
 def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within 100 seeds, and the same seed passes without the bug."""
     known = KNOWN.get(bug, Conditions())
-    run(known.seed, known.swarm, faults_ms=known.faults_ms)
+    known.run(known.seed)
     BUGS[bug](monkeypatch)
 
     for seed in (known.seed, *range(SEEDS)):
         try:
-            run(seed, known.swarm, faults_ms=known.faults_ms)
+            known.run(seed)
         except AssertionError:
             return
     pytest.fail(f"{bug} broke no invariant in {SEEDS} seeds")

@@ -60,4 +60,5 @@ def test_the_seeds_draw_all_kinds_of_clusters() -> None:
     assert {one.voters for one in drawn} == {1, 2, 3, 4, 5}
     assert any(one.changes for one in drawn)
     assert any(one.upgrades for one in drawn)
+    assert any(one.damage for one in drawn)
     assert any(one.crash and one.partitions and one.weather.loss for one in drawn)
