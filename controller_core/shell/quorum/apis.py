@@ -78,14 +78,14 @@ async def _answer(
     except WrongTopicError:
         return wrong_topic_body(key, body)
     answer = await driver.ask(context.listener, request)
-    encoded = answer.encoded.get(version)
+    response, encoded = answer.body, answer.encoded
+    assert not isinstance(response, AppendResult | UpgradeResult), response
     if encoded is None:
-        response = answer.body
-        assert not isinstance(response, AppendResult | UpgradeResult), response
+        return encode_response(response, topic, version, answer.data)
+    if version not in encoded:
         response_body = encode_response(response, topic, version, answer.data)
-        encoded = EncodedBody((codec.encode(f"{key.message}Response", version, response_body),))
-        answer.encoded[version] = encoded
-    return encoded
+        encoded[version] = EncodedBody((codec.encode(f"{key.message}Response", version, response_body),))
+    return encoded[version]
 
 
 async def _describe_cluster(driver: Driver, cluster_id: str, context: RequestContext, body: Body) -> Body:

@@ -7,10 +7,10 @@ those of its followers. An error of the disk, or a defect, stops the node for go
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from controller_core.quorum.inputs import (
     Append,
@@ -68,8 +68,11 @@ class Answer:
 
     body: ResponseBody | AppendResult | UpgradeResult
     data: bytes = b""
-    encoded: dict[int, EncodedBody] = field(default_factory=dict)
-    """The body as it was encoded, by version of the API: followers that wait for the same records get one answer."""
+    encoded: dict[int, EncodedBody] | None = None
+    """Of an answer to several requests, the body as it was encoded for the first of them, by version of the API.
+
+    An answer to one request has none: bytes of a snapshot or a log are not copied once more.
+    """
 
 
 class Clock:
@@ -275,17 +278,17 @@ class Driver:
             if fetched is not None:
                 self._on_disk(self._install(fetched))
 
-    def _answer(self, replies: Iterable[Reply]) -> None:
-        """Answer requests whose connections have not ended. A body of several replies is filled once."""
+    def _answer(self, replies: Sequence[Reply]) -> None:
+        """Answer requests whose connections have not ended. A body of several replies is filled and encoded once."""
+        times = Counter(id(reply.body) for reply in replies)
         answers: dict[int, Answer] = {}
         for reply in replies:
-            future = self._waiting.get(reply.request_id)
+            future, body = self._waiting.get(reply.request_id), reply.body
             if future is None or future.done():
                 continue
-            answer = answers.get(id(reply.body))
-            if answer is None:
-                answer = answers[id(reply.body)] = Answer(reply.body, self._data_of(reply))
-            future.set_result(answer)
+            if id(body) not in answers:
+                answers[id(body)] = Answer(body, self._data_of(reply), {} if times[id(body)] > 1 else None)
+            future.set_result(answers[id(body)])
 
     def _data_of(self, reply: Reply) -> bytes:
         match reply.body:

@@ -1,6 +1,9 @@
 """Processes of a quorum's nodes: elections, replication, restarts, snapshots and errors of the disk, over real sockets and files."""
 
 import asyncio
+import platform
+import subprocess
+import sys
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -128,6 +131,26 @@ async def test_an_append_needs_a_record(alone: Member) -> None:
     """KafkaRaftClient.append throws IllegalArgumentException."""
     with pytest.raises(ValueError, match="needs a record"):
         await alone.append()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the threshold is glibc's")
+def test_freed_memory_of_large_messages_stays_in_the_process() -> None:
+    """mallopt(3): by default, each of these buffers is new memory of the system, with a page fault for every 4 KiB."""
+    program = (
+        "import resource\n"
+        "from controller_core.shell.quorum.process import keep_large_buffers\n"
+        "def faults(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "def use():\n"
+        "    for _ in range(20): kept = [bytearray(1 << 20) for _ in range(3)]\n"
+        "{}"
+        "use(); before = faults(); use(); print(faults() - before)\n"
+    )
+    default, kept = (
+        int(subprocess.run([sys.executable, "-c", program.format(first)], capture_output=True, check=True).stdout)
+        for first in ("", "keep_large_buffers()\n")
+    )
+
+    assert kept < default / 10
 
 
 def test_the_node_has_the_limits_of_its_log() -> None:
