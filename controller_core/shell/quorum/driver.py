@@ -46,6 +46,7 @@ from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import VoterSet
 from controller_core.shell.quorum.append_accumulator import AppendAccumulator
 from controller_core.shell.quorum.commit_waits import CommitWaits
+from controller_core.shell.quorum.listeners import Listeners
 from controller_core.shell.quorum.raft_measurements import RaftMeasurements
 from controller_core.shell.quorum.storage import FetchedSnapshot, Storage
 from controller_core.shell.quorum.violation_log import ViolationLog
@@ -116,6 +117,8 @@ class Driver:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         """Requests that the node has not answered."""
         self._commit_waits = CommitWaits()
+        self.listeners = Listeners(storage, lambda: None if self.ended.is_set() else self._node, self._fail)
+        """State machines that apply the log; they may be registered at any time."""
         self._chunks: deque[SnapshotChunk] = deque()
         """Bytes of a snapshot that are not written yet, at most those of one response."""
         self._disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="quorum-disk")
@@ -249,6 +252,7 @@ class Driver:
         self._answer(ready.replies)
         for notice in ready.notices:
             self._notify(notice)
+        self.listeners.update()
         self._wait_until(ready.next_tick_ms)
 
     def _persist(self, ready: Ready) -> None:
@@ -311,7 +315,7 @@ class Driver:
                     log.warning("Stopped before another node became the leader")
                 self._end()
             case Committed(high_watermark=high_watermark):
-                self._commit_waits.committed(high_watermark)  # Nothing else applies records yet.
+                self._commit_waits.committed(high_watermark)
 
     def _wait_until(self, due_ms: int) -> None:
         """Have a tick at a time. An earlier one that is set stays: it finds nothing to do, and sets the next."""

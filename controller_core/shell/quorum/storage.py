@@ -71,7 +71,7 @@ class Storage:
         history, offset = VoterHistory(static), self.log.start_offset
         latest = self.log.latest_snapshot
         if latest is not None:
-            with self._open_snapshot(latest) as reader:
+            with self.open_snapshot(Position(latest.offset, latest.epoch)) as reader:
                 voters, level = snapshot_voters(check_snapshot(reader))
             history, offset = history.from_snapshot(latest.offset, voters, level), latest.offset
         while offset < self.log.end_offset:
@@ -170,11 +170,13 @@ class Storage:
 
     def read_snapshot(self, snapshot: Position, position: int, size_bytes: int) -> bytes:
         """Return bytes of a snapshot. Raises LogError for a file that another process has deleted."""
-        with self._open_snapshot(SnapshotId(snapshot.offset, snapshot.epoch)) as reader:
+        with self.open_snapshot(snapshot) as reader:
             return reader.read(position, size_bytes)
 
-    def _open_snapshot(self, snapshot: SnapshotId) -> SnapshotReader:
-        reader = self.log.open_snapshot(snapshot)
+    def open_snapshot(self, snapshot: Position) -> SnapshotReader:
+        """Open a snapshot, which the caller closes. Raises LogError for a file that another process has deleted."""
+        snapshot_id = SnapshotId(snapshot.offset, snapshot.epoch)
+        reader = self.log.open_snapshot(snapshot_id)
         if reader is None:
-            raise LogError(f"Snapshot {self.log.folder / snapshot_name(snapshot)} is missing.")
+            raise LogError(f"Snapshot {self.log.folder / snapshot_name(snapshot_id)} is missing.")
         return reader
