@@ -21,7 +21,7 @@ from kafka_log.files.text_files import read_leader_epochs, write_leader_epochs
 from kafka_log.format.append_rules import validated_batches, with_assigned_offsets
 from kafka_log.format.batches import Batch
 from kafka_log.format.epochs import LeaderEpochs
-from kafka_log.format.roll import LogSettings, should_roll
+from kafka_log.format.roll import LogSettings, roll_reason
 
 log = logging.getLogger(__name__)
 
@@ -120,14 +120,15 @@ class Log:
         )
         last = batches[-1].last_offset
         timestamp_ms = max(batch.max_timestamp_ms for batch in batches)
-        if should_roll(
+        reason = roll_reason(
             self._active.fill(),
             self.settings,
             size_bytes=len(data),
             last_offset=last,
             timestamp_ms=timestamp_ms,
             now_ms=self._now_ms(),
-        ):
+        )
+        if reason is not None:
             self._roll(batches[0].base_offset)
         try:
             self._active.append(data, batches, self.settings.index_interval_bytes)
