@@ -4,7 +4,7 @@
 
 The CRC is CRC-32C over everything from the attributes on; it excludes base offset and leader epoch, so that a broker can
 set them without changing the rest. Each record has varint deltas to the batch's base offset and timestamp.
-Formats 0 and 1 are rejected; gzip is the only compression (compression.py). Source: Kafka's DefaultRecordBatch and DefaultRecord,
+Formats 0 and 1 are rejected; compression.py has the codecs. Source: Kafka's DefaultRecordBatch and DefaultRecord,
 KIP-98, KIP-534 (delete horizon).
 """
 
