@@ -14,7 +14,7 @@ from typing import NoReturn, TypeVar
 
 from kafka_log.errors import FlushFailedError, LogWriteError, OffsetOutOfRangeError, UnreadableFileError
 from kafka_log.files.durable import flush_folder, make_folder
-from kafka_log.files.loading import load_segments
+from kafka_log.files.loading import SegmentRecovery, load_segments
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.files.segment import Segment
 from kafka_log.files.text_files import read_leader_epochs, write_leader_epochs
@@ -60,11 +60,14 @@ class Log:
         settings: LogSettings | None = None,
         *,
         recovery_point: int = 0,
+        is_clean: bool = False,
+        recovery: SegmentRecovery | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Open the log in `folder`, which is created if it is missing.
 
-        `recovery_point` is an offset below which everything was flushed: segments below it are not checked. Raises CorruptLogError.
+        `recovery_point` is an offset below which everything was flushed: segments below it are not checked. After a clean shutdown
+        (`is_clean`) none is. `recovery` gets the batches of the checked segments. Raises CorruptLogError.
         """
         self.folder = folder
         self.settings = settings or LogSettings()
@@ -72,7 +75,14 @@ class Log:
         self._failure: FlushFailedError | None = None
         self._flushes: list[PendingFlush] = []
         make_folder(folder)
-        loaded = load_segments(folder, self.settings, recovery_point=recovery_point, now_ms=self._now_ms())
+        loaded = load_segments(
+            folder,
+            self.settings,
+            recovery_point=recovery_point,
+            now_ms=self._now_ms(),
+            is_clean=is_clean,
+            recovery=recovery,
+        )
         self._segments = loaded.segments
         self.end_offset = loaded.end_offset
         """Offset that the next record gets."""
@@ -96,9 +106,19 @@ class Log:
         return sum(segment.size_bytes for segment in self._segments)
 
     @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments in order, the last of them active."""
+        return tuple(self._segments)
+
+    @property
     def segment_offsets(self) -> list[int]:
         """Base offsets of the segments."""
         return [segment.base_offset for segment in self._segments]
+
+    @property
+    def active_base_offset(self) -> int:
+        """Base offset of the active segment."""
+        return self._active.base_offset
 
     # Appending
 
@@ -148,6 +168,11 @@ class Log:
         """Note that `epoch` starts at the log's end, before its first record (a new leader's)."""
         self._raise_failure()
         self._set_epochs(self.epochs.assign(epoch, self.end_offset))
+
+    def roll(self) -> None:
+        """Begin another segment at the log's end, unless the active one is empty and begins there."""
+        self._raise_failure()
+        self._roll(self.end_offset)
 
     def _roll(self, base_offset: int) -> None:
         active = self._active
@@ -290,13 +315,8 @@ class Log:
 
         The active segment stays. Raises OffsetOutOfRangeError above the end.
         """
-        self._raise_failure()
-        if offset > self.end_offset:
-            raise OffsetOutOfRangeError(f"The log ends at {self.end_offset}, it cannot start at {offset}.")
-        if offset <= self.start_offset:
+        if not self.raise_start_offset(offset):
             return 0
-        self.start_offset = offset
-        self._set_epochs(self.epochs.truncate_from_start(offset))
         deleted = 0
         while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
             self._guarded(self._segments.pop(0).delete)
@@ -304,6 +324,31 @@ class Log:
         if deleted:
             self._guarded(lambda: flush_folder(self.folder))
         return deleted
+
+    def raise_start_offset(self, offset: int) -> bool:
+        """Move the log's start up to `offset`; no segment is deleted. Return whether it was below.
+
+        Raises OffsetOutOfRangeError above the end.
+        """
+        self._raise_failure()
+        if offset > self.end_offset:
+            raise OffsetOutOfRangeError(f"The log ends at {self.end_offset}, it cannot start at {offset}.")
+        if offset <= self.start_offset:
+            return False
+        self.start_offset = offset
+        self._set_epochs(self.epochs.truncate_from_start(offset))
+        return True
+
+    def pop_segments(self, count: int) -> list[Segment]:
+        """Take out the first segments, whose files stay open for reads in progress, and move the log's start behind them.
+
+        The active segment stays.
+        """
+        if not 0 <= count < len(self._segments):
+            raise ValueError(f"The log has {len(self._segments)} segments, {count} cannot be taken out.")
+        popped, self._segments = self._segments[:count], self._segments[count:]
+        self.raise_start_offset(self._segments[0].base_offset)
+        return popped
 
     def close(self) -> None:
         """Write everything to the disk and close the files. After a failed flush the files are only closed."""

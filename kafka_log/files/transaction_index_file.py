@@ -1,15 +1,16 @@
 """Transaction index of a segment as a file.
 
-The file is created with its first entry and never kept open: few segments have one. It is written without fsync, because recovery builds it
-again from the end markers in the segment.
+The file is created with its first entry and never kept open: few segments have one. Its segment's flush writes it to the disk; until
+then, recovery builds it again from the end markers in the segment.
 """
 
+import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kafka_log.errors import LogWriteError, UnreadableFileError
-from kafka_log.files.durable import write_at
+from kafka_log.files.durable import flush_file, write_at
 from kafka_log.format.names import TRANSACTION_INDEX_SUFFIX, segment_name
 from kafka_log.format.transaction_index import (
     TRANSACTION_ENTRY,
@@ -34,15 +35,14 @@ class TransactionIndexFile:
         data = b"".join(map(encode_transaction, transactions))
         if not data:
             return
-        try:
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise LogWriteError(f"Failed to open transaction index {self.path}: {error.strerror}") from error
-        try:
+        with self._opened(os.O_WRONLY | os.O_CREAT) as descriptor:
             whole = os.fstat(descriptor).st_size // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size
             write_at(descriptor, data, whole, self.path)
-        finally:
-            os.close(descriptor)
+
+    def flush(self) -> None:
+        """Write the file to the disk. Raises FlushFailedError."""
+        with self._opened(os.O_RDONLY) as descriptor:
+            flush_file(descriptor, self.path)
 
     def collect(self, fetch_offset: int, upper_bound_offset: int) -> CollectedTransactions:
         """Return the transactions of a range of offsets. Raises UnreadableFileError."""
@@ -73,7 +73,7 @@ class TransactionIndexFile:
     def error(self) -> str | None:
         """Return why the file is no transaction index of its segment, None if it is one or is missing."""
         try:
-            for _ in decode_transactions(self._content(), self.base_offset):
+            for _ in decode_transactions(self._stored(), self.base_offset):
                 pass
         except UnreadableFileError as error:
             return str(error)
@@ -81,10 +81,24 @@ class TransactionIndexFile:
 
     def _content(self) -> bytes:
         """Return the whole entries; a torn entry at the end is of a crash."""
+        content = self._stored()
+        return content[: len(content) // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size]
+
+    def _stored(self) -> bytes:
         try:
-            content = self.path.read_bytes()
+            return self.path.read_bytes()
         except FileNotFoundError:
             return b""
         except OSError as error:
             raise UnreadableFileError(f"Failed to read {self.path}: {error.strerror}") from error
-        return content[: len(content) // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size]
+
+    @contextlib.contextmanager
+    def _opened(self, flags: int) -> Iterator[int]:
+        try:
+            descriptor = os.open(self.path, flags, 0o644)
+        except OSError as error:
+            raise LogWriteError(f"Failed to open transaction index {self.path}: {error.strerror}") from error
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)

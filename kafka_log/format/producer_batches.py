@@ -7,14 +7,21 @@ import struct
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kafka_wire.compression import MAX_UNPACKED_BYTES
-from kafka_wire.records import ControlType, CorruptBatch, Record, batch_headers, control_type, decode_batches
+from kafka_wire.failures import WireError
+from kafka_wire.records import HEADER_BYTES, ControlType, CorruptBatch, Record, control_type, decode_batches
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 SEQUENCES = 2**31
 """Sequence numbers of a producer continue at 0 after the largest int32."""
+
+_PREFIX = struct.Struct(">qi")
+_FIELDS = struct.Struct(">hiqqqhi")
+"""Attributes, last offset delta, base timestamp, largest timestamp, producer id, producer epoch, base sequence."""
+_FIELDS_AT = 21
+_TRANSACTIONAL = 0x10
+_CONTROL = 0x20
 
 _MARKER = struct.Struct(">hi")
 """Value of an end marker: version, coordinator epoch."""
@@ -59,34 +66,54 @@ def last_sequence(base_sequence: int, offset_delta: int) -> int:
     return NO_SEQUENCE if base_sequence == NO_SEQUENCE else (base_sequence + offset_delta) % SEQUENCES
 
 
-def read_producer_batches(data: bytes) -> list[ProducerBatch]:
-    """Return the batches in `data` that have a producer id. Records are read only of control batches.
+def read_producer_batches(data: bytes, *, skip_bad_markers: bool = False) -> list[ProducerBatch]:
+    """Return the whole batches in `data` that have a producer id. Records are read only of control batches.
 
-    Raises CorruptBatch for bytes that are no batches, for other formats than 2, and for a marker that cannot be read.
+    Raises CorruptBatch for a wrong length, and for a marker that cannot be read; with `skip_bad_markers` such a batch has no marker. Checksums
+    are not verified.
     """
     found = []
-    for position, header in batch_headers(data):
-        if header.producer_id == NO_PRODUCER_ID:
-            continue
-        marker = None
-        if header.is_control and header.record_count:
-            whole = data[position : position + header.size_bytes]
-            (batch,) = decode_batches(whole, max_unpacked_bytes=MAX_UNPACKED_BYTES)
-            marker = read_end_marker(batch.records[0]) if batch.records else None
-        found.append(
-            ProducerBatch(
-                header.producer_id,
-                header.producer_epoch,
-                header.base_sequence,
-                header.base_offset,
-                header.last_offset,
-                header.max_timestamp_ms,
-                header.is_transactional,
-                header.is_control,
-                marker,
+    position, size = 0, len(data)
+    while size - position >= HEADER_BYTES:
+        base_offset, length = _PREFIX.unpack_from(data, position)
+        end = position + _PREFIX.size + length
+        if length < HEADER_BYTES - _PREFIX.size:
+            raise CorruptBatch(
+                f"The batch at offset {base_offset} announces {length} bytes, fewer than its header has."
             )
+        if end > size:
+            break
+        attributes, offset_delta, _, max_timestamp_ms, producer_id, epoch, sequence = _FIELDS.unpack_from(
+            data, position + _FIELDS_AT
         )
+        if producer_id != NO_PRODUCER_ID:
+            is_control = bool(attributes & _CONTROL)
+            found.append(
+                ProducerBatch(
+                    producer_id,
+                    epoch,
+                    sequence,
+                    base_offset,
+                    base_offset + offset_delta,
+                    max_timestamp_ms,
+                    bool(attributes & _TRANSACTIONAL),
+                    is_control,
+                    _marker(data[position:end], skip_bad=skip_bad_markers) if is_control else None,
+                )
+            )
+        position = end
     return found
+
+
+def _marker(batch: bytes, *, skip_bad: bool) -> EndMarker | None:
+    """Return the marker of a control batch, None where compaction removed it."""
+    try:
+        (decoded,) = decode_batches(batch)
+        return read_end_marker(decoded.records[0]) if decoded.records else None
+    except WireError:
+        if skip_bad:
+            return None
+        raise
 
 
 def read_end_marker(record: Record) -> EndMarker | None:

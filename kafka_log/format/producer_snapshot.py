@@ -9,6 +9,7 @@ An entry keeps only the last of the five batches of a producer. Source: Kafka's 
 
 import struct
 from collections.abc import Iterable
+from operator import attrgetter
 
 import google_crc32c
 
@@ -24,7 +25,7 @@ _NONE = -1
 
 
 def encode_producers(entries: Iterable[ProducerEntry]) -> bytes:
-    """Return the content of a snapshot file. Kafka writes the order of its hash map, which has no meaning."""
+    """Return the content of a snapshot file, in the order of ids. Kafka has the order of its hash map, which has no meaning."""
     rows = [
         _ENTRY.pack(
             entry.producer_id,
@@ -36,7 +37,7 @@ def encode_producers(entries: Iterable[ProducerEntry]) -> bytes:
             entry.coordinator_epoch,
             _NONE if entry.transaction_first_offset is None else entry.transaction_first_offset,
         )
-        for entry in entries
+        for entry in sorted(entries, key=attrgetter("producer_id"))
     ]
     body = _COUNT.pack(len(rows)) + b"".join(rows)
     return _HEAD.pack(SNAPSHOT_VERSION, google_crc32c.value(body)) + body

@@ -119,6 +119,16 @@ class ProducerStates:
         return aborted
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there are no producers, and no transactions whose markers are not replicated."""
+        return not self.entries and not self._unreplicated
+
+    def raise_start(self, log_start_offset: int) -> None:
+        """Note that the log starts at a higher offset. The producers of deleted records stay until they expire."""
+        self.advance_high_watermark(log_start_offset)
+        self.end_offset = max(self.end_offset, log_start_offset)
+
+    @property
     def first_undecided_offset(self) -> int | None:
         """First offset of the oldest open transaction."""
         return min(self._open, default=None)
@@ -129,7 +139,7 @@ class ProducerStates:
         return min((*self._open, *self._unreplicated), default=None)
 
     def advance_high_watermark(self, high_watermark: int) -> None:
-        """Drop completed transactions whose markers are below the high watermark, or below a raised log start."""
+        """Drop completed transactions whose markers are below the high watermark."""
         self._unreplicated = {first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark}
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> int:

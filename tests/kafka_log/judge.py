@@ -47,7 +47,10 @@ class _Program:
             log4j="log4j-tools.properties",
             properties=quiet,
         )
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Answers have the errors; Kafka's log of thousands of damaged files would hide the failure of a test.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
 
     def __enter__(self) -> Self:
         return self
