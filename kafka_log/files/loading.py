@@ -89,6 +89,8 @@ def load_segments(
             end = _end_of_active(segment) if next_base is None else next_base
             if end is not None:
                 loaded.end_offset = loaded.checked_from = end
+                # The epochs on disk are those up to here, also where a segment before this one had to be checked.
+                loaded.epochs = []
                 continue
         later = bases[len(loaded.segments) :]
         damage = _check(segment, loaded, settings, recovery, later=later)

@@ -14,7 +14,7 @@ from typing import NoReturn, TypeVar
 
 from kafka_log.errors import FlushFailedError, LogWriteError, OffsetOutOfRangeError, UnreadableFileError
 from kafka_log.files.durable import flush_folder, make_folder
-from kafka_log.files.loading import SegmentRecovery, load_segments
+from kafka_log.files.loading import Loaded, SegmentRecovery, load_segments
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.files.segment import Segment
 from kafka_log.files.text_files import read_leader_epochs, write_leader_epochs
@@ -95,9 +95,7 @@ class Log:
         """End of what is on the disk."""
         self._stored_epochs = self._read_epochs(all_checked=loaded.checked_from == self.start_offset)
         """The epochs on disk; of the active segment they may be missing, or be those of removed batches (see `append`)."""
-        self.epochs = self._stored_epochs.truncate_from_end(loaded.checked_from)
-        for start in loaded.epochs:
-            self.epochs = self.epochs.assign(*start)
+        self.epochs = self._loaded_epochs(loaded)
         self._store_epochs()
 
     @property
@@ -379,6 +377,9 @@ class Log:
         for pending in self._flushes:
             pending.end_offset = min(pending.end_offset, self.end_offset)
         self.epochs = self.epochs.truncate_from_end(self.end_offset)
+        if not self.settings.contiguous:
+            # An opened log takes only new epochs from its batches.
+            self._store_epochs()
 
     def _read_epochs(self, *, all_checked: bool) -> LeaderEpochs:
         try:
@@ -390,6 +391,20 @@ class Log:
                 "Building leader epochs again from the log", extra={"path": str(self.folder), "error": str(error)}
             )
             return LeaderEpochs()
+
+    def _loaded_epochs(self, loaded: Loaded) -> LeaderEpochs:
+        """Return the epochs of a log that was opened, from those on disk and those of the batches that were checked."""
+        if self.settings.contiguous:
+            epochs = self._stored_epochs.truncate_from_end(loaded.checked_from)
+            for start in loaded.epochs:
+                epochs = epochs.assign(*start)
+            return epochs
+        # Compaction may have removed the first batches of an epoch, so that only new epochs are taken from the batches.
+        epochs = self._stored_epochs
+        for start in loaded.epochs:
+            if epochs.latest is None or start.epoch > epochs.latest:
+                epochs = epochs.assign(*start)
+        return epochs.truncate_from_end(loaded.end_offset)
 
     def _set_epochs(self, epochs: LeaderEpochs) -> None:
         self.epochs = epochs

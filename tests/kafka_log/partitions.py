@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def comparable(state: Mapping[str, Any]) -> dict[str, Any]:
 INDEXES = {".index", ".timeindex"}
 
 
-def files(folder: Path, *, without: Set[str] = frozenset()) -> dict[str, bytes]:
+def files(folder: Path, *, without: AbstractSet[str] = frozenset()) -> dict[str, bytes]:
     """Return the files of a log by name, without what not both have: deleted files, and indexes and epochs without an entry."""
     return {
         path.name: content
