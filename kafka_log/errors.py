@@ -24,6 +24,10 @@ class CorruptLogError(LogError):
     """Damage that a crash during a write does not explain, so that opening the log might lose records that were acknowledged."""
 
 
+class UnsupportedFormatError(LogError):
+    """A log with messages of a format that is not supported. It is left as it is, and the partition is offline."""
+
+
 class InvalidAppendError(LogError):
     """Batches that may not be appended: malformed, out of order, too large, or with a wrong checksum or epoch."""
 

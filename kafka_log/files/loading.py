@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
 
-from kafka_log.errors import CorruptLogError, UnreadableFileError
+from kafka_log.errors import CorruptLogError, UnreadableFileError, UnsupportedFormatError
 from kafka_log.files.segment import Segment, delete_segment_files
 from kafka_log.format.batches import BadBatchError, batch_at, find_valid_batch
 from kafka_log.format.epochs import EpochStart
@@ -27,6 +27,7 @@ from kafka_log.format.names import (
     segment_name,
     segment_of,
 )
+from kafka_log.format.old_formats import HEAD_BYTES, announced_bytes, old_format
 from kafka_log.format.recovery import Damage, corruption, is_torn_tail
 from kafka_log.format.roll import LogSettings
 from kafka_log.format.scan import SegmentScan
@@ -76,13 +77,15 @@ def load_segments(
 ) -> Loaded:
     """Open the segments in a folder; there may be none. After a clean shutdown (`is_clean`) they are not checked.
 
-    Raises CorruptLogError for damage that a crash does not explain, unless `settings.cut_at_corruption`.
+    Raises CorruptLogError for damage that a crash does not explain, unless `settings.cut_at_corruption`, and UnsupportedFormatError.
     """
     bases = _find_segments(folder)
     loaded = Loaded([], bases[0] if bases else 0, bases[0] if bases else 0, [])
     for base, next_base in zip_longest(bases, bases[1:]):
         segment = Segment.open(folder, base, now_ms)
         loaded.segments.append(segment)
+        if settings.cut_at_corruption:
+            _refuse_old_format(segment, 0)
         is_flushed = is_clean or (next_base is not None and next_base <= recovery_point)
         is_sound = recovery is None or recovery.is_sound(segment)
         if is_flushed and is_sound and _has_sound_indexes(segment, is_clean=is_clean):
@@ -172,6 +175,8 @@ def _check(
     scan.finish(size)
     damage = None
     if scan.bad is not None:
+        if settings.cut_at_corruption:
+            _refuse_old_format(segment, scan.bad.position)
         damage = Damage(
             scan.bad, scan.next_offset, _valid_position(segment, scan), tuple(_with_content(segment, later))
         )
@@ -186,6 +191,17 @@ def _check(
     known = loaded.epochs[-1].epoch if loaded.epochs else -1
     loaded.epochs += [start for start in scan.epochs if start.epoch > known]
     return damage
+
+
+def _refuse_old_format(segment: Segment, position: int) -> None:
+    """Raise UnsupportedFormatError for a message of format 0 or 1, which is no damage that a log may be cut at."""
+    size = announced_bytes(segment.read(position, HEAD_BYTES))
+    found = old_format(segment.read(position, size)) if size is not None and size <= segment.size_bytes else None
+    if found is not None:
+        raise UnsupportedFormatError(
+            f"Log segment {segment.path} has messages of format {found} at byte offset {position}; only format 2 is supported. "
+            "Copy the topic to a new one with brokers of Kafka 3, or delete the topic."
+        )
 
 
 def _valid_position(segment: Segment, scan: SegmentScan) -> int | None:

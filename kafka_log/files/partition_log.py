@@ -87,7 +87,8 @@ class PartitionLog:
     ) -> None:
         """Open the log in `folder`, which is created if it is missing.
 
-        A log with damage is cut in front of it, as a replica fetches again what is missing. Raises LogWriteError and UnreadableFileError.
+        A log with damage is cut in front of it, as a replica fetches again what is missing (ADR 49). Raises LogWriteError,
+        UnreadableFileError, and UnsupportedFormatError for a log with messages of formats 0 and 1.
         """
         self.settings = settings or PartitionSettings()
         checkpoints = checkpoints or Checkpoints()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_log.errors import UnreadableFileError
+from kafka_log.errors import UnreadableFileError, UnsupportedFormatError
 from kafka_log.files.partition_log import Checkpoints
 from kafka_log.format.transaction_index import AbortedTransaction, encode_transaction
 from kafka_wire.records import batch_headers, encode_batch
@@ -138,7 +140,7 @@ UNCHECKED = {*range(8), 16}
 def test_a_log_with_a_damaged_last_segment_is_recovered_as_by_kafka(
     partition_judge: PartitionJudge, folder: Path
 ) -> None:
-    """LogLoader: end, producers, indexes, snapshots; with the log flushed up to its last segment, and not at all (ADR 48)."""
+    """LogLoader: end, producers, indexes, snapshots; with the log flushed up to its last segment, and not at all (ADR 49)."""
     source = written(folder / "written")
     last = last_segment(source)
     content = last.read_bytes()
@@ -301,3 +303,39 @@ def test_a_marker_that_cannot_be_read_leaves_its_transaction_open(folder: Path) 
     path.write_bytes(content[:head] + bad)
 
     assert steward_opens(folder / "t-0", Checkpoints())["producers"][0]["transaction_first_offset"] == 0
+
+
+def old_message(message_format: int, offset: int) -> bytes:
+    """Encode a message of format 0 or 1."""
+    timestamp = struct.pack(">q", NOW_MS) if message_format else b""
+    checked = bytes([message_format, 0]) + timestamp + struct.pack(">ii", -1, 5) + b"value"
+    return struct.pack(">qiI", offset, 4 + len(checked), zlib.crc32(checked)) + checked
+
+
+@pytest.mark.parametrize("message_format", [0, 1])
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_log_with_an_old_message_format_is_left_as_it_is_with_the_reason(
+    folder: Path, message_format: int, is_first: bool, is_clean: bool
+) -> None:
+    """It is not damage, and nothing is cut. Inside of a segment it is found when the segment is read."""
+    source = written(folder)
+    last = last_segment(source)
+    message = old_message(message_format, 12 if is_first else 21)
+    last.write_bytes(message + last.read_bytes() if is_first else last.read_bytes() + message)
+    before = {path: path.read_bytes() for path in source.glob("*.log")}
+
+    with pytest.raises(UnsupportedFormatError, match=f"has messages of format {message_format} at byte offset"):
+        steward_opens(source, Checkpoints(recovery_point=12, is_clean=is_clean))
+    assert {path: path.read_bytes() for path in source.glob("*.log")} == before
+
+
+def test_a_damaged_message_of_an_old_format_is_damage(folder: Path) -> None:
+    """A format byte that was changed to 0 or 1 has no right checksum."""
+    source = written(folder)
+    last = last_segment(source)
+    content = last.read_bytes()
+    last.write_bytes(content + old_message(1, 21)[:-1] + b"?")
+    steward_opens(source, Checkpoints())
+
+    assert last.read_bytes() == content
