@@ -105,7 +105,7 @@ def leader_batch(
     max_timestamp_ms = header.max_timestamp_ms
     records = _unpacked(batch, header, settings, target)
     if records is not None:
-        walked = _walked(records, header)
+        walked = _walked(*records, header)
         _check_records(header, walked, settings, now_ms)
         if not header.log_append_time:
             max_timestamp_ms = max(walked.timestamps_ms, default=NO_TIMESTAMP)
@@ -157,14 +157,19 @@ def _check_header(header: BatchHeader) -> None:
         )
 
 
-def _unpacked(batch: bytes, header: BatchHeader, settings: AppendSettings, target: int) -> bytes | None:
-    """Return the records, decompressed. None for a codec that is not installed, if the batch can be stored unread."""
+def _unpacked(batch: bytes, header: BatchHeader, settings: AppendSettings, target: int) -> tuple[bytes, int] | None:
+    """Return the decompressed records, and the position at which they begin.
+
+    None for a codec that is not installed, if the batch can be stored unread.
+    """
+    if header.compression == Compression.NONE:
+        return batch, HEADER_BYTES
     if not is_supported(header.compression) and header.compression in Compression.__members__.values():
         if target == header.compression and not settings.is_compacted:
             return None
         _refuse(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(UnsupportedCompression(header.compression)))
     try:
-        return unpack(header.compression, batch[HEADER_BYTES:], settings.max_unpacked_bytes)
+        return unpack(header.compression, batch[HEADER_BYTES:], settings.max_unpacked_bytes), 0
     except TooManyUnpackedBytes as error:
         _refuse(ErrorCode.MESSAGE_TOO_LARGE, str(error))
     except UnsupportedCompression as error:
@@ -173,9 +178,9 @@ def _unpacked(batch: bytes, header: BatchHeader, settings: AppendSettings, targe
         _refuse(ErrorCode.INVALID_RECORD, str(error))
 
 
-def _walked(records: bytes, header: BatchHeader) -> WalkedRecords:
+def _walked(records: bytes, position: int, header: BatchHeader) -> WalkedRecords:
     try:
-        return walk_records(records, header.record_count, header.base_timestamp_ms)
+        return walk_records(records, header.record_count, header.base_timestamp_ms, position)
     except BadRecordError as error:
         _refuse(ErrorCode.INVALID_RECORD, f"In the batch, {error}.")
 
@@ -239,15 +244,18 @@ def _stamped(
     batch: bytes, header: BatchHeader, base_offset: int, leader_epoch: int, timestamp_ms: int, *, log_append_time: bool
 ) -> LeaderBatch:
     """Write offset and epoch, which the checksum does not cover, and the timestamp where it changes."""
-    stamped = bytearray(batch)
+    stamped = bytearray(batch[:HEADER_BYTES])
     _OFFSET.pack_into(stamped, 0, base_offset)
     _EPOCH.pack_into(stamped, _EPOCH_AT, leader_epoch)
     if (header.log_append_time, header.max_timestamp_ms) != (log_append_time, timestamp_ms):
         attributes = header.attributes & _KNOWN_ATTRIBUTES & ~_LOG_APPEND_TIME
         _ATTRIBUTES.pack_into(stamped, CHECKED_FROM, attributes | (_LOG_APPEND_TIME if log_append_time else 0))
         _OFFSET.pack_into(stamped, _MAX_TIMESTAMP_AT, timestamp_ms)
-        _CRC.pack_into(stamped, _CRC_AT, google_crc32c.value(bytes(stamped[CHECKED_FROM:])))
-    return LeaderBatch(bytes(stamped), base_offset + header.last_offset_delta, timestamp_ms)
+        checksum = google_crc32c.extend(google_crc32c.value(bytes(stamped[CHECKED_FROM:])), batch[HEADER_BYTES:])
+        _CRC.pack_into(stamped, _CRC_AT, checksum)
+    # One copy of the records, which are most of the batch.
+    whole = b"".join((stamped, memoryview(batch)[HEADER_BYTES:]))
+    return LeaderBatch(whole, base_offset + header.last_offset_delta, timestamp_ms)
 
 
 def _refuse(error: ErrorCode, message: str) -> NoReturn:
