@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kafka_log.errors import LogWriteError
 from kafka_log.files.segment import Segment
-from kafka_log.format.names import DELETED_SUFFIX, SEGMENT_SUFFIXES, segment_name
+from kafka_log.format.names import DELETED_SUFFIX, PRODUCERS_SUFFIX, SEGMENT_SUFFIXES, segment_name
 
 log = logging.getLogger(__name__)
 
@@ -26,13 +26,17 @@ class DeferredDeletion:
         self._delay_ms = delay_ms
         self._waiting: deque[tuple[int, Segment]] = deque()
 
-    def add(self, segments: list[Segment], now_ms: int) -> None:
-        """Rename the segments' files. Raises LogWriteError; files with their old names then stay, and the log must be opened again."""
+    def add(self, segments: list[Segment], now_ms: int, *, replaced_offset: int | None = None) -> None:
+        """Rename the segments' files, without the producer snapshot of a segment that is replaced by another one.
+
+        Raises LogWriteError; files with their old names then stay, and the log must be opened again.
+        """
         self._waiting += ((now_ms + self._delay_ms, segment) for segment in segments)
         try:
             for segment in segments:
                 for path in self._paths(segment):
-                    if path.exists():
+                    is_kept = path.suffix == PRODUCERS_SUFFIX and segment.base_offset == replaced_offset
+                    if path.exists() and not is_kept:
                         path.rename(path.with_name(path.name + DELETED_SUFFIX))
         except OSError as error:
             raise LogWriteError(f"Failed to rename files in {self._folder}: {error.strerror}") from error

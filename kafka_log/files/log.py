@@ -7,7 +7,7 @@ append: both belong to the replication above it. Source: Kafka's UnifiedLog and 
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -347,6 +347,22 @@ class Log:
         popped, self._segments = self._segments[:count], self._segments[count:]
         self.raise_start_offset(self._segments[0].base_offset)
         return popped
+
+    def replace_segments(self, base_offsets: Sequence[int]) -> list[Segment]:
+        """Put the segment whose files now have the first name in the place of closed segments, and return these.
+
+        Their files stay open for reads in progress. The active segment cannot be among them.
+        """
+        self._raise_failure()
+        replaced = [segment for segment in self._segments[:-1] if segment.base_offset in base_offsets]
+        if [segment.base_offset for segment in replaced] != list(base_offsets):
+            raise ValueError(f"The log in {self.folder} has no closed segments at {list(base_offsets)}.")
+        segment = Segment.open(self.folder, base_offsets[0], self._now_ms())
+        segment.map_indexes()
+        segment.find_max_timestamp()
+        row = self._segments.index(replaced[0])
+        self._segments[row : row + len(replaced)] = [segment]
+        return replaced
 
     def close(self) -> None:
         """Write everything to the disk and close the files. After a failed flush the files are only closed."""

@@ -6,13 +6,14 @@ UnifiedLog.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafka_log.errors import FlushFailedError, InvalidAppendError, LogWriteError, OffsetOutOfRangeError
+from kafka_log.files.cleaner import CleaningTask, rename_segment_files
 from kafka_log.files.deferred_deletion import DEFAULT_DELAY_MS, DeferredDeletion
-from kafka_log.files.durable import make_folder
+from kafka_log.files.durable import flush_folder, make_folder
 from kafka_log.files.interrupted_swap import finish_interrupted_swap
 from kafka_log.files.log import Log
 from kafka_log.files.pending_flush import PendingFlush
@@ -21,7 +22,9 @@ from kafka_log.files.producer_snapshots import ProducerSnapshots
 from kafka_log.files.segment import Segment
 from kafka_log.files.transaction_index_file import TransactionIndexFile
 from kafka_log.format.batches import appendable_bytes
+from kafka_log.format.cleaning import CleaningSettings, first_uncleanable_offset, last_records
 from kafka_log.format.leader_append import AppendSettings, leader_batch
+from kafka_log.format.names import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafka_log.format.producer_batches import read_producer_batches
 from kafka_log.format.producer_states import PreparedProducers, ProducerStates
 from kafka_log.format.producers import Origin
@@ -50,6 +53,7 @@ class PartitionSettings:
     log: LogSettings = field(default_factory=broker_log_settings)
     append: AppendSettings = field(default_factory=AppendSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
+    cleaning: CleaningSettings = field(default_factory=CleaningSettings)
     producer_expiration_ms: int = DEFAULT_EXPIRATION_MS
     file_delete_delay_ms: int = DEFAULT_DELAY_MS
 
@@ -295,6 +299,57 @@ class PartitionLog:
     def remove_expired_producers(self) -> int:
         """Remove producers that were idle too long; return how many."""
         return self.producers.remove_expired(self._now_ms(), self.settings.producer_expiration_ms)
+
+    # Compaction
+
+    def prepare_cleaning(self, first_dirty_offset: int, *, high_watermark: int) -> CleaningTask | None:
+        """Return a round of compaction for `clean_segments`, which another process may run; None if there is nothing to do.
+
+        Only closed segments are compacted, below open transactions and the high watermark, and older than min.compaction.lag.ms.
+        """
+        ages = [self._age(*each) for each in zip(self.log.segments, self._segment_ends(), strict=True)]
+        now_ms, settings = self._now_ms(), self.settings.cleaning
+        unstable = self.producers.first_unstable_offset
+        end = first_uncleanable_offset(
+            ages,
+            stable_offset=high_watermark if unstable is None else min(unstable, high_watermark),
+            min_compaction_lag_ms=settings.min_compaction_lag_ms,
+            now_ms=now_ms,
+        )
+        closed = [age for age in ages if age.base_offset < end]
+        start = max(first_dirty_offset, self.log.segment_offsets[0])
+        if not closed or start >= end:
+            return None
+        return CleaningTask(
+            self.log.folder,
+            [age.base_offset for age in closed],
+            start,
+            end,
+            self.settings.log,
+            {age.base_offset: self.aborted_transactions(age.base_offset, age.end_offset) for age in closed},
+            self.aborted_transactions(start, end),
+            last_records(self.producers),
+            now_ms,
+            settings.delete_retention_ms,
+            settings.max_keys,
+        )
+
+    def swap_cleaned(self, group: Sequence[int]) -> None:
+        """Put a compacted segment in the place of those that it was made of. Raises LogWriteError.
+
+        Until the log was closed and opened after an error, the old segments are read; opening it finishes or undoes the swap.
+        """
+        folder, base_offset = self.log.folder, group[0]
+        try:
+            rename_segment_files(folder, base_offset, CLEANED_SUFFIX, SWAP_SUFFIX)
+            flush_folder(folder)
+            old = [segment for segment in self.log.segments if segment.base_offset in group]
+            self._deletions.add(old, self._now_ms(), replaced_offset=base_offset)
+            rename_segment_files(folder, base_offset, SWAP_SUFFIX, "")
+        except OSError as error:
+            raise LogWriteError(f"Failed to swap compacted segment {base_offset} in {folder}: {error}") from error
+        self.log.replace_segments(group)
+        flush_folder(folder)
 
     def close(self) -> None:
         """Write everything to the disk, with a snapshot of the producers at the log's end, and close the files."""

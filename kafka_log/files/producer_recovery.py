@@ -8,17 +8,14 @@ from pathlib import Path
 
 from kafka_log.files.producer_snapshots import ProducerSnapshots
 from kafka_log.files.segment import Segment
+from kafka_log.files.segment_batches import read_whole_batches
 from kafka_log.files.transaction_index_file import TransactionIndexFile
-from kafka_log.format.batches import appendable_bytes, batch_at
 from kafka_log.format.producer_batches import read_producer_batches
 from kafka_log.format.producer_states import ProducerStates
 from kafka_log.format.transaction_index import AbortedTransaction
-from kafka_wire.records import HEADER_BYTES
 
 CHUNK_BYTES = 4 * 1024 * 1024
 """Read at once, as in the check of a segment."""
-
-ANY_EPOCH = 2**31 - 1
 
 DEFAULT_EXPIRATION_MS = 86_400_000
 """Default of producer.id.expiration.ms."""
@@ -124,11 +121,4 @@ def _batches_between(segment: Segment, offset: int, end_offset: int) -> Iterator
     first, last = segment.find(offset), segment.find(end_offset)
     position = segment.size_bytes if first is None else first.position
     end = segment.size_bytes if last is None else last.position
-    while position < end:
-        batch, _ = batch_at(segment.read(position, HEADER_BYTES), segment.base_offset)
-        if batch is None:
-            return
-        data = segment.read(position, min(max(CHUNK_BYTES, batch.size_bytes), end - position))
-        whole = data[: appendable_bytes(data, ANY_EPOCH)]
-        yield whole
-        position += len(whole)
+    yield from read_whole_batches(segment, position, end, CHUNK_BYTES)

@@ -26,8 +26,8 @@ from kafka_log.format.transaction_index import (
 class TransactionIndexFile:
     """The aborted transactions that end in the segment from `base_offset`."""
 
-    def __init__(self, folder: Path, base_offset: int) -> None:
-        self.path = folder / segment_name(base_offset, TRANSACTION_INDEX_SUFFIX)
+    def __init__(self, folder: Path, base_offset: int, file_suffix: str = "") -> None:
+        self.path = folder / segment_name(base_offset, TRANSACTION_INDEX_SUFFIX + file_suffix)
         self.base_offset = base_offset
 
     def append(self, transactions: Iterable[AbortedTransaction]) -> None:

@@ -14,7 +14,7 @@ import google_crc32c
 
 from kafka_log.errors import RefusedAppendError
 from kafka_log.format.batches import CHECKED_FROM
-from kafka_log.format.producers import NO_TIMESTAMP, Origin
+from kafka_log.format.producers import Origin
 from kafka_log.format.record_walk import BadRecordError, WalkedRecords, walk_records
 from kafka_wire.compression import (
     MAX_UNPACKED_BYTES,
@@ -30,6 +30,7 @@ from kafka_wire.records import (
     HEADER_BYTES,
     MAGIC,
     NO_PRODUCER,
+    NO_TIMESTAMP,
     BatchHeader,
     batch_headers,
     decode_batches,

@@ -18,12 +18,12 @@ from kafka_log.format.producer_batches import (
     ProducerBatch,
 )
 from kafka_wire.errors import ErrorCode
+from kafka_wire.records import NO_TIMESTAMP
 
 BATCHES_KEPT = 5
 """A producer has at most five requests in flight (max.in.flight.requests.per.connection), so it repeats none of more batches."""
 
 NO_COORDINATOR_EPOCH = -1
-NO_TIMESTAMP = -1
 MAX_PRODUCER_EPOCH = 2**15 - 1
 
 

@@ -24,16 +24,20 @@ import org.apache.kafka.server.common.RequestLocal;
 import org.apache.kafka.server.util.Scheduler;
 import org.apache.kafka.storage.internals.log.AppendOrigin;
 import org.apache.kafka.storage.internals.log.BatchMetadata;
+import org.apache.kafka.storage.internals.log.Cleaner;
 import org.apache.kafka.storage.internals.log.LogAppendInfo;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
 import org.apache.kafka.storage.internals.log.LogSegment;
 import org.apache.kafka.storage.internals.log.LogStartOffsetIncrementReason;
+import org.apache.kafka.storage.internals.log.LogToClean;
 import org.apache.kafka.storage.internals.log.ProducerStateEntry;
 import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 import org.apache.kafka.storage.internals.log.RecordValidationException;
+import org.apache.kafka.storage.internals.log.SkimpyOffsetMap;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
+import org.apache.kafka.storage.internals.utils.Throttler;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
@@ -108,6 +112,14 @@ public final class PartitionJudge {
             case "delete_old" -> result.put("deleted", log.deleteOldSegments());
             case "run_deletions" -> tasks.run();
             case "time" -> clock.now = step.get(1).asLong();
+            case "clean" -> {
+                Cleaner cleaner = new Cleaner(
+                    0, new SkimpyOffsetMap(step.get(2).asInt()), 65_536, 1_048_576, 0.9, new Throttler(1e12, 1_000, "throttler", "bytes", clock),
+                    clock, partition -> { });
+                long uncleanable = Math.min(log.lastStableOffset(), log.activeSegment().baseOffset());
+                LogToClean cleanable = new LogToClean(log, step.get(1).asLong(), uncleanable, false);
+                result.put("end_offset", cleaner.clean(cleanable).getKey());
+            }
             case "expire" -> log.producerStateManager().removeExpiredProducers(clock.milliseconds());
             case "state" -> state(log, result);
             case "aborted" -> {

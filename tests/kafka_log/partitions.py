@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kafka_log.errors import LogError, RefusedAppendError
+from kafka_log.files.cleaner import clean_segments
 from kafka_log.files.partition_log import Checkpoints, PartitionLog, PartitionSettings, broker_log_settings
+from kafka_log.format.cleaning import CleaningSettings
+from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.producers import Origin
 from kafka_log.format.retention import RetentionSettings
 from kafka_wire.errors import ErrorCode
@@ -30,7 +34,7 @@ CONFIG = {
 }
 
 
-def settings_of(config: Mapping[str, int]) -> PartitionSettings:
+def settings_of(config: Mapping[str, Any]) -> PartitionSettings:
     """Return a topic's configuration as settings."""
     return PartitionSettings(
         log=broker_log_settings(
@@ -40,6 +44,8 @@ def settings_of(config: Mapping[str, int]) -> PartitionSettings:
             index_max_bytes=config["segment.index.bytes"],
         ),
         retention=RetentionSettings(retention_bytes=config["retention.bytes"], retention_ms=config["retention.ms"]),
+        append=AppendSettings(is_compacted=config.get("cleanup.policy") == "compact"),
+        cleaning=CleaningSettings(delete_retention_ms=config.get("delete.retention.ms", 0)),
         producer_expiration_ms=EXPIRATION_MS,
         file_delete_delay_ms=config["file.delete.delay.ms"],
     )
@@ -49,7 +55,7 @@ class Session:
     """A log of Steward that takes the steps of PartitionJudge.java, and describes itself as that does."""
 
     def __init__(
-        self, folder: Path, checkpoints: Checkpoints | None = None, config: Mapping[str, int] | None = None
+        self, folder: Path, checkpoints: Checkpoints | None = None, config: Mapping[str, Any] | None = None
     ) -> None:
         self.now_ms = NOW_MS
         self.high_watermark = 0
@@ -84,6 +90,9 @@ class Session:
         elif name == "truncate":
             log.truncate_to(arguments[0])
             self.high_watermark = min(self.high_watermark, log.end_offset)
+        elif name == "clean":
+            first_dirty_offset, memory_bytes = arguments
+            return {"end_offset": self.clean(first_dirty_offset, memory_bytes // 24 * 9 // 10)}
         elif name == "roll":
             log.roll()
         elif name == "time":
@@ -91,6 +100,16 @@ class Session:
         elif name == "run_deletions":
             log.run_deletions()
         return {}
+
+    def clean(self, first_dirty_offset: int, max_keys: int) -> int:
+        """Compact the log; return the first dirty offset of the next round."""
+        task = self.log.prepare_cleaning(first_dirty_offset, high_watermark=self.high_watermark)
+        if task is None:
+            return first_dirty_offset
+        result = clean_segments(replace(task, max_keys=max_keys))
+        for group in result.groups:
+            self.log.swap_cleaned(group)
+        return result.end_offset
 
     def state(self) -> dict[str, Any]:
         """Return the state of the log."""
