@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_log.errors import CorruptLogError
@@ -88,8 +88,37 @@ def steps_of(session: Session, drawn: tuple[Any, ...], dirty: int) -> list[tuple
     return [drawn]
 
 
+TRANSACTIONS = [
+    ("keyed", [(0, False, 10)], 1, True, Compression.NONE),
+    ("keyed", [(0, False, 11), (1, False, 10)], 2, True, Compression.NONE),
+    ("end", 1, True, 0),
+    ("end", 2, False, 0),
+    ("keyed", [(2, False, 10)], 1, False, Compression.NONE),
+    ("keyed", [(2, False, 12)], 2, False, Compression.NONE),
+    ("keyed", [(1, True, 0), (3, False, 10)], None, False, Compression.NONE),
+    ("roll",),
+    ("clean",),
+    ("time",),
+    ("time",),
+    ("keyed", [(2, False, 13), (3, True, 0)], None, False, Compression.NONE),
+]
+"""An aborted and a committed transaction and a tombstone, whose traces are gone in the third round; last batches of both producers."""
+
+ABORTED_AT_THE_END = [
+    ("keyed", [(0, False, 10)], None, False, Compression.NONE),
+    ("keyed", [(0, False, 10)], 1, True, Compression.NONE),
+    ("roll",),
+    ("end", 1, True, 0),
+    ("keyed", [(1, False, 10)], 1, False, Compression.NONE),
+    ("clean",),
+]
+"""Nothing of the last batch of the round stays but its header."""
+
+
 @pytest.mark.java
 @given(STEPS)
+@example(TRANSACTIONS)
+@example(ABORTED_AT_THE_END)
 def test_the_same_records_of_the_same_segments_stay_as_with_kafkas_cleaner(
     partition_judge: PartitionJudge, drawn: list[tuple[Any, ...]]
 ) -> None:

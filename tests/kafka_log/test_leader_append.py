@@ -20,7 +20,7 @@ from kafka_wire.records import HEADER_BYTES, Record, batch_headers, decode_batch
 from tests.kafka_log.batches import fast_folder
 from tests.kafka_log.judge import NOW_MS, PartitionJudge
 
-ATTRIBUTES_AT, LAST_DELTA_AT, COUNT_AT = 21, 23, 57
+ATTRIBUTES_AT, LAST_DELTA_AT, MAX_TIMESTAMP_AT, COUNT_AT = 21, 23, 35, 57
 
 
 def changed(content: bytes, position: int, value: bytes) -> bytes:
@@ -167,6 +167,8 @@ HEADERS = st.sampled_from(
         {"is_control": True},
         {"base_offset": 7},
         {"log_append_time": True},
+        {"log_append_time": True, "max_timestamp": NOW_MS + 7},
+        {"max_timestamp": NOW_MS + 7},
         {"count": 0},
         {"count": 9},
         {"count": -1},
@@ -205,7 +207,7 @@ def client_batch(records: list[Any], header: dict[str, Any], codec: Compression,
     header = dict(header)
     special = {
         key: header.pop(key)
-        for key in ("log_append_time", "count", "last_delta", "gap", "base_offset")
+        for key in ("log_append_time", "max_timestamp", "count", "last_delta", "gap", "base_offset")
         if key in header
     }
     step = 2 if "gap" in special and target not in {None, codec} else 1
@@ -220,6 +222,8 @@ def client_batch(records: list[Any], header: dict[str, Any], codec: Compression,
     content = changed(content, LAST_DELTA_AT, struct.pack(">i", special.get("last_delta", len(records) - 1)))
     if "count" in special:
         content = changed(content, COUNT_AT, struct.pack(">i", special["count"]))
+    if "max_timestamp" in special:
+        content = changed(content, MAX_TIMESTAMP_AT, struct.pack(">q", special["max_timestamp"]))
     if "log_append_time" in special:
         content = changed(content, ATTRIBUTES_AT + 1, bytes([content[ATTRIBUTES_AT + 1] | 8]))
     return content
@@ -237,7 +241,8 @@ PLAIN = {
 
 @pytest.mark.java
 @given(RECORDS, HEADERS, CODECS, CONFIGS)
-@example([(b"key", NOW_MS, b"", [])], {"log_append_time": True}, Compression.NONE, PLAIN)
+@example([(b"key", NOW_MS, b"", [])], {"log_append_time": True, "max_timestamp": NOW_MS + 7}, Compression.NONE, PLAIN)
+@example([(b"key", NOW_MS, b"", [])], {"max_timestamp": NOW_MS + 7}, Compression.NONE, PLAIN)
 @example([(b"key", -1, b"", [])], {"log_append_time": True}, Compression.GZIP, PLAIN)
 @example([(b"key", NOW_MS, b"", []), (b"key", 0, b"", [])], {}, Compression.NONE, PLAIN | {"cleanup.policy": "compact"})
 def test_a_leader_stores_and_refuses_what_kafkas_does(

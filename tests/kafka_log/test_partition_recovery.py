@@ -206,6 +206,9 @@ FOLDERS = {
     "closed": lambda _: None,
     "no snapshots": lambda folder: remove(folder, "*.snapshot"),
     "no last snapshot": lambda folder: remove(folder, max(folder.glob("*.snapshot")).name),
+    "snapshots of no segment": lambda folder: [
+        shutil.copy(max(folder.glob("*.snapshot")), folder / f"{offset:020d}.snapshot") for offset in (3, 4, 9, 15)
+    ],
     "damaged snapshots": lambda folder: corrupt(folder, "*.snapshot"),
     "no indexes": lambda folder: remove(folder, "*.index", "*.timeindex"),
     "no transaction indexes": lambda folder: remove(folder, "*.txnindex"),
