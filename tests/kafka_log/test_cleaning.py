@@ -79,10 +79,10 @@ def steps_of(session: Session, drawn: tuple[Any, ...], dirty: int) -> list[tuple
     if name == "time":
         return [("time", session.now_ms + 600)]
     if name == "clean":
-        # Kafka's cleaner is only given logs with something to compact.
+        # Kafka's cleaner is only given logs with something to compact. Everything is replicated.
         active, end = session.log.log.active_base_offset, session.log.end_offset
-        unstable = session.log.producers.first_unstable_offset
-        stable = min(end if unstable is None else unstable, active)
+        undecided = session.log.producers.first_undecided_offset
+        stable = min(end if undecided is None else undecided, active)
         first = max((base for base in session.log.log.segment_offsets if base <= stable), default=0)
         return [("high_watermark", end), ("clean", dirty, MUCH)] if dirty < first else []
     return [drawn]
@@ -101,6 +101,11 @@ TRANSACTIONS = [
     ("time",),
     ("time",),
     ("keyed", [(2, False, 13), (3, True, 0)], None, False, Compression.NONE),
+    ("roll",),
+    ("clean",),
+    ("time",),
+    ("time",),
+    ("keyed", [(4, False, 10)], None, False, Compression.NONE),
 ]
 """An aborted and a committed transaction and a tombstone, whose traces are gone in the third round; last batches of both producers."""
 
