@@ -1,7 +1,7 @@
 """Compaction of closed segments into `.cleaned` files.
 
 It reads the log's files and changes none of them, so that it can run in another process: its input and its result are plain values. The
-log's owner then swaps the new segments in (`PartitionLog.swap_cleaned`). A crash before leaves files that opening the log deletes.
+log's owner then swaps the new segments in (`compaction.swap_cleaned`). A crash before leaves files that opening the log deletes.
 Source: Kafka's Cleaner.
 """
 

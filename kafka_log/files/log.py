@@ -151,7 +151,7 @@ class Log:
         try:
             self._active.append(data, batches, self.settings.index_interval_bytes)
         except FlushFailedError as error:
-            self._fail(error)
+            self.fail(error)
         for batch in batches:
             if batch.leader_epoch >= 0:
                 self.epochs = self.epochs.assign(batch.leader_epoch, batch.base_offset)
@@ -264,11 +264,16 @@ class Log:
         """Note that a flush has run, and return the end offset that is safe. Raises its FlushFailedError."""
         self._flushes.remove(pending)
         if pending.error is not None:
-            self._fail(pending.error)
+            self.fail(pending.error)
         if not pending.done:
             raise AssertionError("The flush has not run.")
         self.flushed_offset = max(self.flushed_offset, pending.end_offset)
         return self.flushed_offset
+
+    def fail(self, error: FlushFailedError) -> NoReturn:
+        """Raise an error, now and in all further calls."""
+        self._failure = error
+        raise error
 
     # Removing
 
@@ -439,13 +444,9 @@ class Log:
         try:
             return action()
         except FlushFailedError as error:
-            self._fail(error)
+            self.fail(error)
         except OSError as error:
             raise LogWriteError(f"Failed to change the log in {self.folder}: {error}") from error
-
-    def _fail(self, error: FlushFailedError) -> NoReturn:
-        self._failure = error
-        raise error
 
     def _raise_failure(self) -> None:
         if self._failure is not None:

@@ -6,66 +6,30 @@ UnifiedLog.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_log.errors import FlushFailedError, InvalidAppendError, LogWriteError, OffsetOutOfRangeError
-from kafka_log.files.cleaner import CleaningTask, rename_segment_files
-from kafka_log.files.deferred_deletion import DEFAULT_DELAY_MS, DeferredDeletion
-from kafka_log.files.durable import flush_folder, make_folder
+from kafka_log.files.deferred_deletion import DeferredDeletion
+from kafka_log.files.durable import make_folder
 from kafka_log.files.interrupted_swap import finish_interrupted_swap
 from kafka_log.files.log import Log
+from kafka_log.files.partition_settings import Checkpoints, PartitionSettings
 from kafka_log.files.pending_flush import PendingFlush
-from kafka_log.files.producer_recovery import DEFAULT_EXPIRATION_MS, ProducerRecovery, rebuild_producers
+from kafka_log.files.producer_recovery import ProducerRecovery, rebuild_producers
 from kafka_log.files.producer_snapshots import ProducerSnapshots
-from kafka_log.files.segment import Segment
 from kafka_log.files.transaction_index_file import TransactionIndexFile
 from kafka_log.format.batches import appendable_bytes
-from kafka_log.format.cleaning import CleaningSettings, first_uncleanable_offset, last_records
-from kafka_log.format.leader_append import AppendSettings, leader_batch
-from kafka_log.format.names import CLEANED_SUFFIX, SWAP_SUFFIX
+from kafka_log.format.leader_append import leader_batch
 from kafka_log.format.producer_batches import read_producer_batches
 from kafka_log.format.producer_states import PreparedProducers, ProducerStates
 from kafka_log.format.producers import Origin
-from kafka_log.format.retention import RetentionReason, RetentionSettings, SegmentAge, deletable_segments
-from kafka_log.format.roll import LogSettings
+from kafka_log.format.retention import RetentionReason, SegmentAge, deletable_segments
 from kafka_log.format.transaction_index import AbortedTransaction
 from kafka_wire.failures import WireError
 
 log = logging.getLogger(__name__)
-
-MAX_FETCHED_BATCH_BYTES = 2**31 - 1
-"""A follower takes each batch that its leader has, whatever the topic's limit is now."""
-
-START = 0
-
-
-def broker_log_settings(**settings: int) -> LogSettings:
-    """Return the settings of a log as a broker has it: with gaps between batches, and cut in front of damage."""
-    return LogSettings(contiguous=False, cut_at_corruption=True, max_batch_bytes=MAX_FETCHED_BATCH_BYTES, **settings)
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionSettings:
-    """Settings of a partition's log."""
-
-    log: LogSettings = field(default_factory=broker_log_settings)
-    append: AppendSettings = field(default_factory=AppendSettings)
-    retention: RetentionSettings = field(default_factory=RetentionSettings)
-    cleaning: CleaningSettings = field(default_factory=CleaningSettings)
-    producer_expiration_ms: int = DEFAULT_EXPIRATION_MS
-    file_delete_delay_ms: int = DEFAULT_DELAY_MS
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoints:
-    """What a data folder's files say of a log before it is opened."""
-
-    recovery_point: int = START
-    log_start_offset: int = START
-    is_clean: bool = False
-    """Whether the log was closed by a clean shutdown, so that nothing is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +63,7 @@ class PartitionLog:
         self._clock = clock
         make_folder(folder)
         finish_interrupted_swap(folder)
-        start, now_ms = checkpoints.log_start_offset, self._now_ms()
+        start, now_ms = checkpoints.log_start_offset, self.now_ms()
         recovery = ProducerRecovery(
             folder, log_start_offset=start, now_ms=now_ms, expiration_ms=self.settings.producer_expiration_ms
         )
@@ -113,7 +77,7 @@ class PartitionLog:
         )
         self.producers = ProducerStates()
         self._snapshots = ProducerSnapshots(folder)
-        self._deletions = DeferredDeletion(folder, self.settings.file_delete_delay_ms)
+        self.deletions = DeferredDeletion(folder, self.settings.file_delete_delay_ms)
         self._unflushed_index: TransactionIndexFile | None = None
         if self.log.end_offset < start:
             # Segments were removed from the disk.
@@ -149,7 +113,7 @@ class PartitionLog:
             base_offset=self.log.end_offset,
             leader_epoch=leader_epoch,
             origin=origin,
-            now_ms=self._now_ms(),
+            now_ms=self.now_ms(),
         )
         return self._append(batch.data, origin, transaction_version=transaction_version)
 
@@ -189,7 +153,7 @@ class PartitionLog:
             index.append(aborted)
         except LogWriteError as error:
             # The batches are appended already. Recovery builds the index again.
-            raise FlushFailedError(f"{error} The log must be opened again, which rebuilds the index.") from error
+            self.log.fail(FlushFailedError(f"{error} The log must be opened again, which rebuilds the index."))
         self._unflushed_index = index
 
     def roll(self) -> None:
@@ -233,7 +197,10 @@ class PartitionLog:
 
     def _flush_index(self) -> None:
         if self._unflushed_index is not None:
-            self._unflushed_index.flush()
+            try:
+                self._unflushed_index.flush()
+            except FlushFailedError as error:
+                self.log.fail(error)
             self._unflushed_index = None
 
     # Removing
@@ -253,7 +220,7 @@ class PartitionLog:
         self._unflushed_index = None
         TransactionIndexFile(self.log.folder, offset).reset()
         self.producers.clear(offset)
-        self._snapshots.restart(START)
+        self._snapshots.restart(0)
 
     def raise_start_offset(self, offset: int, *, high_watermark: int) -> bool:
         """Move the log's start up to `offset` (DeleteRecords). Return whether it was below.
@@ -272,9 +239,9 @@ class PartitionLog:
 
     def delete_old_segments(self, *, high_watermark: int) -> list[RetentionReason]:
         """Take out the segments that retention deletes, and return why. Raises LogWriteError."""
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         reasons = deletable_segments(
-            [self._age(*each) for each in zip(self.log.segments, self._segment_ends(), strict=True)],
+            self.segment_ages(),
             self.settings.retention,
             log_start_offset=self.log.start_offset,
             high_watermark=high_watermark,
@@ -287,69 +254,18 @@ class PartitionLog:
         popped = self.log.pop_segments(len(reasons))
         for segment, reason in zip(popped, reasons, strict=True):
             log.info("Deleting old segment", extra={"path": str(segment.path), "reason": reason.value})
-        self._deletions.add(popped, now_ms)
+        self.deletions.add(popped, now_ms)
         self.producers.raise_start(self.log.start_offset)
         self._snapshots.after_start_moved(self.log.start_offset)
         return reasons
 
     def run_deletions(self) -> int:
         """Delete the files of segments whose delay is over; return the number of segments."""
-        return self._deletions.run(self._now_ms())
+        return self.deletions.run(self.now_ms())
 
     def remove_expired_producers(self) -> int:
         """Remove producers that were idle too long; return how many."""
-        return self.producers.remove_expired(self._now_ms(), self.settings.producer_expiration_ms)
-
-    # Compaction
-
-    def prepare_cleaning(self, first_dirty_offset: int, *, high_watermark: int) -> CleaningTask | None:
-        """Return a round of compaction for `clean_segments`, which another process may run; None if there is nothing to do.
-
-        Only closed segments are compacted, below open transactions and the high watermark, and older than min.compaction.lag.ms.
-        """
-        ages = [self._age(*each) for each in zip(self.log.segments, self._segment_ends(), strict=True)]
-        now_ms, settings = self._now_ms(), self.settings.cleaning
-        unstable = self.producers.first_unstable_offset
-        end = first_uncleanable_offset(
-            ages,
-            stable_offset=high_watermark if unstable is None else min(unstable, high_watermark),
-            min_compaction_lag_ms=settings.min_compaction_lag_ms,
-            now_ms=now_ms,
-        )
-        closed = [age for age in ages if age.base_offset < end]
-        start = max(first_dirty_offset, self.log.segment_offsets[0])
-        if not closed or start >= end:
-            return None
-        return CleaningTask(
-            self.log.folder,
-            [age.base_offset for age in closed],
-            start,
-            end,
-            self.settings.log,
-            {age.base_offset: self.aborted_transactions(age.base_offset, age.end_offset) for age in closed},
-            self.aborted_transactions(start, end),
-            last_records(self.producers),
-            now_ms,
-            settings.delete_retention_ms,
-            settings.max_keys,
-        )
-
-    def swap_cleaned(self, group: Sequence[int]) -> None:
-        """Put a compacted segment in the place of those that it was made of. Raises LogWriteError.
-
-        Until the log was closed and opened after an error, the old segments are read; opening it finishes or undoes the swap.
-        """
-        folder, base_offset = self.log.folder, group[0]
-        try:
-            rename_segment_files(folder, base_offset, CLEANED_SUFFIX, SWAP_SUFFIX)
-            flush_folder(folder)
-            old = [segment for segment in self.log.segments if segment.base_offset in group]
-            self._deletions.add(old, self._now_ms(), replaced_offset=base_offset)
-            rename_segment_files(folder, base_offset, SWAP_SUFFIX, "")
-        except OSError as error:
-            raise LogWriteError(f"Failed to swap compacted segment {base_offset} in {folder}: {error}") from error
-        self.log.replace_segments(group)
-        flush_folder(folder)
+        return self.producers.remove_expired(self.now_ms(), self.settings.producer_expiration_ms)
 
     def close(self) -> None:
         """Write everything to the disk, with a snapshot of the producers at the log's end, and close the files."""
@@ -357,22 +273,27 @@ class PartitionLog:
             self._flush_index()
             self._snapshots.take(self.producers)
         finally:
-            self._deletions.close()
+            self.deletions.close()
             self.log.close()
+
+    def segment_ages(self) -> list[SegmentAge]:
+        """Return sizes and ages of the segments, in order."""
+        return [
+            SegmentAge(
+                segment.base_offset,
+                end_offset,
+                segment.size_bytes,
+                segment.max_timestamp.timestamp_ms
+                if segment.max_timestamp.timestamp_ms >= 0
+                else int(segment.path.stat().st_mtime * 1000),
+                is_active=segment.base_offset == self.log.active_base_offset,
+            )
+            for segment, end_offset in zip(self.log.segments, self._segment_ends(), strict=True)
+        ]
 
     def _segment_ends(self) -> list[int]:
         """Return the base offset of the segment behind each one; behind the active one, the log's end."""
         return [*self.log.segment_offsets[1:], self.log.end_offset]
-
-    def _age(self, segment: Segment, end_offset: int) -> SegmentAge:
-        newest_ms = segment.max_timestamp.timestamp_ms
-        return SegmentAge(
-            segment.base_offset,
-            end_offset,
-            segment.size_bytes,
-            newest_ms if newest_ms >= 0 else int(segment.path.stat().st_mtime * 1000),
-            is_active=segment.base_offset == self.log.active_base_offset,
-        )
 
     def _rebuild_producers(self, *, is_clean: bool = False) -> None:
         rebuild_producers(
@@ -382,10 +303,11 @@ class PartitionLog:
             segment_offsets=self.log.segment_offsets,
             log_start_offset=self.log.start_offset,
             last_offset=self.log.end_offset,
-            now_ms=self._now_ms(),
+            now_ms=self.now_ms(),
             expiration_ms=self.settings.producer_expiration_ms,
             is_clean=is_clean,
         )
 
-    def _now_ms(self) -> int:
+    def now_ms(self) -> int:
+        """Return the time in milliseconds."""
         return int(self._clock() * 1000)

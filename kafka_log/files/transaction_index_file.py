@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kafka_log.errors import LogWriteError, UnreadableFileError
+from kafka_log.errors import FlushFailedError, LogWriteError, UnreadableFileError
 from kafka_log.files.durable import flush_file, write_at
 from kafka_log.format.names import TRANSACTION_INDEX_SUFFIX, segment_name
 from kafka_log.format.transaction_index import (
@@ -41,8 +41,11 @@ class TransactionIndexFile:
 
     def flush(self) -> None:
         """Write the file to the disk. Raises FlushFailedError."""
-        with self._opened(os.O_RDONLY) as descriptor:
-            flush_file(descriptor, self.path)
+        try:
+            with self._opened(os.O_RDONLY) as descriptor:
+                flush_file(descriptor, self.path)
+        except LogWriteError as error:
+            raise FlushFailedError(f"{error} The process must exit and recover.") from error
 
     def collect(self, fetch_offset: int, upper_bound_offset: int) -> CollectedTransactions:
         """Return the transactions of a range of offsets. Raises UnreadableFileError."""

@@ -10,7 +10,9 @@ from typing import Any
 
 from kafka_log.errors import LogError, RefusedAppendError
 from kafka_log.files.cleaner import clean_segments
-from kafka_log.files.partition_log import Checkpoints, PartitionLog, PartitionSettings, broker_log_settings
+from kafka_log.files.compaction import prepare_cleaning, swap_cleaned
+from kafka_log.files.partition_log import PartitionLog
+from kafka_log.files.partition_settings import Checkpoints, PartitionSettings, broker_log_settings
 from kafka_log.format.cleaning import CleaningSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.producers import Origin
@@ -103,12 +105,12 @@ class Session:
 
     def clean(self, first_dirty_offset: int, max_keys: int) -> int:
         """Compact the log; return the first dirty offset of the next round."""
-        task = self.log.prepare_cleaning(first_dirty_offset, high_watermark=self.high_watermark)
+        task = prepare_cleaning(self.log, first_dirty_offset, high_watermark=self.high_watermark)
         if task is None:
             return first_dirty_offset
         result = clean_segments(replace(task, max_keys=max_keys))
         for group in result.groups:
-            self.log.swap_cleaned(group)
+            swap_cleaned(self.log, group)
         return result.end_offset
 
     def state(self) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from kafka_log.errors import CorruptLogError
 from kafka_log.files.cleaner import clean_segments
-from kafka_log.files.partition_log import Checkpoints
+from kafka_log.files.compaction import prepare_cleaning
+from kafka_log.files.partition_settings import Checkpoints
 from kafka_wire.compression import Compression
 from kafka_wire.records import Record, decode_batches, encode_batch
 from tests.kafka_log.batches import fast_folder
@@ -211,7 +212,7 @@ def test_a_round_that_fails_leaves_the_log_as_it_is(session: Session) -> None:
     content = path.read_bytes()
     path.write_bytes(content[:-1] + b"?")
     before = {path.name for path in path.parent.iterdir()}
-    task = session.log.prepare_cleaning(0, high_watermark=9)
+    task = prepare_cleaning(session.log, 0, high_watermark=9)
     assert task is not None
 
     with pytest.raises(CorruptLogError, match="The segment is left as it is"):
@@ -221,7 +222,7 @@ def test_a_round_that_fails_leaves_the_log_as_it_is(session: Session) -> None:
 
 def test_a_crash_before_the_swap_undoes_a_round_and_one_within_it_finishes_it(session: Session) -> None:
     """`.cleaned` files are deleted, `.swap` files take the place of the segments that they were made of."""
-    task = session.log.prepare_cleaning(0, high_watermark=9)
+    task = prepare_cleaning(session.log, 0, high_watermark=9)
     assert task is not None
     clean_segments(task)
     session.log.close()
@@ -251,9 +252,9 @@ def test_reads_in_progress_finish_on_the_old_segments(session: Session) -> None:
 
 def test_records_above_the_stable_offset_or_too_new_are_not_compacted(session: Session) -> None:
     """Open transactions, the high watermark, min.compaction.lag.ms."""
-    assert session.log.prepare_cleaning(0, high_watermark=2) is None
-    task = session.log.prepare_cleaning(0, high_watermark=5)
+    assert prepare_cleaning(session.log, 0, high_watermark=2) is None
+    task = prepare_cleaning(session.log, 0, high_watermark=5)
 
     assert task is not None
     assert (task.segment_offsets, task.first_uncleanable_offset) == ([0], 3)
-    assert session.log.prepare_cleaning(9, high_watermark=9) is None
+    assert prepare_cleaning(session.log, 9, high_watermark=9) is None

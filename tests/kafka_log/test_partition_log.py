@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_log.errors import FlushFailedError, InvalidAppendError
+from kafka_log.files.partition_log import PartitionAppend
+from kafka_log.format.producers import Origin
+from kafka_log.format.transaction_index import AbortedTransaction
 from kafka_wire.records import encode_batch
 from tests.kafka_log.batches import fast_folder
 from tests.kafka_log.judge import PartitionJudge
 from tests.kafka_log.partitions import CONFIG, INDEXES, Session, comparable, files
-from tests.kafka_log.producer_cases import DATA, MARKERS, leader_step
+from tests.kafka_log.producer_cases import DATA, MARKERS, data, leader_step, marker
 from tests.kafka_log.test_leader_append import record
 
 PLAIN = st.tuples(
@@ -80,3 +85,38 @@ def test_a_log_answers_and_leaves_the_files_that_kafkas_does(
         without = INDEXES if any(name == "truncate" for name, *_ in steps) else frozenset()
         steward, kafka = (files(folder / name / "t-0", without=without) for name in ("steward", "kafka"))
         assert steward == kafka
+
+
+def test_a_transaction_index_that_cannot_be_written_ends_the_use_of_the_log(tmp_path: Path) -> None:
+    """The marker is in the log already. A recovery builds the index again, so that no aborted record is returned as committed."""
+    session = Session(tmp_path / "t-0")
+    session.log.append_as_leader(data(1, 0, transactional=True), 0)
+    index = tmp_path / "t-0" / f"{0:020d}.txnindex"
+    index.mkdir()
+    with pytest.raises(FlushFailedError, match="The log must be opened again, which rebuilds the index"):
+        session.log.append_as_leader(marker(1, abort=True), 0, Origin.COORDINATOR)
+    with pytest.raises(FlushFailedError):
+        session.log.append_as_leader(data(1, 1), 0)
+    with pytest.raises(FlushFailedError):
+        session.log.log.read(0, 1)
+    session.log.close()
+    index.rmdir()
+
+    reopened = Session(tmp_path / "t-0")
+    assert reopened.log.aborted_transactions(0, 2) == [AbortedTransaction(1, 0, 1, 2)]
+    reopened.log.close()
+
+
+def test_a_leader_that_sends_bytes_that_are_no_batches_is_refused(tmp_path: Path) -> None:
+    """A follower appends nothing of them, and batches of a later epoch are left out (KAFKA-18723)."""
+    session = Session(tmp_path / "t-0")
+    good = data(1, 0, leader_epoch=3)
+    damaged = good[:-1] + b"?"
+
+    with pytest.raises(InvalidAppendError):
+        session.log.append_as_follower(damaged, 3)
+    assert session.log.append_as_follower(good, 2) is None
+    assert (session.log.end_offset, session.log.producers.entries) == (0, {})
+    followed = session.log.append_as_follower(good + data(1, 1, offset=1, leader_epoch=4), 3)
+    assert followed == PartitionAppend(0, 0)
+    session.log.close()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_log.errors import UnreadableFileError, UnsupportedFormatError
-from kafka_log.files.partition_log import Checkpoints
+from kafka_log.files.partition_settings import Checkpoints
 from kafka_log.format.transaction_index import AbortedTransaction, encode_transaction
 from kafka_wire.records import batch_headers, encode_batch
 from tests.cases import case

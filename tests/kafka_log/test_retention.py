@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafka_log.errors import OffsetOutOfRangeError
-from kafka_log.files.partition_log import PartitionLog, PartitionSettings, broker_log_settings
+from kafka_log.files.partition_log import PartitionLog
+from kafka_log.files.partition_settings import PartitionSettings, broker_log_settings
 from kafka_log.format.retention import RetentionReason, RetentionSettings, SegmentAge, deletable_segments
 from kafka_wire.records import encode_batch
 from tests.kafka_log.judge import NOW_MS
