@@ -59,7 +59,7 @@ class DeferredDeletion:
         self._waiting.clear()
 
     def _paths(self, segment: Segment) -> list[Path]:
-        # The log goes first: what else is left without it is deleted when the log is opened.
+        # The log is first: opening the log deletes the other files of a segment without it.
         return [self._folder / segment_name(segment.base_offset, suffix) for suffix in SEGMENT_SUFFIXES]
 
     def _delete(self, path: Path) -> None:

@@ -51,7 +51,7 @@ class Loaded:
 
 
 class SegmentRecovery(Protocol):
-    """What is rebuilt from the batches of each checked segment, besides indexes and epochs."""
+    """Consumer of the batches of each checked segment, which rebuilds what is not an index or an epoch."""
 
     def is_sound(self, segment: Segment) -> bool:
         """Return whether a flushed segment needs no check."""

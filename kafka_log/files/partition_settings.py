@@ -1,4 +1,4 @@
-"""Settings of a partition's log, and what is known of it before it is opened."""
+"""Settings of a partition's log, and its checkpoints."""
 
 from dataclasses import dataclass, field
 
@@ -34,7 +34,7 @@ class PartitionSettings:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """What the files of the data folder have of a log (`data_folder.py`)."""
+    """Entries of a log in the files of its data folder (`data_folder.py`)."""
 
     recovery_point: int = 0
     """Offset below which everything is on the disk."""

@@ -10,7 +10,7 @@ _ANY_EPOCH = 2**31 - 1
 
 
 def read_whole_batches(segment: Segment, position: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
-    """Yield the batches between two positions, about `chunk_bytes` at once; a larger batch is yielded by itself."""
+    """Yield the batches between two positions, about `chunk_bytes` at once; a larger batch is yielded separately."""
     while position < end:
         batch, _ = batch_at(segment.read(position, HEADER_BYTES), segment.base_offset)
         if batch is None:

@@ -1,10 +1,10 @@
 """Compaction of a log: of all records with one key, the last one stays.
 
 A first pass over the part that was not compacted yet (the dirty part) notes the last offset of each key. A second pass over all
-segments below the dirty part's end drops records with a lower offset than that. A record without a value (a tombstone) and the end marker of
-a transaction stay for some time after they have nothing left to do, so that each consumer sees them; the batch gets this time as its
-delete horizon when it is compacted first (KIP-534). Records of aborted transactions go at once. Offsets never change. Source: Kafka's Cleaner,
-CleanedTransactionMetadata and MemoryRecords.filterTo.
+segments below the dirty part's end drops records with a lower offset than that. A record without a value (a tombstone) and the end
+marker of a transaction stay for some time after the records that they concern are gone, so that each consumer sees them; the batch gets
+the end of this time as its delete horizon in its first round (KIP-534). Records of aborted transactions are dropped at once. Offsets
+never change. Source: Kafka's Cleaner, CleanedTransactionMetadata and MemoryRecords.filterTo.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ class CleaningSettings:
     min_compaction_lag_ms: int = 0
     """Age up to which a record is not compacted (min.compaction.lag.ms)."""
     delete_retention_ms: int = 86_400_000
-    """How long tombstones and end markers of transactions stay (delete.retention.ms)."""
+    """Time for which tombstones and end markers of transactions stay (delete.retention.ms)."""
     max_keys: int = DEFAULT_MAX_KEYS
 
 
@@ -178,7 +178,7 @@ def last_records(states: ProducerStates) -> dict[int, LastRecord]:
 
 @dataclass(frozen=True, slots=True)
 class CleaningRound:
-    """What decides on each batch of one round."""
+    """Inputs of the decision on each batch of a round."""
 
     offsets: OffsetMap
     last_records: Mapping[int, LastRecord]
@@ -186,7 +186,7 @@ class CleaningRound:
     """Offset in front of which the round ends; the batch before it is kept, so that the log's offsets stay known."""
     now_ms: int
     delete_retention_ms: int
-    """How long tombstones and markers stay (delete.retention.ms)."""
+    """Time for which tombstones and markers stay (delete.retention.ms)."""
 
 
 def cleaned_batches(data: bytes, cleaning: CleaningRound, transactions: TransactionTracker) -> Iterator[bytes]:
@@ -248,7 +248,7 @@ def _encoded(
 
 @dataclass(frozen=True, slots=True)
 class SegmentSize:
-    """What decides which segments become one."""
+    """Sizes of a segment, which decide with which others it becomes one."""
 
     base_offset: int
     size_bytes: int

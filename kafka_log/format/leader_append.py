@@ -1,4 +1,4 @@
-"""Batches that a broker appends as the leader: which it takes, and what it writes into them.
+"""Validation of the batches that a leader appends.
 
 A client sends one batch of format 2 with offsets from 0. It gets its offsets and the leader epoch; its timestamps are checked, or replaced by
 the time of the append; every record is read, also inside a compressed batch. A batch is encoded again when the topic has another codec,
@@ -69,7 +69,7 @@ class AppendSettings:
     timestamp_before_max_ms: int = MAX_INT64
     """Largest age of a record's timestamp (message.timestamp.before.max.ms)."""
     timestamp_after_max_ms: int = 3_600_000
-    """How far a record's timestamp may be in the future (message.timestamp.after.max.ms)."""
+    """Largest distance of a record's timestamp into the future (message.timestamp.after.max.ms)."""
     max_unpacked_bytes: int = MAX_UNPACKED_BYTES
     """Largest size of a batch's records once decompressed, so that a small request cannot take all memory. Kafka has no such limit."""
 

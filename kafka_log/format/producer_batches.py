@@ -1,4 +1,4 @@
-"""What a batch reports of its producer: id, epoch, sequence numbers, and the marker that ends a transaction.
+"""Producers of batches: id, epoch, sequence numbers, and the marker that ends a transaction.
 
 Source: Kafka's DefaultRecordBatch, EndTransactionMarker and ControlRecordType.
 """

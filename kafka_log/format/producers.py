@@ -62,7 +62,7 @@ class LastBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProducerEntry:
-    """What a log knows of a producer."""
+    """State of a producer in a log."""
 
     producer_id: int
     epoch: int = NO_PRODUCER_EPOCH

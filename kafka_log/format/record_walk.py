@@ -22,7 +22,7 @@ class BadRecordError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WalkedRecords:
-    """What a check of records found."""
+    """Result of a check of records."""
 
     timestamps_ms: list[int]
     without_key: list[int]

@@ -1,4 +1,4 @@
-"""Which segments of a log are deleted, oldest first. Source: Kafka's UnifiedLog.deleteOldSegments."""
+"""Retention: the segments of a log that are deleted, oldest first. Source: Kafka's UnifiedLog.deleteOldSegments."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class RetentionSettings:
 
 @dataclass(frozen=True, slots=True)
 class SegmentAge:
-    """What retention needs of a segment."""
+    """Size and age of a segment."""
 
     base_offset: int
     end_offset: int
