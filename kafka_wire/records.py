@@ -4,12 +4,12 @@
 
 The CRC is CRC-32C over everything from the attributes on; it excludes base offset and leader epoch, so that a broker can
 set them without changing the rest. Each record has varint deltas to the batch's base offset and timestamp.
-Formats 0 and 1 are rejected; gzip is the only compression (compression.py). Source: Kafka's DefaultRecordBatch and DefaultRecord,
+Formats 0 and 1 are rejected; compression.py has the codecs. Source: Kafka's DefaultRecordBatch and DefaultRecord,
 KIP-98, KIP-534 (delete horizon).
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -40,6 +40,7 @@ _CONTROL = 0x20
 _DELETE_HORIZON = 0x40
 
 NO_PRODUCER = -1
+NO_TIMESTAMP = -1
 
 
 class CorruptBatch(WireError):  # noqa: N818 -- Kafka's name: CORRUPT_MESSAGE
@@ -153,32 +154,70 @@ def encode_batch(
     if not records:
         raise WireError("A batch needs at least one record.")
     base = records[0]
+    attributes = compression | (_TRANSACTIONAL if is_transactional else 0) | (_CONTROL if is_control else 0)
+    fields = (
+        attributes,
+        records[-1].offset - base.offset,
+        base.timestamp_ms,
+        max(record.timestamp_ms for record in records),
+        producer_id,
+        producer_epoch,
+        base_sequence,
+    )
+    return _assembled(records, base.offset, partition_leader_epoch, fields)
+
+
+def encode_kept_records(header: BatchHeader, records: Sequence[Record], *, delete_horizon_ms: int | None) -> bytes:
+    """Encode the records of a batch that compaction keeps, with the batch's offsets, producer, leader epoch and codec.
+
+    A batch of which no record is kept still has the last sequence number of its producer. `delete_horizon_ms` replaces the base timestamp
+    (KIP-534). Source: Kafka's MemoryRecords.filterTo. Raises WireError as `encode_batch`.
+    """
+    attributes = header.attributes & (_COMPRESSION_MASK | _LOG_APPEND_TIME | _TRANSACTIONAL | _CONTROL)
+    max_timestamp_ms, base_timestamp_ms = header.max_timestamp_ms, NO_TIMESTAMP
+    if not records:
+        attributes &= ~_COMPRESSION_MASK
+    else:
+        base_timestamp_ms = records[0].timestamp_ms
+        if not header.log_append_time:
+            max_timestamp_ms = max(record.timestamp_ms for record in records)
+        if delete_horizon_ms is not None:
+            attributes |= _DELETE_HORIZON
+            base_timestamp_ms = delete_horizon_ms
+    fields = (
+        attributes,
+        header.last_offset_delta,
+        base_timestamp_ms,
+        max_timestamp_ms,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+    )
+    return _assembled(records, header.base_offset, header.partition_leader_epoch, fields)
+
+
+def _assembled(
+    records: Sequence[Record], base_offset: int, leader_epoch: int, fields: tuple[int, int, int, int, int, int, int]
+) -> bytes:
+    """Return a batch; `fields` are those from the attributes to the base sequence."""
+    attributes, _, base_timestamp_ms = fields[:3]
     try:
-        encoded = b"".join(_encode_record(record, base) for record in records)
-        attributes = compression | (_TRANSACTIONAL if is_transactional else 0) | (_CONTROL if is_control else 0)
-        checked = _AFTER_CRC.pack(
-            attributes,
-            records[-1].offset - base.offset,
-            base.timestamp_ms,
-            max(record.timestamp_ms for record in records),
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            len(records),
-        ) + pack(compression, encoded)
-        rest = _AFTER_LENGTH.pack(partition_leader_epoch, MAGIC, google_crc32c.value(checked)) + checked
-        return _PREFIX.pack(base.offset, len(rest)) + rest
+        encoded = b"".join(_encode_record(record, base_offset, base_timestamp_ms) for record in records)
+        packed = pack(Compression(attributes & _COMPRESSION_MASK), encoded)
+        checked = _AFTER_CRC.pack(*fields, len(records)) + packed
+        rest = _AFTER_LENGTH.pack(leader_epoch, MAGIC, google_crc32c.value(checked)) + checked
+        return _PREFIX.pack(base_offset, len(rest)) + rest
     except (struct.error, UnicodeEncodeError) as error:
         raise WireError(
-            f"A batch of {len(records)} records from offset {base.offset} cannot be encoded: {error}"
+            f"A batch of {len(records)} records from offset {base_offset} cannot be encoded: {error}"
         ) from None
 
 
-def _encode_record(record: Record, base: Record) -> bytes:
+def _encode_record(record: Record, base_offset: int, base_timestamp_ms: int) -> bytes:
     parts = [
         b"\0",
-        write_varint(record.timestamp_ms - base.timestamp_ms),
-        write_varint(record.offset - base.offset),
+        write_varint(record.timestamp_ms - base_timestamp_ms),
+        write_varint(record.offset - base_offset),
         _encode_bytes(record.key),
         _encode_bytes(record.value),
         write_varint(len(record.headers)),

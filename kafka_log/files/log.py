@@ -7,21 +7,21 @@ append: both belong to the replication above it. Source: Kafka's UnifiedLog and 
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from kafka_log.errors import FlushFailedError, LogWriteError, OffsetOutOfRangeError, UnreadableFileError
 from kafka_log.files.durable import flush_folder, make_folder
-from kafka_log.files.loading import load_segments
+from kafka_log.files.loading import Loaded, SegmentRecovery, load_segments
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.files.segment import Segment
 from kafka_log.files.text_files import read_leader_epochs, write_leader_epochs
 from kafka_log.format.append_rules import validated_batches, with_assigned_offsets
 from kafka_log.format.batches import Batch
 from kafka_log.format.epochs import LeaderEpochs
-from kafka_log.format.roll import LogSettings, should_roll
+from kafka_log.format.roll import LogSettings, roll_reason
 
 log = logging.getLogger(__name__)
 
@@ -60,11 +60,14 @@ class Log:
         settings: LogSettings | None = None,
         *,
         recovery_point: int = 0,
+        is_clean: bool = False,
+        recovery: SegmentRecovery | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Open the log in `folder`, which is created if it is missing.
 
-        `recovery_point` is an offset below which everything was flushed: segments below it are not checked. Raises CorruptLogError.
+        `recovery_point` is an offset below which everything was flushed: segments below it are not checked. After a clean shutdown
+        (`is_clean`) none is. `recovery` gets the batches of the checked segments. Raises CorruptLogError.
         """
         self.folder = folder
         self.settings = settings or LogSettings()
@@ -72,7 +75,14 @@ class Log:
         self._failure: FlushFailedError | None = None
         self._flushes: list[PendingFlush] = []
         make_folder(folder)
-        loaded = load_segments(folder, self.settings, recovery_point=recovery_point, now_ms=self._now_ms())
+        loaded = load_segments(
+            folder,
+            self.settings,
+            recovery_point=recovery_point,
+            now_ms=self._now_ms(),
+            is_clean=is_clean,
+            recovery=recovery,
+        )
         self._segments = loaded.segments
         self.end_offset = loaded.end_offset
         """Offset that the next record gets."""
@@ -85,9 +95,7 @@ class Log:
         """End of what is on the disk."""
         self._stored_epochs = self._read_epochs(all_checked=loaded.checked_from == self.start_offset)
         """The epochs on disk; of the active segment they may be missing, or be those of removed batches (see `append`)."""
-        self.epochs = self._stored_epochs.truncate_from_end(loaded.checked_from)
-        for start in loaded.epochs:
-            self.epochs = self.epochs.assign(*start)
+        self.epochs = self._loaded_epochs(loaded)
         self._store_epochs()
 
     @property
@@ -96,9 +104,19 @@ class Log:
         return sum(segment.size_bytes for segment in self._segments)
 
     @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments in order, the last of them active."""
+        return tuple(self._segments)
+
+    @property
     def segment_offsets(self) -> list[int]:
         """Base offsets of the segments."""
         return [segment.base_offset for segment in self._segments]
+
+    @property
+    def active_base_offset(self) -> int:
+        """Base offset of the active segment."""
+        return self._active.base_offset
 
     # Appending
 
@@ -120,19 +138,20 @@ class Log:
         )
         last = batches[-1].last_offset
         timestamp_ms = max(batch.max_timestamp_ms for batch in batches)
-        if should_roll(
+        reason = roll_reason(
             self._active.fill(),
             self.settings,
             size_bytes=len(data),
             last_offset=last,
             timestamp_ms=timestamp_ms,
             now_ms=self._now_ms(),
-        ):
+        )
+        if reason is not None:
             self._roll(batches[0].base_offset)
         try:
             self._active.append(data, batches, self.settings.index_interval_bytes)
         except FlushFailedError as error:
-            self._fail(error)
+            self.fail(error)
         for batch in batches:
             if batch.leader_epoch >= 0:
                 self.epochs = self.epochs.assign(batch.leader_epoch, batch.base_offset)
@@ -147,6 +166,11 @@ class Log:
         """Note that `epoch` starts at the log's end, before its first record (a new leader's)."""
         self._raise_failure()
         self._set_epochs(self.epochs.assign(epoch, self.end_offset))
+
+    def roll(self) -> None:
+        """Begin another segment at the log's end, unless the active one is empty and begins there."""
+        self._raise_failure()
+        self._roll(self.end_offset)
 
     def _roll(self, base_offset: int) -> None:
         active = self._active
@@ -240,11 +264,16 @@ class Log:
         """Note that a flush has run, and return the end offset that is safe. Raises its FlushFailedError."""
         self._flushes.remove(pending)
         if pending.error is not None:
-            self._fail(pending.error)
+            self.fail(pending.error)
         if not pending.done:
             raise AssertionError("The flush has not run.")
         self.flushed_offset = max(self.flushed_offset, pending.end_offset)
         return self.flushed_offset
+
+    def fail(self, error: FlushFailedError) -> NoReturn:
+        """Raise an error, now and in all further calls."""
+        self._failure = error
+        raise error
 
     # Removing
 
@@ -289,13 +318,8 @@ class Log:
 
         The active segment stays. Raises OffsetOutOfRangeError above the end.
         """
-        self._raise_failure()
-        if offset > self.end_offset:
-            raise OffsetOutOfRangeError(f"The log ends at {self.end_offset}, it cannot start at {offset}.")
-        if offset <= self.start_offset:
+        if not self.raise_start_offset(offset):
             return 0
-        self.start_offset = offset
-        self._set_epochs(self.epochs.truncate_from_start(offset))
         deleted = 0
         while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
             self._guarded(self._segments.pop(0).delete)
@@ -303,6 +327,47 @@ class Log:
         if deleted:
             self._guarded(lambda: flush_folder(self.folder))
         return deleted
+
+    def raise_start_offset(self, offset: int) -> bool:
+        """Move the log's start up to `offset`; no segment is deleted. Return whether it was below.
+
+        Raises OffsetOutOfRangeError above the end.
+        """
+        self._raise_failure()
+        if offset > self.end_offset:
+            raise OffsetOutOfRangeError(f"The log ends at {self.end_offset}, it cannot start at {offset}.")
+        if offset <= self.start_offset:
+            return False
+        self.start_offset = offset
+        self._set_epochs(self.epochs.truncate_from_start(offset))
+        return True
+
+    def pop_segments(self, count: int) -> list[Segment]:
+        """Take out the first segments, whose files stay open for reads in progress, and move the log's start behind them.
+
+        The active segment stays.
+        """
+        if not 0 <= count < len(self._segments):
+            raise ValueError(f"The log has {len(self._segments)} segments, {count} cannot be taken out.")
+        popped, self._segments = self._segments[:count], self._segments[count:]
+        self.raise_start_offset(self._segments[0].base_offset)
+        return popped
+
+    def replace_segments(self, base_offsets: Sequence[int]) -> list[Segment]:
+        """Put the segment whose files now have the first name in the place of closed segments, and return these.
+
+        Their files stay open for reads in progress. The active segment cannot be among them.
+        """
+        self._raise_failure()
+        replaced = [segment for segment in self._segments[:-1] if segment.base_offset in base_offsets]
+        if [segment.base_offset for segment in replaced] != list(base_offsets):
+            raise ValueError(f"The log in {self.folder} has no closed segments at {list(base_offsets)}.")
+        segment = Segment.open(self.folder, base_offsets[0], self._now_ms())
+        segment.map_indexes()
+        segment.find_max_timestamp()
+        row = self._segments.index(replaced[0])
+        self._segments[row : row + len(replaced)] = [segment]
+        return replaced
 
     def close(self) -> None:
         """Write everything to the disk and close the files. After a failed flush the files are only closed."""
@@ -333,6 +398,9 @@ class Log:
         for pending in self._flushes:
             pending.end_offset = min(pending.end_offset, self.end_offset)
         self.epochs = self.epochs.truncate_from_end(self.end_offset)
+        if not self.settings.contiguous:
+            # An opened log takes only new epochs from its batches.
+            self._store_epochs()
 
     def _read_epochs(self, *, all_checked: bool) -> LeaderEpochs:
         try:
@@ -344,6 +412,20 @@ class Log:
                 "Building leader epochs again from the log", extra={"path": str(self.folder), "error": str(error)}
             )
             return LeaderEpochs()
+
+    def _loaded_epochs(self, loaded: Loaded) -> LeaderEpochs:
+        """Return the epochs of a log that was opened, from those on disk and those of the batches that were checked."""
+        if self.settings.contiguous:
+            epochs = self._stored_epochs.truncate_from_end(loaded.checked_from)
+            for start in loaded.epochs:
+                epochs = epochs.assign(*start)
+            return epochs
+        # Compaction may have removed the first batches of an epoch, so that only new epochs are taken from the batches.
+        epochs = self._stored_epochs
+        for start in loaded.epochs:
+            if epochs.latest is None or start.epoch > epochs.latest:
+                epochs = epochs.assign(*start)
+        return epochs.truncate_from_end(loaded.end_offset)
 
     def _set_epochs(self, epochs: LeaderEpochs) -> None:
         self.epochs = epochs
@@ -362,13 +444,9 @@ class Log:
         try:
             return action()
         except FlushFailedError as error:
-            self._fail(error)
+            self.fail(error)
         except OSError as error:
             raise LogWriteError(f"Failed to change the log in {self.folder}: {error}") from error
-
-    def _fail(self, error: FlushFailedError) -> NoReturn:
-        self._failure = error
-        raise error
 
     def _raise_failure(self) -> None:
         if self._failure is not None:

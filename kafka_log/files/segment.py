@@ -8,7 +8,6 @@ from kafka_log.files.durable import flush_file, write_at
 from kafka_log.files.index_file import IndexFile
 from kafka_log.format.batches import Batch, batch_at
 from kafka_log.format.index_entries import (
-    NO_TIMESTAMP,
     OFFSET_ENTRY,
     TIME_ENTRY,
     TimestampOffset,
@@ -28,7 +27,7 @@ from kafka_log.format.names import (
 )
 from kafka_log.format.roll import SegmentFill
 from kafka_log.format.scan import SegmentScan
-from kafka_wire.records import HEADER_BYTES
+from kafka_wire.records import HEADER_BYTES, NO_TIMESTAMP
 
 LOOKUP_BYTES = 8192
 """Read at once to find a batch: two index intervals, so that small batches need one read."""
@@ -37,11 +36,13 @@ LOOKUP_BYTES = 8192
 class Segment:
     """The batches from `base_offset` on. The file stays open."""
 
-    def __init__(self, folder: Path, base_offset: int, descriptor: int, now_ms: int) -> None:
+    def __init__(self, folder: Path, base_offset: int, descriptor: int, now_ms: int, file_suffix: str = "") -> None:
         self.base_offset = base_offset
-        self.path = folder / segment_name(base_offset, LOG_SUFFIX)
-        self.offset_index = IndexFile(folder / segment_name(base_offset, OFFSET_INDEX_SUFFIX), OFFSET_ENTRY)
-        self.time_index = IndexFile(folder / segment_name(base_offset, TIME_INDEX_SUFFIX), TIME_ENTRY)
+        self.path = folder / segment_name(base_offset, LOG_SUFFIX + file_suffix)
+        self.offset_index = IndexFile(
+            folder / segment_name(base_offset, OFFSET_INDEX_SUFFIX + file_suffix), OFFSET_ENTRY
+        )
+        self.time_index = IndexFile(folder / segment_name(base_offset, TIME_INDEX_SUFFIX + file_suffix), TIME_ENTRY)
         self.size_bytes = os.fstat(descriptor).st_size
         self.max_timestamp = TimestampOffset(NO_TIMESTAMP, base_offset)
         self._first_timestamp_ms = NO_TIMESTAMP
@@ -49,11 +50,12 @@ class Segment:
         self._descriptor = descriptor
 
     @classmethod
-    def create(cls, folder: Path, base_offset: int, now_ms: int) -> "Segment":
-        """Create the files of an empty segment. Raises LogWriteError, and then leaves none."""
-        path = folder / segment_name(base_offset)
+    def create(cls, folder: Path, base_offset: int, now_ms: int, file_suffix: str = "") -> "Segment":
+        """Create the files of an empty segment, whose names may end in a further suffix. Raises LogWriteError, and then leaves none."""
+        path = folder / segment_name(base_offset, LOG_SUFFIX + file_suffix)
         try:
-            segment = cls(folder, base_offset, os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644), now_ms)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+            segment = cls(folder, base_offset, descriptor, now_ms, file_suffix)
         except OSError as error:
             raise LogWriteError(f"Failed to create log segment {path}: {error.strerror}") from error
         try:

@@ -31,7 +31,7 @@ Value = TypeVar("Value")
 
 def read_leader_epochs(folder: Path) -> LeaderEpochs:
     """Return the epochs of the log in `folder`; none without the file. Raises UnreadableFileError."""
-    return _read(folder / LEADER_EPOCHS, decode_leader_epochs) or LeaderEpochs()
+    return read_decoded(folder / LEADER_EPOCHS, decode_leader_epochs) or LeaderEpochs()
 
 
 def write_leader_epochs(folder: Path, epochs: LeaderEpochs) -> None:
@@ -41,7 +41,7 @@ def write_leader_epochs(folder: Path, epochs: LeaderEpochs) -> None:
 
 def read_topic_id(folder: Path) -> uuid.UUID | None:
     """Return the id of the log's topic in partition.metadata, None without the file. Raises UnreadableFileError."""
-    return _read(folder / PARTITION_METADATA, decode_partition_metadata)
+    return read_decoded(folder / PARTITION_METADATA, decode_partition_metadata)
 
 
 def write_topic_id(folder: Path, topic_id: uuid.UUID) -> None:
@@ -51,7 +51,7 @@ def write_topic_id(folder: Path, topic_id: uuid.UUID) -> None:
 
 def read_meta_properties(data_folder: Path) -> MetaProperties | None:
     """Return the contents of meta.properties, None when the folder is not formatted. Raises UnreadableFileError."""
-    return _read(data_folder / META_PROPERTIES, decode_meta_properties, MAX_META_PROPERTIES_BYTES)
+    return read_decoded(data_folder / META_PROPERTIES, decode_meta_properties, MAX_META_PROPERTIES_BYTES)
 
 
 def write_meta_properties(
@@ -62,7 +62,8 @@ def write_meta_properties(
     replace_file(data_folder / META_PROPERTIES, encode_meta_properties(properties, date=date))
 
 
-def _read(path: Path, decode: Callable[[bytes], Value], max_bytes: int | None = None) -> Value | None:
+def read_decoded(path: Path, decode: Callable[[bytes], Value], max_bytes: int | None = None) -> Value | None:
+    """Return what `decode` makes of a small file, None without the file. Raises UnreadableFileError, which names the file."""
     try:
         return decode(_content(path, max_bytes))
     except FileNotFoundError:

@@ -50,7 +50,7 @@ class BadBatchError(Exception):
         self.reason = reason
 
 
-def read_batches(data: bytes, *, verify_checksums: bool = True) -> Iterator[Batch]:
+def read_batches(data: bytes | mmap.mmap, *, verify_checksums: bool = True) -> Iterator[Batch]:
     """Yield the headers of batches that fill `data` completely.
 
     Raises BadBatchError for anything else: a wrong checksum, another format than 2, an incomplete batch at the end.

@@ -12,14 +12,14 @@ import struct
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
+from kafka_wire.records import NO_TIMESTAMP
+
 Entries = bytes | bytearray | mmap.mmap
 
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
-
-NO_TIMESTAMP = -1
 
 
 class TimestampOffset(NamedTuple):

@@ -3,7 +3,8 @@
     00000000000000000042.log | .index | .timeindex | .txnindex | .snapshot     segment from offset 42
     00000000000000000042-0000000007.checkpoint                                  snapshot of the records before offset 42, epoch 7
 
-Source: Kafka's LogFileUtils and Snapshots.
+In the data folder above them: the lock, checkpoint files with an offset for each partition, and the mark of a clean shutdown.
+Source: Kafka's LogFileUtils, Snapshots and LogManager.
 """
 
 import re
@@ -29,6 +30,11 @@ PARTITION_METADATA = "partition.metadata"
 QUORUM_STATE = "quorum-state"
 META_PROPERTIES = "meta.properties"
 LOCK = ".lock"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_START_OFFSETS = "log-start-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+CLEANED_OFFSETS = "cleaner-offset-checkpoint"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 
 CLUSTER_METADATA_FOLDER = "__cluster_metadata-0"

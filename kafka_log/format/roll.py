@@ -1,6 +1,7 @@
 """When a segment is full and the next one begins. Source: Kafka's LogSegment.shouldRoll."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from kafka_log.format.index_entries import MAX_RELATIVE_OFFSET, OFFSET_ENTRY, TIME_ENTRY
 
@@ -41,20 +42,53 @@ class SegmentFill:
     created_ms: int
 
 
-def should_roll(
-    fill: SegmentFill, settings: LogSettings, *, size_bytes: int, last_offset: int, timestamp_ms: int, now_ms: int
-) -> bool:
-    """Return whether batches of `size_bytes` up to `last_offset` begin another segment; `timestamp_ms` is the largest in them.
+class RollReason(Enum):
+    """Condition under which a batch begins another segment."""
 
-    Ages are measured by timestamps of batches; the clock counts only when the first batch has no timestamp.
+    SIZE = "the segment has no room for the batch"
+    AGE = "the segment's first batch is too old"
+    OFFSET_INDEX = "the offset index is full"
+    TIME_INDEX = "the time index is full"
+    RELATIVE_OFFSET = "the batch's last offset is too far from the segment's base offset"
+
+
+def roll_reason(
+    fill: SegmentFill, settings: LogSettings, *, size_bytes: int, last_offset: int, timestamp_ms: int, now_ms: int
+) -> RollReason | None:
+    """Return why batches of `size_bytes` up to `last_offset` begin another segment, None if they do not.
+
+    `timestamp_ms` is the largest in the batches. Ages are measured by timestamps of batches; the clock counts only when the first batch has
+    no timestamp.
     """
     first = fill.first_timestamp_ms
     age_ms = timestamp_ms - first if first >= 0 else now_ms - fill.created_ms
-    return (
-        fill.size_bytes > settings.segment_bytes - size_bytes
-        or (fill.size_bytes > 0 and age_ms > settings.segment_ms - settings.segment_jitter_ms)
-        or fill.offset_index_bytes + OFFSET_ENTRY.size > settings.index_max_bytes
-        # one entry of the time index is reserved for the segment's end
-        or fill.time_index_bytes + 2 * TIME_ENTRY.size > settings.index_max_bytes
-        or last_offset - fill.base_offset > MAX_RELATIVE_OFFSET
-    )
+    if fill.size_bytes > settings.segment_bytes - size_bytes:
+        return RollReason.SIZE
+    if fill.size_bytes > 0 and age_ms > settings.segment_ms - settings.segment_jitter_ms:
+        return RollReason.AGE
+    if fill.offset_index_bytes + OFFSET_ENTRY.size > settings.index_max_bytes:
+        return RollReason.OFFSET_INDEX
+    # one entry of the time index is reserved for the segment's end
+    if fill.time_index_bytes + 2 * TIME_ENTRY.size > settings.index_max_bytes:
+        return RollReason.TIME_INDEX
+    if last_offset - fill.base_offset > MAX_RELATIVE_OFFSET:
+        return RollReason.RELATIVE_OFFSET
+    return None
+
+
+def roll_period_ms(period_ms: int | None, period_hours: int) -> int:
+    """Return the longest age of a segment, or its largest jitter: a broker's `.ms` setting precedes its `.hours` setting.
+
+    >>> roll_period_ms(None, 168), roll_period_ms(1_000, 168)
+    (604800000, 1000)
+    """
+    return period_hours * 60 * 60 * 1000 if period_ms is None else period_ms
+
+
+def drawn_jitter_ms(max_jitter_ms: int, segment_ms: int, drawn: int) -> int:
+    """Return the jitter of one segment from a random number of at least 0. Source: LogConfig.randomSegmentJitter.
+
+    >>> drawn_jitter_ms(0, 1_000, 777), drawn_jitter_ms(5_000, 1_000, 2_345)
+    (0, 345)
+    """
+    return drawn % min(max_jitter_ms, segment_ms) if max_jitter_ms else 0

@@ -11,13 +11,12 @@ from kafka_log.format.batches import CHECKED_FROM, BadBatchError, checksum_error
 from kafka_log.format.epochs import EpochStart
 from kafka_log.format.index_entries import (
     MAX_RELATIVE_OFFSET,
-    NO_TIMESTAMP,
     OFFSET_ENTRY,
     TIME_ENTRY,
     TimestampOffset,
     last_timestamp,
 )
-from kafka_wire.records import HEADER_BYTES, MAGIC
+from kafka_wire.records import HEADER_BYTES, MAGIC, NO_TIMESTAMP
 
 _HEADER = struct.Struct(">qiibIhiqq")
 _PREFIX_BYTES = 12

@@ -1,11 +1,17 @@
-"""Kafka's own log as the judge of folders: one JVM for all, controlled over its standard input (LogJudge.java)."""
+"""Kafka's own logs as the judges of folders: programs that are controlled over their standard input.
+
+LogJudge.java runs logs of the quorum, PartitionJudge.java those of brokers.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from lab.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION
 from lab.java_process import java_command
@@ -29,25 +35,45 @@ class JavaError(Exception):
     """Kafka did not open the log; the text is its exception."""
 
 
-class LogJudge:
-    """A running LogJudge.java."""
+class _Program:
+    """A running Java program of this folder that answers each line with a line."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: str) -> None:
         quiet = {"log4j2.configurationFile": (JAVA_FOLDER / "log4j2.properties").resolve().as_uri()}
         command = java_command(
-            str(Path(__file__).with_name("LogJudge.java")),
+            str(Path(__file__).with_name(source)),
             heap=HEAP,
             version=NEWEST_KAFKA_VERSION,
             log4j="log4j-tools.properties",
             properties=quiet,
         )
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Answers have the errors; Kafka's log of thousands of damaged files would hide the failure of a test.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._process.communicate()  # the program ends with its input
+
+    def _exchange(self, question: str) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(question + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().rstrip("\n")
+        if not answer:
+            raise JavaError("the program has ended")
+        return answer
+
+
+class LogJudge(_Program):
+    """A running LogJudge.java."""
+
+    def __init__(self) -> None:
+        super().__init__("LogJudge.java")
 
     def open(self, folder: Path, segment_bytes: int) -> Opened:
         """Open and close a log of the quorum."""
@@ -70,11 +96,52 @@ class LogJudge:
         return Opened(int(start), int(end), int(epoch), earliest, latest)
 
     def _ask(self, *words: object) -> str:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(" ".join(map(str, words)) + "\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline().rstrip("\n")
-        if not answer or answer.startswith("error "):
-            raise JavaError(answer or "the program has ended")
+        answer = self._exchange(" ".join(map(str, words)))
+        if answer.startswith("error "):
+            raise JavaError(answer)
+        return answer
+
+
+NOW_MS = 1_700_000_000_000
+"""The clock of partitions' logs, in Java and here."""
+
+EXPIRATION_MS = 86_400_000
+"""Time after which PartitionJudge.java forgets a producer (producer.id.expiration.ms)."""
+
+
+class PartitionJudge(_Program):
+    """A running PartitionJudge.java."""
+
+    def __init__(self) -> None:
+        super().__init__("PartitionJudge.java")
+
+    def run(
+        self,
+        folder: Path,
+        *steps: Sequence[object],
+        config: Mapping[str, object] | None = None,
+        now_ms: int = NOW_MS,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+        clean: bool = False,
+    ) -> Any:
+        """Open the log in a folder, take steps and close it. Return the results of the steps, and the state before the log is closed.
+
+        A step is a name and arguments; batches are bytes. Raises JavaError when the log cannot be opened.
+        """
+        question = {
+            "folder": str(folder),
+            "config": dict(config or {}),
+            "now_ms": now_ms,
+            "recovery_point": recovery_point,
+            "log_start_offset": log_start_offset,
+            "clean": clean,
+            "steps": [
+                [base64.b64encode(part).decode() if isinstance(part, bytes) else part for part in step]
+                for step in steps
+            ],
+        }
+        answer = json.loads(self._exchange(json.dumps(question)))
+        if "results" not in answer:
+            raise JavaError(answer["message"])
         return answer

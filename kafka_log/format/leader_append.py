@@ -1,0 +1,263 @@
+"""Validation of the batches that a leader appends.
+
+A client sends one batch of format 2 with offsets from 0. It gets its offsets and the leader epoch; its timestamps are checked, or replaced by
+the time of the append; every record is read, also inside a compressed batch. A batch is encoded again when the topic has another codec,
+or when the offsets of its records are not consecutive. Source: Kafka's LogValidator and UnifiedLog.analyzeAndValidateRecords.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import google_crc32c
+
+from kafka_log.errors import RefusedAppendError
+from kafka_log.format.batches import CHECKED_FROM
+from kafka_log.format.producers import Origin
+from kafka_log.format.record_walk import BadRecordError, WalkedRecords, walk_records
+from kafka_wire.compression import (
+    MAX_UNPACKED_BYTES,
+    Compression,
+    TooManyUnpackedBytes,
+    UnsupportedCompression,
+    is_supported,
+    unpack,
+)
+from kafka_wire.errors import ErrorCode
+from kafka_wire.failures import WireError
+from kafka_wire.records import (
+    HEADER_BYTES,
+    MAGIC,
+    NO_PRODUCER,
+    NO_TIMESTAMP,
+    BatchHeader,
+    batch_headers,
+    decode_batches,
+    encode_batch,
+)
+
+MAX_INT64 = 2**63 - 1
+
+_MAGIC_AT = 16
+_CRC = struct.Struct(">I")
+_CRC_AT = 17
+_ATTRIBUTES = struct.Struct(">h")
+_OFFSET = struct.Struct(">q")
+_EPOCH = struct.Struct(">i")
+_EPOCH_AT = 12
+_MAX_TIMESTAMP_AT = 35
+_LOG_APPEND_TIME = 0x08
+_KNOWN_ATTRIBUTES = 0x7F
+"""Codec, kind of timestamp, transactional, control, delete horizon. Kafka clears the others when it changes a timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendSettings:
+    """Settings of a topic for what its leaders append, with Kafka's defaults."""
+
+    max_message_bytes: int = 1_048_588
+    """Largest batch (max.message.bytes)."""
+    segment_bytes: int = 1024 * 1024 * 1024
+    """Largest segment, which must have room for a batch (segment.bytes)."""
+    compression: Compression | None = None
+    """Codec that batches are stored with; None keeps the producer's (compression.type)."""
+    is_compacted: bool = False
+    """Whether each record needs a key (cleanup.policy)."""
+    log_append_time: bool = False
+    """Whether records get the time of the append (message.timestamp.type)."""
+    timestamp_before_max_ms: int = MAX_INT64
+    """Largest age of a record's timestamp (message.timestamp.before.max.ms)."""
+    timestamp_after_max_ms: int = 3_600_000
+    """Largest distance of a record's timestamp into the future (message.timestamp.after.max.ms)."""
+    max_unpacked_bytes: int = MAX_UNPACKED_BYTES
+    """Largest size of a batch's records once decompressed, so that a small request cannot take all memory. Kafka has no such limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderBatch:
+    """A batch as it is appended."""
+
+    data: bytes
+    last_offset: int
+    max_timestamp_ms: int
+
+
+def leader_batch(
+    data: bytes, settings: AppendSettings, *, base_offset: int, leader_epoch: int, origin: Origin, now_ms: int
+) -> LeaderBatch:
+    """Return the one batch in `data` with its offsets from `base_offset` on, the leader epoch, and its timestamps.
+
+    An incomplete batch behind it is ignored. Raises RefusedAppendError.
+    """
+    batch, header = _only_batch(data)
+    if origin is Origin.CLIENT and header.base_offset != 0:
+        _refuse(ErrorCode.INVALID_RECORD, f"The base offset of the batch is {header.base_offset}; a client sends 0.")
+    _check_size(batch, settings.max_message_bytes, ErrorCode.MESSAGE_TOO_LARGE, "max.message.bytes")
+    if google_crc32c.value(batch[CHECKED_FROM:]) != header.crc:
+        _refuse(
+            ErrorCode.CORRUPT_MESSAGE, f"The checksum of the batch is not {header.crc}, which it has in its header."
+        )
+    if origin is Origin.CLIENT:
+        _check_header(header)
+    target = header.compression if settings.compression is None else settings.compression
+    if header.is_control and header.compression == Compression.NONE:
+        target = Compression.NONE
+    max_timestamp_ms = header.max_timestamp_ms
+    records = _unpacked(batch, header, settings, target)
+    if records is not None:
+        walked = _walked(*records, header)
+        _check_records(header, walked, settings, now_ms)
+        if not header.log_append_time:
+            max_timestamp_ms = max(walked.timestamps_ms, default=NO_TIMESTAMP)
+        if target != header.compression or not walked.is_consecutive:
+            batch = _encoded_again(batch, header, Compression(target))
+            ((_, header),) = batch_headers(batch)
+            _check_size(batch, settings.max_message_bytes, ErrorCode.MESSAGE_TOO_LARGE, "max.message.bytes")
+    _check_size(batch, settings.segment_bytes, ErrorCode.RECORD_LIST_TOO_LARGE, "segment.bytes")
+    timestamp_ms = now_ms if settings.log_append_time else max(max_timestamp_ms, NO_TIMESTAMP)
+    return _stamped(batch, header, base_offset, leader_epoch, timestamp_ms, log_append_time=settings.log_append_time)
+
+
+def _only_batch(data: bytes) -> tuple[bytes, BatchHeader]:
+    """Return the batch with which `data` starts, and its header."""
+    if len(data) > _MAGIC_AT and data[_MAGIC_AT] != MAGIC:
+        _refuse(
+            ErrorCode.INVALID_RECORD,
+            f"The batch has message format {data[_MAGIC_AT]}, only {MAGIC} is supported. "
+            "Use a client of Kafka 0.11 or later.",
+        )
+    try:
+        found = list(batch_headers(data))
+    except WireError as error:
+        _refuse(ErrorCode.CORRUPT_MESSAGE, str(error))
+    if len(found) != 1:
+        _refuse(ErrorCode.INVALID_RECORD, f"A partition's records must be one whole batch; there are {len(found)}.")
+    ((_, header),) = found
+    return data[: header.size_bytes], header
+
+
+def _check_size(batch: bytes, limit_bytes: int, error: ErrorCode, setting: str) -> None:
+    if len(batch) > limit_bytes:
+        _refuse(error, f"The batch has {len(batch)} bytes, {setting} of the topic is {limit_bytes}.")
+
+
+def _check_header(header: BatchHeader) -> None:
+    """Check what only clients can have wrong (LogValidator.validateBatch)."""
+    if header.record_count <= 0 or header.last_offset_delta != header.record_count - 1:
+        _refuse(
+            ErrorCode.INVALID_RECORD,
+            f"The batch announces {header.record_count} records and a last offset delta of {header.last_offset_delta}.",
+        )
+    if header.is_control:
+        _refuse(ErrorCode.INVALID_RECORD, "Clients are not allowed to write control records.")
+    if header.producer_id != NO_PRODUCER and header.base_sequence < 0:
+        _refuse(
+            ErrorCode.INVALID_RECORD,
+            f"The batch of producer {header.producer_id} has the sequence number {header.base_sequence}.",
+        )
+
+
+def _unpacked(batch: bytes, header: BatchHeader, settings: AppendSettings, target: int) -> tuple[bytes, int] | None:
+    """Return the decompressed records, and the position at which they begin.
+
+    None for a codec that is not installed, if the batch can be stored unread.
+    """
+    if header.compression == Compression.NONE:
+        return batch, HEADER_BYTES
+    if not is_supported(header.compression) and header.compression in Compression.__members__.values():
+        if target == header.compression and not settings.is_compacted:
+            return None
+        _refuse(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(UnsupportedCompression(header.compression)))
+    try:
+        return unpack(header.compression, batch[HEADER_BYTES:], settings.max_unpacked_bytes), 0
+    except TooManyUnpackedBytes as error:
+        _refuse(ErrorCode.MESSAGE_TOO_LARGE, str(error))
+    except UnsupportedCompression as error:
+        _refuse(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+    except WireError as error:
+        _refuse(ErrorCode.INVALID_RECORD, str(error))
+
+
+def _walked(records: bytes, position: int, header: BatchHeader) -> WalkedRecords:
+    try:
+        return walk_records(records, header.record_count, header.base_timestamp_ms, position)
+    except BadRecordError as error:
+        _refuse(ErrorCode.INVALID_RECORD, f"In the batch, {error}.")
+
+
+def _check_records(header: BatchHeader, walked: WalkedRecords, settings: AppendSettings, now_ms: int) -> None:
+    """Check keys and timestamps (LogValidator.validateRecord)."""
+    wrong: dict[int, str] = {}
+    if settings.is_compacted:
+        wrong = dict.fromkeys(walked.without_key, "A record of a compacted topic needs a key.")
+    late = _wrong_timestamps(header, walked.timestamps_ms, settings, now_ms)
+    for index, reason in late.items():
+        wrong.setdefault(index, reason)
+    if not wrong:
+        return
+    has_time = any(wrong[index] == reason for index, reason in late.items())
+    first = min(wrong)
+    raise RefusedAppendError(
+        ErrorCode.INVALID_TIMESTAMP if has_time else ErrorCode.INVALID_RECORD,
+        f"{len(wrong)} of {header.record_count} records are invalid. Record {first}: {wrong[first]}",
+        sorted(wrong.items()),
+    )
+
+
+def _wrong_timestamps(
+    header: BatchHeader, timestamps_ms: Sequence[int], settings: AppendSettings, now_ms: int
+) -> dict[int, str]:
+    """Return the reasons by the indexes of records."""
+    if header.log_append_time:
+        timestamps_ms = [header.max_timestamp_ms] * len(timestamps_ms)
+    least, most = now_ms - settings.timestamp_before_max_ms, now_ms + settings.timestamp_after_max_ms
+    wrong = {}
+    for index, timestamp in enumerate(timestamps_ms):
+        if not settings.log_append_time and timestamp != NO_TIMESTAMP:
+            if not least <= timestamp <= most:
+                wrong[index] = f"Timestamp {timestamp} is not between {least} and {most}."
+        elif header.log_append_time:
+            wrong[index] = "A producer must not set the timestamp type LogAppendTime."
+    return wrong
+
+
+def _encoded_again(batch: bytes, header: BatchHeader, compression: Compression) -> bytes:
+    """Return the records as a new batch with consecutive offsets."""
+    try:
+        (decoded,) = decode_batches(batch)
+        return encode_batch(
+            [record._replace(offset=offset) for offset, record in enumerate(decoded.records)],
+            compression=compression,
+            producer_id=header.producer_id,
+            producer_epoch=header.producer_epoch,
+            base_sequence=header.base_sequence,
+            is_transactional=header.is_transactional,
+            is_control=header.is_control,
+        )
+    except UnsupportedCompression as error:
+        _refuse(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))
+    except WireError as error:
+        _refuse(ErrorCode.INVALID_RECORD, str(error))
+
+
+def _stamped(
+    batch: bytes, header: BatchHeader, base_offset: int, leader_epoch: int, timestamp_ms: int, *, log_append_time: bool
+) -> LeaderBatch:
+    """Write offset and epoch, which the checksum does not cover, and the timestamp where it changes."""
+    stamped = bytearray(batch[:HEADER_BYTES])
+    _OFFSET.pack_into(stamped, 0, base_offset)
+    _EPOCH.pack_into(stamped, _EPOCH_AT, leader_epoch)
+    if (header.log_append_time, header.max_timestamp_ms) != (log_append_time, timestamp_ms):
+        attributes = header.attributes & _KNOWN_ATTRIBUTES & ~_LOG_APPEND_TIME
+        _ATTRIBUTES.pack_into(stamped, CHECKED_FROM, attributes | (_LOG_APPEND_TIME if log_append_time else 0))
+        _OFFSET.pack_into(stamped, _MAX_TIMESTAMP_AT, timestamp_ms)
+        checksum = google_crc32c.extend(google_crc32c.value(bytes(stamped[CHECKED_FROM:])), batch[HEADER_BYTES:])
+        _CRC.pack_into(stamped, _CRC_AT, checksum)
+    # One copy of the records, which are most of the batch.
+    whole = b"".join((stamped, memoryview(batch)[HEADER_BYTES:]))
+    return LeaderBatch(whole, base_offset + header.last_offset_delta, timestamp_ms)
+
+
+def _refuse(error: ErrorCode, message: str) -> NoReturn:
+    raise RefusedAppendError(error, message)
