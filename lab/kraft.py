@@ -1,4 +1,4 @@
-"""A stock Kafka 4.x cluster in KRaft mode: brokers, and one controller that is one of them or a node of its own.
+"""A stock Kafka 4.x cluster in KRaft mode: brokers, and one controller that is one of them or a node of its own, or several voters.
 
 Sized for a small machine, without security, except on additional listeners. Quorums of several controllers are in `quorum`.
 """
@@ -129,7 +129,7 @@ class KraftCluster(dict[int, KraftNode]):
         return ",".join(node.address for node in self.values())
 
     def controller_id(self) -> int:
-        """Return the quorum's leader: there is one voter."""
+        """Return the quorum's leader if there is one voter."""
         return self._controller_id
 
     def know_each_other(self) -> bool:
@@ -142,6 +142,7 @@ def kraft_cluster(
     node_ids: Sequence[int] = (1, 2),
     *,
     controller_id: int | None = None,
+    voter_ids: Sequence[int] = (),
     settings: Mapping[str, str] | None = None,
     listeners: Mapping[str, str] | None = None,
     racks: Mapping[int, str] | None = None,
@@ -149,23 +150,23 @@ def kraft_cluster(
     """Yield a running cluster by broker id; everything ends with the block.
 
     `controller_id` names the controller, which is a node of its own unless it is among the brokers; the first broker by default.
-    `settings` and `listeners` are those of each KraftNode, `racks` those of brokers by their ids.
+    `voter_ids` are all voters of the quorum instead. `settings` and `listeners` are those of each KraftNode, `racks` those of brokers by their ids.
     """
     chosen = node_ids[0] if controller_id is None else controller_id
-    controller_port = free_port()
+    controller_ports = {voter_id: free_port() for voter_id in voter_ids or (chosen,)}
     cluster_id = new_id()
-    quorum = f"{chosen}@127.0.0.1:{controller_port}"
+    quorum = ",".join(f"{voter_id}@127.0.0.1:{port}" for voter_id, port in controller_ports.items())
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(lab_folder(None))
         cluster = KraftCluster(chosen)
         nodes = []
-        for node_id in dict.fromkeys((chosen, *node_ids)):
+        for node_id in dict.fromkeys((*controller_ports, *node_ids)):
             node = KraftNode(
                 node_id,
                 folder,
                 quorum=quorum,
                 cluster_id=cluster_id,
-                controller_port=controller_port if node_id == chosen else None,
+                controller_port=controller_ports.get(node_id),
                 port=free_port() if node_id in node_ids else None,
                 brokers=len(node_ids),
                 settings={

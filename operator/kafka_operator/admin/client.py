@@ -24,7 +24,7 @@ from kafka_operator.admin.port import (
     ControllerUnavailableError,
     Refusals,
 )
-from kafka_operator.admin.quorum import controller_of
+from kafka_operator.admin.quorum import controller_of, query_quorum
 from kafka_operator.admin.requests import TOPIC, Request
 from kafka_operator.admin.tls import make_context
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
@@ -86,8 +86,8 @@ class KafkaAdmin:
             found = await connection.cluster()
             nodes = [one.node_id for one in found.brokers]
             broker_ids = await only_brokers(connection, found.controller_id, nodes, self._controllers_only)
-            controller_id = await controller_of(connection, found.controller_id)
-            return ClusterSeen(found.cluster_id or "", controller_id, broker_ids)
+            quorum = await query_quorum(connection)
+            return ClusterSeen(found.cluster_id or "", controller_of(found.controller_id, quorum), broker_ids, quorum)
 
         return await self._call("describe_cluster", work)
 

@@ -11,11 +11,12 @@ from datetime import datetime
 
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
-from kafka_operator.decide.observed import ClusterSeen, Unavailable
+from kafka_operator.decide.observed import ClusterSeen, Quorum, QuorumSeen, Unavailable
+from kafka_operator.decide.quorum import out_of_sync_ids, quorum_status
 from kafka_operator.decide.security import BAD_SECRET, NOT_ALLOWED
 from kafka_operator.decide.steps import Claim
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
-from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
+from kafka_operator.resources.cluster import KRAFT, ZOOKEEPER, Cluster, ClusterStatus, Versions
 from kafka_operator.resources.reassignment import Partition
 from reconciler.decide.conditions import (
     FALSE,
@@ -25,8 +26,10 @@ from reconciler.decide.conditions import (
     event_of_change,
     with_condition,
     with_ready,
+    without_condition,
 )
 from reconciler.decide.steps import Done, Release, ResourceEvent, Retry, Wait, WriteStatus
+from reconciler.resources.metadata import Condition
 
 POLL_INTERVAL_S = 10.0
 """Poll interval of a cluster without changes: one small request; changes of brokers are noticed within this time."""
@@ -58,9 +61,11 @@ VERSIONS_EVERY_S = 300.0
 WAITS_FOR_USER = frozenset({"AuthenticationFailed", "TlsFailed", "NotAuthorized", BAD_SECRET, NOT_ALLOWED})
 """Reasons why a cluster is unavailable that only a user can change: what it was given was rejected."""
 
-HEALTHY = "Healthy"
-OFFLINE = "OfflinePartitions"
-"""Condition and reason."""
+HEALTHY, QUORUM_IN_SYNC = "Healthy", "QuorumInSync"
+"""Conditions in addition to Ready."""
+
+OFFLINE, ALL_IN_SYNC = "OfflinePartitions", "AllInSync"
+"""Reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,10 @@ def decide_cluster(cluster: Cluster, snapshot: ClusterSnapshot | Unavailable, no
     )
     if status != cluster.status:
         return WriteStatus(
-            status, event_of_change(cluster.status.conditions, status.conditions) or _health_event(cluster, status)
+            status,
+            event_of_change(cluster.status.conditions, status.conditions)
+            or _health_event(cluster, status)
+            or _quorum_event(cluster, status),
         )
     return Retry(UNAVAILABLE_RETRY_S, POLL_INTERVAL_S) if isinstance(snapshot, Unavailable) else Wait(POLL_INTERVAL_S)
 
@@ -134,11 +142,14 @@ def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> 
         generation=generation,
         now=now,
     )
+    conditions = _with_quorum(conditions, seen.quorum, generation, now)
     status = replace(
         cluster.status,
         observed_generation=generation,
         cluster_id=seen.cluster_id,
+        mode=ZOOKEEPER if seen.quorum is None else KRAFT,
         controller_id=seen.controller_id,
+        quorum=quorum_status(seen.quorum) or (cluster.status.quorum if isinstance(seen.quorum, Quorum) else None),
         broker_ids=seen.broker_ids,
         versions=snapshot.versions or cluster.status.versions,
         conditions=conditions,
@@ -157,6 +168,34 @@ def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> 
     )
 
 
+def _with_quorum(
+    conditions: tuple[Condition, ...], seen: QuorumSeen, generation: int, now: datetime
+) -> tuple[Condition, ...]:
+    """Return the conditions with that of the quorum; without it in ZooKeeper mode."""
+    if seen is None:
+        return without_condition(conditions, QUORUM_IN_SYNC)
+    status, reason, message = _quorum(seen)
+    return with_condition(
+        conditions, QUORUM_IN_SYNC, status=status, reason=reason, message=message, generation=generation, now=now
+    )
+
+
+def _quorum(seen: Quorum | Unavailable) -> tuple[str, str, str]:
+    """Return status, reason and message of QuorumInSync."""
+    if isinstance(seen, Unavailable):
+        return UNKNOWN, seen.reason, seen.message
+    if seen.leader_id < 0:
+        return (
+            FALSE,
+            "NoLeader",
+            "The quorum has no leader: metadata cannot change until a majority of the voters is live.",
+        )
+    late = out_of_sync_ids(seen, seen.voters)
+    if late:
+        return FALSE, "VotersOutOfSync", f"Voters out of sync with the leader: {', '.join(map(str, late))}."
+    return TRUE, ALL_IN_SYNC, "Every voter of the quorum is in sync with the leader."
+
+
 def _health(cluster_metrics: ClusterMetrics) -> tuple[str, str, str]:
     """Return status, reason and message of Healthy: the most severe problem, without numbers, which are in the status."""
     if cluster_metrics.offline:
@@ -164,7 +203,7 @@ def _health(cluster_metrics: ClusterMetrics) -> tuple[str, str, str]:
     if cluster_metrics.under_replicated:
         examples = _listed(cluster_metrics.under_replicated_examples)
         return FALSE, "UnderReplicated", f"Partitions with out-of-sync replicas, such as {examples}."
-    return TRUE, "AllInSync", "Every partition has a leader, and every replica is in sync."
+    return TRUE, ALL_IN_SYNC, "Every partition has a leader, and every replica is in sync."
 
 
 def _health_event(cluster: Cluster, after: ClusterStatus) -> ResourceEvent | None:
@@ -178,6 +217,15 @@ def _health_event(cluster: Cluster, after: ClusterStatus) -> ResourceEvent | Non
     if new is None or new.status == UNKNOWN or OFFLINE not in reasons:
         return None
     return event_of_change(cluster.status.conditions, after.conditions, HEALTHY)
+
+
+def _quorum_event(cluster: Cluster, after: ClusterStatus) -> ResourceEvent | None:
+    """Return the event for a quorum that is not visible or has no leader, and for the end of that; a voter may be out of sync at any restart."""
+    found = condition_of(cluster.status.conditions, QUORUM_IN_SYNC), condition_of(after.conditions, QUORUM_IN_SYNC)
+    reasons = {condition.reason for condition in found if condition is not None}
+    if found[1] is None or not reasons & {"NoLeader", "QuorumNotVisible"}:
+        return None
+    return event_of_change(cluster.status.conditions, after.conditions, QUORUM_IN_SYNC)
 
 
 def _listed(examples: tuple[Partition, ...]) -> str:
@@ -197,8 +245,9 @@ def _unavailable_status(cluster: Cluster, unavailable: Unavailable, now: datetim
         now=now,
         stalled=reason in WAITS_FOR_USER,
     )
-    if condition_of(conditions, HEALTHY) is not None:
-        conditions = with_condition(
-            conditions, HEALTHY, status=UNKNOWN, reason=reason, message=message, generation=generation, now=now
-        )
+    for name in (HEALTHY, QUORUM_IN_SYNC):
+        if condition_of(conditions, name) is not None:
+            conditions = with_condition(
+                conditions, name, status=UNKNOWN, reason=reason, message=message, generation=generation, now=now
+            )
     return replace(cluster.status, observed_generation=generation, conditions=conditions)

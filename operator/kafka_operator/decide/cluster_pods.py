@@ -32,7 +32,16 @@ IDLE_POLL_S = 5.0
 """Poll interval otherwise: as often as `kubectl drain` retries, so that a drain waits for nothing else."""
 
 REPORTED_REASONS = frozenset(
-    {"PodStuck", "WouldFallUnderMinIsr", "ScaleInRefused", "NotAllowed", "NotLabelled", "SwitchedOff", "NoStatefulSet"}
+    {
+        "PodStuck",
+        "WouldFallUnderMinIsr",
+        "ScaleInRefused",
+        "NotAllowed",
+        "NotLabelled",
+        "SwitchedOff",
+        "NoStatefulSet",
+        "QuorumNotVisible",
+    }
 )
 """Reasons reported by an event because a user has to act. The others pass without intervention."""
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controller_core.model.partition_health import is_under_min_isr
+from kafka_operator.decide.observed import QuorumSeen
 from kafka_operator.resources.reassignment import Partition
 
 MAX_NAMED = 5
@@ -26,7 +27,7 @@ class PartitionReplicas:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaHealth:
-    """The replicas of all partitions of a cluster, and its live brokers.
+    """The replicas of all partitions of a cluster, its live brokers, and its quorum.
 
     `min_isr` is min.insync.replicas by topic, the cluster's default where a topic sets none; None until it is requested.
     """
@@ -35,6 +36,7 @@ class ReplicaHealth:
     broker_ids: tuple[int, ...]
     partitions: tuple[PartitionReplicas, ...]
     min_isr: Mapping[str, int] | None = None
+    quorum: QuorumSeen = None
 
 
 def out_of_sync(partitions: Iterable[PartitionReplicas], *, without: Collection[int] = ()) -> list[PartitionReplicas]:

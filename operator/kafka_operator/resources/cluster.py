@@ -12,6 +12,7 @@ from kafka_operator.resources.auto_rebalance import (
     read_auto_rebalance,
     read_rebalance_record,
 )
+from kafka_operator.resources.quorum import QuorumStatus, read_quorum
 from kafka_operator.resources.security import (
     Authentication,
     PrometheusRef,
@@ -22,6 +23,9 @@ from kafka_operator.resources.security import (
 )
 from reconciler.names import ClusterRef, Key, Kind
 from reconciler.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
+
+KRAFT, ZOOKEEPER = "KRaft", "ZooKeeper"
+"""Values of `status.mode`: where the cluster stores its metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,10 @@ class ClusterStatus:
 
     observed_generation: int | None = None
     cluster_id: str | None = None
+    mode: str | None = None
+    """KRAFT or ZOOKEEPER, as observed."""
     controller_id: int | None = None
+    quorum: QuorumStatus | None = None
     broker_ids: tuple[int, ...] | None = None
     broker_replicas: int | None = None
     """Number of broker pods the operator currently maintains; lowered only when the removed brokers hold nothing."""
@@ -121,7 +128,9 @@ class ClusterStatus:
         return {
             "observedGeneration": self.observed_generation,
             "clusterId": self.cluster_id,
+            "mode": self.mode,
             "controllerId": self.controller_id,
+            "quorum": None if self.quorum is None else self.quorum.to_json(),
             "brokers": None if self.broker_ids is None else len(self.broker_ids),
             "brokerIds": None if self.broker_ids is None else list(self.broker_ids),
             "brokerReplicas": self.broker_replicas,
@@ -142,7 +151,6 @@ class Cluster:
 
     metadata: Metadata
     bootstrap_servers: tuple[str, ...]
-    mode: str
     status: ClusterStatus
     brokers: PodGroup | None = None
     """The broker pods managed by the operator, None when they run elsewhere."""
@@ -197,7 +205,6 @@ def read_cluster(raw: RawObject) -> Cluster:
     return Cluster(
         metadata=read_metadata(Kind.CLUSTER, raw),
         bootstrap_servers=tuple(spec["bootstrapServers"]),
-        mode=spec.get("mode", "External"),
         status=_read_status(raw.get("status") or {}),
         brokers=_read_group(spec.get("brokers")),
         controllers=_read_group(spec.get("controllers")),
@@ -214,7 +221,9 @@ def _read_status(status: RawObject) -> ClusterStatus:
     return ClusterStatus(
         observed_generation=status.get("observedGeneration"),
         cluster_id=status.get("clusterId"),
+        mode=status.get("mode"),
         controller_id=status.get("controllerId"),
+        quorum=read_quorum(status.get("quorum")),
         broker_ids=None if broker_ids is None else tuple(broker_ids),
         broker_replicas=status.get("brokerReplicas"),
         replacing=None if replacing is None else Replacing(replacing["pod"], replacing["uid"]),
