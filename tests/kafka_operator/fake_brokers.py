@@ -13,7 +13,7 @@ from kafka_operator.resources.reassignment import Partition
 
 T = TypeVar("T")
 
-BROKER_SETTINGS = {"leader.replication.throttled.rate", "follower.replication.throttled.rate"}
+BROKER_SETTINGS = {"leader.replication.throttled.rate", "follower.replication.throttled.rate", "cordoned.log.dirs"}
 
 
 class FakeBrokers:
@@ -29,6 +29,8 @@ class FakeBrokers:
         self.racks: dict[int, str] = {}
         self.silent: set[int] = set()
         """Brokers that are alive and do not answer for themselves."""
+        self.refuse_settings: dict[int, Failure] = {}
+        """Brokers that reject changes of their settings."""
         self.out_of_sync: set[tuple[Partition, int]] = set()
         """Replicas that fell out of the ISR, as partition and broker."""
         self.still: set[Partition] = set()
@@ -120,6 +122,8 @@ class FakeBrokers:
     def _alter_broker(self, change: AlterBroker) -> Failure | None:
         if change.broker_id not in self.broker_ids or change.broker_id in self.silent:
             return _away(change.broker_id)
+        if change.broker_id in self.refuse_settings:
+            return self.refuse_settings[change.broker_id]
         held = self.broker_configs.setdefault(change.broker_id, {})
         for name, value in change.changes:
             assert name in BROKER_SETTINGS, name

@@ -70,6 +70,8 @@ class FakeKafka(FakeBrokers):
         self.cluster_id = "fake-cluster"
         self.controller_id = 1
         self.quorum: QuorumSeen = None
+        self.features: dict[str, int] = {}
+        """Finalized features; with metadata.version the cluster is one in KRaft mode."""
         self.reachable = True
         self.security: Security | None = None
         """The credentials that the cluster accepts; None: all."""
@@ -167,7 +169,7 @@ class FakeKafka(FakeBrokers):
 
     async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
         def versions() -> Versions:
-            return read_versions([(3, 9)] * len(broker_ids), {}, "3.9-IV0")
+            return read_versions([(3, 9)] * len(broker_ids), self.features, "3.9-IV0")
 
         return await self._call("describe_versions", versions)
 

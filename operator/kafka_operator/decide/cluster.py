@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
+from kafka_operator.decide.cordon import cordons_left
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
 from kafka_operator.decide.observed import ClusterSeen, Quorum, QuorumSeen, Unavailable
 from kafka_operator.decide.quorum import out_of_sync_ids, quorum_status
@@ -121,14 +122,18 @@ def shortest_cluster_metrics_pause_s(took_s: float) -> float:
 
 
 def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: float) -> Release | Retry | Done:
-    """Return the next step for a Cluster that is being deleted."""
+    """Return the next step for a Cluster that is being deleted: its cordons are removed, and its Topics are deleted, within a bounded time."""
     assert cluster.metadata.deleted is not None, cluster.key
     if not cluster.metadata.has_finalizer:
         return Done()
-    if dependents.held == 0:
-        return Release()
-    timeout_s = RELEASE_AFTER_S if dependents.leaving else NAMESPACE_GRACE_S
-    return Retry(DEPENDENT_POLL_S, DEPENDENT_POLL_S) if waited_s < timeout_s else Release()
+    live = frozenset(cluster.status.broker_ids or ())
+    cordoned = any(cordon.broker_id in live for cordon in cluster.status.cordons)
+    if dependents.held == 0 and not cordoned:
+        return Release(cordons_left(cluster.status))
+    timeout_s = RELEASE_AFTER_S if dependents.leaving or cordoned else NAMESPACE_GRACE_S
+    if waited_s < timeout_s:
+        return Retry(DEPENDENT_POLL_S, DEPENDENT_POLL_S)
+    return Release(cordons_left(cluster.status))
 
 
 def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> ClusterStatus:

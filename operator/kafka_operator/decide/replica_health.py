@@ -67,6 +67,15 @@ def with_replica_on(partitions: Iterable[PartitionReplicas], broker_ids: Collect
     return [item for item in partitions if not leaving.isdisjoint(item.replicas)]
 
 
+def largest_replication_factor(health: ReplicaHealth) -> int:
+    """Return the largest replication factor of any topic; a partition that is being reassigned has more replicas than that."""
+    factors: dict[str, int] = {}
+    for item in health.partitions:
+        topic, replicas = item.partition.topic, len(item.replicas)
+        factors[topic] = min(factors.get(topic, replicas), replicas)
+    return max(factors.values(), default=0)
+
+
 def partition_names(partitions: Sequence[PartitionReplicas]) -> str:
     """Return the partitions' names, the first few of them, in order.
 

@@ -12,6 +12,7 @@ from kafka_operator.resources.auto_rebalance import (
     read_auto_rebalance,
     read_rebalance_record,
 )
+from kafka_operator.resources.cordon import Cordon, read_cordons
 from kafka_operator.resources.quorum import QuorumStatus, read_quorum
 from kafka_operator.resources.security import (
     Authentication,
@@ -118,6 +119,8 @@ class ClusterStatus:
     offline: int | None = None
     imbalance: Imbalance | None = None
     versions: Versions | None = None
+    cordons: tuple[Cordon, ...] = ()
+    """Ascending by broker; written before a cordon is made, and kept until Kafka was seen without it."""
     auto_rebalance: RebalanceRecord | None = None
     counted_topics: tuple[CountedTopic, ...] = ()
     """Ascending by name; written before a topic is created, and kept until Kafka does not have it any more."""
@@ -139,6 +142,7 @@ class ClusterStatus:
             "offline": self.offline,
             "imbalance": None if self.imbalance is None else self.imbalance.to_json(),
             "versions": None if self.versions is None else self.versions.to_json(),
+            "cordons": [cordon.to_json() for cordon in self.cordons] or None,
             "autoRebalance": None if self.auto_rebalance is None else self.auto_rebalance.to_json(),
             "countedTopics": [item.to_json() for item in self.counted_topics] or None,
             "conditions": [condition.to_json() for condition in self.conditions],
@@ -231,6 +235,7 @@ def _read_status(status: RawObject) -> ClusterStatus:
         offline=status.get("offline"),
         imbalance=_read_imbalance(status.get("imbalance")),
         versions=_read_versions(status.get("versions")),
+        cordons=read_cordons(status.get("cordons")),
         auto_rebalance=read_rebalance_record(status.get("autoRebalance")),
         counted_topics=tuple(
             CountedTopic(item["name"], item["namespace"], item["partitions"])
