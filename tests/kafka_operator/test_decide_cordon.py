@@ -96,6 +96,8 @@ def test_a_cluster_without_the_feature_has_no_cordons() -> None:
 
     assert wanted(removal("Running"), known=older) == set()
     assert missing_cordons(removal("Running"), older) == frozenset()
+    unknown = replace(kafka_4_3(Cordon(4)), status=replace(kafka_4_3(Cordon(4)).status, versions=Versions()))
+    assert wanted(removal("Running"), known=unknown) == {4}, "no cordon ends because no broker reported its version"
     assert missing_cordons(removal("Running"), kafka_4_3()) == {4}
     assert missing_cordons(removal("Running"), kafka_4_3(Cordon(4, None, in_force=True))) == frozenset()
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import NewTopic
 from typer.testing import CliRunner
 
+from kafka_operator.decide.cordon import SETTING
 from lab.kraft import KraftCluster
 from lab.waiting import wait_until
 from steward.main import kubectl_app
@@ -155,13 +156,6 @@ def test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up(shop
     until_state(shop, "Completed")
 
 
-def cordon_of(kafka: Stock, broker_id: int) -> str | None:
-    """The cordon that is set on a broker itself."""
-    resource = ConfigResource(ResourceType.BROKER, str(broker_id))
-    found = kafka.admin.describe_configs([resource])[resource].result(PATIENCE_S)["cordoned.log.dirs"]
-    return found.value if found.source == 2 else None
-
-
 def holders_of_a_new_topic(kafka: Stock, topic: str) -> set[int]:
     """The brokers on which Kafka places a new topic."""
     kafka.admin.create_topics([NewTopic(topic, num_partitions=6, replication_factor=1)])[topic].result(PATIENCE_S)
@@ -181,10 +175,10 @@ def test_a_broker_that_is_removed_takes_no_new_replicas_until_the_removal_is_can
 
     until_state(shop, "Running")
 
-    assert cordon_of(kafka, 3) == "*"
+    assert kafka.broker_config(3, SETTING) == "*"
     assert [cordon["id"] for cordon in shop.status("Cluster", "main")["cordons"]] == [3]
     assert holders_of_a_new_topic(kafka, "e2e-placed-elsewhere") == {1, 2}
     shop.take(raw_reassignment(**removal, action="Cancel"))
     until_state(shop, "Cancelled")
-    wait_until(lambda: cordon_of(kafka, 3) is None, timeout_s=PATIENCE_S, what="the cordon is removed")
+    wait_until(lambda: kafka.broker_config(3, SETTING) is None, timeout_s=PATIENCE_S, what="the cordon is removed")
     assert holders_of_a_new_topic(kafka, "e2e-placed-everywhere") == {1, 2, 3}

@@ -11,7 +11,13 @@ from typing import TypeVar
 
 from kafka_operator.admin import requests
 from kafka_operator.admin.broker_roles import only_brokers
-from kafka_operator.admin.brokers import change_broker_configs, query_broker_configs, query_disks, query_logs
+from kafka_operator.admin.brokers import (
+    change_broker_configs,
+    query_broker_configs,
+    query_disks,
+    query_log_dirs,
+    query_logs,
+)
 from kafka_operator.admin.cluster_metrics import query_cluster_metrics, query_versions
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
 from kafka_operator.admin.connection_errors import classify_connection_error
@@ -31,6 +37,7 @@ from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
 from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Layout
+from kafka_operator.decide.log_dirs import BrokerLogDirs
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.decide.replica_health import ReplicaHealth
@@ -184,6 +191,10 @@ class KafkaAdmin:
     async def describe_disks(self, broker_ids: Collection[int]) -> BrokerDisks:
         """Return the disks of brokers, queried from each of them."""
         return await self._call("describe_disks", lambda connection: query_disks(connection, broker_ids))
+
+    async def describe_log_dir_states(self, broker_ids: Collection[int]) -> BrokerLogDirs:
+        """Return the states of the log directories, queried from each broker."""
+        return await self._call("describe_log_dir_states", lambda connection: query_log_dirs(connection, broker_ids))
 
     async def describe_broker_configs(
         self, broker_ids: Collection[int], names: Sequence[str]

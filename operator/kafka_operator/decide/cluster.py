@@ -12,6 +12,7 @@ from datetime import datetime
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.cordon import cordons_left
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
+from kafka_operator.decide.log_dirs import LOG_DIRS_ONLINE, BrokerLogDirs, log_dirs_event, with_log_dirs
 from kafka_operator.decide.observed import ClusterSeen, Quorum, QuorumSeen, Unavailable
 from kafka_operator.decide.quorum import out_of_sync_ids, quorum_status
 from kafka_operator.decide.security import BAD_SECRET, NOT_ALLOWED
@@ -76,6 +77,7 @@ class ClusterSnapshot:
     seen: ClusterSeen
     cluster_metrics: ClusterMetrics | None = None
     versions: Versions | None = None
+    log_dirs: BrokerLogDirs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ def decide_cluster(cluster: Cluster, snapshot: ClusterSnapshot | Unavailable, no
             status,
             event_of_change(cluster.status.conditions, status.conditions)
             or _health_event(cluster, status)
-            or _quorum_event(cluster, status),
+            or _quorum_event(cluster, status)
+            or log_dirs_event(cluster.status, status),
         )
     return Retry(UNAVAILABLE_RETRY_S, POLL_INTERVAL_S) if isinstance(snapshot, Unavailable) else Wait(POLL_INTERVAL_S)
 
@@ -159,6 +162,8 @@ def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> 
         versions=snapshot.versions or cluster.status.versions,
         conditions=conditions,
     )
+    if snapshot.log_dirs is not None:
+        status = with_log_dirs(cluster, status, snapshot.log_dirs, now)
     if cluster_metrics is None:
         return status
     healthy, reason, message = _health(cluster_metrics)
@@ -168,7 +173,7 @@ def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> 
         offline=cluster_metrics.offline,
         imbalance=cluster_metrics.imbalance,
         conditions=with_condition(
-            conditions, HEALTHY, status=healthy, reason=reason, message=message, generation=generation, now=now
+            status.conditions, HEALTHY, status=healthy, reason=reason, message=message, generation=generation, now=now
         ),
     )
 
@@ -250,7 +255,7 @@ def _unavailable_status(cluster: Cluster, unavailable: Unavailable, now: datetim
         now=now,
         stalled=reason in WAITS_FOR_USER,
     )
-    for name in (HEALTHY, QUORUM_IN_SYNC):
+    for name in (HEALTHY, QUORUM_IN_SYNC, LOG_DIRS_ONLINE):
         if condition_of(conditions, name) is not None:
             conditions = with_condition(
                 conditions, name, status=UNKNOWN, reason=reason, message=message, generation=generation, now=now

@@ -76,7 +76,8 @@ class CordonView:
     """Input of the decision.
 
     `wanted` has the reason of each broker that is to be cordoned; `seen` the brokers' values as read, or a Failure; `refused` the brokers
-    that rejected a change in this attempt; `others` the records of other Clusters of the same Kafka, by broker: what was set before their cordon was set before this one.
+    that rejected a change in this attempt; `others` the records of other Clusters of the same Kafka, by broker: their `before` is the value
+    before this cordon, too.
     """
 
     now: datetime
@@ -109,7 +110,10 @@ def brokers_to_empty(reassignment: Reassignment) -> frozenset[int]:
 def wanted_cordons(cluster: Cluster, reassignments: Iterable[Reassignment], leaving: Leaving) -> Mapping[int, str]:
     """Return the brokers that are to be cordoned, with the reason of each; `reassignments` are those of the Cluster and its namespace."""
     status = cluster.status
-    if cluster.metadata.deleted is not None or not supports_cordons(status.versions):
+    supported = bool(status.cordons) or supports_cordons(
+        status.versions
+    )  # versions are unknown while no broker reports them
+    if cluster.metadata.deleted is not None or not supported:
         return {}
     items = [item for item in reassignments if item.metadata.deleted is None]
     wanted = _cordons_of_pods(cluster, leaving)
@@ -176,8 +180,8 @@ def cordons_left(status: ClusterStatus) -> ResourceEvent | None:
         return None
     names = ", ".join(str(cordon.broker_id) for cordon in status.cordons)
     message = (
-        f"The cordon of brokers {names} could not be removed. Remove it with kafka-configs --alter --delete-config {SETTING}, "
-        "from an offline broker with --bootstrap-controller."
+        f"The cordon of brokers {names} could not be removed. Remove it with kafka-configs --alter --delete-config {SETTING}; "
+        "for an offline broker this needs --bootstrap-controller."
     )
     return ResourceEvent(True, LEFT, message)
 
@@ -248,14 +252,12 @@ def _settled(cluster: Cluster, view: CordonView) -> ClusterStatus:
 
 
 def _shown(kept: Collection[Cordon], view: CordonView) -> tuple[str, str, str] | None:
-    """Return status, reason and message of the condition, None where nothing is cordoned or to be."""
+    """Return status, reason and message of the condition, None where no broker is cordoned or has to be."""
     found = {broker: value for broker, value in view.seen.items() if isinstance(value, Failure)} | dict(view.refused)
     failures = {broker: failure for broker, failure in found.items() if not passes_by_itself(failure)}
     recorded = {cordon.broker_id for cordon in kept}
-    refused, left = (
-        sorted(failures.keys() & view.wanted.keys()),
-        sorted(failures.keys() & recorded - view.wanted.keys()),
-    )
+    refused = sorted(failures.keys() & view.wanted.keys())
+    left = sorted(failures.keys() & recorded - view.wanted.keys())
     if refused:
         words = f"{message_of(failures[refused[0]])} Kafka may place new replicas there."
         return FALSE, REFUSED, f"Brokers that cannot be cordoned: {_listed(refused)}. {words}"
@@ -265,12 +267,13 @@ def _shown(kept: Collection[Cordon], view: CordonView) -> tuple[str, str, str] |
     reasons = [f"broker {broker} ({view.wanted[broker]})" for broker in sorted(recorded & view.wanted.keys())]
     if reasons:
         return TRUE, CORDONED, f"Kafka places no new replicas on {', '.join(reasons)}."
-    offline = sorted(recorded)
-    return (
-        (TRUE, "BrokerOffline", f"Offline brokers that are cordoned until they return: {_listed(offline)}.")
-        if offline
-        else None
-    )
+    if recorded:
+        return (
+            TRUE,
+            "BrokerOffline",
+            f"Offline brokers that are cordoned until they return: {_listed(sorted(recorded))}.",
+        )
+    return None
 
 
 def _event(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> ResourceEvent | None:

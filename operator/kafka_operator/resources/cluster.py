@@ -13,6 +13,7 @@ from kafka_operator.resources.auto_rebalance import (
     read_rebalance_record,
 )
 from kafka_operator.resources.cordon import Cordon, read_cordons
+from kafka_operator.resources.log_dirs import NO_PROBLEMS, LogDirsStatus, read_log_dirs
 from kafka_operator.resources.quorum import QuorumStatus, read_quorum
 from kafka_operator.resources.security import (
     Authentication,
@@ -119,6 +120,7 @@ class ClusterStatus:
     offline: int | None = None
     imbalance: Imbalance | None = None
     versions: Versions | None = None
+    log_dirs: LogDirsStatus = NO_PROBLEMS
     cordons: tuple[Cordon, ...] = ()
     """Ascending by broker; written before a cordon is made, and kept until Kafka was seen without it."""
     auto_rebalance: RebalanceRecord | None = None
@@ -142,6 +144,7 @@ class ClusterStatus:
             "offline": self.offline,
             "imbalance": None if self.imbalance is None else self.imbalance.to_json(),
             "versions": None if self.versions is None else self.versions.to_json(),
+            "logDirs": self.log_dirs.to_json(),
             "cordons": [cordon.to_json() for cordon in self.cordons] or None,
             "autoRebalance": None if self.auto_rebalance is None else self.auto_rebalance.to_json(),
             "countedTopics": [item.to_json() for item in self.counted_topics] or None,
@@ -235,6 +238,7 @@ def _read_status(status: RawObject) -> ClusterStatus:
         offline=status.get("offline"),
         imbalance=_read_imbalance(status.get("imbalance")),
         versions=_read_versions(status.get("versions")),
+        log_dirs=read_log_dirs(status.get("logDirs")),
         cordons=read_cordons(status.get("cordons")),
         auto_rebalance=read_rebalance_record(status.get("autoRebalance")),
         counted_topics=tuple(
