@@ -1,4 +1,4 @@
-"""A stock Kafka 4.x cluster in KRaft mode: brokers, and one controller that is one of them or a node of its own.
+"""A stock Kafka 4.x cluster in KRaft mode: brokers, and one controller that is one of them or a node of its own, or several voters.
 
 Sized for a small machine, without security, except on additional listeners. Quorums of several controllers are in `quorum`.
 """
@@ -48,14 +48,19 @@ class KraftNode(Node):
         controller_port: int | None,
         port: int | None,
         brokers: int,
+        directories: int = 1,
         settings: Mapping[str, str] | None = None,
         listeners: Mapping[str, str] | None = None,
     ) -> None:
-        """Write the settings; `settings` override those of this lab. `listeners` are additional ones: names and security protocols."""
+        """Write the settings; `settings` override those of this lab. The node has `directories` log directories. `listeners` are additional ones: names and security protocols."""
         self.node_id = node_id
         self.port = port
         self._cluster_id = cluster_id
         self.data_folder = folder / f"node-{node_id}-data"
+        self.log_dirs = [
+            self.data_folder,
+            *(folder / f"node-{node_id}-data-{place}" for place in range(2, directories + 1)),
+        ]
         self.ports = {
             name: number for name, number in ((CLIENT, port), (CONTROLLER, controller_port)) if number is not None
         }
@@ -70,7 +75,7 @@ class KraftNode(Node):
             "listeners": ",".join(f"{name}://127.0.0.1:{number}" for name, number in self.ports.items()),
             "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
             "controller.listener.names": CONTROLLER,
-            "log.dirs": str(self.data_folder),
+            "log.dirs": ",".join(map(str, self.log_dirs)),
             "broker.session.timeout.ms": str(SESSION_TIMEOUT_MS),
             "broker.heartbeat.interval.ms": str(SESSION_TIMEOUT_MS // 6),
             "offsets.topic.replication.factor": replication,
@@ -92,8 +97,9 @@ class KraftNode(Node):
     def format(self) -> None:
         """Format the storage once, as kafka-storage does. A broker's holds only meta.properties, a controller's also a first log."""
         if CONTROLLER not in self.ports:
-            names = {"cluster.id": self._cluster_id, "node.id": str(self.node_id), "directory.id": new_id()}
-            write_properties(self.data_folder / "meta.properties", {"version": "1", **names})
+            names = {"version": "1", "cluster.id": self._cluster_id, "node.id": str(self.node_id)}
+            for log_dir in self.log_dirs:
+                write_properties(log_dir / "meta.properties", {**names, "directory.id": new_id()})
             return
         format_as_kafka(self.node_id, self._cluster_id, self._properties)
 
@@ -124,12 +130,17 @@ class KraftCluster(dict[int, KraftNode]):
         """Return the broker with this id."""
         return self[broker_id]
 
+    @property
+    def brokers(self) -> Mapping[int, KraftNode]:
+        """Return the brokers by their ids, as of a cluster in ZooKeeper mode."""
+        return self
+
     def bootstrap(self) -> str:
         """Bootstrap servers, all brokers, comma-separated."""
         return ",".join(node.address for node in self.values())
 
     def controller_id(self) -> int:
-        """Return the quorum's leader: there is one voter."""
+        """Return the quorum's leader if there is one voter."""
         return self._controller_id
 
     def know_each_other(self) -> bool:
@@ -142,6 +153,8 @@ def kraft_cluster(
     node_ids: Sequence[int] = (1, 2),
     *,
     controller_id: int | None = None,
+    voter_ids: Sequence[int] = (),
+    directories: int = 1,
     settings: Mapping[str, str] | None = None,
     listeners: Mapping[str, str] | None = None,
     racks: Mapping[int, str] | None = None,
@@ -149,29 +162,31 @@ def kraft_cluster(
     """Yield a running cluster by broker id; everything ends with the block.
 
     `controller_id` names the controller, which is a node of its own unless it is among the brokers; the first broker by default.
-    `settings` and `listeners` are those of each KraftNode, `racks` those of brokers by their ids.
+    `voter_ids` are all voters of the quorum instead. `settings`, `directories` and `listeners` are those of each KraftNode,
+    `racks` those of brokers by their ids.
     """
     chosen = node_ids[0] if controller_id is None else controller_id
-    controller_port = free_port()
+    controller_ports = {voter_id: free_port() for voter_id in voter_ids or (chosen,)}
     cluster_id = new_id()
-    quorum = f"{chosen}@127.0.0.1:{controller_port}"
+    quorum = ",".join(f"{voter_id}@127.0.0.1:{port}" for voter_id, port in controller_ports.items())
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(lab_folder(None))
         cluster = KraftCluster(chosen)
         nodes = []
-        for node_id in dict.fromkeys((chosen, *node_ids)):
+        for node_id in dict.fromkeys((*controller_ports, *node_ids)):
             node = KraftNode(
                 node_id,
                 folder,
                 quorum=quorum,
                 cluster_id=cluster_id,
-                controller_port=controller_port if node_id == chosen else None,
+                controller_port=controller_ports.get(node_id),
                 port=free_port() if node_id in node_ids else None,
                 brokers=len(node_ids),
                 settings={
                     **(settings or {}),
                     **({"broker.rack": racks[node_id]} if racks and node_id in racks else {}),
                 },
+                directories=directories,
                 listeners=listeners if node_id in node_ids else None,
             )
             stack.callback(node.close)

@@ -46,7 +46,7 @@ ON_KAFKA = "pytest.mark.kafka"
 ON_JVM = ("pytest.mark.java", ON_KAFKA)
 """One of these is in the text of each test file of the analytics that needs Spark or brokers."""
 
-OWN_CLUSTERS = ("held_cluster(", "kafka_cluster(", "with quorum(", "stage: Stage")
+OWN_CLUSTERS = ("held_cluster(", "kafka_cluster(", "kraft_cluster(", "with quorum(", "stage: Stage")
 """One of these is in the text of each test on clusters that does not use the shared cluster."""
 
 ON_STAGE = "stage: Stage"

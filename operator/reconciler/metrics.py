@@ -86,6 +86,18 @@ class ResourceMetrics:
             ["namespace", "name"],
             registry=registry,
         )
+        self.log_dirs = Gauge(
+            "steward_cluster_log_dirs",
+            "Number of log directories of live brokers with a problem: offline, uneven or cordoned; at most 64 of each.",
+            ["namespace", "name", "problem"],
+            registry=registry,
+        )
+        self.out_of_sync_voters = Gauge(
+            "steward_cluster_out_of_sync_voters",
+            "Number of voters of a KRaft quorum that are not in sync with its leader.",
+            ["namespace", "name"],
+            registry=registry,
+        )
         self.drifted = Gauge(
             "steward_topics_drifted",
             "Number of Topics whose drift is not being corrected; updated at each resync.",

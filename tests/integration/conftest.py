@@ -22,9 +22,10 @@ from lab.cluster import KafkaCluster
 from lab.cluster import kafka_cluster as start_kafka_cluster
 from lab.folder import lab_folder
 from lab.kubernetes import OPERATOR, KubernetesApi
+from lab.kubernetes import kubernetes_api as start_kubernetes_api
 from lab.steward import StewardController, StewardOperator
 from lab.waiting import wait_until
-from tests.integration.kubernetes import User, cluster_text, install
+from tests.integration.kubernetes import POD_ROLE, User, cluster_text, install
 
 if TYPE_CHECKING:
     from tests.integration.faults_zookeeper import Stage
@@ -151,6 +152,15 @@ def stage() -> Iterator["Stage"]:
     from tests.integration.faults_zookeeper import start_stage  # it imports this module
 
     with start_stage() as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def pods_api() -> Iterator[KubernetesApi]:
+    """An API server for operators with pods, each in a namespace of its own; an operator without pods would handle the same Clusters."""
+    with start_kubernetes_api() as running:
+        install(running)
+        running.kubectl("apply", "--filename=-", stdin=POD_ROLE, check=True)
         yield running
 
 

@@ -48,6 +48,24 @@ subjects:
 """
 """All permissions of the operator; anything else fails here as on a cluster with least privileges."""
 
+POD_ROLE = f"""
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: steward-operator-pods}}
+rules:
+  - {{apiGroups: [apps], resources: [statefulsets], verbs: [get]}}
+  - {{apiGroups: [apps], resources: [statefulsets/scale], verbs: [patch]}}
+  - {{apiGroups: [""], resources: [pods], verbs: [list, delete]}}
+  - {{apiGroups: [""], resources: [nodes, namespaces], verbs: [get]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: steward-operator-pods}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: steward-operator-pods}}
+subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]
+"""
+"""Permissions that `--pods --drain --own-namespace` needs in addition."""
+
 
 def install(api: KubernetesApi) -> None:
     """Apply the custom resource definitions and the operator's permissions, and wait until the API serves the resources."""

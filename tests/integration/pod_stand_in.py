@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from lab.cluster import KafkaCluster
+from lab.kraft import KraftCluster
 from lab.kubernetes import KubernetesApi
 from lab.waiting import wait_until
 
@@ -30,7 +31,7 @@ Raw = dict[str, Any]
 class PodStandIn:
     """The StatefulSet, its pods and nodes; as a context manager it simulates their controllers until the block ends."""
 
-    def __init__(self, api: KubernetesApi, namespace: str, cluster: KafkaCluster) -> None:
+    def __init__(self, api: KubernetesApi, namespace: str, cluster: KafkaCluster | KraftCluster) -> None:
         self.namespace = namespace
         self.deleted: list[str] = []
         """The pods that were deleted, in order."""

@@ -15,12 +15,12 @@ import pytest
 
 from lab.cluster import kafka_cluster
 from lab.folder import lab_folder
-from lab.kubernetes import OPERATOR, KubernetesApi, kubernetes_api
+from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.steward import StewardController, StewardOperator
 from lab.traffic import Traffic
 from lab.waiting import wait_until
 from tests.integration.conftest import CHROOT, Held
-from tests.integration.kubernetes import User, install, manifest, plan_text, topic_text
+from tests.integration.kubernetes import POD_ROLE, User, manifest, plan_text, topic_text
 from tests.integration.pod_stand_in import PodStandIn
 
 pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes, pytest.mark.timeout(600)]
@@ -32,24 +32,6 @@ PATIENCE_S = 240.0
 
 POLL_INTERVAL_S = 0.2
 """A broker is away for seconds."""
-
-ROLE = f"""
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {{name: steward-operator-pods}}
-rules:
-  - {{apiGroups: [apps], resources: [statefulsets], verbs: [get]}}
-  - {{apiGroups: [apps], resources: [statefulsets/scale], verbs: [patch]}}
-  - {{apiGroups: [""], resources: [pods], verbs: [list, delete]}}
-  - {{apiGroups: [""], resources: [nodes, namespaces], verbs: [get]}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {{name: steward-operator-pods}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: steward-operator-pods}}
-subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]
-"""
-"""Permissions that `--pods --drain --own-namespace` needs in addition."""
 
 
 @dataclass
@@ -106,14 +88,6 @@ def place() -> Iterator[Held]:
             controller.close()
 
 
-@pytest.fixture(scope="module")
-def api() -> Iterator[KubernetesApi]:
-    """An API server for this module only: an operator without pods would handle the same Clusters."""
-    with kubernetes_api() as running:
-        install(running)
-        yield running
-
-
 @dataclass(frozen=True)
 class Site:
     """A user, the pods of the user's brokers, and the operator of these pods."""
@@ -124,15 +98,14 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(place: Held, api: KubernetesApi) -> Iterator[Site]:
+def site(place: Held, pods_api: KubernetesApi) -> Iterator[Site]:
     """A namespace with Cluster `main`, whose brokers are pods, and an operator for them."""
-    api.kubectl("apply", "--filename=-", stdin=ROLE, check=True)
-    user = User(api, "kafka")
+    user = User(pods_api, "kafka")
     with lab_folder() as folder:
         options = ["--pods", "--drain", "--own-namespace=kafka", "--namespace=kafka"]
-        operator = StewardOperator(api.kubeconfig_for(OPERATOR), folder, arguments=options)
+        operator = StewardOperator(pods_api.kubeconfig_for(OPERATOR), folder, arguments=options)
         try:
-            with PodStandIn(api, "kafka", place.cluster) as pods:
+            with PodStandIn(pods_api, "kafka", place.cluster) as pods:
                 operator.start()
                 user.apply(declared(place))
                 wait_for(user, "Settled", "True", "AsDeclared")
@@ -241,19 +214,19 @@ def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site:
     wait_until(lambda: pods.replicas() == 2, timeout_s=PATIENCE_S, what="what was done behind its back is undone")
 
 
-def test_a_missing_permission_is_named_and_ends_the_operator(api: KubernetesApi, site: Site) -> None:
+def test_a_missing_permission_is_named_and_ends_the_operator(pods_api: KubernetesApi, site: Site) -> None:
     """Verb and resource are named."""
-    api.kubectl("delete", "clusterrole", "steward-operator-pods", check=True)
+    pods_api.kubectl("delete", "clusterrole", "steward-operator-pods", check=True)
     with lab_folder() as folder:
         options = ["--pods", "--drain", f"--namespace={site.user.namespace}"]
-        other = StewardOperator(api.kubeconfig_for(OPERATOR), folder, arguments=options)
+        other = StewardOperator(pods_api.kubeconfig_for(OPERATOR), folder, arguments=options)
         try:
             other.launch()
             wait_until(lambda: not other.process.running, timeout_s=PATIENCE_S, what="it has ended")
             log = other.process.log_tail(50)
         finally:
             other.close()
-            api.kubectl("apply", "--filename=-", stdin=ROLE, check=True)
+            pods_api.kubectl("apply", "--filename=-", stdin=POD_ROLE, check=True)
 
     assert "Operator cannot start" in log
     for right in (
@@ -264,13 +237,15 @@ def test_a_missing_permission_is_named_and_ends_the_operator(api: KubernetesApi,
         assert right in log
 
 
-def test_an_operator_that_is_deleted_with_its_namespace_releases_all_finalizers(api: KubernetesApi, site: Site) -> None:
+def test_an_operator_that_is_deleted_with_its_namespace_releases_all_finalizers(
+    pods_api: KubernetesApi, site: Site
+) -> None:
     """A deleted namespace does not hang. Its pods are deleted first, including the operator's; the test deletes nothing itself."""
     user = site.user
     user.apply(topic_text("kept", replication_factor=2))
     user.wait_until_ready("kept")
     assert all(item["metadata"]["finalizers"] for kind in ("clusters", "topics") for item in user.listed(kind))
-    api.kubectl("delete", "namespace", user.namespace, "--wait=false", check=True)
+    pods_api.kubectl("delete", "namespace", user.namespace, "--wait=false", check=True)
 
     assert site.operator.stop() == 0
 

@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Disks, Layout
+from kafka_operator.decide.log_dirs import BrokerLogDirs, LogDir
 from kafka_operator.decide.observed import Failure, KafkaTopic
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
 
 T = TypeVar("T")
 
-BROKER_SETTINGS = {"leader.replication.throttled.rate", "follower.replication.throttled.rate"}
+BROKER_SETTINGS = {"leader.replication.throttled.rate", "follower.replication.throttled.rate", "cordoned.log.dirs"}
 
 
 class FakeBrokers:
@@ -26,9 +27,12 @@ class FakeBrokers:
         """Bytes that a partition's log grows by each second."""
         self.broker_configs: dict[int, dict[str, str]] = {}
         self.disks: dict[int, Disks] = {}
+        self.log_dirs: dict[int, tuple[LogDir, ...]] = {}
         self.racks: dict[int, str] = {}
         self.silent: set[int] = set()
         """Brokers that are alive and do not answer for themselves."""
+        self.refuse_settings: dict[int, Failure] = {}
+        """Brokers that reject changes of their settings."""
         self.out_of_sync: set[tuple[Partition, int]] = set()
         """Replicas that fell out of the ISR, as partition and broker."""
         self.still: set[Partition] = set()
@@ -65,6 +69,15 @@ class FakeBrokers:
             return silent | {broker: self.disks[broker] for broker in broker_ids if broker in self.disks}
 
         return await self._change("describe_disks", effect)
+
+    async def describe_log_dir_states(self, broker_ids: Collection[int]) -> BrokerLogDirs:
+        def effect() -> BrokerLogDirs:
+            return {
+                broker: _away(broker) if broker in self.silent else self.log_dirs.get(broker, (LogDir("/data"),))
+                for broker in broker_ids
+            }
+
+        return await self._change("describe_log_dir_states", effect)
 
     async def describe_broker_configs(
         self, broker_ids: Collection[int], names: Sequence[str]
@@ -120,6 +133,8 @@ class FakeBrokers:
     def _alter_broker(self, change: AlterBroker) -> Failure | None:
         if change.broker_id not in self.broker_ids or change.broker_id in self.silent:
             return _away(change.broker_id)
+        if change.broker_id in self.refuse_settings:
+            return self.refuse_settings[change.broker_id]
         held = self.broker_configs.setdefault(change.broker_id, {})
         for name, value in change.changes:
             assert name in BROKER_SETTINGS, name

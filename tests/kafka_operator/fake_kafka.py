@@ -20,6 +20,7 @@ from kafka_operator.decide.observed import (
     KafkaPartition,
     KafkaTopic,
     Move,
+    QuorumSeen,
 )
 from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
@@ -68,6 +69,9 @@ class FakeKafka(FakeBrokers):
         self.broker_ids = tuple(broker_ids)
         self.cluster_id = "fake-cluster"
         self.controller_id = 1
+        self.quorum: QuorumSeen = None
+        self.features: dict[str, int] = {}
+        """Finalized features; with metadata.version the cluster is one in KRaft mode."""
         self.reachable = True
         self.security: Security | None = None
         """The credentials that the cluster accepts; None: all."""
@@ -92,7 +96,7 @@ class FakeKafka(FakeBrokers):
 
     async def describe_cluster(self) -> ClusterSeen:
         return await self._call(
-            "describe_cluster", lambda: ClusterSeen(self.cluster_id, self.controller_id, self.broker_ids)
+            "describe_cluster", lambda: ClusterSeen(self.cluster_id, self.controller_id, self.broker_ids, self.quorum)
         )
 
     async def describe_topics(self, names: Sequence[str]) -> Mapping[str, KafkaTopic | Failure]:
@@ -165,7 +169,7 @@ class FakeKafka(FakeBrokers):
 
     async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
         def versions() -> Versions:
-            return read_versions([(3, 9)] * len(broker_ids), {}, "3.9-IV0")
+            return read_versions([(3, 9)] * len(broker_ids), self.features, "3.9-IV0")
 
         return await self._call("describe_versions", versions)
 
@@ -282,7 +286,7 @@ class FakeKafka(FakeBrokers):
             for name, held in self.topics.items()
             for index, replicas in enumerate(held.replicas)
         ]
-        return ReplicaHealth(self.controller_id, self.broker_ids, tuple(partitions))
+        return ReplicaHealth(self.controller_id, self.broker_ids, tuple(partitions), quorum=self.quorum)
 
     def _visible(self, name: str) -> bool:
         return name in self.topics and _now_s() >= self.topics[name].visible_s

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_operator.decide.desired_plan import Material
 from kafka_operator.decide.layout import Layout, Sizes
-from kafka_operator.decide.observed import ConfigValue, KafkaPartition, KafkaTopic, Move
+from kafka_operator.decide.observed import ConfigValue, KafkaPartition, KafkaTopic, Move, Quorum, QuorumNode
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.plan_preparation import plan_for
 from kafka_operator.decide.reassignment import decide_reassignment
@@ -121,6 +121,25 @@ def cluster(*, held: bool = True, deleted: bool = False) -> Cluster:
     if deleted:
         raw["metadata"]["deletionTimestamp"] = DELETED
     return read_cluster(raw)
+
+
+def quorum(
+    leader_id: int,
+    *followers: int,
+    late: Sequence[int] = (),
+    observers: Sequence[int] = (),
+    late_observers: Sequence[int] = (),
+) -> Quorum:
+    """A quorum of a leader and its followers; nodes that are late last had the whole log a minute ago."""
+    now_ms = 1_000_000
+
+    def nodes(node_ids: Sequence[int], behind: Sequence[int]) -> tuple[QuorumNode, ...]:
+        return tuple(
+            QuorumNode(node_id, 50 if node_id in behind else 90, now_ms - 60_000 * (node_id in behind))
+            for node_id in node_ids
+        )
+
+    return Quorum(leader_id, 7, 90, nodes((leader_id, *followers), late), nodes(observers, late_observers))
 
 
 def reassignment(

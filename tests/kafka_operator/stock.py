@@ -26,6 +26,9 @@ PATIENCE_S = 30.0
 METADATA_ATTEMPTS = 5
 RECORD_BYTES = 10_000
 
+DYNAMIC_BROKER_CONFIG = 2
+"""ConfigSource (KIP-226): set on this broker by an Admin client."""
+
 
 class Stock:
     """One cluster."""
@@ -54,6 +57,21 @@ class Stock:
     def exists(self, topic: str) -> bool:
         """Tell whether a topic is there."""
         return topic in self.admin.list_topics(timeout=PATIENCE_S).topics
+
+    def topics(self) -> list[str]:
+        """Return the topics."""
+        return list(self.admin.list_topics(timeout=PATIENCE_S).topics)
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic and wait until it is gone."""
+        self.admin.delete_topics([topic])[topic].result(PATIENCE_S)
+        wait_until(lambda: not self.exists(topic), timeout_s=PATIENCE_S, what=f"{topic} is gone")
+
+    def broker_config(self, broker_id: int, name: str) -> str | None:
+        """Return a setting that is set on a broker itself, None if it is not."""
+        resource = ConfigResource(ResourceType.BROKER, str(broker_id))
+        found = self.admin.describe_configs([resource])[resource].result(PATIENCE_S)[name]
+        return found.value if found.source == DYNAMIC_BROKER_CONFIG else None
 
     def create(self, topic: str, replicas: list[list[int]]) -> None:
         """Create a topic with exactly these replicas."""

@@ -19,6 +19,7 @@ from kafka_operator.decide.cluster import (
     decide_cluster,
 )
 from kafka_operator.decide.cluster_metrics import METADATA_VERSIONS, ClusterMetrics, read_versions
+from kafka_operator.decide.log_dirs import BrokerLogDirs
 from kafka_operator.decide.observed import NO_LEADER, ClusterSeen, Unavailable
 from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.resources.cluster import ClusterStatus, Imbalance, Versions, read_cluster
@@ -221,6 +222,9 @@ def counting(clock: list[float], took_s: float) -> tuple[ClusterReader, list[tup
 
         async def describe_versions(self, _: object) -> Versions:
             return Versions()
+
+        async def describe_log_dir_states(self, _: object) -> BrokerLogDirs:
+            return {}
 
     class OneCluster:
         async def use(self, _: object, call: Any) -> Any:

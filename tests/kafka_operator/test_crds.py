@@ -102,12 +102,17 @@ def test_a_new_resource_is_in_progress_before_the_operator_has_seen_it(namespace
     assert (found["status"], kstatus(found)) == ({"observedGeneration": -1}, "InProgress")
 
 
-def test_values_of_mode_of_release_0_1_0_are_accepted(namespace: Namespace) -> None:
-    """Stored Clusters and manifests of 0.1.0 have lower-case values."""
-    modes = ("ZooKeeper", "Quorum", "External", "zookeeper", "quorum", "external")
+def test_mode_has_the_values_of_release_0_1_0_except_a_new_quorum(namespace: Namespace) -> None:
+    """The field has no effect. Manifests of 0.1.0 have lower-case values; nothing runs brokers with a quorum of Steward controllers."""
+    modes = ("ZooKeeper", "External", "zookeeper", "external")
 
     assert [namespace.refusal(raw_cluster("moded", mode=mode)) for mode in modes] == [""] * len(modes)
     assert "Unsupported value" in namespace.refusal(raw_cluster("moded", mode="KRaft"))
+    for mode in ("Quorum", "quorum"):
+        for name in ("moded", "new-mode"):
+            assert "quorum of Steward controllers are not supported yet" in namespace.refusal(
+                raw_cluster(name, mode=mode)
+            )
 
 
 def test_resources_are_listed_by_their_cluster(namespace: Namespace) -> None:

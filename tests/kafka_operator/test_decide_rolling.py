@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator.decide.observed import Unavailable
+from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollDecision, RollView, Settled, decide_roll
 from kafka_operator.resources.pods import PodSet
 from tests.kafka_operator.cluster_pods import LONG_AGO, NEW, OLD, health, partition, pod, pod_set
-from tests.kafka_operator.makers import NOW
+from tests.kafka_operator.makers import NOW, quorum
 
 WELL = health(partition(0, (0, 1, 2)), partition(1, (1, 2, 0)))
 AWAY = Unavailable("ClusterUnreachable", "No broker answers.")
@@ -116,6 +117,45 @@ def test_a_broker_that_kafka_does_not_list_is_waited_for() -> None:
     reason, message = held(roll(OLD_PODS, health(partition(0, (0, 1)), brokers=2)))
 
     assert (reason, "main-broker-2 (id 2)" in message) == ("WaitingForBrokers", True)
+
+
+@pytest.mark.shows("F45")
+def test_a_voter_is_replaced_only_while_the_others_are_in_sync() -> None:
+    """KIP-595: brokers 0, 1 and 2 are voters as well (combined nodes); the leader is the last."""
+    late = replace(WELL, controller_id=0, quorum=quorum(0, 1, 2, late=(2,)))
+    well = replace(WELL, controller_id=0, quorum=quorum(0, 1, 2))
+
+    assert held(roll(pod_set(pod(0, OLD), pod(1, OLD), pod(2)), late)) == (
+        "WaitingForQuorum",
+        "main-broker-1 hosts a voter of the quorum, and other voters are not in sync: 2.",
+    )
+    assert replaced(roll(OLD_PODS, late))[0] == "main-broker-2"
+    assert replaced(roll(OLD_PODS, well))[0] == "main-broker-1"
+    assert replaced(roll(pod_set(pod(0, OLD), pod(1), pod(2)), well))[0] == "main-broker-0"
+    assert held(roll(OLD_PODS, late, leaving=(1,)))[0] == "WaitingForQuorum"
+
+
+@pytest.mark.shows("F45")
+def test_controllers_that_are_voters_are_replaced_while_the_others_are_in_sync() -> None:
+    """A StatefulSet of the controllers alone; brokers are observers."""
+    controllers = pod_set(*(pod(node_id, OLD) for node_id in (100, 101, 102)), first_id=100)
+
+    def seen(*late: int) -> ReplicaHealth:
+        return replace(WELL, controller_id=100, quorum=quorum(100, 101, 102, late=late))
+
+    assert held(roll(controllers, seen(101, 102), brokers=False))[0] == "WaitingForQuorum"
+    assert replaced(roll(controllers, seen(101), brokers=False))[0] == "main-broker-101"
+    assert replaced(roll(controllers, seen(), brokers=False))[0] == "main-broker-101"
+
+
+@pytest.mark.shows("F45")
+def test_nothing_is_replaced_while_the_quorum_is_not_visible() -> None:
+    """Any pod may host a voter; the message has the missing right."""
+    hidden = Unavailable("QuorumNotVisible", "Kafka rejects DescribeQuorum with CLUSTER_AUTHORIZATION_FAILED.")
+
+    reason, message = held(roll(OLD_PODS, replace(WELL, controller_id=-1, quorum=hidden)))
+
+    assert (reason, hidden.message in message) == ("QuorumNotVisible", True)
 
 
 def test_nothing_is_replaced_without_a_controller() -> None:

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_operator.decide.observed import Unavailable
+from kafka_operator.decide.observed import Quorum, Unavailable
 from kafka_operator.decide.scaling import YOUNG_S, AskHolders, Scale, decide_scale
 from kafka_operator.resources.pods import PodSet
 from tests.kafka_operator.cluster_pods import health, partition, pod, pod_set
-from tests.kafka_operator.makers import NOW
+from tests.kafka_operator.makers import NOW, quorum
 
 THREE = pod_set(pod(0), pod(1), pod(2))
 
@@ -49,6 +49,32 @@ def test_brokers_that_hold_replicas_stay_and_are_named() -> None:
     assert isinstance(found, Scale)
     assert (found.replicas, found.reason, found.refused) == (3, "ScaleInRefused", True)
     assert "broker 1 holds logs-0, orders-0, orders-2; broker 2 holds orders-1, orders-2" in found.message
+
+
+@pytest.mark.shows("F45")
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        (quorum(0, 1, 2), "voters of the quorum would be removed: 2. Remove them first with kafka-metadata-quorum"),
+        (Unavailable("QuorumNotVisible", "Not allowed."), "which is not visible. Not allowed."),
+        (Quorum(-1), "which has no leader at the moment."),
+    ],
+    ids=["voter", "not visible", "election"],
+)
+def test_a_pod_of_a_voter_is_never_scaled_in(seen: Quorum | Unavailable, words: str) -> None:
+    """A quorum keeps counting a voter that is gone (KIP-853), also one that holds no replica."""
+    found = scale(2, 3, replace(health(partition(0, (0, 1))), quorum=seen))
+
+    assert isinstance(found, Scale)
+    assert (found.replicas, found.reason, words in found.message) == (3, "ScaleInRefused", True)
+
+
+def test_a_pod_that_is_no_voter_is_scaled_in() -> None:
+    """Brokers are observers where controllers are nodes of their own."""
+    found = scale(2, 3, replace(health(partition(0, (0, 1))), quorum=quorum(100, observers=(0, 1, 2))))
+
+    assert isinstance(found, Scale)
+    assert (found.replicas, found.refused) == (2, False)
 
 
 def test_many_partitions_are_named_in_part() -> None:

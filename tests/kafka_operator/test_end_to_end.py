@@ -122,7 +122,7 @@ def test_drift_is_reverted_and_undeclared_settings_are_kept(shop: Namespace, kaf
     assert found["metadata"]["resourceVersion"] == again["metadata"]["resourceVersion"]
 
 
-@pytest.mark.shows("F28")
+@pytest.mark.shows("F28", "F2")
 def test_the_oldest_topic_wins_and_the_next_takes_over(shop: Namespace, kafka: Stock) -> None:
     """O5."""
     shop.take(raw_topic("e2e-first", topicName="e2e-shared", partitions=2))
@@ -167,7 +167,7 @@ def test_a_reassignment_moves_partitions_and_shows_its_progress(shop: Namespace,
     shop.until_gone("Reassignment", "move")
 
 
-@pytest.mark.shows("F17", "F19")
+@pytest.mark.shows("F17", "F19", "E3")
 def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled(
     shop: Namespace, kafka: Stock, operator: StewardOperator
 ) -> None:

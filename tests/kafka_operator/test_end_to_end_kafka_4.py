@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from confluent_kafka.admin import NewTopic
 from typer.testing import CliRunner
 
+from kafka_operator.decide.cordon import SETTING
 from lab.kraft import KraftCluster
 from lab.waiting import wait_until
 from steward.main import kubectl_app
@@ -24,6 +26,7 @@ from tests.kafka_operator.test_end_to_end import (
     test_bad_input_is_reported_with_the_brokers_message as report_bad_input,
 )
 from tests.kafka_operator.test_end_to_end_moves import (
+    SLOW,
     test_a_canary_moves_and_the_others_wait_for_the_approval_of_the_same_plan,
     test_a_goal_is_proposed_approved_and_reached,
     test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open,
@@ -151,3 +154,31 @@ def test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up(shop
     kafka.commit("e2e-billing", "e2e-lag", 30)
 
     until_state(shop, "Completed")
+
+
+def holders_of_a_new_topic(kafka: Stock, topic: str) -> set[int]:
+    """The brokers on which Kafka places a new topic."""
+    kafka.admin.create_topics([NewTopic(topic, num_partitions=6, replication_factor=1)])[topic].result(PATIENCE_S)
+    wait_until(lambda: kafka.exists(topic), timeout_s=PATIENCE_S, what=f"the brokers know {topic}")
+    return {broker for replicas in kafka.replicas(topic) for broker in replicas}
+
+
+@pytest.mark.shows("F43")
+def test_a_broker_that_is_removed_takes_no_new_replicas_until_the_removal_is_cancelled(
+    shop: Namespace, kafka: Stock
+) -> None:
+    """KIP-1066: Kafka 4.3 places no replica on a cordoned broker; `cordoned.log.dirs` is removed at the end."""
+    kafka.create("e2e-cordoned", [[3, 1], [3, 2]])
+    kafka.fill("e2e-cordoned", 200)
+    removal = {"goal": {"removeBrokers": [3]}, "approval": "Automatic", "throttle": SLOW}
+    shop.take(raw_reassignment(**removal))
+
+    until_state(shop, "Running")
+
+    assert kafka.broker_config(3, SETTING) == "*"
+    assert [cordon["id"] for cordon in shop.status("Cluster", "main")["cordons"]] == [3]
+    assert holders_of_a_new_topic(kafka, "e2e-placed-elsewhere") == {1, 2}
+    shop.take(raw_reassignment(**removal, action="Cancel"))
+    until_state(shop, "Cancelled")
+    wait_until(lambda: kafka.broker_config(3, SETTING) is None, timeout_s=PATIENCE_S, what="the cordon is removed")
+    assert holders_of_a_new_topic(kafka, "e2e-placed-everywhere") == {1, 2, 3}

@@ -245,7 +245,7 @@ def test_a_canary_moves_and_the_others_wait_for_the_approval_of_the_same_plan(sh
     )
 
 
-@pytest.mark.shows("F10", "F12")
+@pytest.mark.shows("F10", "F12", "F13", "E10")
 def test_a_goal_is_proposed_approved_and_reached(shop: Namespace, kafka: Stock) -> None:
     """Another replication factor: figures from real sizes, waiting for its digest, executed as approved."""
     kafka.create("e2e-goal", [[1], [2]])

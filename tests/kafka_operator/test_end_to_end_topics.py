@@ -40,7 +40,7 @@ def annotate(namespace: Namespace, name: str, text: str) -> None:
     namespace.kubectl("annotate", "--overwrite", "topic", name, text)
 
 
-@pytest.mark.shows("F8", "E6")
+@pytest.mark.shows("F8", "E6", "F9")
 def test_a_topic_observes_and_then_enforces(shop: Namespace, kafka: Stock) -> None:
     """Features 8: the drift is listed in the status, nothing is changed; Enforce mends it."""
     kafka.create("e2e-observed", [[1, 2]])

@@ -72,6 +72,7 @@ async def test_a_cluster_with_combined_nodes_is_described(admin: KafkaAdmin, sto
     """Combined nodes are brokers, too; metadata.version replaces the inter-broker protocol."""
     seen = await admin.describe_cluster()
     assert seen.broker_ids == (1, 2)
+    assert [(await admin.describe_health()).controller_id for _ in range(5)] == [1] * 5
 
     versions = await admin.describe_versions(seen.broker_ids)
     assert (

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import ConnectionRejectedError
+from kafka_operator.decide.observed import Failure, Unavailable
 from kafka_operator.importing.client_config import security_of
 from kafka_operator.resources.security import BearerToken, ClientCredentials, Login, Security
 from lab.kraft import KraftNode, kraft_cluster
@@ -28,7 +29,7 @@ MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 
 @pytest.fixture(scope="module")
 def node(authority: Authority) -> Iterator[KraftNode]:
-    """A broker that accepts unsigned tokens on a listener with TLS."""
+    """A broker that accepts unsigned tokens on a listener with TLS; only the other listeners have rights."""
     certificate, key = authority.sign("token-broker", "/CN=broker")
     store = authority.folder / "token-broker-store.pem"
     store.write_text(key.read_text() + certificate.read_text())
@@ -38,6 +39,8 @@ def node(authority: Authority) -> Iterator[KraftNode]:
         f"{prefix}.oauthbearer.sasl.jaas.config": f'{MODULE} required unsecuredLoginStringClaim_sub="broker";',
         f"{prefix}.ssl.keystore.type": "PEM",
         f"{prefix}.ssl.keystore.location": str(store),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
     }
     with kraft_cluster((1,), settings=settings, listeners={TOKENS: "SASL_SSL"}) as cluster:
         yield cluster.broker(1)
@@ -53,6 +56,27 @@ def token(*, lifetime_s: int = 3_600) -> str:
 def security(authority: Authority, login: BearerToken | ClientCredentials | Login) -> Security:
     """TLS with the tests' authority, and a login."""
     return Security(tls=True, ca=authority.certificate.read_text(encoding="ascii"), login=login)
+
+
+@pytest.mark.shows("F45")
+async def test_a_user_without_rights_sees_neither_the_quorum_nor_log_directories(
+    node: KraftNode, authority: Authority
+) -> None:
+    """DescribeQuorum and DescribeLogDirs need Describe on the cluster, Metadata needs no right; the message names the missing right."""
+    admin = KafkaAdmin([f"127.0.0.1:{node.ports[TOKENS]}"], Metrics(), security(authority, BearerToken(token())))
+    try:
+        seen = await admin.describe_cluster()
+        log_dirs = await admin.describe_log_dir_states(seen.broker_ids)
+    finally:
+        await admin.close()
+
+    assert (seen.broker_ids, seen.controller_id) == ((1,), -1)
+    assert isinstance(seen.quorum, Unavailable)
+    assert seen.quorum.reason == "QuorumNotVisible"
+    assert seen.quorum.message.endswith("Grant the operator's user the operation Describe on the cluster.")
+    refused = log_dirs[1]
+    assert isinstance(refused, Failure)
+    assert refused.name == "CLUSTER_AUTHORIZATION_FAILED"
 
 
 async def brokers_seen(node: KraftNode, security: Security) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from kafka_operator.admin.requests import (
     incremental_alter_configs_request,
 )
 from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Disks
+from kafka_operator.decide.log_dirs import UNKNOWN_BYTES, BrokerLogDirs, LogDir
 from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
@@ -29,9 +30,6 @@ from kafka_wire.net.cluster import for_each_broker
 
 DYNAMIC_BROKER_CONFIG = 2
 """ConfigSource (KIP-226): set on this broker by an Admin client."""
-
-UNKNOWN_BYTES = -1
-"""Size of a volume in an answer of a version before 4, or where the broker cannot determine it."""
 
 T = TypeVar("T")
 
@@ -91,6 +89,25 @@ def disks_of(response: Body) -> Disks | Failure | None:
     if not volumes:
         return None
     return Disks(sum(total for total, _ in volumes), sum(usable for _, usable in volumes))
+
+
+async def query_log_dirs(connection: Connection, broker_ids: Collection[int]) -> BrokerLogDirs:
+    """Query the states of brokers' log directories; the request names no partition, so that the answers are short."""
+    return await ask_each(connection, dict.fromkeys(broker_ids, log_dirs_request(())), log_dirs_of)
+
+
+def log_dirs_of(response: Body) -> tuple[LogDir, ...] | Failure:
+    """Read the log directories of a DescribeLogDirs response; one with an error of its own (KAFKA_STORAGE_ERROR) is offline."""
+    return failure_of(response["error_code"]) or tuple(
+        LogDir(
+            item["log_dir"],
+            item["error_code"] == ErrorCode.NONE,
+            int(item.get("total_bytes", UNKNOWN_BYTES)),
+            int(item.get("usable_bytes", UNKNOWN_BYTES)),
+            bool(item.get("is_cordoned")),
+        )
+        for item in response["results"]
+    )
 
 
 async def query_broker_configs(

@@ -11,7 +11,13 @@ from typing import TypeVar
 
 from kafka_operator.admin import requests
 from kafka_operator.admin.broker_roles import only_brokers
-from kafka_operator.admin.brokers import change_broker_configs, query_broker_configs, query_disks, query_logs
+from kafka_operator.admin.brokers import (
+    change_broker_configs,
+    query_broker_configs,
+    query_disks,
+    query_log_dirs,
+    query_logs,
+)
 from kafka_operator.admin.cluster_metrics import query_cluster_metrics, query_versions
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
 from kafka_operator.admin.connection_errors import classify_connection_error
@@ -24,13 +30,14 @@ from kafka_operator.admin.port import (
     ControllerUnavailableError,
     Refusals,
 )
-from kafka_operator.admin.quorum import controller_of
+from kafka_operator.admin.quorum import controller_of, query_quorum
 from kafka_operator.admin.requests import TOPIC, Request
 from kafka_operator.admin.tls import make_context
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
 from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Layout
+from kafka_operator.decide.log_dirs import BrokerLogDirs
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.decide.replica_health import ReplicaHealth
@@ -86,8 +93,8 @@ class KafkaAdmin:
             found = await connection.cluster()
             nodes = [one.node_id for one in found.brokers]
             broker_ids = await only_brokers(connection, found.controller_id, nodes, self._controllers_only)
-            controller_id = await controller_of(connection, found.controller_id)
-            return ClusterSeen(found.cluster_id or "", controller_id, broker_ids)
+            quorum = await query_quorum(connection)
+            return ClusterSeen(found.cluster_id or "", controller_of(found.controller_id, quorum), broker_ids, quorum)
 
         return await self._call("describe_cluster", work)
 
@@ -184,6 +191,10 @@ class KafkaAdmin:
     async def describe_disks(self, broker_ids: Collection[int]) -> BrokerDisks:
         """Return the disks of brokers, queried from each of them."""
         return await self._call("describe_disks", lambda connection: query_disks(connection, broker_ids))
+
+    async def describe_log_dir_states(self, broker_ids: Collection[int]) -> BrokerLogDirs:
+        """Return the states of the log directories, queried from each broker."""
+        return await self._call("describe_log_dir_states", lambda connection: query_log_dirs(connection, broker_ids))
 
     async def describe_broker_configs(
         self, broker_ids: Collection[int], names: Sequence[str]

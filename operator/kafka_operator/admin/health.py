@@ -1,4 +1,4 @@
-"""Queries before a broker is taken offline: locations of all replicas, and min.insync.replicas of each topic."""
+"""Queries before a broker is taken offline: locations of all replicas, the quorum, and min.insync.replicas of each topic."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import islice
 
 from kafka_operator.admin.broker_roles import only_brokers
 from kafka_operator.admin.connection import Connection
+from kafka_operator.admin.quorum import controller_of, query_quorum
 from kafka_operator.admin.requests import TOPIC, describe_configs_request
 from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.resources.reassignment import Partition
@@ -21,11 +22,12 @@ MAX_TOPICS = 500
 
 
 async def query_health(connection: Connection, known: dict[int, bool]) -> ReplicaHealth:
-    """Query all partitions from the controller; `known` is `only_brokers`' own."""
+    """Query all partitions from the controller, and the quorum; `known` is `only_brokers`' own."""
     found = await connection.all_partitions()
     brokers = await only_brokers(connection, found.controller_id, (one.node_id for one in found.brokers), known)
     partitions = await asyncio.to_thread(lambda: tuple(partitions_of(found)))
-    return ReplicaHealth(found.controller_id, brokers, partitions)
+    quorum = await query_quorum(connection)
+    return ReplicaHealth(controller_of(found.controller_id, quorum), brokers, partitions, quorum=quorum)
 
 
 def partitions_of(found: MetadataColumns) -> Iterator[PartitionReplicas]:

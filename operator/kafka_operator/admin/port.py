@@ -11,6 +11,7 @@ from typing import Protocol
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Layout
+from kafka_operator.decide.log_dirs import BrokerLogDirs
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.decide.replica_health import ReplicaHealth
@@ -145,6 +146,10 @@ class Admin(AdminReads, Protocol):
 
     async def describe_cluster_metrics(self) -> ClusterMetrics:
         """Return the numbers of all partitions."""
+        ...
+
+    async def describe_log_dir_states(self, broker_ids: Collection[int]) -> BrokerLogDirs:
+        """Return the states of the log directories of each of these brokers."""
         ...
 
     async def describe_versions(self, broker_ids: Collection[int]) -> Versions:

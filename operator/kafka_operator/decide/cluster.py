@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
+from kafka_operator.decide.cordon import cordons_left
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
-from kafka_operator.decide.observed import ClusterSeen, Unavailable
+from kafka_operator.decide.log_dirs import LOG_DIRS_ONLINE, BrokerLogDirs, log_dirs_event, with_log_dirs
+from kafka_operator.decide.observed import ClusterSeen, Quorum, QuorumSeen, Unavailable
+from kafka_operator.decide.quorum import out_of_sync_ids, quorum_status
 from kafka_operator.decide.security import BAD_SECRET, NOT_ALLOWED
 from kafka_operator.decide.steps import Claim
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
-from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
+from kafka_operator.resources.cluster import KRAFT, ZOOKEEPER, Cluster, ClusterStatus, Versions
 from kafka_operator.resources.reassignment import Partition
 from reconciler.decide.conditions import (
     FALSE,
@@ -25,8 +28,10 @@ from reconciler.decide.conditions import (
     event_of_change,
     with_condition,
     with_ready,
+    without_condition,
 )
 from reconciler.decide.steps import Done, Release, ResourceEvent, Retry, Wait, WriteStatus
+from reconciler.resources.metadata import Condition
 
 POLL_INTERVAL_S = 10.0
 """Poll interval of a cluster without changes: one small request; changes of brokers are noticed within this time."""
@@ -58,9 +63,11 @@ VERSIONS_EVERY_S = 300.0
 WAITS_FOR_USER = frozenset({"AuthenticationFailed", "TlsFailed", "NotAuthorized", BAD_SECRET, NOT_ALLOWED})
 """Reasons why a cluster is unavailable that only a user can change: what it was given was rejected."""
 
-HEALTHY = "Healthy"
-OFFLINE = "OfflinePartitions"
-"""Condition and reason."""
+HEALTHY, QUORUM_IN_SYNC = "Healthy", "QuorumInSync"
+"""Conditions in addition to Ready."""
+
+OFFLINE, ALL_IN_SYNC = "OfflinePartitions", "AllInSync"
+"""Reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,7 @@ class ClusterSnapshot:
     seen: ClusterSeen
     cluster_metrics: ClusterMetrics | None = None
     versions: Versions | None = None
+    log_dirs: BrokerLogDirs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,11 @@ def decide_cluster(cluster: Cluster, snapshot: ClusterSnapshot | Unavailable, no
     )
     if status != cluster.status:
         return WriteStatus(
-            status, event_of_change(cluster.status.conditions, status.conditions) or _health_event(cluster, status)
+            status,
+            event_of_change(cluster.status.conditions, status.conditions)
+            or _health_event(cluster, status)
+            or _quorum_event(cluster, status)
+            or log_dirs_event(cluster.status, status),
         )
     return Retry(UNAVAILABLE_RETRY_S, POLL_INTERVAL_S) if isinstance(snapshot, Unavailable) else Wait(POLL_INTERVAL_S)
 
@@ -113,14 +125,18 @@ def shortest_cluster_metrics_pause_s(took_s: float) -> float:
 
 
 def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: float) -> Release | Retry | Done:
-    """Return the next step for a Cluster that is being deleted."""
+    """Return the next step for a Cluster that is being deleted: its cordons are removed, and its Topics are deleted, within a bounded time."""
     assert cluster.metadata.deleted is not None, cluster.key
     if not cluster.metadata.has_finalizer:
         return Done()
-    if dependents.held == 0:
-        return Release()
-    timeout_s = RELEASE_AFTER_S if dependents.leaving else NAMESPACE_GRACE_S
-    return Retry(DEPENDENT_POLL_S, DEPENDENT_POLL_S) if waited_s < timeout_s else Release()
+    live = frozenset(cluster.status.broker_ids or ())
+    cordoned = any(cordon.broker_id in live for cordon in cluster.status.cordons)
+    if dependents.held == 0 and not cordoned:
+        return Release(cordons_left(cluster.status))
+    timeout_s = RELEASE_AFTER_S if dependents.leaving or cordoned else NAMESPACE_GRACE_S
+    if waited_s < timeout_s:
+        return Retry(DEPENDENT_POLL_S, DEPENDENT_POLL_S)
+    return Release(cordons_left(cluster.status))
 
 
 def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> ClusterStatus:
@@ -134,15 +150,20 @@ def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> 
         generation=generation,
         now=now,
     )
+    conditions = _with_quorum(conditions, seen.quorum, generation, now)
     status = replace(
         cluster.status,
         observed_generation=generation,
         cluster_id=seen.cluster_id,
+        mode=ZOOKEEPER if seen.quorum is None else KRAFT,
         controller_id=seen.controller_id,
+        quorum=quorum_status(seen.quorum) or (cluster.status.quorum if isinstance(seen.quorum, Quorum) else None),
         broker_ids=seen.broker_ids,
         versions=snapshot.versions or cluster.status.versions,
         conditions=conditions,
     )
+    if snapshot.log_dirs is not None:
+        status = with_log_dirs(cluster, status, snapshot.log_dirs, now)
     if cluster_metrics is None:
         return status
     healthy, reason, message = _health(cluster_metrics)
@@ -152,9 +173,37 @@ def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> 
         offline=cluster_metrics.offline,
         imbalance=cluster_metrics.imbalance,
         conditions=with_condition(
-            conditions, HEALTHY, status=healthy, reason=reason, message=message, generation=generation, now=now
+            status.conditions, HEALTHY, status=healthy, reason=reason, message=message, generation=generation, now=now
         ),
     )
+
+
+def _with_quorum(
+    conditions: tuple[Condition, ...], seen: QuorumSeen, generation: int, now: datetime
+) -> tuple[Condition, ...]:
+    """Return the conditions with that of the quorum; without it in ZooKeeper mode."""
+    if seen is None:
+        return without_condition(conditions, QUORUM_IN_SYNC)
+    status, reason, message = _quorum(seen)
+    return with_condition(
+        conditions, QUORUM_IN_SYNC, status=status, reason=reason, message=message, generation=generation, now=now
+    )
+
+
+def _quorum(seen: Quorum | Unavailable) -> tuple[str, str, str]:
+    """Return status, reason and message of QuorumInSync."""
+    if isinstance(seen, Unavailable):
+        return UNKNOWN, seen.reason, seen.message
+    if seen.leader_id < 0:
+        return (
+            FALSE,
+            "NoLeader",
+            "The quorum has no leader: metadata cannot change until a majority of the voters is live.",
+        )
+    late = out_of_sync_ids(seen, seen.voters)
+    if late:
+        return FALSE, "VotersOutOfSync", f"Voters out of sync with the leader: {', '.join(map(str, late))}."
+    return TRUE, ALL_IN_SYNC, "Every voter of the quorum is in sync with the leader."
 
 
 def _health(cluster_metrics: ClusterMetrics) -> tuple[str, str, str]:
@@ -164,7 +213,7 @@ def _health(cluster_metrics: ClusterMetrics) -> tuple[str, str, str]:
     if cluster_metrics.under_replicated:
         examples = _listed(cluster_metrics.under_replicated_examples)
         return FALSE, "UnderReplicated", f"Partitions with out-of-sync replicas, such as {examples}."
-    return TRUE, "AllInSync", "Every partition has a leader, and every replica is in sync."
+    return TRUE, ALL_IN_SYNC, "Every partition has a leader, and every replica is in sync."
 
 
 def _health_event(cluster: Cluster, after: ClusterStatus) -> ResourceEvent | None:
@@ -178,6 +227,15 @@ def _health_event(cluster: Cluster, after: ClusterStatus) -> ResourceEvent | Non
     if new is None or new.status == UNKNOWN or OFFLINE not in reasons:
         return None
     return event_of_change(cluster.status.conditions, after.conditions, HEALTHY)
+
+
+def _quorum_event(cluster: Cluster, after: ClusterStatus) -> ResourceEvent | None:
+    """Return the event for a quorum that is not visible or has no leader, and for the end of that; a voter may be out of sync at any restart."""
+    found = condition_of(cluster.status.conditions, QUORUM_IN_SYNC), condition_of(after.conditions, QUORUM_IN_SYNC)
+    reasons = {condition.reason for condition in found if condition is not None}
+    if found[1] is None or not reasons & {"NoLeader", "QuorumNotVisible"}:
+        return None
+    return event_of_change(cluster.status.conditions, after.conditions, QUORUM_IN_SYNC)
 
 
 def _listed(examples: tuple[Partition, ...]) -> str:
@@ -197,8 +255,9 @@ def _unavailable_status(cluster: Cluster, unavailable: Unavailable, now: datetim
         now=now,
         stalled=reason in WAITS_FOR_USER,
     )
-    if condition_of(conditions, HEALTHY) is not None:
-        conditions = with_condition(
-            conditions, HEALTHY, status=UNKNOWN, reason=reason, message=message, generation=generation, now=now
-        )
+    for name in (HEALTHY, QUORUM_IN_SYNC, LOG_DIRS_ONLINE):
+        if condition_of(conditions, name) is not None:
+            conditions = with_condition(
+                conditions, name, status=UNKNOWN, reason=reason, message=message, generation=generation, now=now
+            )
     return replace(cluster.status, observed_generation=generation, conditions=conditions)

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from kafka_operator.decide.cordon import NONE_LEAVING, Leaving
 from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.replica_health import ReplicaHealth
+from kafka_operator.decide.replica_health import ReplicaHealth, largest_replication_factor
 from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollDecision, RollView, Settled, decide_roll
 from kafka_operator.decide.scaling import AskHolders, Scale, decide_scale
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, PodGroup, Replacing
@@ -32,7 +33,16 @@ IDLE_POLL_S = 5.0
 """Poll interval otherwise: as often as `kubectl drain` retries, so that a drain waits for nothing else."""
 
 REPORTED_REASONS = frozenset(
-    {"PodStuck", "WouldFallUnderMinIsr", "ScaleInRefused", "NotAllowed", "NotLabelled", "SwitchedOff", "NoStatefulSet"}
+    {
+        "PodStuck",
+        "WouldFallUnderMinIsr",
+        "ScaleInRefused",
+        "NotAllowed",
+        "NotLabelled",
+        "SwitchedOff",
+        "NoStatefulSet",
+        "QuorumNotVisible",
+    }
 )
 """Reasons reported by an event because a user has to act. The others pass without intervention."""
 
@@ -86,6 +96,27 @@ def decide_pods(cluster: Cluster, view: PodsView) -> Step:
     if isinstance(decision, Replace):
         return DeletePod(decision.pod)
     return Wait(IDLE_POLL_S if isinstance(decision, Settled | Unavailable) else BUSY_POLL_S)
+
+
+def leaving_of(cluster: Cluster, view: PodsView, before: Leaving) -> Leaving:
+    """Return the brokers whose pods are to go, for their cordon; the last known replication factor applies where Kafka was not queried."""
+    group = cluster.brokers
+    if group is None or isinstance(view.brokers, Unavailable):
+        return NONE_LEAVING
+    maintained = max(view.brokers.replicas, cluster.status.broker_replicas or 0)
+    declared = maintained if group.replicas is None else group.replicas
+    chosen = "" if cluster.status.replacing is None else cluster.status.replacing.uid
+    return Leaving(
+        frozenset(range(group.first_id + declared, group.first_id + maintained)),
+        frozenset(
+            pod.node_id
+            for pod in view.brokers.pods
+            if pod.node in view.leaving_nodes and not pod.unavailable and pod.uid != chosen
+        ),
+        largest_replication_factor(view.health)
+        if isinstance(view.health, ReplicaHealth)
+        else before.replication_factor,
+    )
 
 
 def without_pods(cluster: Cluster) -> ClusterStatus:

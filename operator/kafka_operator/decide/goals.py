@@ -10,8 +10,8 @@ is waited for, unless it is to be removed: its replicas are not copied elsewhere
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -67,6 +67,13 @@ def plan_for_goal(goal: Goal, layout: Layout, sizes: Sizes | None) -> Found | Pl
     except ValueError as error:
         return PlanProblem("GoalRefused", f"No plan can be computed: {error}.")
     return _found(goal, answer, [name for name, _ in rows], sized=sizes is not None)
+
+
+def without_cordoned(layout: Layout, goal: Goal, cordoned: Collection[int]) -> Layout:
+    """Return a layout without the cordoned brokers that hold nothing of it: no goal but one that names them puts replicas there."""
+    holding = {broker for topic in layout.topics.values() for item in topic.partitions for broker in item.replicas}
+    left_out = set(cordoned) - holding - set(goal.add_brokers) - set(goal.remove_brokers)
+    return replace(layout, racks={broker: rack for broker, rack in layout.racks.items() if broker not in left_out})
 
 
 def _found(goal: Goal, answer: MovePlan, names: Sequence[Partition], *, sized: bool) -> Found | PlanProblem:

@@ -11,6 +11,9 @@ from kafka_operator.resources.reassignment import Partition
 
 NO_LEADER = -1
 
+UNKNOWN_MS = -1
+"""Timestamp of a node in DescribeQuorum responses of version 0, which Kafka before 3.3 sends."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -105,15 +108,6 @@ Moves = Mapping[Partition, Move]
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSeen:
-    """A cluster that answered: its id, its controller (-1 for none), the brokers that are alive, ascending."""
-
-    cluster_id: str
-    controller_id: int
-    broker_ids: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Unavailable:
     """Reason why a cluster could not be read: reason and message for the Ready condition.
 
@@ -126,3 +120,42 @@ class Unavailable:
     """False if it may be a failover of the controller: it is reported only after a timeout."""
     leaving: bool = False
     """Whether it is not expected back: its Cluster is gone, or is being deleted while no broker answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumNode:
+    """A voter or an observer: the end of its log, and when it last had the whole log of the leader (ms since 1970)."""
+
+    node_id: int
+    log_end_offset: int
+    caught_up_ms: int = UNKNOWN_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """A DescribeQuorum response; `leader_id` is -1 during an election, when no voters are reported."""
+
+    leader_id: int
+    leader_epoch: int = -1
+    high_watermark: int = -1
+    voters: tuple[QuorumNode, ...] = ()
+    observers: tuple[QuorumNode, ...] = ()
+
+    @property
+    def voter_ids(self) -> frozenset[int]:
+        """Return the ids of all voters."""
+        return frozenset(voter.node_id for voter in self.voters)
+
+
+QuorumSeen = Quorum | Unavailable | None
+"""The quorum, why it is not visible, or None in ZooKeeper mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSeen:
+    """A cluster that answered: its id, its controller (-1 for none), its live brokers, ascending, and its quorum."""
+
+    cluster_id: str
+    controller_id: int
+    broker_ids: tuple[int, ...]
+    quorum: QuorumSeen = None

@@ -16,6 +16,7 @@ Parts: `plan_preparation` until plan and base are recorded and approved, `permis
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
@@ -28,8 +29,8 @@ from kafka_operator.decide.plan_completion import cancel_moves, clean_up, finish
 from kafka_operator.decide.plan_execution import decide_execution, progress_of
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.plan_preparation import decide_preparation, decide_proposed, has_drifted, propose_again
-from kafka_operator.decide.reassignment_status import judged, released, running, written
-from kafka_operator.decide.reassignment_view import ReassignmentView, Step
+from kafka_operator.decide.reassignment_status import WAITING_FOR_CORDON, judged, released, running, written
+from kafka_operator.decide.reassignment_view import CORDON_TIMEOUT_S, ReassignmentView, Step
 from kafka_operator.decide.steps import Claim
 from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
@@ -37,6 +38,9 @@ from kafka_operator.resources.reassignment_terms import Action, Approval
 from reconciler.decide.conditions import FALSE, UNKNOWN, with_job_end
 from reconciler.decide.expiry import decide_expiry
 from reconciler.decide.steps import RETRY_LATER_S, Done, Release, Retry
+
+CORDON_RETRY_CAP_S = 1.0
+"""Longest retry delay while a cordon is made or removed, which takes some hundred milliseconds."""
 
 
 def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> Step:
@@ -101,6 +105,10 @@ def _decide_forward(reassignment: Reassignment, view: ReassignmentView, directed
     permission = find_permission(reassignment, view, directed.plan, partitions)
     if permission.rolls_back:
         return _begin_rollback(reassignment, view, directed)
+    if view.missing_cordons and not status.handing_over and view.waited_s < CORDON_TIMEOUT_S:
+        return _wait_for_cordons(
+            reassignment, view, f"Waiting until no new replicas are placed on brokers {_ids(view.missing_cordons)}."
+        )
     partitions = replace(partitions, stray=partitions.stray + partitions.gone)
     return decide_execution(reassignment, view, directed, partitions, permission)
 
@@ -126,9 +134,22 @@ def _decide_rollback(reassignment: Reassignment, view: ReassignmentView, recorde
         return _wait_for_rival(reassignment, view, listed(claimed), view.rivals[claimed[0]].name)
     if partitions.stray:
         return Retry() if view.submitted else cancel_moves(partitions.stray)
+    if view.remaining_cordons and not status.handing_over and view.waited_s < CORDON_TIMEOUT_S:
+        return _wait_for_cordons(
+            reassignment, view, f"Waiting until the cordon of brokers {_ids(view.remaining_cordons)} is removed."
+        )
     if len(partitions.arrived) + len(partitions.gone) == partitions.total:
         return _rolled_back(reassignment, view, partitions)
     return decide_execution(reassignment, view, directed, partitions, Permission(guard=status.guard))
+
+
+def _wait_for_cordons(reassignment: Reassignment, view: ReassignmentView, message: str) -> Step:
+    updated = judged(reassignment, FALSE, WAITING_FOR_CORDON, message, view.now)
+    return written(reassignment, updated) or Retry(cap_s=CORDON_RETRY_CAP_S)
+
+
+def _ids(brokers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(brokers)))
 
 
 def _wait_for_rival(reassignment: Reassignment, view: ReassignmentView, names: str, rival: str) -> Step:

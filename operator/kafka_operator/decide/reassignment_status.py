@@ -12,6 +12,11 @@ from reconciler.decide.conditions import FALSE, TRUE, judged_job, ready_of, with
 from reconciler.decide.steps import ResourceEvent, WriteStatus
 from reconciler.resources.metadata import write_time
 
+WAITING_FOR_CORDON = "WaitingForCordon"
+
+QUIET = frozenset({PENDING, WAITING_FOR_CORDON})
+"""Reasons of intermediate steps, for which no event is recorded."""
+
 THROTTLE_TOO_LOW, THROTTLE_LEFT, STUCK, WAITING = "ThrottleTooLow", "ThrottleLeft", "Stuck", "Waiting"
 """Conditions that are there only once they were True."""
 
@@ -144,7 +149,7 @@ def _of_ready(before: ReassignmentStatus, after: ReassignmentStatus) -> Resource
     old, new = ready_of(before.conditions), ready_of(after.conditions)
     if (
         new is None
-        or new.reason == PENDING
+        or new.reason in QUIET
         or (old is not None and old.reason == new.reason and before.state == after.state)
     ):
         return None

@@ -35,6 +35,9 @@ CHECK_TIMEOUT_S = 30.0
 STRAY_TIMEOUT_S = 10.0
 """How long a partition may be neither moving nor completed before that is trusted: brokers' metadata lag behind."""
 
+CORDON_TIMEOUT_S = 30.0
+"""How long moves wait for a cordon to be made or removed. A Cluster that is paused makes none, and moves are safe without it."""
+
 Write = WriteStatus[ReassignmentStatus]
 Read = MakePlan | ReadThrottle | ThrottleInForce
 Effect = StorePlan | AlterThrottle | Submit
@@ -73,6 +76,10 @@ class ReassignmentView:
     """What other Reassignments have recorded on the same cluster."""
     guard: tuple[Reading, ...] | None = None
     """The last readings of the guard's limits; None before the first ones, and where no guard applies."""
+    missing_cordons: frozenset[int] = frozenset()
+    """Brokers to be cordoned before the first move (cordon.missing_cordons)."""
+    remaining_cordons: frozenset[int] = frozenset()
+    """Brokers whose cordon has to end before a rollback (cordon.remaining_cordons)."""
     measured: Measured | None = None
     """A sample of sizes, if one was due."""
 

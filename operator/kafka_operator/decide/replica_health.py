@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controller_core.model.partition_health import is_under_min_isr
+from kafka_operator.decide.observed import QuorumSeen
 from kafka_operator.resources.reassignment import Partition
 
 MAX_NAMED = 5
@@ -26,7 +27,7 @@ class PartitionReplicas:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaHealth:
-    """The replicas of all partitions of a cluster, and its live brokers.
+    """The replicas of all partitions of a cluster, its live brokers, and its quorum.
 
     `min_isr` is min.insync.replicas by topic, the cluster's default where a topic sets none; None until it is requested.
     """
@@ -35,6 +36,7 @@ class ReplicaHealth:
     broker_ids: tuple[int, ...]
     partitions: tuple[PartitionReplicas, ...]
     min_isr: Mapping[str, int] | None = None
+    quorum: QuorumSeen = None
 
 
 def out_of_sync(partitions: Iterable[PartitionReplicas], *, without: Collection[int] = ()) -> list[PartitionReplicas]:
@@ -63,6 +65,15 @@ def with_replica_on(partitions: Iterable[PartitionReplicas], broker_ids: Collect
     """Return the partitions that have a replica on any of these brokers."""
     leaving = frozenset(broker_ids)
     return [item for item in partitions if not leaving.isdisjoint(item.replicas)]
+
+
+def largest_replication_factor(health: ReplicaHealth) -> int:
+    """Return the largest replication factor of any topic; a partition that is being reassigned has more replicas than that."""
+    factors: dict[str, int] = {}
+    for item in health.partitions:
+        topic, replicas = item.partition.topic, len(item.replicas)
+        factors[topic] = min(factors.get(topic, replicas), replicas)
+    return max(factors.values(), default=0)
 
 
 def partition_names(partitions: Sequence[PartitionReplicas]) -> str:

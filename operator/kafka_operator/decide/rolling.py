@@ -1,8 +1,9 @@
 """Rolling replacement of pods: selects the next pod, one at a time, without reducing the availability of a partition.
 
     a pod is due      when its revision is not the StatefulSet's, or its node is to be left
-    it is replaced    when no pod is unavailable, every replica is in sync, and no partition would fall under its min.insync.replicas
-    the order         a node's drain before a roll; the broker that is the controller after all others; else by id
+    it is replaced    when no pod is unavailable, every replica is in sync, and no partition would fall under its min.insync.replicas;
+                      a voter of a KRaft quorum only while the other voters in sync are a majority
+    the order         a node's drain before a roll; the controller (the leader of a quorum) after all others; else by id
 
 So a broker is back in every ISR before the next one goes. A pod that does not get ready in time blocks the roll and is reported, unless
 it is due itself: then its replacement is what may mend it (a roll of a form that cannot start is left by rolling to one that can).
@@ -17,7 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from kafka_operator.decide.observed import Unavailable
+from kafka_operator.decide.observed import Quorum, Unavailable
+from kafka_operator.decide.quorum import voters_missed_without
 from kafka_operator.decide.replica_health import ReplicaHealth, out_of_sync, partition_names, under_min_isr_without
 from kafka_operator.resources.pods import Pod, PodSet
 
@@ -102,6 +104,9 @@ def _decide_with_health(
     if unknown:
         names = ", ".join(f"{pod.name} (id {pod.node_id})" for pod in unknown)
         return Hold("WaitingForBrokers", f"Kafka does not list {names} among its brokers.")
+    if isinstance(health.quorum, Unavailable):
+        words = f"No pod is replaced while the quorum is not visible: the pod may host one of its voters. {health.quorum.message}"
+        return Hold(health.quorum.reason, words)
     if not stuck and health.controller_id < 0:
         return Hold("WaitingForController", "The cluster has no active controller.")
     late = out_of_sync(health.partitions, without=stuck_ids)
@@ -110,16 +115,28 @@ def _decide_with_health(
     if health.min_isr is None:
         return AskKafka(min_isr=True)
     turn = _in_order(view, health, stuck or due)
-    refused = ""
+    refused: Hold | None = None
     for pod in turn:
-        lost = under_min_isr_without(health, pod.node_id)
-        if not lost:
+        hold = _why_not(pod, health)
+        if hold is None:
             return _replace(pod, view)
-        refused = (
-            refused
-            or f"Replacing {pod.name} would leave partitions below min.insync.replicas: {partition_names(lost)}."
-        )
-    return Hold("WouldFallUnderMinIsr", refused)
+        refused = refused or hold
+    assert refused is not None, view.pod_set.name
+    return refused
+
+
+def _why_not(pod: Pod, health: ReplicaHealth) -> Hold | None:
+    """Return why a pod must not be stopped now: the partitions or the quorum would lose too much."""
+    if isinstance(health.quorum, Quorum):
+        missed = voters_missed_without(health.quorum, pod.node_id)
+        if missed:
+            words = f"{pod.name} hosts a voter of the quorum, and other voters are not in sync: {', '.join(map(str, missed))}."
+            return Hold("WaitingForQuorum", words)
+    lost = under_min_isr_without(health, pod.node_id)
+    if not lost:
+        return None
+    words = f"Replacing {pod.name} would leave partitions below min.insync.replicas: {partition_names(lost)}."
+    return Hold("WouldFallUnderMinIsr", words)
 
 
 def _decide_without_kafka(view: RollView, stuck: Sequence[Pod], unavailable: Unavailable) -> RollDecision:

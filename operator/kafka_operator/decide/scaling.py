@@ -1,4 +1,4 @@
-"""Scaling of broker pods: up immediately, down only after the brokers to remove hold no replicas.
+"""Scaling of broker pods: up immediately, down only after the brokers to remove hold no replicas, and never a voter of the quorum.
 
 The maintained number (`status.brokerReplicas`) follows the declared one upwards at once, downwards only when the
 brokers to be removed hold nothing. A StatefulSet scaled by another client is set back to it, downwards under the same condition.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from kafka_operator.decide.observed import Unavailable
+from kafka_operator.decide.observed import Quorum, Unavailable
 from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth, partition_names, with_replica_on
 from kafka_operator.resources.pods import Pod, PodSet
 
@@ -62,10 +62,26 @@ def decide_scale(
     if isinstance(health, Unavailable):
         words = f"No pod is removed while the cluster is unreachable. {health.message}"
         return Scale(before, health.reason, words)
+    voters = _refusal_of_voters(health, leaving)
+    if voters is not None:
+        return Scale(before, "ScaleInRefused", f"Scale-in from {before} to {declared} broker pods is blocked: {voters}")
     held = with_replica_on(health.partitions, leaving)
     if held:
         return Scale(before, "ScaleInRefused", _refusal(before, declared, leaving, held, emptied=emptied))
     return Scale(declared, "AsDeclared", f"{declared} broker pods, as declared.")
+
+
+def _refusal_of_voters(health: ReplicaHealth, leaving: range) -> str | None:
+    """Return why pods of combined nodes stay: a quorum keeps counting a voter that is gone."""
+    if isinstance(health.quorum, Unavailable):
+        return f"their nodes may be voters of the quorum, which is not visible. {health.quorum.message}"
+    if isinstance(health.quorum, Quorum) and not health.quorum.voters:
+        return "their nodes may be voters of the quorum, which has no leader at the moment."
+    voters = sorted(health.quorum.voter_ids & set(leaving)) if isinstance(health.quorum, Quorum) else []
+    if not voters:
+        return None
+    names = ", ".join(map(str, voters))
+    return f"voters of the quorum would be removed: {names}. Remove them first with kafka-metadata-quorum remove-controller."
 
 
 def _age_s(pod: Pod, now: datetime) -> float:

@@ -15,8 +15,10 @@ from kafka_operator.decide.cluster_pods import (
     ScaleTo,
     Step,
     decide_pods,
+    leaving_of,
     without_pods,
 )
+from kafka_operator.decide.cordon import NONE_LEAVING, Leaving
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import AskKafka
@@ -58,6 +60,11 @@ class PodReconciler:
         self._writer = writer
         self._now = now
         self._drain = drain
+        self._leaving: dict[ClusterRef, Leaving] = {}
+
+    def leaving(self, ref: ClusterRef) -> Leaving:
+        """Return the brokers whose pods are to go, as of the last reconciliation."""
+        return self._leaving.get(ref, NONE_LEAVING)
 
     async def reconcile(self, ref: ClusterRef) -> Outcome:
         """Reconcile the pods of a Cluster once."""
@@ -65,6 +72,7 @@ class PodReconciler:
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
             if cluster is None or cluster.metadata.deleted is not None or not cluster.metadata.has_finalizer:
+                self._leaving.pop(ref, None)
                 return Done()
             if cluster.brokers is not None and view is None:
                 try:
@@ -72,6 +80,8 @@ class PodReconciler:
                 except KubeError as error:
                     log.info("Failed to read pods", extra={"resource": str(cluster.key), "error": str(error)})
                     return Wait(IDLE_POLL_S)
+            if view is not None:
+                self._leaving[ref] = leaving_of(cluster, view, self.leaving(ref))
             step = _unmanaged(cluster) if view is None else decide_pods(cluster, view)
             if isinstance(step, Wait | Done):
                 return step
@@ -98,13 +108,13 @@ class PodReconciler:
         leaving: dict[str, str] = {}
         if self._drain and isinstance(brokers, PodSet):
             try:
-                leaving = await self._leaving(self._kube, {pod.node for pod in brokers.pods if pod.node})
+                leaving = await self._nodes_to_leave(self._kube, {pod.node for pod in brokers.pods if pod.node})
             except RefusedError as error:
                 brokers = Unavailable("NotAllowed", str(error))
         return PodsView(self._now(), brokers, controllers, leaving)
 
     @staticmethod
-    async def _leaving(kube: PodKube, nodes: set[str]) -> dict[str, str]:
+    async def _nodes_to_leave(kube: PodKube, nodes: set[str]) -> dict[str, str]:
         leaving: dict[str, str] = {}
         for name in sorted(nodes):
             try:

@@ -1,4 +1,4 @@
-"""Reads of clusters: live brokers every time; health and versions at longer intervals, because their cost grows with the cluster."""
+"""Reads of clusters: live brokers every time; health, versions and log directories at longer intervals, because their cost grows with the cluster."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kafka_operator.decide.cluster import (
     shortest_cluster_metrics_pause_s,
 )
 from kafka_operator.decide.cluster_metrics import ClusterMetrics
+from kafka_operator.decide.log_dirs import LOG_DIRS_EVERY_S, MAX_BROKERS, BrokerLogDirs
 from kafka_operator.decide.observed import ClusterSeen, Unavailable
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.resources.cluster import Versions
@@ -32,6 +33,7 @@ class _Due:
     counted: tuple[int, ...] | None = None
     """Brokers at the last count."""
     versions_s: float = 0.0
+    log_dirs_s: float = 0.0
     asked: tuple[int, ...] = ()
 
 
@@ -56,10 +58,11 @@ class ClusterReader:
         try:
             cluster_metrics = await self._cluster_metrics(ref, due, seen)
             versions = await self._versions(ref, due, seen)
+            log_dirs = await self._log_dirs(ref, due, seen)
         except ClusterUnavailableError as error:
             log.info("Failed to read cluster health or versions", extra={"cluster": str(ref), "error": str(error)})
             return ClusterSnapshot(seen)
-        return ClusterSnapshot(seen, cluster_metrics, versions)
+        return ClusterSnapshot(seen, cluster_metrics, versions, log_dirs)
 
     def forget(self, ref: ClusterRef) -> None:
         """Remove the state of a deleted Cluster."""
@@ -87,3 +90,11 @@ class ClusterReader:
         versions = await self._connections.use(ref, lambda admin: admin.describe_versions(seen.broker_ids))
         due.versions_s, due.asked = self._clock() + VERSIONS_EVERY_S, seen.broker_ids
         return versions
+
+    async def _log_dirs(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> BrokerLogDirs | None:
+        if self._clock() < due.log_dirs_s:
+            return None
+        brokers = seen.broker_ids[:MAX_BROKERS]
+        found = await self._connections.use(ref, lambda admin: admin.describe_log_dir_states(brokers))
+        due.log_dirs_s = self._clock() + LOG_DIRS_EVERY_S
+        return found

@@ -12,6 +12,7 @@ from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.cluster_pods import PodReconciler
 from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.engine.connection_pool import ConnectionPool
+from kafka_operator.engine.cordons import Cordons
 from kafka_operator.engine.writer import Writer
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
 from reconciler.decide.conditions import TRUE, ready_of
@@ -38,6 +39,7 @@ class ClusterReconciler:
         pod_reconciler: PodReconciler,
         reader: ClusterReader,
         rebalances: AutoRebalances,
+        cordons: Cordons,
     ) -> None:
         """`wake` puts a resource into the queue."""
         self._cache = cache
@@ -49,17 +51,22 @@ class ClusterReconciler:
         self._pod_reconciler = pod_reconciler
         self._reader = reader
         self._rebalances = rebalances
+        self._cordons = cordons
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Reconcile a Cluster once; a batch has one Cluster, since each has its own queue partition."""
         return {key: await self._reconcile(ref) for key in keys}
 
     async def _reconcile(self, ref: ClusterRef) -> Outcome:
+        cluster = self._cache.cluster(ref)
+        if cluster is not None and cluster.metadata.deleted is not None:
+            await self._cordons.reconcile(ref)
         outcome = await self._update_status(ref)
         cluster = self._cache.cluster(ref)
-        if cluster is not None and cluster.metadata.paused:
+        if cluster is None or cluster.metadata.deleted is not None or cluster.metadata.paused:
             return outcome
         outcome = _sooner(outcome, await self._pod_reconciler.reconcile(ref))
+        outcome = _sooner(outcome, await self._cordons.reconcile(ref, self._pod_reconciler.leaving(ref)))
         return _sooner(outcome, await self._rebalances.reconcile(ref))
 
     async def _update_status(self, ref: ClusterRef) -> Outcome:

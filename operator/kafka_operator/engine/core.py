@@ -14,6 +14,7 @@ from kafka_operator.engine.cluster_pods import PodReconciler
 from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.engine.clusters import ClusterReconciler
 from kafka_operator.engine.connection_pool import Connect, ConnectionPool
+from kafka_operator.engine.cordons import Cordons
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.elections import ElectionReconciler
 from kafka_operator.engine.event_handler import EventHandler
@@ -96,8 +97,10 @@ def build_core(
     pod_reconciler = PodReconciler(pods, cache, connections, writer, now, drain=drain)
     owned = OwnedReassignments(kube)
     rebalances = AutoRebalances(cache, connections, writer, owned, now, clock, lambda: resync.loaded)
+    cordons = Cordons(cache, connections, writer, now, lambda: resync.loaded)
+    reader = ClusterReader(connections, clock)
     clusters = ClusterReconciler(
-        cache, connections, writer, retries, now, wake, pod_reconciler, ClusterReader(connections, clock), rebalances
+        cache, connections, writer, retries, now, wake, pod_reconciler, reader, rebalances, cordons
     )
     reconcilers: dict[Kind, Reconciler] = {
         Kind.CLUSTER: clusters,
@@ -112,6 +115,7 @@ def build_core(
             PlanStore(kube),
             MoveProgress(clock),
             GuardReader(cache, kube, prometheus, clock),
+            wake,
         ),
     }
     spark_applications: SparkReconciler | None = None

@@ -1,4 +1,4 @@
-"""Gauges of resources: readiness, throttles and progress.
+"""Gauges of resources: readiness, throttles, progress, and problems of clusters.
 
 They are computed from the cache every few seconds, independently of the reconcilers. With shards each process reports its own resources.
 """
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from kafka_operator.engine.cache import Cache, Resource, ref_of
+from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.reassignment import Reassignment
 from reconciler.decide.conditions import ready_of
 from reconciler.metrics import Metrics
@@ -49,6 +50,8 @@ class Gauges:
         self._metrics.throttle.clear()
         self._metrics.progress.clear()
         self._metrics.spark_applications.clear()
+        self._metrics.log_dirs.clear()
+        self._metrics.out_of_sync_voters.clear()
         for kind in Kind:
             resources = [item for key in self._cache.keys(kind) if (item := self._cache.get(key)) is not None]
             served = [item for item in resources if self._serves(ref_of(item))]
@@ -57,6 +60,8 @@ class Gauges:
             for item in served:
                 if isinstance(item, Reassignment):
                     self._show(item)
+                if isinstance(item, Cluster):
+                    self._show_cluster(item)
             applications = [item for item in served if isinstance(item, SparkApplication)]
             for state, count in Counter(item.status.state or NEW for item in applications).items():
                 self._metrics.spark_applications.labels(state).set(count)
@@ -69,6 +74,13 @@ class Gauges:
             self._metrics.throttle.labels(*names).set(item.status.throttle.bytes_per_second)
         if item.status.progress is not None and item.status.state is not None and not item.status.state.ended:
             self._metrics.progress.labels(*names).set(item.status.progress.percent / 100)
+
+    def _show_cluster(self, item: Cluster) -> None:
+        names, found = (item.key.namespace, item.key.name), item.status.log_dirs
+        for problem, dirs in (("offline", found.offline), ("uneven", found.uneven), ("cordoned", found.cordoned)):
+            self._metrics.log_dirs.labels(*names, problem).set(len(dirs))
+        if item.status.quorum is not None:
+            self._metrics.out_of_sync_voters.labels(*names).set(len(item.status.quorum.out_of_sync_voter_ids))
 
 
 def _ready(item: Resource) -> str:

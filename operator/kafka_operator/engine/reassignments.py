@@ -11,7 +11,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from kafka_operator.admin.port import Admin
+from kafka_operator.decide.cordon import brokers_to_empty, missing_cordons, remaining_cordons
 from kafka_operator.decide.desired_plan import Checked
+from kafka_operator.decide.goals import without_cordoned
 from kafka_operator.decide.guard import Reading
 from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import Unavailable
@@ -81,7 +83,9 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         plans: PlanStore,
         move_progress: MoveProgress,
         guards: GuardReader,
+        wake: Callable[[Key], None],
     ) -> None:
+        """`wake` enqueues a Cluster that has to change the cordon of brokers."""
         self._cache = cache
         self._tenants = Tenants(cache)
         self._connections = connections
@@ -91,6 +95,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         self._plans = plans
         self._move_progress = move_progress
         self._guards = guards
+        self._wake = wake
         self._in_force: dict[Key, Hashable] = {}
         self._readers: dict[ClusterRef, PartitionReader] = {}
 
@@ -119,11 +124,15 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             view = await self._seen(batch, item, view)
             step = self._decide(batch, item, view)
             if isinstance(step, Done | Retry | Wait):
+                if isinstance(step, Retry) and (view.missing_cordons or view.remaining_cordons):
+                    self._wake(item.cluster.key)
                 return step
             if isinstance(step, MakePlan | StorePlan | ReadThrottle | AlterThrottle | ThrottleInForce | Submit):
                 view = await self._carry_out(batch, item, step, view)
                 continue
             outcome = await self._writer.carry_out(item, step)
+            if isinstance(step, WriteStatus) and step.status.state != item.status.state and brokers_to_empty(item):
+                self._wake(item.cluster.key)
             if outcome is not None:
                 return outcome
         return Retry()
@@ -168,6 +177,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         snapshot = batch.snapshot
         is_finished = self._is_finished(item)
         recorded = await self._plans.load(item) if item.status.recorded and not is_finished else None
+        cluster = self._cache.cluster(item.cluster)
         view = replace(
             view,
             cluster_id=snapshot.cluster_id,
@@ -178,6 +188,8 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             rivals={} if is_finished or (item.status.begun and not _goes_back(item)) else await self._rivals(item),
             in_force=self._in_force.get(item.key),
             other_throttles=self._tenants.other_throttles(item),
+            missing_cordons=missing_cordons(item, cluster),
+            remaining_cordons=remaining_cordons(item, cluster),
         )
         if view.measured is None and isinstance(recorded, Recorded) and item.metadata.deleted is None:
             view = replace(view, measured=await self._measured(batch, item, view))
@@ -235,6 +247,9 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         material = await self._use(batch, lambda admin: query_material(admin, names, document, sized=sized))
         if material is None or isinstance(batch.snapshot, Unavailable):
             return None
+        if item.goal is not None:
+            cordoned = [cordon.broker_id for cordon in cluster.status.cordons]
+            material = replace(material, layout=without_cordoned(material.layout, item.goal, cordoned))
         batch.snapshot = replace(batch.snapshot, topics={**batch.snapshot.topics, **material.layout.topics})
         self._reader_of(batch.ref).record(material.layout.topics)
         plan = plan_for(item, material, replace(view, topics=material.layout.topics))

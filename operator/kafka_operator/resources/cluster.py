@@ -12,6 +12,9 @@ from kafka_operator.resources.auto_rebalance import (
     read_auto_rebalance,
     read_rebalance_record,
 )
+from kafka_operator.resources.cordon import Cordon, read_cordons
+from kafka_operator.resources.log_dirs import NO_PROBLEMS, LogDirsStatus, read_log_dirs
+from kafka_operator.resources.quorum import QuorumStatus, read_quorum
 from kafka_operator.resources.security import (
     Authentication,
     PrometheusRef,
@@ -22,6 +25,9 @@ from kafka_operator.resources.security import (
 )
 from reconciler.names import ClusterRef, Key, Kind
 from reconciler.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
+
+KRAFT, ZOOKEEPER = "KRaft", "ZooKeeper"
+"""Values of `status.mode`: where the cluster stores its metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,10 @@ class ClusterStatus:
 
     observed_generation: int | None = None
     cluster_id: str | None = None
+    mode: str | None = None
+    """KRAFT or ZOOKEEPER, as observed."""
     controller_id: int | None = None
+    quorum: QuorumStatus | None = None
     broker_ids: tuple[int, ...] | None = None
     broker_replicas: int | None = None
     """Number of broker pods the operator currently maintains; lowered only when the removed brokers hold nothing."""
@@ -111,6 +120,9 @@ class ClusterStatus:
     offline: int | None = None
     imbalance: Imbalance | None = None
     versions: Versions | None = None
+    log_dirs: LogDirsStatus = NO_PROBLEMS
+    cordons: tuple[Cordon, ...] = ()
+    """Ascending by broker; written before a cordon is made, and kept until Kafka was seen without it."""
     auto_rebalance: RebalanceRecord | None = None
     counted_topics: tuple[CountedTopic, ...] = ()
     """Ascending by name; written before a topic is created, and kept until Kafka does not have it any more."""
@@ -121,7 +133,9 @@ class ClusterStatus:
         return {
             "observedGeneration": self.observed_generation,
             "clusterId": self.cluster_id,
+            "mode": self.mode,
             "controllerId": self.controller_id,
+            "quorum": None if self.quorum is None else self.quorum.to_json(),
             "brokers": None if self.broker_ids is None else len(self.broker_ids),
             "brokerIds": None if self.broker_ids is None else list(self.broker_ids),
             "brokerReplicas": self.broker_replicas,
@@ -130,6 +144,8 @@ class ClusterStatus:
             "offline": self.offline,
             "imbalance": None if self.imbalance is None else self.imbalance.to_json(),
             "versions": None if self.versions is None else self.versions.to_json(),
+            "logDirs": self.log_dirs.to_json(),
+            "cordons": [cordon.to_json() for cordon in self.cordons] or None,
             "autoRebalance": None if self.auto_rebalance is None else self.auto_rebalance.to_json(),
             "countedTopics": [item.to_json() for item in self.counted_topics] or None,
             "conditions": [condition.to_json() for condition in self.conditions],
@@ -142,7 +158,6 @@ class Cluster:
 
     metadata: Metadata
     bootstrap_servers: tuple[str, ...]
-    mode: str
     status: ClusterStatus
     brokers: PodGroup | None = None
     """The broker pods managed by the operator, None when they run elsewhere."""
@@ -197,7 +212,6 @@ def read_cluster(raw: RawObject) -> Cluster:
     return Cluster(
         metadata=read_metadata(Kind.CLUSTER, raw),
         bootstrap_servers=tuple(spec["bootstrapServers"]),
-        mode=spec.get("mode", "External"),
         status=_read_status(raw.get("status") or {}),
         brokers=_read_group(spec.get("brokers")),
         controllers=_read_group(spec.get("controllers")),
@@ -214,7 +228,9 @@ def _read_status(status: RawObject) -> ClusterStatus:
     return ClusterStatus(
         observed_generation=status.get("observedGeneration"),
         cluster_id=status.get("clusterId"),
+        mode=status.get("mode"),
         controller_id=status.get("controllerId"),
+        quorum=read_quorum(status.get("quorum")),
         broker_ids=None if broker_ids is None else tuple(broker_ids),
         broker_replicas=status.get("brokerReplicas"),
         replacing=None if replacing is None else Replacing(replacing["pod"], replacing["uid"]),
@@ -222,6 +238,8 @@ def _read_status(status: RawObject) -> ClusterStatus:
         offline=status.get("offline"),
         imbalance=_read_imbalance(status.get("imbalance")),
         versions=_read_versions(status.get("versions")),
+        log_dirs=read_log_dirs(status.get("logDirs")),
+        cordons=read_cordons(status.get("cordons")),
         auto_rebalance=read_rebalance_record(status.get("autoRebalance")),
         counted_topics=tuple(
             CountedTopic(item["name"], item["namespace"], item["partitions"])
