@@ -33,6 +33,7 @@ NAMESPACES = (
     clients_module.NAMESPACE,
     release_module.JOBS_NAMESPACE,
     release_module.OPERATOR_NAMESPACE,
+    release_module.SECURED_NAMESPACE,
     stock_kafka.NAMESPACE,
 )
 """Those whose pods and logs are shown after a failed test."""

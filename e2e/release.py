@@ -44,6 +44,9 @@ JOBS_NAMESPACE = f"{NAMESPACE}-spark"
 OPERATOR_NAMESPACE = "operator-only"
 """The namespace of a release of only the operator."""
 
+SECURED_NAMESPACE = "secured"
+"""The namespace of a release with TLS, SASL and the authorizer."""
+
 CLIENTS_NAMESPACE = "clients"
 """The namespace of the tests' own clients, which the chart's NetworkPolicy has to admit."""
 
@@ -98,6 +101,14 @@ class Release:
         """Run an install with invalid values and return helm's error; empty when it would succeed."""
         done = attempt(
             *self._command("install", f"{NAME}-refused", str(CHART), "--dry-run=client", "--values=-"),
+            stdin=json.dumps(_values(values)),
+        )
+        return done.stderr.strip() if done.returncode else ""
+
+    def upgrade_refusal(self, **values: Any) -> str:
+        """Upgrade it with invalid values and return helm's error; empty when it succeeds."""
+        done = attempt(
+            *self._command("upgrade", NAME, str(CHART), "--reset-values", "--values=-"),
             stdin=json.dumps(_values(values)),
         )
         return done.stderr.strip() if done.returncode else ""

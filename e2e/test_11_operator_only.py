@@ -34,7 +34,7 @@ NAME = "orders"
 CLUSTER_SPEC: dict[str, Any] = {
     "bootstrapServers": [stock_kafka.BOOTSTRAP],
     "tls": {"caSecretRef": {"name": stock_kafka.CA_SECRET}},
-    "authentication": {"type": "scram-sha-512", "secretRef": {"name": stock_kafka.USER_SECRET}},
+    "authentication": {"type": "ScramSHA512", "secretRef": {"name": stock_kafka.USER_SECRET}},
 }
 
 TENANT = "tenant@example.org"

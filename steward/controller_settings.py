@@ -63,7 +63,7 @@ def security_settings(listeners: ListenerSecurityOptions, brokers: BrokerSecurit
         tls_client_auth=ClientAuth(listeners.tls_client_auth),
         tls_principal_mapping_rules=listeners.tls_principal_mapping_rules,
         sasl_mechanisms=tuple(listeners.sasl_mechanism or ()),
-        sasl_users_file=listeners.sasl_users_file,
+        sasl_users_files=tuple(listeners.sasl_users_file or ()),
         connections_max_reauth_ms=listeners.connections_max_reauth_ms,
         broker_tls=broker_tls_files(brokers),
         broker_sasl_mechanism=brokers.broker_sasl_mechanism,

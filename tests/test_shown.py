@@ -18,7 +18,7 @@ TESTS = marked()
 
 NUMBERS = {
     "docs/features.md": [
-        *(f"F{number}" for number in range(1, 46)),
+        *(f"F{number}" for number in range(1, 48)),
         *(f"E{number}" for number in range(1, 20)),
         *(f"F{number}" for number in range(50, 63)),
     ],

@@ -5,7 +5,7 @@ each mode stores them elsewhere. Source: PlainServerCallbackHandler, CredentialP
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -51,6 +51,19 @@ class UsersFile:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
 
+class UsersFiles:
+    """The users of PLAIN in several files. A user in two files has the password of the first one."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        """Read them. Raises SecretFileError."""
+        self._files = [UsersFile(path) for path in paths]
+
+    def password(self, user: str) -> str | None:
+        """Return a user's password; None: there is no such user."""
+        found = (file.password(user) for file in self._files)
+        return next((password for password in found if password is not None), None)
+
+
 class CredentialSource(Protocol):
     """SCRAM credentials of the cluster's users. Peers cause reads before they are authenticated, so reads must be bounded."""
 
@@ -62,7 +75,7 @@ class CredentialSource(Protocol):
 
 
 class PlainUsers(Protocol):
-    """The users of PLAIN: a UsersFile, or those of a login module in the settings."""
+    """The users of PLAIN: a UsersFiles, or those of a login module in the settings."""
 
     def password(self, user: str) -> str | None:
         """Return a user's password; None: there is no such user."""

@@ -4,7 +4,7 @@ import ssl
 from dataclasses import dataclass
 
 from kafka_node.security.contexts import listener_context
-from kafka_node.security.credentials import CredentialSource, ListenerCredentials, UsersFile
+from kafka_node.security.credentials import CredentialSource, ListenerCredentials, UsersFiles
 from kafka_node.security.settings import SecurityProtocol, SecuritySettings
 from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.server import SaslServer
@@ -32,7 +32,7 @@ def demands_of(protocols: set[str], settings: SecuritySettings, scram: Credentia
         tls = listener_context(settings.tls, settings.tls_client_auth)
     sasl = None
     if any(protocol.asks_for_sasl for protocol in spoken):
-        users = None if settings.sasl_users_file is None else UsersFile(settings.sasl_users_file)
+        users = UsersFiles(settings.sasl_users_files) if settings.sasl_users_files else None
         sasl = SaslServer(
             mechanisms=settings.sasl_mechanisms,
             credentials=ListenerCredentials(users, scram),

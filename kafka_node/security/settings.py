@@ -64,7 +64,7 @@ class SecuritySettings:
     """Kafka's ssl.principal.mapping.rules: principals of clients by their certificates."""
     sasl_mechanisms: tuple[str, ...] = ()
     """SASL mechanisms that the listeners offer."""
-    sasl_users_file: Path | None = None
+    sasl_users_files: tuple[Path, ...] = ()
     """The users of PLAIN."""
     connections_max_reauth_ms: int = 0
     """Kafka's connections.max.reauth.ms: a client authenticates by SASL again within this time, or is disconnected; 0: never."""
@@ -85,7 +85,7 @@ class SecuritySettings:
             raise ValueError(f"ssl.principal.mapping.rules: {error}") from error
         if self.connections_max_reauth_ms < 0:
             raise ValueError(f"connections.max.reauth.ms is {self.connections_max_reauth_ms}; 0 or more is needed")
-        if "PLAIN" in self.sasl_mechanisms and self.sasl_users_file is None:
+        if "PLAIN" in self.sasl_mechanisms and not self.sasl_users_files:
             raise ValueError("listeners that offer PLAIN need a users file")
         if self.tls_client_auth is not ClientAuth.NONE and self.tls.ca is None:
             raise ValueError("listeners that ask clients for certificates need the CA certificates that sign them")

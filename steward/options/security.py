@@ -41,8 +41,10 @@ class ListenerSecurityOptions:
         ),
     ] = None
     sasl_users_file: Annotated[
-        Path | None,
-        typer.Option(envvar="STEWARD_SASL_USERS_FILE", help="Users of SASL/PLAIN: one USER:PASSWORD per line."),
+        list[Path] | None,
+        typer.Option(
+            envvar="STEWARD_SASL_USERS_FILE", help="Users of SASL/PLAIN: one USER:PASSWORD per line; repeatable."
+        ),
     ] = None
     connections_max_reauth_ms: Annotated[
         int,

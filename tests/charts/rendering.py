@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -131,7 +132,9 @@ def containers(pod: Resource) -> list[Resource]:
 
 
 def program(name: str) -> ModuleType:
-    """Return a program of the chart as a module."""
+    """Return a program of the chart as a module; it imports the others of its folder."""
+    if str(CHART / "files") not in sys.path:
+        sys.path.append(str(CHART / "files"))
     spec = importlib.util.spec_from_file_location(name, CHART / "files" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

@@ -69,7 +69,7 @@ SECURED = {
     "name": "secured",
     "bootstrapServers": ["kafka.example.org:9093"],
     "tls": {"caSecretRef": {"name": "kafka-ca"}},
-    "authentication": {"type": "mtls", "secretRef": {"name": "kafka-user"}},
+    "authentication": {"type": "MutualTLS", "secretRef": {"name": "kafka-user"}},
     "allowedNamespaces": [{"namespaces": ["team-*"], "maxTopics": 10}],
     "autoRebalance": {"onBrokersAdded": True},
 }
@@ -93,6 +93,17 @@ EXTERNAL_ZOOKEEPER = {"enabled": False, "connect": "zk-1:2181,zk-2:2181/kafka"}
 
 MONITORING = {
     name: {"enabled": True, "labels": {"team": "kafka"}} for name in ("serviceMonitor", "dashboard", "prometheusRule")
+}
+
+TLS: dict[str, Any] = {"tls": {"enabled": True}}
+
+SASL: dict[str, Any] = {**TLS, "sasl": {"enabled": True, "usersSecret": "kafka-users"}}
+
+ALL_SECURITY: dict[str, Any] = {**SASL, "authorizer": {"enabled": True, "superUsers": ["User:admin"]}}
+
+OWN_CERTIFICATE: dict[str, Any] = {
+    "tls": {"enabled": True, "secret": "kafka-tls", "caSecret": "kafka-ca"},
+    "sasl": {"enabled": True, "mechanism": "PLAIN", "usersSecret": "kafka-users"},
 }
 
 COMBINATIONS: dict[str, dict[str, Any]] = {
@@ -122,6 +133,13 @@ COMBINATIONS: dict[str, dict[str, Any]] = {
         "clusters": [STOCK],
     },
     "more clusters": {"clusters": [SECURED, MANAGED]},
+    "secured": {"security": ALL_SECURITY},
+    "secured, everything": {**EVERYTHING, "security": ALL_SECURITY},
+    "TLS": {"security": TLS, "monitoring": MONITORING},
+    "TLS and SASL, sampler": {"security": SASL, "analytics": {"sampler": {"enabled": True}}},
+    "existing certificate, PLAIN": {"security": OWN_CERTIFICATE, "clusters": [SECURED]},
+    "existing certificate, no users": {"security": {"tls": OWN_CERTIFICATE["tls"]}},
+    "secured, existing ZooKeeper": {"security": ALL_SECURITY, "zookeeper": EXTERNAL_ZOOKEEPER},
     "operator only": {**OPERATOR_ONLY, "clusters": [STOCK]},
     "operator only, no cluster": OPERATOR_ONLY,
     "operator only, several clusters": {**OPERATOR_ONLY, "clusters": [STOCK, SECURED, MANAGED]},
@@ -155,7 +173,7 @@ COMBINATIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.shows("F39")
 @pytest.mark.parametrize("release", [RELEASE, LONGEST], ids=["short", "longest"])
 def test_every_rendered_object_is_accepted(chart: Chart, api: KubernetesApi, release: str) -> None:
-    """`helm template | kubectl apply --dry-run=server` for 30 combinations of values: a field that a kind does not have is an error.
+    """`helm template | kubectl apply --dry-run=server` for 37 combinations of values: a field that a kind does not have is an error.
 
     Equal objects of several combinations are submitted once. The release with the longest name has a third of the combinations.
     """
@@ -175,7 +193,7 @@ def test_every_rendered_object_is_accepted(chart: Chart, api: KubernetesApi, rel
 
 def test_every_pod_is_taken_where_the_restricted_standard_is_enforced(chart: Chart, api: KubernetesApi) -> None:
     """Restricted Pod Security. The namespace enforces it, so that a pod that falls short is refused."""
-    values = copy.deepcopy(EVERYTHING)
+    values = {**copy.deepcopy(EVERYTHING), "security": ALL_SECURITY}
     del values["brokers"]["priorityClassName"]  # there is none of that name, for which a pod is refused before
     items = [
         {

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
+from lab.cluster import kafka_cluster
 from lab.release.commands import ROOT
+from lab.zookeeper import ZooKeeperServer
+from tests.kafka_wire.net.authority import Authority
 
 ENTRY = ROOT / "images" / "kafka" / "steward-kafka"
 
@@ -120,3 +126,136 @@ def test_a_server_starts_with_archived_classes(bin_folder: Path) -> None:
     assert "-XX:ArchiveClassesAtExit=/kept.jsa" in writing
     assert "-XX:SharedArchiveFile" not in writing
     assert "-javaagent:" not in writing
+
+
+@pytest.fixture
+def secured(bin_folder: Path, authority: Authority) -> dict[str, str]:
+    """The environment of a broker with TLS and SASL/PLAIN, and the files that its pod mounts."""
+    folder = bin_folder.parent
+    certificate, key = authority.sign("broker", "/CN=broker")
+    files = {
+        "tls/tls.crt": certificate.read_text("ascii"),
+        "tls/tls.key": key.read_text("ascii"),
+        "tls/ca.crt": authority.certificate.read_text("ascii"),
+        "user/password": OWN,
+        "further/users": f"# further users\n\nalice:{ALICE}\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    folders = {"TLS_FOLDER": "tls", "USER_FOLDER": "user", "USERS_FOLDER": "further"}
+    return {
+        **BROKER,
+        "SECURITY_PROTOCOL": "SASL_SSL",
+        "SASL_MECHANISM": "PLAIN",
+        "SASL_USERNAME": "steward",
+        **{name: str(folder / value) for name, value in folders.items()},
+    }
+
+
+CLIENT_TIMEOUT_S, REFUSED_TIMEOUT_S = 30.0, 1.0
+"""An answer takes tenths of a second. A client that is refused tries again until the end of its time."""
+
+OWN, ALICE = 'own "password"', 'back\\slash "quote"; $x'
+"""Passwords with each character that a shell, a JAAS configuration or a properties file treats as its own."""
+
+
+def test_a_secured_broker_has_the_key_and_the_logins_of_its_secrets(bin_folder: Path, secured: dict[str, str]) -> None:
+    """The files that are written are readable only for the broker."""
+    done = enter(bin_folder, "broker", **secured)
+
+    assert not done.returncode, done.stderr
+    written = bin_folder.parent / "server.properties"
+    settings = dict(line.partition("=")[::2] for line in written.read_text("ascii").splitlines() if line)
+    assert settings["listener.security.protocol.map"] == "INTERNAL:SASL_SSL,CLIENT:SASL_SSL"
+    store = Path(settings["ssl.keystore.location"])
+    assert store.read_text("ascii").count("-----BEGIN") == 2
+    assert {path.stat().st_mode & 0o777 for path in (written, store, bin_folder.parent / "users")} == {0o600}
+
+
+def test_passwords_reach_kafka_as_they_are(bin_folder: Path, secured: dict[str, str]) -> None:
+    """As Java reads the file: a properties file, whose value is a JAAS configuration with quoted texts."""
+    enter(bin_folder, "broker", **secured)
+
+    text = (bin_folder.parent / "server.properties").read_text("ascii")
+    (login,) = re.findall(r"^listener\.name\.client\.plain\.sasl\.jaas\.config=(.*)$", text, re.MULTILINE)
+    of_jaas = re.sub(r"\\(.)", r"\1", login)
+    assert dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', of_jaas)) == {
+        "username": "steward",
+        "password": OWN.replace('"', '\\"'),
+        "user_steward": OWN.replace('"', '\\"'),
+        "user_alice": ALICE.replace("\\", "\\\\").replace('"', '\\"'),
+    }
+
+
+@pytest.mark.kafka
+@pytest.mark.shows("F46")
+def test_a_broker_accepts_the_users_of_the_secrets(
+    bin_folder: Path, secured: dict[str, str], authority: Authority, zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    """A broker of version 3.9 with the settings that the entry writes, PLAIN over TLS on both listeners."""
+    enter(bin_folder, "broker", **secured)
+    text = (bin_folder.parent / "server.properties").read_text("ascii")
+    written = dict(line.partition("=")[::2] for line in text.splitlines() if line)
+    settings = {name: written[name] for name in written if re.search(r"^ssl|sasl|protocol\.map$", name)}
+    common = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "ssl.ca.location": str(authority.certificate)}
+
+    def brokers(user: str, password: str, timeout_s: float = CLIENT_TIMEOUT_S) -> int:
+        login = {"sasl.username": user, "sasl.password": password, "log_level": 0}
+        client = AdminClient({"bootstrap.servers": cluster.bootstrap(), **common, **login})
+        return len(client.list_topics(timeout=timeout_s).brokers)
+
+    with kafka_cluster((1,), start=False, zookeeper=zookeeper, chroot=chroot, settings=settings) as cluster:
+        cluster.start_brokers()
+
+        assert [brokers("steward", OWN), brokers("alice", ALICE)] == [1, 1]
+        with pytest.raises(KafkaException):
+            brokers("alice", OWN, REFUSED_TIMEOUT_S)
+
+
+def test_scram_users_are_written_before_the_broker_starts(bin_folder: Path, secured: dict[str, str]) -> None:
+    """Brokers authenticate to each other with one of them."""
+    done = enter(bin_folder, "broker", **{**secured, "SASL_MECHANISM": "SCRAM-SHA-512"})
+
+    first, second = done.stdout.splitlines()
+    users = bin_folder.parent / "users"
+    assert first.endswith(f"steward.ScramUsers {bin_folder.parent / 'server.properties'} SCRAM-SHA-512 {users}")
+    assert " kafka.Kafka " in second
+    assert OWN not in done.stdout
+    assert users.read_text("ascii").splitlines() == [f"steward:{OWN}", f"alice:{ALICE}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("further/users", "alice\n", "line 1 of USERS is not NAME:PASSWORD"),
+        ("further/users", "bob:x\nan alice:x\n", "line 2 of USERS is not NAME:PASSWORD"),
+        ("further/users", "alice:ü\n", "line 1 of USERS is not NAME:PASSWORD"),
+        ("further/users", "steward:x\n", "USERS has the user steward twice, or it is SASL_USERNAME"),
+        ("user/password", "", "user/password is not one line, the ASCII password of steward"),
+        ("user/password", "a\nü", "user/password is not one line"),
+        ("user/password", "ü", "user/password is not one line"),
+        ("tls/tls.key", "-----BEGIN RSA PRIVATE KEY-----\n", "tls.key is not a PKCS#8 key in PEM"),
+    ],
+)
+def test_secrets_that_kafka_cannot_read_are_named_and_not_shown(
+    bin_folder: Path, secured: dict[str, str], name: str, text: str, words: str
+) -> None:
+    """Kafka's own error would be a stack trace."""
+    (bin_folder.parent / name).write_text(text, encoding="utf-8")
+    done = enter(bin_folder, "broker", **secured)
+
+    assert done.returncode == 2
+    assert words.replace("USERS", f"{bin_folder.parent}/further/users") in done.stderr
+    assert done.stdout == ""
+
+
+def test_zookeeper_with_tls_has_a_plain_port_only_for_its_own_pod(bin_folder: Path, secured: dict[str, str]) -> None:
+    """The probe needs no certificate."""
+    data = bin_folder.parent / "data"
+    environment = {**secured, "ZOOKEEPER_TLS": "true", "POD_NAME": "steward-zookeeper-0", "ZOOKEEPER_DATA": str(data)}
+    done = enter(bin_folder, "zookeeper", **environment)
+
+    assert not done.returncode, done.stderr
+    lines = set((bin_folder.parent / "zookeeper.properties").read_text("ascii").splitlines())
+    assert {"clientPortAddress=127.0.0.1", "secureClientPort=2281", "ssl.clientAuth=need", "sslQuorum=true"} <= lines

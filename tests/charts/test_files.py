@@ -17,8 +17,11 @@ from lab.python_packages import PIP_VERSION
 from lab.release.chart import CHART
 from lab.release.commands import ROOT
 from reconciler.metrics import Metrics as OperatorMetrics
+from tests.integration.test_broker_metrics import documented_metrics
 
 SUFFIXES = ("_bucket", "_count", "_sum")
+
+METRIC = re.compile(r"\b(?:kafka|steward|jvm)_\w+")
 
 
 def test_the_charts_crds_are_a_link_to_those_of_the_project() -> None:
@@ -106,9 +109,9 @@ def test_the_dashboard_queries_existing_metrics() -> None:
     queries = " ".join(target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ()))
     queries += dashboard["templating"]["list"][1]["query"]
 
-    names = set(re.findall(r"\b(?:kafka_controller|steward)_\w+", queries))
+    names = set(METRIC.findall(queries))
     of_operator = _names(OperatorMetrics().registry)
-    assert names - _names(ControllerMetrics().registry) - of_operator == set()
+    assert names - _names(ControllerMetrics().registry) - of_operator - _broker_metrics() == set()
     assert {one for one in of_operator if one.startswith("steward_balance_")} <= names
     assert len(dashboard["panels"]) == len({panel["id"] for panel in dashboard["panels"]})
 
@@ -121,10 +124,10 @@ def _alerts() -> list[dict[str, Any]]:
 
 def test_the_alerts_query_existing_metrics_of_the_releases_namespace() -> None:
     """A renamed metric would silence its alert. Another release has alerts of its own."""
-    existing = _names(OperatorMetrics().registry) | _names(ControllerMetrics().registry)
+    existing = _names(OperatorMetrics().registry) | _names(ControllerMetrics().registry) | _broker_metrics()
 
     for alert in _alerts():
-        selectors = re.findall(r"\b((?:kafka_controller|steward)_\w+)(\{namespace=\"NAMESPACE\")?", alert["expr"])
+        selectors = re.findall(rf"({METRIC.pattern})(\{{namespace=\"NAMESPACE\")?", alert["expr"])
         assert {name for name, _ in selectors} - existing == set(), alert["alert"]
         assert all(selected for _, selected in selectors), alert["alert"]
 
@@ -135,6 +138,11 @@ def test_every_alert_is_documented_with_its_severity() -> None:
 
     documented = re.findall(r"^\| `(Steward\w+)` \| (\w+) \| .", page, re.MULTILINE)
     assert sorted(documented) == sorted((alert["alert"], alert["labels"]["severity"]) for alert in _alerts())
+
+
+def _broker_metrics() -> set[str]:
+    """Return the metrics of brokers that docs/metrics.md lists; tests/integration/test_broker_metrics.py scrapes them from a broker."""
+    return documented_metrics((ROOT / "docs" / "metrics.md").read_text(encoding="utf-8"))
 
 
 def _names(registry: CollectorRegistry) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ SECURED: dict[str, Any] = {
     "name": "secured",
     "bootstrapServers": ["kafka-1.example.org:9093", "kafka-2.example.org:9093"],
     "tls": {"caSecretRef": {"name": "kafka-ca"}},
-    "authentication": {"type": "scram-sha-512", "secretRef": {"name": "kafka-user"}},
+    "authentication": {"type": "ScramSHA512", "secretRef": {"name": "kafka-user"}},
     "allowedNamespaces": [{"namespaces": ["orders"]}],
 }
 
@@ -136,10 +137,13 @@ def test_the_uninstall_stops_only_the_operator(chart: Chart) -> None:
         (["deployments/scale"], ["patch"]),
         (["pods"], ["list"]),
     ]
-    assert set(one(resources, "ConfigMap", f"{RELEASE}-scripts")["data"]) == {"release_resources.py"}
+    assert set(one(resources, "ConfigMap", f"{RELEASE}-scripts")["data"]) == {
+        "release_resources.py",
+        "kubernetes_api.py",
+    }
 
 
-def test_the_dashboard_and_the_alerts_have_nothing_of_controllers(chart: Chart) -> None:
+def test_the_dashboard_and_the_alerts_have_nothing_of_brokers_and_controllers(chart: Chart) -> None:
     """Their panels would stay empty, and an alert for a missing controller would fire."""
     monitoring = {
         "serviceMonitor": {"enabled": True},
@@ -151,13 +155,16 @@ def test_the_dashboard_and_the_alerts_have_nothing_of_controllers(chart: Chart) 
     groups = one(resources, "PrometheusRule", RELEASE)["spec"]["groups"]
     complete = chart.render({"monitoring": monitoring})
 
-    assert "_controller_" not in json.dumps([panel.get("targets") for panel in panels])
-    assert "Reconciliations" in {panel["title"] for panel in panels}
+    queries = json.dumps([panel.get("targets") for panel in panels])
+    assert re.findall("_controller_|kafka_|jvm_", queries) == []
+    titles = {panel["title"] for panel in panels}
+    assert ("Reconciliations" in titles, "Brokers" in titles) == (True, False)
     assert [group["name"] for group in groups] == ["steward-operator"]
     assert [item["metadata"]["name"] for item in resources if item["kind"] == "ServiceMonitor"] == [
         f"{RELEASE}-operator"
     ]
     assert [group["name"] for group in one(complete, "PrometheusRule", RELEASE)["spec"]["groups"]] == [
+        "steward-broker",
         "steward-controller",
         "steward-operator",
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from lab.cluster import KafkaCluster
 from lab.kubernetes import KubernetesApi
 from tests.charts.conftest import OTHER_NAMESPACE
 from tests.charts.rendering import NAMESPACE, program
+from tests.kafka_wire.net.authority import Authority
 
 FINALIZER = "steward.dev/operator"
 """The operator's own (reconciler.names)."""
@@ -40,10 +42,12 @@ def finalizers(api: KubernetesApi, namespace: str, name: str) -> list[str]:
     return list(json.loads(found)["metadata"].get("finalizers", []))
 
 
-def client_of(release: Any, api: KubernetesApi) -> Any:
+def client_of(api: KubernetesApi) -> Any:
     """The program's own client, as the admin."""
     token = json.loads(api.kubeconfig.read_text(encoding="utf-8"))["users"][0]["user"]["token"]
-    return release.Api(api.url, token, ssl.create_default_context(cafile=str(api.certificate_authority)))
+    return program("kubernetes_api").Api(
+        api.url, token, ssl.create_default_context(cafile=str(api.certificate_authority))
+    )
 
 
 @pytest.mark.kubernetes
@@ -55,7 +59,7 @@ def test_an_uninstall_lets_go_of_everything_and_keeps_it(api: KubernetesApi, ser
     declare(api, NAMESPACE, "plain", [])
     declare(api, NAMESPACE, "held", [FINALIZER, "example.org/backup"])
     declare(api, OTHER_NAMESPACE, "held", [FINALIZER])
-    client = client_of(release, api)
+    client = client_of(api)
 
     assert release.release_all(client, served) == 2
     assert (
@@ -85,7 +89,7 @@ def test_operator_and_brokers_are_stopped_before_the_rest_goes(api: KubernetesAp
         },
     }
     api.kubectl("apply", "--filename=-", stdin=json.dumps(workload), check=True)
-    client = client_of(release, api)
+    client = client_of(api)
 
     release.stop(client, OTHER_NAMESPACE, f"{kind.lower()}s/steward-operator", LABELS)
     release.stop(client, OTHER_NAMESPACE, f"{kind.lower()}s/not-there", LABELS)
@@ -99,7 +103,8 @@ async def test_records_come_back(kafka_cluster: KafkaCluster) -> None:
     """Helm test that produces and consumes; it leaves no topic behind."""
     check = program("produce_and_consume")
 
-    assert await check.produce_and_consume(kafka_cluster.bootstrap(), "steward-test-here") == check.RECORDS
+    settings = check.node_settings("PLAINTEXT")
+    assert await check.produce_and_consume(kafka_cluster.bootstrap(), "steward-test-here", settings) == check.RECORDS
 
 
 async def test_a_broker_that_is_starting_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,3 +143,31 @@ def test_an_unreachable_cluster_is_reported_in_one_line(
     assert (
         "127.0.0.1:1: the topic cannot be created: no broker returned the cluster's metadata" in capsys.readouterr().err
     )
+
+
+def test_the_test_of_a_secured_release_uses_the_files_that_the_chart_mounts(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ca.crt and password of the release's own Secrets."""
+    check = program("produce_and_consume")
+    monkeypatch.setattr(check, "CREDENTIALS", tmp_path)
+    (tmp_path / "ca.crt").write_text(authority.certificate.read_text("ascii"))
+    (tmp_path / "password").write_text("own-password")
+    (tmp_path / "password").chmod(0o440)
+    settings = check.node_settings("SASL_SSL", "SCRAM-SHA-512", "steward")
+
+    assert settings.ssl.verify_mode == ssl.CERT_REQUIRED
+    assert (settings.sasl.mechanism, settings.sasl.user) == ("SCRAM-SHA-512", "steward")
+    assert check.node_settings("PLAINTEXT").ssl is None
+
+
+def test_a_missing_secret_is_reported_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The message names the file."""
+    check = program("produce_and_consume")
+    monkeypatch.setattr(check, "CREDENTIALS", tmp_path)
+
+    assert check.main("127.0.0.1:1", "SSL") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"the authorities in {tmp_path}/ca.crt cannot be read" in line

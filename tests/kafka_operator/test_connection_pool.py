@@ -185,7 +185,7 @@ async def test_a_changed_address_makes_a_new_connection_and_closes_the_old_one()
     assert place.admins[1].closed
 
 
-SCRAM = {"type": "scram-sha-512", "secretRef": {"name": "user"}}
+SCRAM = {"type": "ScramSHA512", "secretRef": {"name": "user"}}
 USER = ("shop", "user")
 
 
@@ -262,7 +262,7 @@ async def test_what_is_wrong_with_a_secret_is_said(
 async def test_a_token_is_read_from_its_secret_and_replaced_with_it() -> None:
     """OAUTHBEARER: a new token in the Secret opens a new connection."""
     place = Place()
-    place.learn(tls={}, authentication={"type": "oauthbearer", "secretRef": {"name": "steward"}})
+    place.learn(tls={}, authentication={"type": "OAuthBearer", "secretRef": {"name": "steward"}})
     place.secrets[USER[0], "steward"] = {"token": b"first\n"}
     await place.look()
     place.secrets[USER[0], "steward"] = {"token": b"second\n"}
@@ -278,7 +278,7 @@ async def test_a_client_of_a_token_endpoint_is_read_from_its_secrets(authority: 
     place = Place()
     endpoint = {"url": "https://login.example.org/token", "scope": "kafka", "caSecretRef": {"name": "ca", "key": "pem"}}
     secret = {"name": "steward", "clientIdKey": "id"}
-    place.learn(tls={}, authentication={"type": "oauthbearer", "secretRef": secret, "tokenEndpoint": endpoint})
+    place.learn(tls={}, authentication={"type": "OAuthBearer", "secretRef": secret, "tokenEndpoint": endpoint})
     place.secrets[USER[0], "steward"] = {"id": b"me", "client-secret": b"hunter2\n"}
     assert await place.reason() == ("SecretNotFound", True)
 
@@ -297,7 +297,7 @@ async def test_bad_pem_of_a_token_endpoint_names_the_secret_and_the_key() -> Non
     place = Place()
     endpoint = {"url": "https://login.example.org/token", "caSecretRef": {"name": "ca"}}
     secret = {"name": "steward"}
-    place.learn(tls={}, authentication={"type": "oauthbearer", "secretRef": secret, "tokenEndpoint": endpoint})
+    place.learn(tls={}, authentication={"type": "OAuthBearer", "secretRef": secret, "tokenEndpoint": endpoint})
     place.secrets[USER[0], "steward"] = {"client-id": b"me", "client-secret": b"hunter2"}
     place.secrets[USER[0], "ca"] = {"ca.crt": b"authorities"}
 

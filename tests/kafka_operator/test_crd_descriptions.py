@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kafka_operator.resources.security import FORMER_TYPES
 from tests.kafka_operator.live import ROOT
 
 DEFINITIONS = sorted((ROOT / "crds").glob("*.yaml"), key=lambda path: path.stem)
@@ -75,9 +76,6 @@ def test_every_list_has_a_list_type(definition: Path) -> None:
 KUBEFLOW = {"mode": ["cluster"], "pythonVersion": ["3"]}
 """Values of sparkoperator.k8s.io/v1beta2, which the fields of a SparkApplication keep."""
 
-MECHANISMS = "clusters.spec.authentication.type"
-"""Its values are names of login mechanisms in lower case (scram-sha-512), as in Strimzi's resources."""
-
 
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda path: path.stem)
 def test_every_enum_value_is_in_camel_case(definition: Path) -> None:
@@ -85,7 +83,6 @@ def test_every_enum_value_is_in_camel_case(definition: Path) -> None:
     found = [
         (path, value)
         for path, field in fields_of(definition).items()
-        if path != MECHANISMS
         for value in field.get("enum", ())
         if isinstance(value, str) and value not in KUBEFLOW.get(path.rpartition(".")[2], [])
     ]
@@ -94,8 +91,11 @@ def test_every_enum_value_is_in_camel_case(definition: Path) -> None:
     assert [item for item in found if not re.fullmatch("[A-Z][A-Za-z0-9]*", item[1]) and item not in ACCEPTED] == []
 
 
-ACCEPTED = [("clusters.spec.mode", value) for value in ("zookeeper", "quorum", "external")]
-"""Spellings of release 0.1.0 that are still accepted."""
+ACCEPTED = [
+    *(("clusters.spec.mode", value) for value in ("zookeeper", "quorum", "external")),
+    *(("clusters.spec.authentication.type", value) for value in FORMER_TYPES),
+]
+"""Former spellings that are still accepted."""
 
 
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda path: path.stem)

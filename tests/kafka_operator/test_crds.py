@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kafka_operator.resources.security import FORMER_TYPES
 from lab.kubernetes import KubernetesApi
 from tests.kafka_operator.live import ROOT, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_election, raw_plan, raw_reassignment, raw_topic
@@ -295,37 +296,51 @@ def test_an_election_cannot_be_edited(namespace: Namespace) -> None:
 ENDPOINT = {"url": "https://login.example.org/token", "scope": "kafka", "caSecretRef": {"name": "ca"}}
 
 BAD_SECURITY = [
-    ({"authentication": {"type": "plain", "secretRef": {"name": "a"}}}, "type plain, mtls or oauthbearer requires tls"),
-    ({"authentication": {"type": "mtls", "secretRef": {"name": "a"}}}, "type plain, mtls or oauthbearer requires tls"),
     (
-        {"tls": {}, "authentication": {"type": "mtls", "username": "u", "secretRef": {"name": "a"}}},
-        "username cannot be set with type mtls",
+        {"authentication": {"type": "Plain", "secretRef": {"name": "a"}}},
+        "type Plain, MutualTLS or OAuthBearer requires tls",
     ),
     (
-        {"authentication": {"type": "oauthbearer", "secretRef": {"name": "a"}}},
-        "type plain, mtls or oauthbearer requires tls",
+        {"authentication": {"type": "MutualTLS", "secretRef": {"name": "a"}}},
+        "type Plain, MutualTLS or OAuthBearer requires tls",
     ),
     (
-        {"tls": {}, "authentication": {"type": "oauthbearer", "username": "u", "secretRef": {"name": "a"}}},
-        "username cannot be set with type oauthbearer",
+        {"tls": {}, "authentication": {"type": "MutualTLS", "username": "u", "secretRef": {"name": "a"}}},
+        "username cannot be set with type MutualTLS",
     ),
     (
-        {"tls": {}, "authentication": {"type": "plain", "secretRef": {"name": "a"}, "tokenEndpoint": ENDPOINT}},
-        "tokenEndpoint is only for type oauthbearer",
+        {"authentication": {"type": "OAuthBearer", "secretRef": {"name": "a"}}},
+        "type Plain, MutualTLS or OAuthBearer requires tls",
+    ),
+    (
+        {"tls": {}, "authentication": {"type": "OAuthBearer", "username": "u", "secretRef": {"name": "a"}}},
+        "username cannot be set with type OAuthBearer",
+    ),
+    (
+        {"tls": {}, "authentication": {"type": "Plain", "secretRef": {"name": "a"}, "tokenEndpoint": ENDPOINT}},
+        "tokenEndpoint is only for type OAuthBearer",
     ),
     (
         {
             "tls": {},
             "authentication": {
-                "type": "oauthbearer",
+                "type": "OAuthBearer",
                 "secretRef": {"name": "a"},
                 "tokenEndpoint": {"url": "http://login.example.org/token"},
             },
         },
         "spec.authentication.tokenEndpoint.url",
     ),
+    (
+        {"authentication": {"type": "plain", "secretRef": {"name": "a"}}},
+        "type Plain, MutualTLS or OAuthBearer requires tls",
+    ),
+    (
+        {"tls": {}, "authentication": {"type": "mtls", "username": "u", "secretRef": {"name": "a"}}},
+        "username cannot be set with type MutualTLS",
+    ),
     ({"authentication": {"type": "gssapi", "secretRef": {"name": "a"}}}, "Unsupported value"),
-    ({"authentication": {"type": "scram-sha-512"}}, "secretRef: Required value"),
+    ({"authentication": {"type": "ScramSHA512"}}, "secretRef: Required value"),
     ({"tls": {"caSecretRef": {"name": "../a"}}}, "spec.tls.caSecretRef.name"),
     (
         {"prometheus": {"url": "http://prometheus:9090", "tokenSecretRef": {"name": "a"}}},
@@ -342,13 +357,14 @@ def test_security_that_cannot_be_is_refused_at_apply(namespace: Namespace, spec:
 
 
 def test_security_is_taken_in_all_its_forms(namespace: Namespace) -> None:
-    """Each type of authentication, by the keys of its usual kind of Secret."""
-    for kind in ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "mtls"):
+    """Each type of authentication, by the keys of its usual kind of Secret; former spellings are still accepted."""
+    present = ("Plain", "ScramSHA256", "ScramSHA512", "OAuthBearer", "MutualTLS")
+    for number, kind in enumerate((*present, *FORMER_TYPES)):
         authentication = {"type": kind, "secretRef": {"name": "user"}}
-        namespace.take(raw_cluster(f"by-{kind}", tls={"caSecretRef": {"name": "ca"}}, authentication=authentication))
-    scram = {"type": "scram-sha-512", "username": "u", "secretRef": {"name": "user", "passwordKey": "pass.word"}}
+        namespace.take(raw_cluster(f"by-{number}", tls={"caSecretRef": {"name": "ca"}}, authentication=authentication))
+    scram = {"type": "ScramSHA512", "username": "u", "secretRef": {"name": "user", "passwordKey": "pass.word"}}
     namespace.take(raw_cluster("scram-without-tls", authentication=scram))
-    bearer = {"type": "oauthbearer", "secretRef": {"name": "user", "clientIdKey": "id"}, "tokenEndpoint": ENDPOINT}
+    bearer = {"type": "OAuthBearer", "secretRef": {"name": "user", "clientIdKey": "id"}, "tokenEndpoint": ENDPOINT}
     namespace.take(raw_cluster("by-token-endpoint", tls={}, authentication=bearer))
 
 

@@ -26,7 +26,7 @@ from tests.kafka_wire.net.authority import Authority
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
 
 GUESS, ROTATED = "guessed-hunter2", "rotated-hunter2"
-SCRAM = {"type": "scram-sha-512", "username": "controller", "secretRef": {"name": "user"}}
+SCRAM = {"type": "ScramSHA512", "username": "controller", "secretRef": {"name": "user"}}
 TLS = {"caSecretRef": {"name": "ca"}}
 
 READ_SECRETS = f"""
@@ -133,7 +133,7 @@ def test_a_client_certificate_authenticates_the_operator(
     keep(namespace, "certificate", tls_crt=certificate.read_text("ascii"), tls_key=key.read_text("ascii"))
     keep(namespace, "ca", ca_crt=authority.certificate.read_text(encoding="ascii"))
     keep(namespace, "other-ca", ca_crt=Authority(tmp_path).certificate.read_text(encoding="ascii"))
-    mtls = {"type": "mtls", "secretRef": {"name": "certificate"}}
+    mtls = {"type": "MutualTLS", "secretRef": {"name": "certificate"}}
     server = guarded.broker(1).address(CLIENT)
 
     namespace.take(raw_cluster("main", server, tls=TLS, authentication=mtls))

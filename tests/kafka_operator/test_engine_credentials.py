@@ -15,7 +15,7 @@ from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 
 MAIN = Key(Kind.CLUSTER, "shop", "main")
 ORDERS = Key(Kind.TOPIC, "shop", "orders")
-AUTHENTICATION = {"type": "plain", "secretRef": {"name": "user"}}
+AUTHENTICATION = {"type": "Plain", "secretRef": {"name": "user"}}
 OLD, NEW, GUESS = "old-hunter2", "new-hunter2", "guessed-hunter2"
 
 

@@ -254,7 +254,7 @@ def test_security_options_name_files(started: list[ControllerSettings | Operator
         tls_client_auth=ClientAuth.REQUIRED,
         tls_principal_mapping_rules="RULE:^CN=(.*)$/$1/L, DEFAULT",
         sasl_mechanisms=("PLAIN", "SCRAM-SHA-512"),
-        sasl_users_file=Path("users"),
+        sasl_users_files=(Path("users"),),
         connections_max_reauth_ms=3_600_000,
         broker_tls=TlsFiles(ca=Path("b.pem")),
         broker_sasl_mechanism="PLAIN",

@@ -10,7 +10,10 @@ import sys
 import time
 import uuid
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
+from kafka_node.security.brokers import UNPROTECTED, broker_security
+from kafka_node.security.settings import SecuritySettings, TlsFiles
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -19,6 +22,9 @@ from kafka_wire.net.cluster import ClusterClient, parse_bootstrap
 from kafka_wire.net.connection import body_decoder
 from kafka_wire.net.negotiation import VersionRange
 from kafka_wire.records import Record, decode_batches, encode_batch
+
+CREDENTIALS = Path("/etc/kafka/client")
+"""Where the chart mounts ca.crt and password for secured brokers."""
 
 RECORDS = 102
 PARTITIONS = 3
@@ -151,9 +157,24 @@ def _check(error_code: int) -> None:
         raise RequestFailed(ErrorCode.of(error_code).name)
 
 
-async def produce_and_consume(bootstrap: str, topic: str) -> int:
+def node_settings(protocol: str, mechanism: str | None = None, username: str | None = None) -> NodeSettings:
+    """Return TLS and SASL for a security protocol, with the files of the chart. Raises ValueError."""
+    security = UNPROTECTED
+    if protocol != "PLAINTEXT":
+        password = CREDENTIALS / "password" if mechanism else None
+        security = broker_security(
+            SecuritySettings(
+                broker_tls=TlsFiles(ca=CREDENTIALS / "ca.crt"),
+                broker_sasl_mechanism=mechanism,
+                broker_sasl_username=username,
+                broker_sasl_password_file=password,
+            )
+        )
+    return security.settings(NodeSettings(client_id="steward-test"), protocol)
+
+
+async def produce_and_consume(bootstrap: str, topic: str, settings: NodeSettings) -> int:
     """Return how many records came back. Raises StepFailed."""
-    settings = NodeSettings(client_id="steward-test")
     client = ClusterClient(parse_bootstrap([bootstrap]), settings, metadata_timeout_ms=METADATA_TIMEOUT_MS)
     try:
         return await Check(client, topic).run()
@@ -161,12 +182,12 @@ async def produce_and_consume(bootstrap: str, topic: str) -> int:
         await client.close()
 
 
-def main(bootstrap: str) -> int:
+def main(bootstrap: str, protocol: str = "PLAINTEXT", mechanism: str | None = None, username: str | None = None) -> int:
     """Do it and return the exit code."""
     topic = f"steward-test-{uuid.uuid4().hex[:8]}"
     try:
-        count = asyncio.run(produce_and_consume(bootstrap, topic))
-    except StepFailed as error:
+        count = asyncio.run(produce_and_consume(bootstrap, topic, node_settings(protocol, mechanism, username)))
+    except (StepFailed, ValueError) as error:
         sys.stderr.write(f"{topic} at {bootstrap}: {error}\n")
         return 1
     sys.stdout.write(f"{count} records were produced to {topic} and came back\n")

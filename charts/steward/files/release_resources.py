@@ -10,18 +10,14 @@ until it is killed. The pod of `helm test`, which helm does not delete, is delet
 standard library.
 """
 
-import json
-import os
-import ssl
 import sys
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+from kubernetes_api import CONFLICT, NOT_FOUND, Api, own_api
+
 FINALIZER = "steward.dev/operator"
 RESOURCES = "/apis/steward.dev/v1alpha1"
 KINDS = ("reassignments", "topics", "clusters")
@@ -32,47 +28,8 @@ PAGE = 500
 ATTEMPTS = 5
 """Attempts of one patch while other clients change the same resource."""
 
-TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 60.0
 """Twice the operator's grace period, several times what brokers take; the hook has three minutes for both."""
-
-NOT_FOUND, CONFLICT = 404, 409
-
-
-class Api:
-    """The Kubernetes API as the pod's own account."""
-
-    def __init__(self, url: str, token: str, trust: ssl.SSLContext) -> None:
-        self._url = url
-        self._token = token
-        self._trust = trust
-
-    def get(self, path: str) -> dict[str, Any]:
-        """Return an object or a list."""
-        return self._call("GET", path, None)
-
-    def patch(self, path: str, patch: dict[str, Any]) -> dict[str, Any]:
-        """Merge a patch."""
-        return self._call("PATCH", path, patch)
-
-    def delete(self, path: str) -> None:
-        """Delete an object, if it is there."""
-        try:
-            self._call("DELETE", path, None)
-        except urllib.error.HTTPError as error:
-            if error.code != NOT_FOUND:
-                raise
-
-    def _call(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        request = urllib.request.Request(  # noqa: S310 - an https address, of the cluster itself
-            self._url + path,
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/merge-patch+json"},
-        )
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=self._trust) as answer:  # noqa: S310 - as above
-            found: dict[str, Any] = json.load(answer)
-        return found
 
 
 def stop(api: Api, namespace: str, workload: str, labels: str) -> None:
@@ -138,11 +95,7 @@ def _release(api: Api, kind: str, found: dict[str, Any]) -> int:
 
 def main(namespace: str, name: str, served: str, operator_labels: str, broker_labels: str = "") -> int:
     """Stop the operator, remove its finalizers, stop the brokers, and return the exit code: brokers that do not stop are no failure."""
-    host = os.environ["KUBERNETES_SERVICE_HOST"]
-    url = f"https://{f'[{host}]' if ':' in host else host}:{os.environ['KUBERNETES_SERVICE_PORT']}"
-    api = Api(
-        url, (ACCOUNT / "token").read_text("utf-8").strip(), ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
-    )
+    api = own_api()
     try:
         if broker_labels:
             api.delete(f"/api/v1/namespaces/{namespace}/pods/{name}-test")

@@ -3,6 +3,7 @@
 {{- include "steward.checkNames" . -}}
 {{- include "steward.checkComponents" . -}}
 {{- include "steward.checkClusters" . -}}
+{{- include "steward.checkSecurity" . -}}
 {{- if .Values.brokers.enabled -}}
 {{- include "steward.checkTopics" . -}}
 {{- end -}}
@@ -152,6 +153,8 @@
 {{/* Broker settings that the chart or the image sets, as a YAML list. */}}
 {{- define "steward.ownSettings" -}}
 - advertised.listeners
+- allow.everyone.if.no.acl.found
+- authorizer.class.name
 - broker.id
 - broker.rack
 - control.plane.listener.name
@@ -166,9 +169,17 @@
 - offsets.topic.replication.factor
 - process.roles
 - reserved.broker.max.id
+- sasl.enabled.mechanisms
+- sasl.mechanism.inter.broker.protocol
 - security.inter.broker.protocol
+- ssl.keystore.location
+- ssl.keystore.type
+- ssl.truststore.location
+- ssl.truststore.type
+- super.users
 - transaction.state.log.min.isr
 - transaction.state.log.replication.factor
 - zookeeper.connect
 - zookeeper.session.timeout.ms
+- zookeeper.set.acl
 {{- end }}

@@ -70,7 +70,7 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- $name := printf "%s-zookeeper" (include "steward.fullname" .) -}}
 {{- $domain := include "steward.domain" (dict "root" . "service" $name) -}}
 {{- range $index := until (int .Values.zookeeper.replicas) -}}
-{{- if $index }},{{ end }}{{ $name }}-{{ $index }}.{{ $domain }}:2181
+{{- if $index }},{{ end }}{{ $name }}-{{ $index }}.{{ $domain }}:{{ include "steward.zookeeperPort" $ }}
 {{- end -}}
 {{- else -}}
 {{ .Values.zookeeper.connect }}

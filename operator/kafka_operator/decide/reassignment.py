@@ -105,7 +105,8 @@ def _decide_forward(reassignment: Reassignment, view: ReassignmentView, directed
     permission = find_permission(reassignment, view, directed.plan, partitions)
     if permission.rolls_back:
         return _begin_rollback(reassignment, view, directed)
-    if view.missing_cordons and not status.handing_over and view.waited_s < CORDON_TIMEOUT_S:
+    may_start = permission.hold is None and not status.handing_over
+    if may_start and view.missing_cordons and view.waited_s < CORDON_TIMEOUT_S:
         return _wait_for_cordons(
             reassignment, view, f"Waiting until no new replicas are placed on brokers {_ids(view.missing_cordons)}."
         )

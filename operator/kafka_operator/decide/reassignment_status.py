@@ -20,7 +20,15 @@ QUIET = frozenset({PENDING, WAITING_FOR_CORDON})
 THROTTLE_TOO_LOW, THROTTLE_LEFT, STUCK, WAITING = "ThrottleTooLow", "ThrottleLeft", "Stuck", "Waiting"
 """Conditions that are there only once they were True."""
 
-EXPECTED = {"Running", "RollingBack", "ApprovalRequired", OUTSIDE_WINDOW, CANARY_WAITING, CANARY_APPROVAL_REQUIRED}
+EXPECTED = {
+    "Running",
+    "RollingBack",
+    "ApprovalRequired",
+    WAITING_FOR_CORDON,
+    OUTSIDE_WINDOW,
+    CANARY_WAITING,
+    CANARY_APPROVAL_REQUIRED,
+}
 """Reasons of a False Ready that is no problem: work in progress, or a wait that the spec asks for."""
 
 GOOD_ENDS = {"Completed", "RolledBack"}

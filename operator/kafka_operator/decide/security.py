@@ -11,7 +11,7 @@ from kafka_operator.decide.observed import Unavailable
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.security import (
     MECHANISMS,
-    MTLS,
+    MUTUAL_TLS,
     Authentication,
     BearerToken,
     ClientCertificate,
@@ -54,7 +54,7 @@ def read_security(cluster: Cluster, secrets: Secrets) -> Security | Unavailable:
         certificate: ClientCertificate | None = None
         login: Login | BearerToken | ClientCredentials | None = None
         authentication = cluster.authentication
-        if authentication is not None and authentication.type == MTLS:
+        if authentication is not None and authentication.type == MUTUAL_TLS:
             assert authentication.certificate is not None, cluster.key
             assert authentication.private_key is not None, cluster.key
             certificate = ClientCertificate(text(authentication.certificate), text(authentication.private_key))

@@ -19,9 +19,18 @@ CERTIFICATE_KEY, PRIVATE_KEY_KEY = "tls.crt", "tls.key"
 TOKEN_KEY = "token"  # noqa: S105 - the name of a key
 CLIENT_ID_KEY, CLIENT_SECRET_KEY = "client-id", "client-secret"
 
-MTLS, OAUTHBEARER = "mtls", "oauthbearer"
-MECHANISMS = {"plain": "PLAIN", "scram-sha-256": "SCRAM-SHA-256", "scram-sha-512": "SCRAM-SHA-512"}
-"""Types of authentication that are SASL, and Kafka's names of them."""
+MUTUAL_TLS, OAUTHBEARER = "MutualTLS", "OAuthBearer"
+MECHANISMS = {"Plain": "PLAIN", "ScramSHA256": "SCRAM-SHA-256", "ScramSHA512": "SCRAM-SHA-512"}
+"""Types of authentication that are SASL with a password, and Kafka's names of them."""
+
+FORMER_TYPES = {
+    "plain": "Plain",
+    "scram-sha-256": "ScramSHA256",
+    "scram-sha-512": "ScramSHA512",
+    "oauthbearer": OAUTHBEARER,
+    "mtls": MUTUAL_TLS,
+}
+"""Values of `authentication.type` that are still accepted, and the present ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +162,11 @@ def read_authentication(raw: Any) -> Authentication | None:
     def at(field_name: str, default: str) -> SecretKey:
         return SecretKey(secret["name"], secret.get(field_name, default))
 
-    if raw["type"] == MTLS:
+    kind = FORMER_TYPES.get(raw["type"], raw["type"])
+    if kind == MUTUAL_TLS:
         certificate, private_key = at("certificateKey", CERTIFICATE_KEY), at("privateKeyKey", PRIVATE_KEY_KEY)
-        return Authentication(MTLS, certificate=certificate, private_key=private_key)
-    if raw["type"] == OAUTHBEARER:
+        return Authentication(MUTUAL_TLS, certificate=certificate, private_key=private_key)
+    if kind == OAUTHBEARER:
         endpoint = raw.get("tokenEndpoint")
         if endpoint is None:
             return Authentication(OAUTHBEARER, token=at("tokenKey", TOKEN_KEY))
@@ -167,7 +177,7 @@ def read_authentication(raw: Any) -> Authentication | None:
             client_secret=at("clientSecretKey", CLIENT_SECRET_KEY),
         )
     user = raw.get("username") or at("usernameKey", USERNAME_KEY)
-    return Authentication(raw["type"], user=user, password=at("passwordKey", PASSWORD_KEY))
+    return Authentication(kind, user=user, password=at("passwordKey", PASSWORD_KEY))
 
 
 def read_prometheus(raw: Any) -> PrometheusRef | None:

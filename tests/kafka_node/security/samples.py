@@ -36,7 +36,7 @@ def security_files(authority: Authority, folder: Path) -> SecuritySettings:
     return SecuritySettings(
         tls=TlsFiles(certificate=certificate, key=key, ca=authority.certificate),
         sasl_mechanisms=("PLAIN",),
-        sasl_users_file=users,
+        sasl_users_files=(users,),
         broker_tls=TlsFiles(ca=authority.certificate),
         broker_sasl_mechanism="PLAIN",
         broker_sasl_username="controller",

@@ -16,6 +16,7 @@ is a quarter of Kafka's own, which would be a third of the default heap. A first
   "controlled.shutdown.enable" "true"
   "log.cleaner.dedupe.buffer.size" "33554432"
 -}}
+{{- $_ := merge $properties (include "steward.authorizerSettings" . | fromYaml) }}
 {{- range $key, $value := .Values.kafka.config }}
 {{- /* Numbers come as floats, which would be written 6.048e+08. */}}
 {{- $whole := and (kindIs "float64" $value) (eq (floor $value) $value) }}

@@ -11,9 +11,9 @@ true
 {{- end -}}
 {{- end }}
 
-{{/* Names of all Secrets that the Clusters of `clusters` refer to (caSecretRef, secretRef and others), as a YAML list. */}}
+{{/* Names of all Secrets that the chart's Clusters refer to (caSecretRef, secretRef and others), as a YAML list. */}}
 {{- define "steward.clusterSecrets" -}}
-{{- $names := list -}}
+{{- $names := include "steward.secretNames" (include "steward.clusterSecurity" . | fromYaml) | fromYamlArray -}}
 {{- range .Values.clusters -}}
 {{- $names = concat $names (include "steward.secretNames" . | fromYamlArray) -}}
 {{- end -}}

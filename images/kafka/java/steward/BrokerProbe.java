@@ -1,7 +1,12 @@
 package steward;
 
 import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpHandler;
 import com.sun.net.httpserver.HttpServer;
+import io.prometheus.jmx.JmxCollector;
+import io.prometheus.metrics.exporter.httpserver.MetricsHandler;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
@@ -13,11 +18,13 @@ import javax.management.JMException;
 import javax.management.ObjectName;
 
 /**
- * What a broker's probes ask over HTTP: {@code /readyz} (it is registered in ZooKeeper and serves) and {@code /healthz} (the JVM
- * answers). An agent: {@code -javaagent:steward.jar=PORT}.
+ * Probes and metrics of a broker over HTTP: {@code /readyz} (it is registered in ZooKeeper and serves), {@code /healthz} (the JVM
+ * answers), and {@code /metrics} for Prometheus. An agent: {@code -javaagent:steward.jar=PORT:FILE}, where FILE is the configuration of
+ * Prometheus' exporter of JMX.
  *
- * <p>It looks at Kafka's own metrics within the JVM. Leaves out the state of the cluster: whether partitions are in sync, or ZooKeeper
- * answers, is no reason to take a broker out of service. Brokers serve without ZooKeeper, and were they all unready, no client found one.
+ * <p>Readiness follows from Kafka's own metrics within the JVM, not from the state of the cluster: partitions out of sync, or a ZooKeeper
+ * that does not answer, are no reason to take a broker out of service. Brokers serve without ZooKeeper, and if all of them were unready,
+ * clients would find no broker.
  */
 public final class BrokerProbe {
     private static final String BROKER_STATE = "kafka.server:type=KafkaServer,name=BrokerState";
@@ -26,27 +33,57 @@ public final class BrokerProbe {
     /** Kafka's BrokerState.RUNNING: set when the broker is registered and its listeners take requests. */
     private static final int RUNNING = 3;
 
-    /** ZooKeeper's names. While a connection is made again nobody but ZooKeeper knows the session to be over, and then it is CLOSED. */
+    /** ZooKeeper's names. During a reconnect only ZooKeeper knows whether the session has expired; it is CLOSED afterwards. */
     private static final Set<String> SESSION_LIVES = Set.of("CONNECTED", "CONNECTING");
 
     private BrokerProbe() {}
 
     /** Listens from before Kafka starts. Its threads are daemons, so that they keep no JVM alive that has nothing else to do. */
-    public static void premain(String port) throws InterruptedException {
-        Thread starter = new Thread(() -> listen(Integer.parseInt(port)), "probes");
+    public static void premain(String options) throws InterruptedException {
+        String[] portAndFile = options.split(":", 2);
+        Thread starter = new Thread(() -> listen(Integer.parseInt(portAndFile[0]), new File(portAndFile[1])), "probes");
         starter.setDaemon(true);
         starter.start();
         starter.join();
     }
 
-    private static void listen(int port) {
+    private static void listen(int port, File configuration) {
         try {
             HttpServer server = HttpServer.create(new InetSocketAddress(port), 0);
             server.createContext("/healthz", exchange -> answer(exchange, null));
             server.createContext("/readyz", exchange -> answer(exchange, whyNotReady()));
+            server.createContext("/metrics", new LazyMetrics(configuration));
             server.start();
         } catch (IOException error) {
             throw new UncheckedIOException("the port " + port + " of the probes cannot be had", error);
+        }
+    }
+
+    /** The exporter is loaded by the first scrape: a broker starts as fast as without it. The server has one thread. */
+    private static final class LazyMetrics implements HttpHandler {
+        private final File configuration;
+        private HttpHandler loaded;
+
+        private LazyMetrics(File configuration) {
+            this.configuration = configuration;
+        }
+
+        @Override
+        public void handle(HttpExchange exchange) throws IOException {
+            if (loaded == null) {
+                loaded = load();
+            }
+            loaded.handle(exchange);
+        }
+
+        private HttpHandler load() throws IOException {
+            try {
+                PrometheusRegistry registry = new PrometheusRegistry();
+                new JmxCollector(configuration).register(registry);
+                return new MetricsHandler(registry);
+            } catch (JMException error) {
+                throw new IOException("the configuration of the metrics is invalid: " + error.getMessage(), error);
+            }
         }
     }
 
@@ -69,9 +106,9 @@ public final class BrokerProbe {
         return ManagementFactory.getPlatformMBeanServer().getAttribute(new ObjectName(metric), "Value");
     }
 
-    private static void answer(HttpExchange exchange, String trouble) throws IOException {
-        byte[] text = ((trouble == null ? "ok" : trouble) + "\n").getBytes(StandardCharsets.UTF_8);
-        exchange.sendResponseHeaders(trouble == null ? 200 : 503, text.length);
+    private static void answer(HttpExchange exchange, String reason) throws IOException {
+        byte[] text = ((reason == null ? "ok" : reason) + "\n").getBytes(StandardCharsets.UTF_8);
+        exchange.sendResponseHeaders(reason == null ? 200 : 503, text.length);
         exchange.getResponseBody().write(text);
         exchange.close();
     }
