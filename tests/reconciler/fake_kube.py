@@ -121,6 +121,8 @@ class FakeKube:
             status = copied(held.get("status", {}))
             for condition in status.get("conditions", ()):
                 del condition["lastTransitionTime"]
+            if "conditions" in status:  # a map by type in the API: their order is no difference
+                status["conditions"] = {condition["type"]: condition for condition in status["conditions"]}
             for name in ("startTime", "completionTime", "topicId"):
                 status.pop(name, None)
             for name in ("breachTime", "quietTime", "unknownTime"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka_operator.decide.cluster import (
     VERSIONS_EVERY_S,
@@ -55,14 +55,14 @@ class ClusterReader:
         due = self._due.get(ref)
         if due is None or due.cluster_id != seen.cluster_id:
             due = self._due[ref] = _Due(seen.cluster_id)
+        found = ClusterSnapshot(seen)
         try:
-            cluster_metrics = await self._cluster_metrics(ref, due, seen)
-            versions = await self._versions(ref, due, seen)
-            log_dirs = await self._log_dirs(ref, due, seen)
+            found = replace(found, cluster_metrics=await self._cluster_metrics(ref, due, seen))
+            found = replace(found, versions=await self._versions(ref, due, seen))
+            return replace(found, log_dirs=await self._log_dirs(ref, due, seen))
         except ClusterUnavailableError as error:
-            log.info("Failed to read cluster health or versions", extra={"cluster": str(ref), "error": str(error)})
-            return ClusterSnapshot(seen)
-        return ClusterSnapshot(seen, cluster_metrics, versions, log_dirs)
+            log.info("Failed to read the state of a cluster", extra={"cluster": str(ref), "error": str(error)})
+            return found  # what was read before the failure is due again only after its interval
 
     def forget(self, ref: ClusterRef) -> None:
         """Remove the state of a deleted Cluster."""
