@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from balance_analytics.moves.replacement import Create, InProgress, Keep, decide_replacement
+from kafka_operator import kinds
 from kafka_operator.resources.reassignment import State
 from reconciler.kube.client import KubeClient
 from reconciler.kube.login import LoginError, configuration
 from reconciler.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
 from reconciler.metrics import Metrics
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import owner_reference
 
 MAX_ATTEMPTS = 5
@@ -59,7 +60,7 @@ async def _propose(client: KubeClient, manifests: Sequence[Manifest], cluster: s
     name: str = reassignment["metadata"]["name"]
     for _ in range(MAX_ATTEMPTS):
         with _errors_explained("list", "reassignments", namespace):
-            listed = await client.list_objects(Kind.REASSIGNMENT, namespace)
+            listed = await client.list_objects(kinds.REASSIGNMENT, namespace)
         step = decide_replacement(listed.objects, name, cluster)
         if isinstance(step, InProgress):
             message = f"Reassignment {step.name} is approved and has not ended: no other is proposed until then"
@@ -91,10 +92,10 @@ def _kept(name: str, state: str) -> str:
 async def _create(client: KubeClient, step: Create, reassignment: Manifest, namespace: str) -> str:
     """Delete replaced proposals, create the Reassignment and return its uid. Raises ConflictError if an object has changed."""
     for one in step.replaces:
-        old = Key(Kind.REASSIGNMENT, namespace, one.name)
+        old = Key(kinds.REASSIGNMENT, namespace, one.name)
         with _errors_explained("delete", "reassignments", namespace), contextlib.suppress(NotFoundError):
             await client.delete_object(old, one.uid, one.resource_version)
-    key = Key(Kind.REASSIGNMENT, namespace, reassignment["metadata"]["name"])
+    key = Key(kinds.REASSIGNMENT, namespace, reassignment["metadata"]["name"])
     with _errors_explained("create", "reassignments", namespace):
         created = await client.create_object(key, reassignment)
     uid: str = created["metadata"]["uid"]
@@ -105,7 +106,7 @@ async def _create_config_maps(
     client: KubeClient, parts: Sequence[Manifest], namespace: str, name: str, uid: str
 ) -> None:
     """Create the ConfigMaps of a Reassignment, which owns them; existing ones are unchanged."""
-    owner = owner_reference(Kind.REASSIGNMENT, name, uid)
+    owner = owner_reference(kinds.REASSIGNMENT, name, uid)
     for part in parts:
         owned = {**part, "metadata": {**part["metadata"], "ownerReferences": [owner]}}
         # The name contains the digest of the contents: an existing one was created by a run that was killed.

@@ -9,10 +9,10 @@ from kafka_operator.admin.port import BadCredentialsError
 from kafka_operator.importing.client_config import ClientConfigError, read_client_config
 from kafka_operator.importing.manifests import ImportSelection, Manifest
 from kafka_operator.importing.run import ImportFailedError, read_topics, write_folder, write_stream
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.security import PLAINTEXT, Security
 from kafka_operator.resources.topic import DeletionPolicy, Policy
 from kafka_wire.net.cluster import split_servers
-from reconciler.metrics import Metrics
 from steward.options.importing import ManifestOptions, SourceOptions
 
 STREAM = "-"
@@ -51,7 +51,7 @@ def run_import(source: SourceOptions, manifests: ManifestOptions) -> int:
 
 
 async def _read(servers: list[str], security: Security, selection: ImportSelection) -> list[Manifest]:
-    admin = KafkaAdmin(servers, Metrics(), security)
+    admin = KafkaAdmin(servers, KafkaMetrics(), security)
     try:
         return await read_topics(admin, selection, _report)
     finally:

@@ -21,12 +21,12 @@ from controller_core.views.what_if import (
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import AdminError, BadCredentialsError
 from kafka_operator.importing.client_config import ClientConfigError, read_client_config
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.quantity import read_bytes
 from kafka_operator.resources.security import PLAINTEXT
 from kafka_operator.what_if.cluster_resource import ClusterName, ClusterResource, ClusterResourceError, cluster_resource
 from kafka_operator.what_if.reading import read_cluster
 from kafka_wire.net.cluster import split_servers
-from reconciler.metrics import Metrics
 from steward.options.what_if import OutputFormat, ScenarioOptions, WhatIfSourceOptions
 from steward.what_if_tables import show_what_if
 
@@ -112,7 +112,7 @@ async def _answer(source: WhatIfSourceOptions, scenario: ScenarioOptions) -> Wha
             servers = split_servers(source.bootstrap_server or ())
             security = PLAINTEXT if source.command_config is None else read_client_config(source.command_config)
         drained = await resource.brokers_on(scenario.drain) if resource is not None and scenario.drain else []
-        admin = KafkaAdmin(servers, Metrics(), security)
+        admin = KafkaAdmin(servers, KafkaMetrics(), security)
         stack.push_async_callback(admin.close)
         try:
             read = await read_cluster(admin)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import tarfile
 import tempfile
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.release.commands import ROOT, run
+from reconciler.names import GROUP
+from spark_operator.kinds import KINDS as SPARK_KINDS
 
 CHART = ROOT / "charts" / "steward"
 
@@ -35,6 +38,9 @@ MANIFEST_VALUES: Mapping[str, Any] = {
     # The hook is run by helm only.
     "uninstall": {"releaseResources": False},
 }
+
+DOCUMENT = re.compile(r"^---\n", re.MULTILINE)
+"""Separator of the documents that helm renders."""
 
 MANAGED_BY_HELM = "app.kubernetes.io/managed-by: Helm\n"
 
@@ -80,12 +86,22 @@ def _order(member: tarfile.TarInfo) -> tuple[bool, str]:
 
 
 def operator_manifest(helm: Path, chart: Path, image: Mapping[str, str]) -> str:
-    """Return the CRDs, the namespace and the operator, rendered from the chart or its package; `image` is as in the chart's values."""
+    """Return the CRDs, the namespace and the operator, rendered from the chart or its package; `image` is as in the chart's values.
+
+    It has no CRDs of the Spark operator, which these values do not enable.
+    """
     values = {**MANIFEST_VALUES, "image": image}
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".json") as file:
         json.dump(values, file)
         file.flush()
         options = (f"--namespace={NAMESPACE}", f"--kube-version={KUBE_VERSION}", "--include-crds")
         rendered = run(helm, "template", "steward", chart, *options, f"--values={file.name}")
-    objects = "".join(line for line in rendered.splitlines(keepends=True) if line.lstrip() != MANAGED_BY_HELM)
-    return f"{NAMESPACE_MANIFEST}{objects}"
+    documents = [document for document in DOCUMENT.split(rendered) if not _is_spark_definition(document)]
+    objects = "---\n".join(documents)
+    lines = "".join(line for line in objects.splitlines(keepends=True) if line.lstrip() != MANAGED_BY_HELM)
+    return f"{NAMESPACE_MANIFEST}{lines}"
+
+
+def _is_spark_definition(document: str) -> bool:
+    """Return whether a document of the manifest is the CRD of a kind of the Spark operator."""
+    return any(f"\n  name: {kind.plural}.{GROUP}\n" in document for kind in SPARK_KINDS)

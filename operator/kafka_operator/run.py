@@ -27,29 +27,32 @@ from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import Admin, ClusterUnreachableError
 from kafka_operator.engine.admission import Admission
 from kafka_operator.engine.approvals import Approvals
-from kafka_operator.engine.core import Core, build_core
-from kafka_operator.engine.resync import NotInstalledError
+from kafka_operator.engine.core import build_core
 from kafka_operator.kube.approvals import ApprovalClient
 from kafka_operator.kube.pods import PodClient
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.prometheus.client import HttpPrometheus
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.security import Security
-from kafka_operator.rights import MissingRightsError, needed_rights, require_rights
+from kafka_operator.rights import needed_rights
 from kafka_operator.settings import OperatorSettings
 from reconciler.decide.shards import lease_names, shard_of
+from reconciler.engine.core import Core
 from reconciler.engine.fence import fenced
 from reconciler.engine.leadership import Leadership, LeaseLostError
+from reconciler.engine.resync import NotInstalledError
 from reconciler.kube.client import KubeClient
 from reconciler.kube.leases import LeaseClient
 from reconciler.kube.login import LoginError, configuration, connection_info
 from reconciler.kube.port import RefusedError, UnavailableError
-from reconciler.metrics import Metrics
-from reconciler.names import ClusterRef
 from reconciler.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
+from reconciler.rights import MissingRightsError, require_rights
 from reconciler.watching import make_registry, watch
 from reconciler.webhook import CertificateError, Webhook
 from spark_operator.engine.applications import SparkPorts
 from spark_operator.engine.local import LocalDrivers
 from spark_operator.kube.client import SparkClient
+from spark_operator.metrics import SparkMetrics
 
 WATCH_LAG_RESYNCS = 3
 """A change that this many lists have returned and the watch has not delivered counts as lost."""
@@ -97,7 +100,7 @@ def _reexec() -> NoReturn:
 
 async def _operate(settings: OperatorSettings) -> None:
     _end_on_signals()
-    metrics = Metrics()
+    metrics = KafkaMetrics()
     found = await configuration(settings.kubeconfig, settings.context)
     async with contextlib.AsyncExitStack() as stack:
         kube = KubeClient(found, metrics)
@@ -129,7 +132,7 @@ def _end_on_signals() -> None:
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
-def _make_leadership(settings: OperatorSettings, kube: KubeClient, metrics: Metrics) -> Leadership | None:
+def _make_leadership(settings: OperatorSettings, kube: KubeClient, metrics: KafkaMetrics) -> Leadership | None:
     """Return the leader election, None if the settings have no Lease."""
     if settings.lease is None:
         return None
@@ -144,7 +147,9 @@ def _make_leadership(settings: OperatorSettings, kube: KubeClient, metrics: Metr
     )
 
 
-def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics, leadership: Leadership | None) -> Core:
+def _make_core(
+    settings: OperatorSettings, kube: KubeClient, metrics: KafkaMetrics, leadership: Leadership | None
+) -> Core:
     """Build the engine; with Leases no call passes its ports unless one is held, and other shards' Clusters are ignored."""
 
     def is_active() -> bool:
@@ -171,24 +176,30 @@ def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics, l
         pods=PodClient(guarded) if settings.pods else None,
         drain=settings.drain,
         serves=serves,
-        spark=_spark_ports(settings, guarded),
+        spark=_spark_ports(settings, guarded, metrics),
     )
 
 
-def _spark_ports(settings: OperatorSettings, kube: KubeClient) -> SparkPorts | None:
+def _spark_ports(settings: OperatorSettings, kube: KubeClient, metrics: KafkaMetrics) -> SparkPorts | None:
     """Return the ports for SparkApplications; None if they are not served."""
     if not settings.spark:
         return None
     local = LocalDrivers() if settings.spark_local else None
     namespaces = frozenset(settings.spark_namespaces)
-    return SparkPorts(SparkClient(kube), local, kubeflow=settings.spark_operator, namespaces=namespaces)
+    return SparkPorts(
+        SparkClient(kube),
+        SparkMetrics(metrics.registry),
+        local,
+        kubeflow=settings.spark_operator,
+        namespaces=namespaces,
+    )
 
 
 def _listen(
     settings: OperatorSettings,
     core: Core,
     leadership: Leadership | None,
-    metrics: Metrics,
+    metrics: KafkaMetrics,
     stack: contextlib.AsyncExitStack,
 ) -> None:
     """Open the ports for metrics and probes."""
@@ -205,7 +216,7 @@ def _listen(
 
 
 async def _answer_reviews(
-    settings: OperatorSettings, kube: KubeClient, metrics: Metrics, stack: contextlib.AsyncExitStack
+    settings: OperatorSettings, kube: KubeClient, metrics: KafkaMetrics, stack: contextlib.AsyncExitStack
 ) -> None:
     """Start the webhook; it needs no Lease, since it changes nothing."""
     if settings.webhook_port is None:
@@ -228,7 +239,7 @@ async def _answer_reviews(
 
 
 def _checks(
-    core: Core, leadership: Leadership | None, resync_interval_s: float, metrics: Metrics
+    core: Core, leadership: Leadership | None, resync_interval_s: float, metrics: KafkaMetrics
 ) -> tuple[Mapping[str, Check], Mapping[str, Check]]:
     def loop() -> str | None:
         age_s = time.monotonic() - core.loop.beat_s
@@ -264,7 +275,7 @@ async def _run_until_first_exit(
     async def login() -> kopf.ConnectionInfo:
         return await connection_info(found)
 
-    registry = make_registry(core.event_handler.handle, login, core.loop.close, settings.kinds)
+    registry = make_registry(core.event_handler.handle, login, core.loop.close, core.kinds)
     watching: Awaitable[None] = watch(registry, settings.namespaces)
     tasks = [
         heartbeat,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.decide.shards import MAX_SHARDS
-from reconciler.names import KAFKA_KINDS, SPARK_KINDS, Kind
 
 RESYNC_INTERVAL_S = 120.0
 """Interval of full lists and comparisons: the longest time that drift, or an event lost by a watch, stays unnoticed."""
@@ -57,11 +56,6 @@ class OperatorSettings:
     """Number of processes among which the Clusters are divided, each with its own Lease; more than one require a Lease."""
     resync_interval_s: float = RESYNC_INTERVAL_S
     """Seconds between two resyncs."""
-
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """Return the kinds that are served."""
-        return (*KAFKA_KINDS, *SPARK_KINDS) if self.spark else KAFKA_KINDS
 
     def __post_init__(self) -> None:
         """Raise ValueError, with the options' names, for incompatible settings."""

@@ -74,96 +74,10 @@ class ResourceMetrics:
             ["kind", "ready"],
             registry=registry,
         )
-        self.throttle = Gauge(
-            "steward_reassignment_throttle_bytes_per_second",
-            "Replication throttle set in Kafka for a Reassignment, in bytes per second; absent without a throttle.",
-            ["namespace", "name"],
-            registry=registry,
-        )
-        self.progress = Gauge(
-            "steward_reassignment_progress_ratio",
-            "Progress of a Reassignment that has not ended, from 0 to 1.",
-            ["namespace", "name"],
-            registry=registry,
-        )
-        self.log_dirs = Gauge(
-            "steward_cluster_log_dirs",
-            "Number of log directories of live brokers with a problem: offline, uneven or cordoned; at most 64 of each.",
-            ["namespace", "name", "problem"],
-            registry=registry,
-        )
-        self.out_of_sync_voters = Gauge(
-            "steward_cluster_out_of_sync_voters",
-            "Number of voters of a KRaft quorum that are not in sync with its leader.",
-            ["namespace", "name"],
-            registry=registry,
-        )
-        self.drifted = Gauge(
-            "steward_topics_drifted",
-            "Number of Topics whose drift is not being corrected; updated at each resync.",
-            registry=registry,
-        )
-
-
-class SparkMetrics:
-    """Metrics of SparkApplications and their schedules."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.spark_applications = Gauge(
-            "steward_spark_applications",
-            "Number of SparkApplications served by this process, by state; New before the first reconciliation.",
-            ["state"],
-            registry=registry,
-        )
-        self.spark_transitions = Counter(
-            "steward_spark_transitions",
-            "State transitions of SparkApplications, by new state.",
-            ["engine", "state"],
-            registry=registry,
-        )
-        self.spark_submission = Histogram(
-            "steward_spark_submission_duration_seconds",
-            "Time from the creation of a SparkApplication to that of its first driver, in seconds (resolution 1 s).",
-            buckets=DURATIONS,
-            registry=registry,
-        )
-        self.spark_runs = Counter("steward_spark_scheduled_runs", "Runs created by schedules.", registry=registry)
-        self.spark_missed = Counter("steward_spark_missed_times", "Scheduled times without a run.", registry=registry)
-
-
-class BalanceMetrics:
-    """Results of the most recent run of the balance analytics, by schedule, or by SparkApplication without a schedule."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        def gauge(name: str, about: str, *labels: str) -> Gauge:
-            return Gauge(f"steward_balance_{name}", about, ["namespace", "name", *labels], registry=registry)
-
-        self.window_end = gauge("window_end_seconds", "End of the analyzed period, in Unix seconds.")
-        self.skew = gauge(
-            "skew", "Ratio of the most loaded broker to the mean over the analyzed period; 1 is balanced.", "resource"
-        )
-        self.skew_before = gauge("skew_before", "Skew of the balanced resources before the proposed moves.", "resource")
-        self.skew_after = gauge(
-            "skew_after", "Expected skew of the balanced resources after the proposed moves.", "resource"
-        )
-        self.partitions = gauge("partitions", "Number of analyzed partitions.")
-        self.hot_partitions = gauge("hot_partitions", "Number of overloaded partitions.")
-        self.not_preferred_ratio = gauge(
-            "not_preferred_ratio", "Fraction of partitions not led by their preferred leader."
-        )
-        self.moved_partitions = gauge("moved_partitions", "Number of partitions changed by the proposal.")
-        self.bytes_to_move = gauge("bytes_to_move", "Number of bytes copied by the proposal.")
-        self.disk_full_days = gauge("disk_full_days", "Expected time until the first disk is full, in days.", "broker")
-        self.left_outs = gauge("left_outs", "Number of data sources missing from the analysis.")
-
-    def clear(self) -> None:
-        """Remove all values."""
-        for one in vars(self).values():
-            one.clear()
 
 
 class ProcessMetrics:
-    """Metrics of the process: watches, Lease, shard, admission reviews and outgoing requests."""
+    """Metrics of the process: watches, Lease, shard, admission reviews and requests to the Kubernetes API."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.watch_lag = Gauge(
@@ -189,13 +103,6 @@ class ProcessMetrics:
             ["kind", "verdict"],
             registry=registry,
         )
-        self._admin = Histogram(
-            "steward_admin_call_duration_seconds",
-            "Duration of one Admin request to Kafka, in seconds.",
-            CALL,
-            buckets=DURATIONS,
-            registry=registry,
-        )
         self._kube = Histogram(
             "steward_kubernetes_call_duration_seconds",
             "Duration of one request to the Kubernetes API, in seconds.",
@@ -205,22 +112,14 @@ class ProcessMetrics:
         )
 
 
-class Metrics(ReconciliationMetrics, ResourceMetrics, SparkMetrics, ProcessMetrics):
-    """All of the operator's metrics; one per process, a fresh one per test."""
+class Metrics(ReconciliationMetrics, ResourceMetrics, ProcessMetrics):
+    """Metrics that all kinds share; one per process, a fresh one per test."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ReconciliationMetrics.__init__(self, self.registry)
         ResourceMetrics.__init__(self, self.registry)
-        SparkMetrics.__init__(self, self.registry)
         ProcessMetrics.__init__(self, self.registry)
-        self.balance = BalanceMetrics(self.registry)
-
-    @contextmanager
-    def admin_call(self, name: str) -> Iterator[None]:
-        """Time one Admin call."""
-        with self._admin.labels(name).time():
-            yield
 
     @contextmanager
     def kube_call(self, name: str) -> Iterator[None]:
@@ -231,14 +130,14 @@ class Metrics(ReconciliationMetrics, ResourceMetrics, SparkMetrics, ProcessMetri
     @contextmanager
     def batch(self, kind: Kind, keys: Sequence[Key], clock: Callable[[], float] = time.time) -> Iterator[None]:
         """Time one batch, and show each of its resources as in progress while it goes on."""
-        self.batch_size.labels(kind.value).observe(len(keys))
-        self.reconciliations.labels(kind.value).inc(len(keys))
+        self.batch_size.labels(kind.name).observe(len(keys))
+        self.reconciliations.labels(kind.name).inc(len(keys))
         started = clock()
         for key in keys:
-            self.in_progress.labels(kind.value, key.namespace, key.name).set(started)
+            self.in_progress.labels(kind.name, key.namespace, key.name).set(started)
         try:
-            with self.duration.labels(kind.value).time():
+            with self.duration.labels(kind.name).time():
                 yield
         finally:
             for key in keys:
-                self.in_progress.remove(kind.value, key.namespace, key.name)
+                self.in_progress.remove(kind.name, key.namespace, key.name)

@@ -6,13 +6,13 @@ still have Steward's prefix, so that none of its default names can appear on a u
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 import kopf
 from kopf._core.engines.peering import Identity  # the type of one argument, which has no public name
 
-from reconciler.names import COMPONENT, FRAMEWORK_FINALIZER, GROUP, KAFKA_KINDS, VERSION, Kind
+from reconciler.names import COMPONENT, FRAMEWORK_FINALIZER, GROUP, VERSION, Kind
 
 WATCH_SERVER_TIMEOUT_S = 300
 """Whole seconds, as the API requires. Length of one watch request before it is renewed: the longest lifetime of an undetected dead stream."""
@@ -39,7 +39,7 @@ TakeEvent = Callable[[Kind, str | None, Any], Awaitable[None]]
 
 
 def make_registry(
-    take: TakeEvent, login: Login, cleanup: Callable[[], Awaitable[None]], kinds: Sequence[Kind] = KAFKA_KINDS
+    take: TakeEvent, login: Login, cleanup: Callable[[], Awaitable[None]], kinds: Iterable[Kind]
 ) -> kopf.OperatorRegistry:
     """Return the handlers: one for each kind, the login, and the shutdown before kopf's own."""
     registry = kopf.OperatorRegistry()

@@ -10,6 +10,7 @@ from balance_analytics import proposing
 from balance_analytics.moves.manifests import LABEL, PROPOSER, manifests, proposal_name
 from balance_analytics.moves.replacement import Create, InProgress, Keep, ObjectVersion, decide_replacement
 from balance_analytics.proposing import ProposingError
+from kafka_operator import kinds
 from reconciler.kube.port import ConflictError, KubeError, Listing, NotFoundError, RefusedError, UnavailableError
 from reconciler.names import Key, Kind
 from tests.balance_analytics.test_moves import proposal
@@ -84,7 +85,7 @@ class FakeApi:
             raise self._error
 
     async def list_objects(self, kind: Kind, namespace: str | None) -> Listing:
-        assert (kind, namespace) == (Kind.REASSIGNMENT, "kafka")
+        assert (kind, namespace) == (kinds.REASSIGNMENT, "kafka")
         self._call("list reassignments")
         return Listing(self._found, "9")
 
@@ -100,7 +101,7 @@ class FakeApi:
         self._call("create configmaps")
 
     async def delete_object(self, key: Key, uid: str, resource_version: str) -> None:
-        assert (key, uid, resource_version) == (Key(Kind.REASSIGNMENT, "kafka", OLD.name), OLD.uid, "7")
+        assert (key, uid, resource_version) == (Key(kinds.REASSIGNMENT, "kafka", OLD.name), OLD.uid, "7")
         self._call("delete reassignments")
 
 

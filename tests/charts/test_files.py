@@ -12,11 +12,12 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from controller_core.shell.metrics import Metrics as ControllerMetrics
+from kafka_operator.metrics import KafkaMetrics
 from lab.jars import KAFKA_VERSION
 from lab.python_packages import PIP_VERSION
 from lab.release.chart import CHART
 from lab.release.commands import ROOT
-from reconciler.metrics import Metrics as OperatorMetrics
+from spark_operator.metrics import SparkMetrics
 from tests.integration.test_broker_metrics import documented_metrics
 
 SUFFIXES = ("_bucket", "_count", "_sum")
@@ -103,6 +104,13 @@ def _is_documented(leaf: str, documented: dict[str, Any]) -> bool:
     return any(leaf == name or leaf.startswith(f"{name}.") for name in documented)
 
 
+def _names_of_operator() -> set[str]:
+    """Return the names of all metrics of the operator, with Spark."""
+    metrics = KafkaMetrics()
+    SparkMetrics(metrics.registry)
+    return _names(metrics.registry)
+
+
 def test_the_dashboard_queries_existing_metrics() -> None:
     """A renamed metric would leave an empty panel."""
     dashboard = json.loads((CHART / "dashboards" / "steward.json").read_text(encoding="utf-8"))
@@ -110,7 +118,7 @@ def test_the_dashboard_queries_existing_metrics() -> None:
     queries += dashboard["templating"]["list"][1]["query"]
 
     names = set(METRIC.findall(queries))
-    of_operator = _names(OperatorMetrics().registry)
+    of_operator = _names_of_operator()
     assert names - _names(ControllerMetrics().registry) - of_operator - _broker_metrics() == set()
     assert {one for one in of_operator if one.startswith("steward_balance_")} <= names
     assert len(dashboard["panels"]) == len({panel["id"] for panel in dashboard["panels"]})
@@ -124,7 +132,7 @@ def _alerts() -> list[dict[str, Any]]:
 
 def test_the_alerts_query_existing_metrics_of_the_releases_namespace() -> None:
     """A renamed metric would silence its alert. Another release has alerts of its own."""
-    existing = _names(OperatorMetrics().registry) | _names(ControllerMetrics().registry) | _broker_metrics()
+    existing = _names_of_operator() | _names(ControllerMetrics().registry) | _broker_metrics()
 
     for alert in _alerts():
         selectors = re.findall(rf"({METRIC.pattern})(\{{namespace=\"NAMESPACE\")?", alert["expr"])

@@ -136,6 +136,10 @@ def test_what_the_schema_does_not_allow_is_refused_by_name(
             "analytics.sampler.bootstrapServers is empty and brokers.enabled is false",
         ),
         (
+            {"operator": {"spark": {"enabled": True}}},
+            "operator.spark.enabled is true, and SparkApplications have no namespace: set analytics.otherNamespaces",
+        ),
+        (
             {"operator": {"serviceAccount": {"create": False}}},
             "operator.serviceAccount.create is false and operator.serviceAccount.name is empty",
         ),

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
+from kafka_operator.kinds import KINDS
 from lab.helm import helm
 from lab.kubernetes import KubernetesApi
 from lab.release.__main__ import write_checksums
 from lab.release.chart import NAMESPACE, normalized, operator_manifest, package_chart
 from lab.release.commands import ROOT
 from lab.release.images import PLATFORMS, bake_file
+from reconciler.names import GROUP
 from tests.charts.rendering import one
 from tests.charts.rights import granted
 
@@ -79,12 +81,15 @@ def test_the_package_has_the_files_of_the_crds_and_not_a_link(package: Path) -> 
 
 @pytest.mark.helm
 def test_the_manifest_installs_only_the_operator(manifest: list[dict[str, Any]]) -> None:
-    """Namespace first, then the CRDs; no hooks, which only helm runs."""
+    """Namespace first, then the CRDs of the Kafka operator; no hooks, which only helm runs."""
     kinds = [item["kind"] for item in manifest]
-    definitions = len(list((ROOT / "crds").iterdir()))
+    definitions = len(KINDS)
     pod = one(manifest, "Deployment", "steward-operator")["spec"]["template"]["spec"]
 
     assert kinds[: definitions + 1] == ["Namespace", *["CustomResourceDefinition"] * definitions]
+    assert {item["metadata"]["name"] for item in manifest if item["kind"] == "CustomResourceDefinition"} == {
+        f"{kind.plural}.{GROUP}" for kind in KINDS
+    }
     assert {"StatefulSet", "Job", "Pod", "Cluster"}.isdisjoint(kinds)
     assert "helm.sh/hook" not in json.dumps(manifest)
     assert "managed-by" not in json.dumps(manifest)

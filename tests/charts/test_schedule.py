@@ -253,6 +253,10 @@ def without(base: dict[str, Any], **changes: Any) -> dict[str, Any]:
     ("wanted", "message"),
     [
         (without(values(), enabled=False), "analytics.schedule.enabled is true and analytics.enabled is false"),
+        (
+            values() | {"operator": {"spark": {"enabled": False}}},
+            "analytics.schedule.enabled is true and operator.spark.enabled is false",
+        ),
         (without(values(), sampler={"enabled": False}), "analytics.schedule.samples is empty: there are no samples"),
         (
             values(storage={}),

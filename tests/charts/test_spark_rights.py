@@ -60,6 +60,40 @@ def test_the_operator_may_do_what_it_needs_for_spark_and_nothing_else(
     assert {place for verb, _, name, place in granted(resources, LEASE) if (verb, name) == ("create", "pods")} == {JOBS}
 
 
+def test_the_operator_leaves_the_kinds_of_spark_out_where_a_value_says_so(chart: Chart) -> None:
+    """Another operator runs the jobs: the namespace and the account of drivers remain, and no right of Steward's operator on them."""
+    resources = chart.render({"analytics": {"enabled": True}, "operator": {"spark": {"enabled": False}}})
+    settings = OperatorSettings(namespaces=(NAMESPACE,), pods=True, drain=True, own_namespace=NAMESPACE, lease=LEASE)
+
+    assert [argument for argument in arguments(resources) if argument.startswith("--spark")] == []
+    assert granted(resources, LEASE) == needed(settings)
+    assert one(resources, "ServiceAccount", DEFAULT_SERVICE_ACCOUNT)["metadata"]["namespace"] == JOBS
+    roles = [rule for item in resources if item["kind"] == "ClusterRole" for rule in item["rules"]]
+    assert not [rule for rule in roles if "sparkapplications" in rule["resources"]]
+
+
+def test_the_operator_serves_spark_without_a_namespace_of_the_chart(chart: Chart) -> None:
+    """Jobs run in existing namespaces, with accounts that others created."""
+    analytics = {"enabled": False, "otherNamespaces": ["team-a"]}
+    resources = chart.render({"analytics": analytics, "operator": {"spark": {"enabled": True}}})
+    settings = OperatorSettings(
+        namespaces=(NAMESPACE, "team-a"),
+        pods=True,
+        drain=True,
+        spark=True,
+        spark_namespaces=("team-a",),
+        own_namespace=NAMESPACE,
+        lease=LEASE,
+    )
+
+    assert [argument for argument in arguments(resources) if argument.startswith("--spark")] == [
+        "--spark",
+        "--spark-namespace=team-a",
+    ]
+    assert granted(resources, LEASE) == needed(settings)
+    assert not [item for item in resources if item["metadata"]["name"] in {DEFAULT_SERVICE_ACCOUNT, JOBS}]
+
+
 def test_drivers_have_an_account_that_creates_executors_in_the_namespace_of_jobs(chart: Chart) -> None:
     """By the name that is the default of spec.driver.serviceAccount; no pod is given its token unasked."""
     resources = chart.render({"analytics": {"enabled": True}, "operator": {"namespaces": ["orders"]}})

@@ -20,6 +20,7 @@ from kafka_operator.decide.observed import Quorum
 from kafka_operator.decide.quorum import out_of_sync_ids, quorum_status
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import Hold, RollDecision, RollView, decide_roll
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.log_dirs import NO_PROBLEMS, Directory
 from lab.folder import lab_folder
 from lab.kraft import KraftCluster, kraft_cluster
@@ -27,7 +28,6 @@ from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.steward import StewardOperator
 from lab.traffic import Traffic
 from lab.waiting import wait_until
-from reconciler.metrics import Metrics
 from tests.integration.kubernetes import User, manifest, plan_text
 from tests.integration.pod_stand_in import PodStandIn
 from tests.integration.test_rolling import PATIENCE_S, wait_for
@@ -54,7 +54,7 @@ def nodes() -> Iterator[KraftCluster]:
 @pytest.fixture
 async def admin(nodes: KraftCluster) -> AsyncIterator[KafkaAdmin]:
     """The operator's client."""
-    client = KafkaAdmin(nodes.bootstrap().split(","), Metrics())
+    client = KafkaAdmin(nodes.bootstrap().split(","), KafkaMetrics())
     yield client
     await client.close()
 

@@ -25,6 +25,7 @@ from kafka_operator.admin.port import ConnectionRejectedError
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.steps import CreateTopic
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Login, Security
@@ -37,7 +38,6 @@ from lab.kafka import CLIENT, INTERNAL
 from lab.ports import free_port, release_port
 from lab.steward import StewardController
 from lab.waiting import wait_until
-from reconciler.metrics import Metrics
 from tests.kafka_wire.net.authority import Authority
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -197,7 +197,7 @@ async def test_the_operator_connects_and_elects_leaders(secured: Secured) -> Non
     """The operator's client with only the controller as its address, by TLS and SCRAM: nodes, health, ElectLeaders, a wrong password."""
     ca = secured.authority.certificate.read_text(encoding="ascii")
     login = Login(MECHANISM, "controller", PASSWORDS["controller"])
-    operator = KafkaAdmin([secured.address], Metrics(), Security(tls=True, ca=ca, login=login))
+    operator = KafkaAdmin([secured.address], KafkaMetrics(), Security(tls=True, ca=ca, login=login))
     try:
         topic = CreateTopic("operated", 4, 2, ())
         assert await operator.create_topics([topic]) == {}
@@ -219,7 +219,7 @@ async def test_the_operator_connects_and_elects_leaders(secured: Secured) -> Non
         await operator.close()
 
     guess = Security(tls=True, ca=ca, login=Login(MECHANISM, "controller", "guessed-secret"))
-    stranger = KafkaAdmin([secured.address], Metrics(), guess)
+    stranger = KafkaAdmin([secured.address], KafkaMetrics(), guess)
     with pytest.raises(ConnectionRejectedError, match="AuthenticationFailed"):
         await stranger.describe_cluster()
     await stranger.close()

@@ -126,7 +126,7 @@ class StaleKube(FakeKube):
         now_s = asyncio.get_running_loop().time()
         _, version, objects = [item for item in self._history if item[0] <= now_s - STALE_S or item[0] == 0][-1]
         found: list[RawObject] = [
-            copied(held) for key, held in objects.items() if key.kind is kind and namespace in {None, key.namespace}
+            copied(held) for key, held in objects.items() if key.kind == kind and namespace in {None, key.namespace}
         ]
         return Listing(tuple(found), str(version))
 

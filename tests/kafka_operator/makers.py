@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_operator import kinds
 from kafka_operator.decide.desired_plan import Material
 from kafka_operator.decide.layout import Layout, Sizes
 from kafka_operator.decide.observed import ConfigValue, KafkaPartition, KafkaTopic, Move, Quorum, QuorumNode
@@ -18,10 +19,11 @@ from kafka_operator.decide.reassignment_steps import MakePlan
 from kafka_operator.decide.reassignment_view import ReassignmentView
 from kafka_operator.decide.reassignment_view import Step as MoveStep
 from kafka_operator.decide.topic import TopicView
+from kafka_operator.names import MANAGED_CONFIG, ORIGIN
 from kafka_operator.resources.cluster import Cluster, read_cluster
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment, read_reassignment
 from kafka_operator.resources.topic import Topic, read_topic
-from reconciler.names import API_VERSION, FINALIZER, MANAGED_CONFIG, ORIGIN, Kind
+from reconciler.names import API_VERSION, FINALIZER, Kind
 from reconciler.resources.metadata import Condition
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -40,7 +42,7 @@ def raw_object(kind: Kind, name: str, spec: Raw, **metadata: Any) -> Raw:
     """A resource as a user applies it."""
     return {
         "apiVersion": API_VERSION,
-        "kind": kind.value,
+        "kind": kind.name,
         "metadata": {"namespace": "shop", "name": name, **metadata},
         "spec": spec,
     }
@@ -49,23 +51,23 @@ def raw_object(kind: Kind, name: str, spec: Raw, **metadata: Any) -> Raw:
 def raw_topic(name: str = "orders", /, *, cluster: str = "main", **spec: Any) -> Raw:
     """A Topic as a user applies it; 6 partitions, RF 3."""
     return raw_object(
-        Kind.TOPIC, name, {"clusterRef": {"name": cluster}, "partitions": 6, "replicationFactor": 3, **spec}
+        kinds.TOPIC, name, {"clusterRef": {"name": cluster}, "partitions": 6, "replicationFactor": 3, **spec}
     )
 
 
 def raw_cluster(name: str = "main", *servers: str, **spec: Any) -> Raw:
     """A Cluster as a user applies it."""
-    return raw_object(Kind.CLUSTER, name, {"bootstrapServers": list(servers or ("kafka:9092",)), **spec})
+    return raw_object(kinds.CLUSTER, name, {"bootstrapServers": list(servers or ("kafka:9092",)), **spec})
 
 
 def raw_reassignment(name: str = "move", /, *, cluster: str = "main", **spec: Any) -> Raw:
     """A Reassignment as a user applies it."""
-    return raw_object(Kind.REASSIGNMENT, name, {"clusterRef": {"name": cluster}, **spec})
+    return raw_object(kinds.REASSIGNMENT, name, {"clusterRef": {"name": cluster}, **spec})
 
 
 def raw_election(name: str = "elect", /, *, cluster: str = "main", **spec: Any) -> Raw:
     """An Election as a user applies it."""
-    return raw_object(Kind.ELECTION, name, {"clusterRef": {"name": cluster}, **spec})
+    return raw_object(kinds.ELECTION, name, {"clusterRef": {"name": cluster}, **spec})
 
 
 def raw_plan(topic: str = "orders", **replicas: list[int]) -> list[Raw]:

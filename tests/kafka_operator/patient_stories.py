@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafka_operator import kinds
 from kafka_operator.resources.reassignment import Partition
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import raw_election, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.test_crash_anywhere import create, reassign, refused
 from tests.kafka_operator.world import RESYNC_S, World
 
-ORDERS = Key(Kind.TOPIC, "shop", "orders")
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+ORDERS = Key(kinds.TOPIC, "shop", "orders")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
 
 PATIENCE_S = 2 * RESYNC_S
@@ -42,7 +43,7 @@ async def delete(world: World) -> None:
 
 async def conflict(world: World) -> None:
     """Two Topics for one Kafka topic; the older one is deleted."""
-    second = Key(Kind.TOPIC, "shop", "second")
+    second = Key(kinds.TOPIC, "shop", "second")
     world.kube.apply(raw_topic())
     await until(world, lambda: world.kube.ready(ORDERS)[0] == "True")
     world.kube.apply(raw_topic("second", topicName="orders", partitions=2))

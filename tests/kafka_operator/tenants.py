@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.names import Key, Kind
+from kafka_operator import kinds
+from reconciler.names import Key
 from tests.kafka_operator.makers import raw_cluster, raw_election, raw_reassignment, raw_topic
 from tests.kafka_operator.world import World
 
@@ -34,12 +35,12 @@ def tenant_cluster(name: str, *servers: str, namespace: str = TEAM, **spec: Any)
 
 def topic_key(name: str, namespace: str = TEAM) -> Key:
     """Return the key of a Topic."""
-    return Key(Kind.TOPIC, namespace, name)
+    return Key(kinds.TOPIC, namespace, name)
 
 
 def move_key(name: str, namespace: str = TEAM) -> Key:
     """Return the key of a Reassignment."""
-    return Key(Kind.REASSIGNMENT, namespace, name)
+    return Key(kinds.REASSIGNMENT, namespace, name)
 
 
 def state_of(world: World, key: Key) -> str | None:

@@ -13,12 +13,12 @@ from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import CallRefusedError, ClusterUnreachableError, ControllerUnavailableError
 from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.steps import CreateTopic
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.reassignment import Partition
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.server import CloseConnection, Peer, Server, serve
-from reconciler.metrics import Metrics
 
 SERVED = {
     ApiKey.API_VERSIONS: (0, 4),
@@ -69,7 +69,7 @@ async def cluster() -> AsyncIterator[tuple[Broker, KafkaAdmin]]:
     """A broker and the operator's client."""
     broker = Broker()
     broker.server = await serve(broker, "127.0.0.1", 0)
-    admin = KafkaAdmin([f"127.0.0.1:{broker.server.port}"], Metrics())
+    admin = KafkaAdmin([f"127.0.0.1:{broker.server.port}"], KafkaMetrics())
     yield broker, admin
     await admin.close()
     await broker.server.close(1)
@@ -161,7 +161,7 @@ async def test_a_silent_cluster_is_reported_within_the_time_for_metadata(monkeyp
 
     closed = asyncio.Event()
     server = await asyncio.start_server(wait, "127.0.0.1", 0)
-    admin = KafkaAdmin([f"127.0.0.1:{server.sockets[0].getsockname()[1]}"], Metrics())
+    admin = KafkaAdmin([f"127.0.0.1:{server.sockets[0].getsockname()[1]}"], KafkaMetrics())
 
     with pytest.raises(ClusterUnreachableError, match="did not respond to a request in time"):
         await admin.describe_cluster()
@@ -176,4 +176,4 @@ async def test_a_silent_cluster_is_reported_within_the_time_for_metadata(monkeyp
 def test_a_malformed_bootstrap_server_is_reported() -> None:
     """The schema of a Cluster admits any port of five digits."""
     with pytest.raises(ValueError, match="'kafka:99999' is not HOST:PORT"):
-        KafkaAdmin(["kafka:99999"], Metrics())
+        KafkaAdmin(["kafka:99999"], KafkaMetrics())

@@ -9,19 +9,20 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.admin.port import Refusals
 from kafka_operator.decide.observed import Failure
 from kafka_operator.engine.admission import DEADLINE_S, Admission
+from kafka_operator.metrics import KafkaMetrics
 from reconciler.kube.port import UnavailableError
-from reconciler.metrics import Metrics
-from reconciler.names import PAUSE, Key, Kind
+from reconciler.names import PAUSE, Key
 from tests.kafka_operator.fake_kafka import FakeKafka
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
 from tests.reconciler.fake_kube import FakeKube
 from tests.reconciler.gate import Gate
 from tests.reconciler.virtual_time import run_virtually
 
-MAIN = Key(Kind.CLUSTER, "shop", "main")
+MAIN = Key(kinds.CLUSTER, "shop", "main")
 
 
 class Asked:
@@ -31,7 +32,7 @@ class Asked:
         self.kube = FakeKube(Gate())
         self.kafka = FakeKafka(Gate())
         self.kafka.add("orders", [(1, 2, 3)] * 3)
-        self.metrics = Metrics()
+        self.metrics = KafkaMetrics()
         self.kube.apply(raw_cluster(**cluster))
         self.admission = Admission(
             self.kube,

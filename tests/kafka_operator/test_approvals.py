@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.approval import User, approves
 from kafka_operator.engine.approvals import Approvals
+from kafka_operator.metrics import KafkaMetrics
 from reconciler.kube.port import UnavailableError
-from reconciler.metrics import Metrics
 from reconciler.names import Kind
 from tests.kafka_operator.approvals import CLUSTERS, DIGEST, GOAL, PLAN, REASSIGNMENTS, Spec
 
 CASES = [
     pytest.param(kind, *case, id=what)
-    for kind, cases in ((Kind.REASSIGNMENT, REASSIGNMENTS), (Kind.CLUSTER, CLUSTERS))
+    for kind, cases in ((kinds.REASSIGNMENT, REASSIGNMENTS), (kinds.CLUSTER, CLUSTERS))
     for what, case in cases.items()
 ]
 
@@ -47,7 +48,7 @@ def review(kind: Kind, before: Spec | None, after: Spec, user: str = "ann") -> d
     """An AdmissionReview of the API server."""
     request = {
         "uid": "u-1",
-        "kind": {"kind": kind.value},
+        "kind": {"kind": kind.name},
         "namespace": "shop",
         "name": "move",
         "userInfo": {"username": user, "groups": ["system:authenticated"]},
@@ -62,22 +63,22 @@ def review(kind: Kind, before: Spec | None, after: Spec, user: str = "ann") -> d
     ("kind", "after", "advice"),
     [
         (
-            Kind.REASSIGNMENT,
+            kinds.REASSIGNMENT,
             PLAN,
             "Set spec.approval to Required, and ask a user with this right to set spec.approvedDigest.",
         ),
         (
-            Kind.REASSIGNMENT,
+            kinds.REASSIGNMENT,
             {**GOAL, "approvedDigest": DIGEST},
             "Ask a user with this right to set spec.approvedDigest.",
         ),
         (
-            Kind.REASSIGNMENT,
+            kinds.REASSIGNMENT,
             {**GOAL, "canary": {"partitions": 1, "approvedDigest": DIGEST}},
             "Leave spec.canary as it is, and ask a user with this right to set spec.canary.approvedDigest.",
         ),
         (
-            Kind.CLUSTER,
+            kinds.CLUSTER,
             {"autoRebalance": {"approval": "Automatic"}},
             "Set spec.autoRebalance.approval to Required, or ask a user with this right to set Automatic.",
         ),
@@ -88,14 +89,14 @@ async def test_a_user_without_the_right_is_refused_in_the_words_of_the_policy(
 ) -> None:
     """The user, the right, the namespace, and what to do."""
     authorizer = FakeAuthorizer("eve")
-    approvals = Approvals(authorizer, Metrics())
+    approvals = Approvals(authorizer, KafkaMetrics())
 
     refused = (await approvals.review(review(kind, None, after)))["response"]
     taken = (await approvals.review(review(kind, None, after, user="eve")))["response"]
 
     assert (refused["allowed"], refused["status"]["message"]) == (False, f"ApprovalForbidden: {REFUSAL}{advice}")
     assert taken == {"uid": "u-1", "allowed": True}
-    name = "" if kind is Kind.CLUSTER else "move"
+    name = "" if kind == kinds.CLUSTER else "move"
     assert authorizer.asked == [("ann", "shop", name), ("eve", "shop", name)]
 
 
@@ -104,7 +105,7 @@ async def test_a_right_that_cannot_be_checked_refuses() -> None:
     authorizer = FakeAuthorizer("ann")
     authorizer.down = True
 
-    answer = (await Approvals(authorizer, Metrics()).review(review(Kind.REASSIGNMENT, None, PLAN)))["response"]
+    answer = (await Approvals(authorizer, KafkaMetrics()).review(review(kinds.REASSIGNMENT, None, PLAN)))["response"]
 
     assert answer["allowed"] is False
     assert answer["status"]["message"] == (
@@ -116,6 +117,6 @@ async def test_a_request_without_an_approval_is_admitted_without_a_check() -> No
     """The API server sends approvals only; an older configuration may send more."""
     authorizer = FakeAuthorizer()
 
-    answer = (await Approvals(authorizer, Metrics()).review(review(Kind.REASSIGNMENT, None, GOAL)))["response"]
+    answer = (await Approvals(authorizer, KafkaMetrics()).review(review(kinds.REASSIGNMENT, None, GOAL)))["response"]
 
     assert (answer["allowed"], authorizer.asked) == (True, [])

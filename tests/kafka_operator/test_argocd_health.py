@@ -10,7 +10,9 @@ import lupa.lua51
 import pytest
 import yaml
 
-from reconciler.names import PAUSE, Key, Kind
+from kafka_operator import kinds
+from reconciler.names import PAUSE, Key
+from spark_operator import kinds as spark_kinds
 from tests.kafka_operator.live import ROOT
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.world import running
@@ -18,9 +20,9 @@ from tests.reconciler.virtual_time import in_virtual_time
 from tests.spark_operator.fake_spark import APPLICATION
 from tests.spark_operator.makers import raw_schedule, raw_spark, spark_running
 
-ORDERS = Key(Kind.TOPIC, "shop", "orders")
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
-MAIN = Key(Kind.CLUSTER, "shop", "main")
+ORDERS = Key(kinds.TOPIC, "shop", "orders")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
+MAIN = Key(kinds.CLUSTER, "shop", "main")
 
 
 @cache
@@ -60,7 +62,7 @@ async def test_argo_cd_shows_topics_healthy_degraded_progressing_and_suspended()
         world.kube.apply(raw_topic("bad", config={"no.such": "1"}))
         await world.run(5)
         assert health(world.kube.objects[MAIN]) == health(world.kube.objects[ORDERS]) == "Healthy"
-        assert health(world.kube.objects[Key(Kind.TOPIC, "shop", "bad")]) == "Degraded"
+        assert health(world.kube.objects[Key(kinds.TOPIC, "shop", "bad")]) == "Degraded"
 
         world.kube.annotate(ORDERS, PAUSE, "true")
         await world.run(5)
@@ -111,5 +113,7 @@ async def test_argo_cd_shows_spark_applications_and_schedules() -> None:
 
         await world.run(60)
         assert health(world.kube.objects[APPLICATION]) == "Healthy"
-        assert health(world.kube.objects[Key(Kind.SPARK_APPLICATION, "shop", "later")]) == "Suspended"
-        assert health(world.kube.objects[Key(Kind.SCHEDULED_SPARK_APPLICATION, "shop", "nightly")]) == "Suspended"
+        assert health(world.kube.objects[Key(spark_kinds.SPARK_APPLICATION, "shop", "later")]) == "Suspended"
+        assert (
+            health(world.kube.objects[Key(spark_kinds.SCHEDULED_SPARK_APPLICATION, "shop", "nightly")]) == "Suspended"
+        )

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.engine.cache import Cache
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.topic import Topic
-from reconciler.names import ClusterRef, Kind
 from tests.kafka_operator.makers import cluster, reassignment, topic
 
 MAIN = ClusterRef("shop", "main")
@@ -40,7 +41,7 @@ def test_only_the_object_that_went_is_forgotten() -> None:
     assert not cache.delete(topic().key, "old")
     assert cache.delete(topic().key, "new")
     assert not cache.delete(topic().key)
-    assert cache.keys(Kind.TOPIC) == []
+    assert cache.keys(kinds.TOPIC) == []
     assert list(cache.dependents(MAIN)) == []
     assert cache.named("orders") == []
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.canary import CANARY_POLL_S
 from kafka_operator.decide.observed import KafkaPartition, KafkaTopic
 from kafka_operator.decide.reassignment_view import ReassignmentView
 from kafka_operator.resources.canary import CanaryRecord
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from reconciler.decide.steps import Wait
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import NOW, decide, moving, raw_plan, raw_reassignment, ready, view
 from tests.kafka_operator.test_decide_reassignment import BASE, TARGET, at, written
 from tests.kafka_operator.test_engine_guards import reasons
@@ -22,7 +23,7 @@ from tests.kafka_operator.test_engine_throttles import FIXED, orders, status
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time
 
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])
 DIGEST, OTHER = f"sha256:{'1' * 64}", f"sha256:{'0' * 64}"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.cluster import ClusterSnapshot, decide_cluster
 from kafka_operator.decide.observed import ClusterSeen, Failure, Unavailable
 from kafka_operator.decide.reassignment import decide_reassignment
@@ -17,7 +18,7 @@ from kafka_operator.decide.topic import BROKERS_START_S, decide_topic
 from kafka_operator.resources.reassignment import read_reassignment
 from reconciler.decide.conditions import FALSE, TRUE, UNKNOWN, condition_of, with_job_ready, with_ready
 from reconciler.decide.steps import WriteStatus
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import Condition, write_time
 from spark_operator.decide.schedule import ScheduleView, decide_schedule
 from tests.kafka_operator.makers import (
@@ -38,8 +39,8 @@ from tests.spark_operator.fake_spark import APPLICATION
 from tests.spark_operator.makers import raw_spark, schedule, spark_running
 from tests.twins.kstatus import kstatus
 
-ORDERS = Key(Kind.TOPIC, "shop", "orders")
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+ORDERS = Key(kinds.TOPIC, "shop", "orders")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 
 
 def types_of(conditions: tuple[Condition, ...]) -> list[str]:
@@ -132,7 +133,7 @@ def test_tools_fail_at_once_where_the_brokers_reject_a_topic_and_wait_where_it_m
 
 def test_tools_fail_at_once_for_a_topic_that_another_one_owns() -> None:
     """It waits until a user deletes one of the two."""
-    assert judged_by_tools(decide_topic(topic(), topic_view(owner=Key(Kind.TOPIC, "shop", "older")))) == "Failed"
+    assert judged_by_tools(decide_topic(topic(), topic_view(owner=Key(kinds.TOPIC, "shop", "older")))) == "Failed"
 
 
 UNAVAILABLE = [
@@ -213,7 +214,7 @@ async def test_tools_wait_for_an_election_and_a_spark_application() -> None:
         world.kafka.add("orders", [(1, 2, 3)])
         world.kube.apply(raw_election(topics=["orders"]))
         world.kube.apply(raw_spark())
-        elect = Key(Kind.ELECTION, "shop", "elect")
+        elect = Key(kinds.ELECTION, "shop", "elect")
         await world.until(lambda: "status" in world.kube.objects[APPLICATION])
 
         assert await seen_while(world, APPLICATION, 60) == ["InProgress", "Current"]

@@ -18,10 +18,10 @@ import pytest
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import BadCredentialsError, ClusterUnreachableError, ConnectionRejectedError
 from kafka_operator.admin.tls import make_context
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.security import ClientCertificate, Login, Security
 from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.net.server import ServerLimits, serve
-from reconciler.metrics import Metrics
 from tests.kafka_wire.net.authority import Authority
 from tests.kafka_wire.net.sasl_peers import MECHANISMS, PrincipalHandler, Users
 
@@ -67,7 +67,7 @@ async def start_server(authority: Authority) -> AsyncIterator[StartServer]:
 
 async def principal_at(port: int, security: Security, host: str = "127.0.0.1") -> str:
     """Return the principal under which a server knows the client."""
-    admin = KafkaAdmin([f"{host}:{port}"], Metrics(), security)
+    admin = KafkaAdmin([f"{host}:{port}"], KafkaMetrics(), security)
     try:
         return (await admin.describe_cluster()).cluster_id
     finally:

@@ -22,10 +22,10 @@ from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import BACKOFF_CAP_S, ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.credentials import MAX_AGE_S, Credentials
 from kafka_operator.resources.cluster import read_cluster
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.security import PLAINTEXT, BearerToken, ClientCredentials, Login, Security
 from kafka_wire.net.cluster import parse_bootstrap
 from reconciler.kube.port import KubeError, NotFoundError, RefusedError, UnavailableError
-from reconciler.names import ClusterRef
 from tests.kafka_operator.makers import CREATED, DELETED, cluster, raw_cluster
 from tests.kafka_wire.net.authority import Authority
 

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.observed import NO_LEADER, Failure
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Login, Security
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.crash_stories import Story, ends_alike
 from tests.kafka_operator.makers import raw_cluster, raw_election, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.world import World
 
 pytestmark = pytest.mark.slow
 
-ORDERS = Key(Kind.TOPIC, "shop", "orders")
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+ORDERS = Key(kinds.TOPIC, "shop", "orders")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
 
 

@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide import plan_preparation
 from kafka_operator.decide.plan_document import digest_of
 from kafka_operator.resources.reassignment import Partition
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.crash_stories import ends_alike
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import raw_config_map
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 Story = Callable[[World], Awaitable[None]]
 
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
 THROTTLE = {"bytesPerSecond": 5_000_000}
 TARGET = assignments(p0=(2, 3, 4), p1=(3, 4, 2))

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.names import ADOPT, PAUSE, Key, Kind
+from kafka_operator import kinds
+from kafka_operator.names import ADOPT
+from reconciler.names import PAUSE, Key
 from tests.kafka_operator.crash_stories import Story, ends_alike
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.topics import ORDERS
@@ -14,7 +16,7 @@ from tests.kafka_operator.world import World
 
 pytestmark = pytest.mark.slow
 
-MAIN = Key(Kind.CLUSTER, "shop", "main")
+MAIN = Key(kinds.CLUSTER, "shop", "main")
 
 
 def tenant(name: str, namespace: str = "team-a", **spec: Any) -> dict[str, Any]:
@@ -158,7 +160,7 @@ async def tenants(world: World) -> None:
     world.kube.apply(tenant("third", topicName="orders"))
     world.kube.apply(tenant("first", "stranger"))
     await world.run(2)
-    world.kube.delete(Key(Kind.TOPIC, "team-a", "first"))
+    world.kube.delete(Key(kinds.TOPIC, "team-a", "first"))
 
 
 async def no_longer_allowed(world: World) -> None:
@@ -168,7 +170,7 @@ async def no_longer_allowed(world: World) -> None:
     await world.run(2)
     world.kube.apply(raw_cluster())
     await world.run(2)
-    world.kube.delete(Key(Kind.TOPIC, "team-a", "first"))
+    world.kube.delete(Key(kinds.TOPIC, "team-a", "first"))
 
 
 async def retained_under_a_quota(world: World) -> None:
@@ -176,13 +178,13 @@ async def retained_under_a_quota(world: World) -> None:
     world.kube.apply(raw_cluster(allowedNamespaces=[{"namespaces": ["team-a"], "maxTopics": 1}]))
     world.kube.apply(tenant("first", deletionPolicy="Retain"))
     await world.run(2)
-    world.kube.delete(Key(Kind.TOPIC, "team-a", "first"))
+    world.kube.delete(Key(kinds.TOPIC, "team-a", "first"))
     await world.run(2)
     world.kube.apply(tenant("second"))
     await world.run(8)
     assert "second" not in world.kafka.topics
     world.kafka.topics.pop("first", None)
-    world.kube.touch(Key(Kind.TOPIC, "team-a", "second"))
+    world.kube.touch(Key(kinds.TOPIC, "team-a", "second"))
 
 
 STORIES: tuple[Story, ...] = (

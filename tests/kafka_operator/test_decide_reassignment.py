@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.deletion_timeouts import CLUSTER_LEAVING_TIMEOUT_S
 from kafka_operator.decide.observed import Failure, Unavailable
 from kafka_operator.decide.reassignment import decide_reassignment_unavailable
@@ -14,7 +15,7 @@ from kafka_operator.decide.steps import Claim, Submit
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
 from reconciler.decide.steps import Done, Release, Retry, Wait, WriteStatus
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import (
     NOW,
     assignments,
@@ -172,7 +173,7 @@ def test_a_trouble_that_may_pass_is_told_and_waited_for_and_then_final() -> None
 
 def test_an_overlap_is_final_at_once() -> None:
     """It would surprise if it began by itself when the other ends."""
-    other = Key(Kind.REASSIGNMENT, "shop", "other")
+    other = Key(kinds.REASSIGNMENT, "shop", "other")
 
     status = written(decide(fresh(), view(AT_BASE, rivals={P1: other})))
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.observed import ConfigValue, Failure, KafkaPartition, Unavailable
 from kafka_operator.decide.steps import AlterConfig, Apply, Claim, CreateTopic, GrowTopic
 from kafka_operator.decide.topic import (
@@ -17,10 +18,10 @@ from kafka_operator.decide.topic import (
 )
 from kafka_operator.resources.topic import Topic, TopicStatus
 from reconciler.decide.steps import Done, Retry, WriteStatus
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import NOW, OURS, TO_CREATE, kafka_topic, ready, topic, topic_view
 
-OTHER = Key(Kind.TOPIC, "shop", "older")
+OTHER = Key(kinds.TOPIC, "shop", "older")
 
 
 def written(step: object) -> TopicStatus:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
 from kafka_operator.decide.observed import Failure, Unavailable
 from kafka_operator.decide.steps import Apply, DropTopic, StopMoves
@@ -15,7 +16,7 @@ from kafka_operator.decide.topic_deletion import (
 )
 from kafka_operator.resources.topic import TopicStatus
 from reconciler.decide.steps import Done, Release, Retry
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import TO_CREATE, TOPIC_ID, kafka_topic, topic, topic_view
 
 AWAY = Unavailable("ClusterUnreachable", "No broker answers.")
@@ -43,7 +44,7 @@ def test_a_topic_without_our_finalizer_is_none_of_ours() -> None:
 
 def test_the_loser_of_a_conflict_goes_and_the_kafka_topic_stays() -> None:
     """O4, O5: only the owner deletes."""
-    owner = Key(Kind.TOPIC, "shop", "older")
+    owner = Key(kinds.TOPIC, "shop", "older")
 
     assert decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic(), owner=owner)) == Release()
 

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.observed import Failure, KafkaPartition
 from kafka_operator.decide.steps import AlterConfig, Apply, Claim, CreateTopic, GrowTopic
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.decide.topic import TRANSIENT_ERROR_TIMEOUT_S, decide_topic
 from kafka_operator.resources.topic import Drift, Topic, TopicStatus
 from reconciler.decide.steps import Done, Release, Retry, WriteStatus
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import Condition
 from tests.kafka_operator.makers import TO_CREATE, TOPIC_ID, kafka_topic, ready, topic, topic_view
 
@@ -185,7 +186,7 @@ def test_more_than_one_effect_is_checked_by_the_brokers_first() -> None:
 def test_a_namespace_that_may_not_is_told_before_anything_else() -> None:
     """Nothing is claimed, and the conflict with another's Topic is none of its business."""
     refusal = Refusal("NameNotAllowed", "No.")
-    view = topic_view(kafka_topic(), refusal=refusal, owner=Key(Kind.TOPIC, "other", "older"))
+    view = topic_view(kafka_topic(), refusal=refusal, owner=Key(kinds.TOPIC, "other", "older"))
 
     status = status_of(decide_topic(topic(held=False), view))
 

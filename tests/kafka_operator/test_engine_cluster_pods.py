@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from reconciler.kube.port import RefusedError, UnavailableError
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.fake_pods import START_S, STOP_S, FakePods
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time
 
-MAIN = Key(Kind.CLUSTER, "shop", "main")
+MAIN = Key(kinds.CLUSTER, "shop", "main")
 ONE_POD_S = STOP_S + START_S + 3
 """Time of a pod's replacement, with the polls before and after it."""
 

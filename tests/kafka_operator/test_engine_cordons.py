@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.observed import Failure
 from kafka_operator.resources.reassignment import Partition
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.crash_stories import ends_alike
 from tests.kafka_operator.fake_pods import FakePods
 from tests.kafka_operator.makers import raw_cluster, raw_reassignment
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 
-MAIN, MOVE = Key(Kind.CLUSTER, "shop", "main"), Key(Kind.REASSIGNMENT, "shop", "move")
+MAIN, MOVE = Key(kinds.CLUSTER, "shop", "main"), Key(kinds.REASSIGNMENT, "shop", "move")
 SETTING = "cordoned.log.dirs"
 LEVEL_4_3 = {"metadata.version": 30}
 REMOVAL = {"goal": {"removeBrokers": [3]}, "approval": "Automatic"}
@@ -140,13 +141,13 @@ async def test_a_goal_puts_nothing_on_a_broker_that_was_emptied() -> None:
         await world.until(lambda: status(world)["state"] == "Completed")
         balance = {"approval": "Automatic", "goal": {"rebalance": True}}
         world.kube.apply(raw_reassignment("balance", **balance))
-        key = Key(Kind.REASSIGNMENT, "shop", "balance")
+        key = Key(kinds.REASSIGNMENT, "shop", "balance")
         await world.until(lambda: status(world, key).get("state") == "Completed")
         assert 3 not in {broker for replicas in world.kafka.topics["orders"].replicas for broker in replicas}
 
         balance["goal"] = {"addBrokers": [3]}
         world.kube.apply(raw_reassignment("back", **balance))
-        key = Key(Kind.REASSIGNMENT, "shop", "back")
+        key = Key(kinds.REASSIGNMENT, "shop", "back")
         await world.until(lambda: status(world, key).get("state") == "Completed")
         assert 3 in {broker for replicas in world.kafka.topics["orders"].replicas for broker in replicas}
 

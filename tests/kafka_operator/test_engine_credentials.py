@@ -6,15 +6,16 @@ import logging
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.cluster import POLL_INTERVAL_S
 from kafka_operator.resources.security import Login, Security
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 
-MAIN = Key(Kind.CLUSTER, "shop", "main")
-ORDERS = Key(Kind.TOPIC, "shop", "orders")
+MAIN = Key(kinds.CLUSTER, "shop", "main")
+ORDERS = Key(kinds.TOPIC, "shop", "orders")
 AUTHENTICATION = {"type": "Plain", "secretRef": {"name": "user"}}
 OLD, NEW, GUESS = "old-hunter2", "new-hunter2", "guessed-hunter2"
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.resources.reassignment import Partition
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment
 from tests.kafka_operator.tenants import allow, tenant_move
 from tests.kafka_operator.test_engine_throttles import FIXED, condition, orders, status
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time
 
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
 P99 = "histogram_quantile(0.99, sum by (le) (rate(produce_seconds_bucket[5m])))"
 SERVER = {"url": "https://prometheus.monitoring:9090", "tokenSecretRef": {"name": "prometheus"}}
@@ -197,7 +198,7 @@ async def test_in_another_namespace_a_guard_reads_neither_groups_nor_queries_nor
         world.kafka.add("payments", [(1, 2, 3)])
         world.kafka.leaders[Partition("payments", 0)] = -1
         world.kafka.lags["billing"] = 0
-        theirs = Key(Kind.REASSIGNMENT, "team-a", "theirs")
+        theirs = Key(kinds.REASSIGNMENT, "team-a", "theirs")
         lag = {"consumerLag": [{"group": "billing", "maxRecords": 100}]}
         world.kube.apply(tenant_move("theirs", plan=PLAN, guard={"maxOfflinePartitions": 0, **lag}))
         await world.until(lambda: world.kube.ready(theirs)[1] == "GuardUnknown", seconds=75)

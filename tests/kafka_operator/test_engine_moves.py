@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.observed import NO_LEADER
 from kafka_operator.resources.reassignment import Partition
-from reconciler.names import FINALIZER, Key, Kind
+from reconciler.names import FINALIZER, Key
 from tests.kafka_operator.makers import raw_plan, raw_reassignment
 from tests.kafka_operator.test_engine_throttles import condition, orders, status
 from tests.kafka_operator.world import running
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])
 AT_BASE = [(1, 2, 3)] * 3
 

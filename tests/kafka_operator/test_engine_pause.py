@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from reconciler.names import PAUSE, Key, Kind
+from kafka_operator import kinds
+from reconciler.names import PAUSE, Key
 from tests.kafka_operator.world import RESYNC_S, running
 from tests.reconciler.virtual_time import in_virtual_time
 
-MAIN = Key(Kind.CLUSTER, "shop", "main")
+MAIN = Key(kinds.CLUSTER, "shop", "main")
 
 
 @in_virtual_time

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide import plan_preparation
 from kafka_operator.decide.plan_document import digest_of
 from kafka_operator.resources.reassignment import Assignment, Partition
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import raw_config_map
 from tests.kafka_operator.test_engine_throttles import orders, status
 from tests.kafka_operator.world import running
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 TARGET = assignments(p0=(2, 3, 4), p1=(3, 4, 2), p2=(4, 2, 3))
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])
 AT_BASE = [(1, 2, 3)] * 3
@@ -210,7 +211,7 @@ async def test_an_exact_plan_can_be_asked_to_wait_and_a_goal_not_to() -> None:
         await world.run(30)
         assert status(world)["state"] == "Proposed"
         assert world.kafka.topics["orders"].replicas == AT_BASE
-        assert status(world, Key(Kind.REASSIGNMENT, "shop", "factor"))["state"] == "Completed"
+        assert status(world, Key(kinds.REASSIGNMENT, "shop", "factor"))["state"] == "Completed"
         assert len(set(world.kafka.topics["other"].replicas[0])) == 3
         assert world.kafka.topics["other"].replicas[0][0] == 1
 
@@ -237,7 +238,7 @@ async def test_a_plan_under_a_limit_of_bytes_is_the_first_part_and_lists_the_res
         world.kube.apply(raw_reassignment(goal=goal, approvedDigest=status(world)["digest"]))
         await world.until(lambda: status(world)["state"] == "Completed", seconds=60)
         world.kube.apply(raw_reassignment("rest", goal=goal, approval="Automatic"))
-        rest = Key(Kind.REASSIGNMENT, "shop", "rest")
+        rest = Key(kinds.REASSIGNMENT, "shop", "rest")
         await world.until(lambda: status(world, rest).get("state") == "Completed", seconds=60)
 
         assert all(1 not in replicas for replicas in world.kafka.topics["orders"].replicas)
@@ -334,7 +335,7 @@ async def test_a_tenant_moves_no_topic_that_is_not_its_own() -> None:
             world.kube.apply(raw)
         await world.run(60)
         for name in ("exact", "all"):
-            assert world.kube.ready(Key(Kind.REASSIGNMENT, "tenant", name))[1] == "NotAllowed"
+            assert world.kube.ready(Key(kinds.REASSIGNMENT, "tenant", name))[1] == "NotAllowed"
         assert world.kafka.submitted == []
 
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.observed import Failure
 from kafka_operator.resources.reassignment import Partition
-from reconciler.names import FINALIZER, Key, Kind
+from reconciler.names import FINALIZER, Key
 from tests.kafka_operator.makers import raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time
 
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])
 
 
@@ -100,11 +101,11 @@ async def test_bad_plans_have_a_reason_each_and_move_nothing() -> None:
         await world.run(3)
 
         for reason in plans:
-            key = Key(Kind.REASSIGNMENT, "shop", reason.lower())
+            key = Key(kinds.REASSIGNMENT, "shop", reason.lower())
             assert world.kube.ready(key)[:2] == ("False", reason)
         await world.run(60)
         for reason in plans:
-            key = Key(Kind.REASSIGNMENT, "shop", reason.lower())
+            key = Key(kinds.REASSIGNMENT, "shop", reason.lower())
             assert world.kube.ready(key)[:2] == ("False", reason)
             assert status(world, key)["state"] == "Failed"
         assert world.kafka.submitted == []
@@ -120,7 +121,7 @@ async def test_an_overlap_with_a_running_one_is_told_and_moves_nothing() -> None
         await world.run(3)
         world.kube.apply(raw_reassignment("second", plan=raw_plan(p2=[1, 2, 4])))
         await world.run(3)
-        second = Key(Kind.REASSIGNMENT, "shop", "second")
+        second = Key(kinds.REASSIGNMENT, "shop", "second")
         status_, reason, message = world.kube.ready(second)
         assert (status_, reason) == ("False", "Overlap")
         assert "Reassignment move" in message
@@ -129,7 +130,7 @@ async def test_an_overlap_with_a_running_one_is_told_and_moves_nothing() -> None
         await world.kafka.alter_reassignments({Partition("other", 0): (3, 4)})
         world.kube.apply(raw_reassignment("third", plan=raw_plan("other", p0=[2, 3])))
         await world.run(3)
-        assert world.kube.ready(Key(Kind.REASSIGNMENT, "shop", "third"))[1] == "Overlap"
+        assert world.kube.ready(Key(kinds.REASSIGNMENT, "shop", "third"))[1] == "Overlap"
         assert len(world.kafka.submitted) == 2
 
 
@@ -144,7 +145,7 @@ async def test_two_plans_that_overlap_and_come_together_end_with_one() -> None:
         world.start()
         await world.run(30)
 
-        reasons = {name: world.kube.ready(Key(Kind.REASSIGNMENT, "shop", name))[1] for name in ("a", "b")}
+        reasons = {name: world.kube.ready(Key(kinds.REASSIGNMENT, "shop", name))[1] for name in ("a", "b")}
         assert reasons == {"a": "Completed", "b": "Overlap"}
 
 

@@ -6,23 +6,24 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.rebalance_need import LOST_AFTER_S, SETTLE_S
 from kafka_operator.resources.reassignment import Partition
-from reconciler.names import PAUSE, Key, Kind
+from reconciler.names import PAUSE, Key
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment
 from tests.kafka_operator.test_engine_cluster_pods import MAIN, condition, reasons, settled_pods
 from tests.kafka_operator.test_engine_throttles import status
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time
 
-FIRST, SECOND = (Key(Kind.REASSIGNMENT, "shop", f"main-auto-{number}") for number in (1, 2))
+FIRST, SECOND = (Key(kinds.REASSIGNMENT, "shop", f"main-auto-{number}") for number in (1, 2))
 BOTH = {"onBrokersAdded": True, "onBrokersRemoved": True}
 TERMS = {"throttle": {"bytesPerSecond": 5_000_000}, "concurrency": {"cluster": 2}}
 
 
 def made(world: World) -> list[str]:
     """The names of all Reassignments."""
-    return sorted(key.name for key in world.kube.objects if key.kind is Kind.REASSIGNMENT)
+    return sorted(key.name for key in world.kube.objects if key.kind == kinds.REASSIGNMENT)
 
 
 def approve(world: World, key: Key) -> None:

@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from reconciler.names import ADOPT, PAUSE, Key, Kind
+from kafka_operator import kinds
+from kafka_operator.names import ADOPT
+from reconciler.names import PAUSE, Key
 from tests.kafka_operator.makers import raw_topic
 from tests.kafka_operator.tenants import TEAM, allow, tenant_topic, topic_key
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time
 
 ONE = {"namespaces": ["team-*"], "maxTopics": 1, "maxPartitions": 6}
-MAIN = Key(Kind.CLUSTER, "shop", "main")
+MAIN = Key(kinds.CLUSTER, "shop", "main")
 
 
 async def created(world: World, name: str, namespace: str = TEAM, **spec: Any) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.resources.reassignment import Partition
-from reconciler.names import FINALIZER, PAUSE, Key, Kind
+from reconciler.names import FINALIZER, PAUSE, Key
 from tests.kafka_operator.makers import raw_plan, raw_reassignment
 from tests.kafka_operator.tenants import (
     TEAM,
@@ -225,7 +226,7 @@ async def test_an_election_after_the_revocation_elects_nobody() -> None:
         world.kafka.leaders[Partition("orders", 0)] = 2
         raw = tenant_election("el", topics=["orders"], type="Preferred")
         raw["metadata"]["annotations"] = {PAUSE: "true"}
-        key = Key(Kind.ELECTION, TEAM, "el")
+        key = Key(kinds.ELECTION, TEAM, "el")
         world.kube.apply(raw)
         await world.run(1)
         world.kube.forge(key, {"state": "Running"})
@@ -273,7 +274,7 @@ async def test_a_forged_status_is_in_no_way_of_the_owner() -> None:
         throttle = {"bytesPerSecond": 1, "rates": [1], "brokers": [{"id": n} for n in (1, 2, 3, 4)]}
         world.kube.forge(move_key("squat"), forged(raw_plan(p0=[2, 3, 4]), raw_plan(p0=[1, 2, 3]), throttle=throttle))
         world.kube.apply(raw_reassignment("own", plan=raw_plan(p0=[3, 4, 1]), throttle={"bytesPerSecond": 5000}))
-        own = Key(Kind.REASSIGNMENT, "shop", "own")
+        own = Key(kinds.REASSIGNMENT, "shop", "own")
         rates: set[str] = set()
 
         def ended() -> bool:

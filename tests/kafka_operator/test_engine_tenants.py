@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.names import Key, Kind
+from kafka_operator import kinds
+from reconciler.names import Key
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.topics import ORDERS, settled_topic
 from tests.kafka_operator.world import running
@@ -22,7 +23,7 @@ def tenant(name: str, namespace: str = TEAM, **spec: Any) -> dict[str, Any]:
 
 def key(name: str, namespace: str = TEAM) -> Key:
     """Its key."""
-    return Key(Kind.TOPIC, namespace, name)
+    return Key(kinds.TOPIC, namespace, name)
 
 
 @in_virtual_time

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.observed import Failure
 from kafka_operator.resources.reassignment import Partition
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import raw_plan, raw_reassignment
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])
 FIXED = {"bytesPerSecond": 5_000_000}
 ADAPTIVE = {"adaptive": {"minBytesPerSecond": 1_000_000, "maxBytesPerSecond": 50_000_000}}
@@ -180,7 +181,7 @@ async def test_two_reassignments_share_a_broker_and_leave_nothing() -> None:
         await world.run(300)
 
         for name in ("first", "second"):
-            assert status(world, Key(Kind.REASSIGNMENT, "shop", name))["state"] == "Completed"
+            assert status(world, Key(kinds.REASSIGNMENT, "shop", name))["state"] == "Completed"
         assert before == world.kafka.throttled()
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.resources.reassignment import Partition
-from reconciler.names import FINALIZER, Key, Kind
+from reconciler.names import FINALIZER, Key
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.topics import ORDERS, key, settled_topic
 from tests.kafka_operator.world import running
@@ -45,7 +46,7 @@ async def test_a_namespace_is_not_blocked_by_an_unreachable_cluster() -> None:
     async with running() as world:
         await settled_topic(world)
         world.kafka.reachable = False
-        cluster_key = Key(Kind.CLUSTER, "shop", "main")
+        cluster_key = Key(kinds.CLUSTER, "shop", "main")
 
         world.kube.delete(cluster_key)
         world.kube.delete(ORDERS)
@@ -77,7 +78,7 @@ async def test_a_topic_whose_cluster_is_gone_is_let_go_and_taken_up_again() -> N
     """An operator that is uninstalled after its Cluster leaves nothing that only it could delete."""
     async with running() as world:
         await settled_topic(world)
-        world.kube.delete(Key(Kind.CLUSTER, "shop", "main"))
+        world.kube.delete(Key(kinds.CLUSTER, "shop", "main"))
 
         await world.until(lambda: not world.kube.objects[ORDERS]["metadata"].get("finalizers"), seconds=30)
 
@@ -96,7 +97,7 @@ async def test_a_deleted_namespace_takes_its_kafka_topics_with_it() -> None:
             world.kube.apply(raw_topic(f"t{index}"))
         await world.until(lambda: all(world.kube.ready(key(f"t{index}"))[0] == "True" for index in range(20)))
 
-        world.kube.delete(Key(Kind.CLUSTER, "shop", "main"))
+        world.kube.delete(Key(kinds.CLUSTER, "shop", "main"))
         await world.run(1)
         for index in range(20):
             world.kube.delete(key(f"t{index}"))

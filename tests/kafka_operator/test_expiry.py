@@ -6,16 +6,17 @@ from datetime import timedelta
 
 import pytest
 
+from kafka_operator import kinds
 from reconciler.decide.expiry import MAX_WAIT_S, decide_expiry
 from reconciler.decide.steps import DeleteResource, Done, Wait
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import write_time
 from tests.kafka_operator.makers import NOW, raw_election, raw_plan, raw_reassignment
 from tests.kafka_operator.world import running
 from tests.reconciler.virtual_time import in_virtual_time
 
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
-ELECT = Key(Kind.ELECTION, "shop", "elect")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
+ELECT = Key(kinds.ELECTION, "shop", "elect")
 
 EXPIRIES = [
     (None, 5, Done()),
@@ -53,7 +54,7 @@ async def test_a_reassignment_and_an_election_are_deleted_after_their_time_to_li
         assert world.kube.objects[MOVE]["metadata"].get("finalizers") == []
         await world.run(15)
 
-        assert set(world.kube.objects) == {Key(Kind.CLUSTER, "shop", "main"), Key(Kind.ELECTION, "shop", "kept")}
+        assert set(world.kube.objects) == {Key(kinds.CLUSTER, "shop", "main"), Key(kinds.ELECTION, "shop", "kept")}
         assert world.kafka.topics["orders"].replicas == [(2, 3, 4)]
 
 

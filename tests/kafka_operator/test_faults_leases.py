@@ -15,11 +15,11 @@ import pytest
 
 from kafka_operator.admin.port import Admin, ClusterUnreachableError
 from kafka_operator.engine.core import build_core
+from kafka_operator.metrics import KafkaMetrics
 from reconciler.engine.fence import fenced
 from reconciler.engine.leadership import Leadership, LeaseLostError
 from reconciler.kube.leases_port import Leases
 from reconciler.kube.port import Kube, UnavailableError
-from reconciler.metrics import Metrics
 from tests.effort import EXHAUSTIVE
 from tests.kafka_operator.crash_stories import SETTLE_S, Story, run_story
 from tests.kafka_operator.makers import raw_cluster
@@ -56,7 +56,7 @@ class Process:
         def now() -> Any:
             return START + timedelta(seconds=loop.time())
 
-        metrics = Metrics()
+        metrics = KafkaMetrics()
         named = cast("Leases", PausablePort(leases, self, counted=False))
         self.leadership = Leadership(named, ["operator"], identity, now=now, clock=loop.time, metrics=metrics)
         kube = fenced(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import steward.import_command
+from kafka_operator import kinds
 from kafka_operator.admin.port import CallRefusedError
 from kafka_operator.decide.observed import ConfigValue, Failure
 from kafka_operator.importing.client_config import (
@@ -33,7 +34,7 @@ from kafka_operator.resources.security import (
     Security,
 )
 from kafka_operator.resources.topic import DeletionPolicy, Policy
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from reconciler.resources.object_names import is_object_name
 from steward.main import app
 from tests.kafka_operator.fake_admin import FakeAdmin
@@ -139,7 +140,7 @@ async def test_imported_topics_are_ready_at_once_without_a_change() -> None:
         world.gate.calls.clear()
         keys = [world.kube.apply(manifest.document) for manifest in manifests]
         assert [
-            Key(Kind.TOPIC, "shop", name) for name in (resource_names(["Payments_v2"])["Payments_v2"], "orders")
+            Key(kinds.TOPIC, "shop", name) for name in (resource_names(["Payments_v2"])["Payments_v2"], "orders")
         ] == keys
 
         await world.until(lambda: all(world.kube.ready(key)[0] == "True" for key in keys), 2)

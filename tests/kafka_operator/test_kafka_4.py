@@ -15,10 +15,10 @@ from kafka_operator.decide.election import Elect
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.importing.manifests import ImportSelection
 from kafka_operator.importing.run import read_topics
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
 from lab.kraft import KraftNode, kraft_cluster
-from reconciler.metrics import Metrics
 from steward.main import app
 from tests.kafka_operator.stock import Stock
 
@@ -44,7 +44,7 @@ def stock(nodes: dict[int, KraftNode]) -> Stock:
 @pytest.fixture
 async def admin(nodes: dict[int, KraftNode]) -> AsyncIterator[KafkaAdmin]:
     """The operator's client."""
-    client = KafkaAdmin([nodes[1].address], Metrics())
+    client = KafkaAdmin([nodes[1].address], KafkaMetrics())
     yield client
     await client.close()
 

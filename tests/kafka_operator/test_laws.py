@@ -25,9 +25,10 @@ from kafka_operator.decide.topic import TopicView, decide_topic, desired_actions
 from kafka_operator.decide.topic_deletion import decide_topic_deletion
 from kafka_operator.decide.topic_drift import find_drift
 from kafka_operator.decide.topic_origin import is_ours
+from kafka_operator.names import ADOPT, MANAGED_CONFIG, ORIGIN
 from kafka_operator.resources.topic import Topic, TopicStatus, read_topic
 from reconciler.decide.steps import Done, Release, Retry, WriteStatus
-from reconciler.names import ADOPT, FINALIZER, MANAGED_CONFIG, ORIGIN
+from reconciler.names import FINALIZER
 from reconciler.resources.metadata import Metadata
 from tests.kafka_operator.makers import NOW, OURS, TO_CREATE, TOPIC_ID, ready, topic
 

@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
+from kafka_operator import kinds
 from reconciler.engine.loop import MAX_BATCH
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.effort import EXHAUSTIVE
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.world import RESYNC_S, World
@@ -57,7 +58,7 @@ def test_many_topics_are_few_admin_calls_and_two_writes_each(count: int) -> None
         for call in ("kafka create_topics", "kafka validate_create_topics"):
             assert world.gate.count(call) <= batches
         assert world.gate.count("kafka describe_topics") <= 2 * batches
-        assert sum(name.startswith(Kind.TOPIC) for name in world.kube.writes) == WRITES_EACH * count
+        assert sum(name.startswith(str(kinds.TOPIC)) for name in world.kube.writes) == WRITES_EACH * count
         looked = world.gate.count("kafka describe_topics")
         world.kube.writes.clear()
         await world.run(RESYNC_S + 10)

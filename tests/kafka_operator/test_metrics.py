@@ -10,13 +10,15 @@ import pytest
 from prometheus_client.metrics import MetricWrapperBase
 
 from controller_core.shell.metrics import Metrics as ControllerMetrics
-from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.gauges import Gauges
+from kafka_operator import kinds
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.reassignment import ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
 from kafka_operator.resources.throttle import ThrottleRecord
 from reconciler.metrics import Metrics
-from reconciler.names import Key, Kind
+from reconciler.names import Key
+from spark_operator.metrics import SparkMetrics
+from tests.kafka_operator.idle_core import idle_core
 from tests.kafka_operator.makers import cluster, reassignment, topic
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
@@ -31,7 +33,9 @@ def documented() -> dict[str, set[str]]:
 def existing() -> dict[str, set[str]]:
     """Names, as Prometheus shows them, and labels of the operator's metrics, and of the controller's that are not Kafka's."""
     found = {}
-    for collector in (*Metrics().registry._collector_to_names, *ControllerMetrics().registry._collector_to_names):
+    operator = KafkaMetrics()
+    SparkMetrics(operator.registry)
+    for collector in (*operator.registry._collector_to_names, *ControllerMetrics().registry._collector_to_names):
         assert isinstance(collector, MetricWrapperBase), collector
         suffix = "_total" if collector._type == "counter" else ""
         if collector._name.startswith("steward_"):
@@ -55,8 +59,9 @@ def test_expressions_of_alerts_name_metrics_that_there_are() -> None:
 @pytest.mark.shows("F37")
 def test_gauges_show_known_resources_and_forget_deleted_ones() -> None:
     """Ready by kind; the throttle that is in force; how far a move is."""
-    cache, metrics = Cache(), Metrics()
-    gauges = Gauges(cache, metrics, lambda ref: ref.name == "main")
+    metrics = KafkaMetrics()
+    core = idle_core(metrics=metrics, serves=lambda ref: ref.name == "main")
+    cache, gauges = core.cache, core.gauges
     moving = reassignment()
     status = ReassignmentStatus(
         state=State.RUNNING, progress=Progress(done=1, total=4), throttle=ThrottleRecord(rates=(5, 7))
@@ -88,6 +93,6 @@ def test_a_batch_is_shown_in_progress_by_kind_and_name() -> None:
     metrics = Metrics()
     labels = {"kind": "Topic", "namespace": "shop", "name": "orders"}
     name = "steward_reconciliations_in_progress_start_time_seconds"
-    with metrics.batch(Kind.TOPIC, [Key(Kind.TOPIC, "shop", "orders")], clock=lambda: 1234.5):
+    with metrics.batch(kinds.TOPIC, [Key(kinds.TOPIC, "shop", "orders")], clock=lambda: 1234.5):
         assert pytest.approx(metrics.registry.get_sample_value(name, labels)) == 1234.5
     assert metrics.registry.get_sample_value(name, labels) is None

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_operator import kinds
 from kafka_operator.decide.move_windows import next_opening, problem_of_windows, read_window
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.steps import Submit
@@ -17,7 +18,7 @@ from kafka_operator.resources.reassignment import State
 from kafka_operator.resources.reassignment_terms import Window
 from kafka_operator.resources.throttle import BrokerThrottle, ThrottleRecord, TopicThrottle
 from reconciler.decide.steps import Wait
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import decide, moving, raw_plan, raw_reassignment, ready, view
 from tests.kafka_operator.test_decide_reassignment import AT_BASE, BASE, TARGET, at, written
 from tests.kafka_operator.test_engine_throttles import FIXED, condition, orders, status
@@ -25,7 +26,7 @@ from tests.kafka_operator.world import running
 from tests.reconciler.virtual_time import in_virtual_time
 
 NIGHTS = {"schedule": "0 22 * * *", "duration": "6h"}
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 WINDOWS = st.builds(
     Window,
     st.sampled_from(("*/7 * * * *", "30 2 * * *", "0 22 * * 1-5", "15 1 31 * *")),

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from reconciler.decide.steps import RETRY_LATER_S, Retry, Wait
 from reconciler.kube.port import KubeError, RefusedError, UnavailableError
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import topic
 from tests.reconciler.fake_kube import FakeKube
 from tests.reconciler.gate import Gate
 
 CREATE = CreateReassignment("orders-rf3-2", {"clusterRef": {"name": "main"}})
-MADE = Key(Kind.REASSIGNMENT, "shop", "orders-rf3-2")
+MADE = Key(kinds.REASSIGNMENT, "shop", "orders-rf3-2")
 
 
 async def test_a_reassignment_is_created_once_and_owned() -> None:

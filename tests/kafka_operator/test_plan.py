@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.plan import PlanProblem, check_plan, exact_plan
 from kafka_operator.resources.reassignment import Assignment, Partition
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import assignments, kafka_topic, moving, raw_plan, reassignment
 
 TOPICS = {"orders": kafka_topic(partitions=3)}
-OTHER = Key(Kind.REASSIGNMENT, "shop", "other")
+OTHER = Key(kinds.REASSIGNMENT, "shop", "other")
 
 
 def check(plan: tuple[Assignment, ...], **others: Any) -> PlanProblem | None:

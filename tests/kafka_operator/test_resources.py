@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from kafka_operator import kinds
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.reassignment import Progress, ReassignmentStatus, State, read_reassignment
 from kafka_operator.resources.topic import read_topic
-from reconciler.names import FINALIZER, ClusterRef, Key, Kind
+from reconciler.names import FINALIZER, Key
 from reconciler.resources.metadata import newer, read_time, write_time
 from tests.kafka_operator.makers import assignments, raw_reassignment, raw_topic
 
@@ -21,7 +23,7 @@ def test_a_topic_is_read_with_defaults_for_what_is_optional() -> None:
 
     found = read_topic(raw)
 
-    assert found.key == Key(Kind.TOPIC, "shop", "orders")
+    assert found.key == Key(kinds.TOPIC, "shop", "orders")
     assert found.cluster == ClusterRef("shop", "main")
     assert (
         found.name,

@@ -8,10 +8,12 @@ from datetime import timedelta
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.engine.core import Core, build_core
+from kafka_operator.metrics import KafkaMetrics
+from kafka_operator.resources.cluster_ref import ClusterRef
 from reconciler.decide.shards import shard_of
-from reconciler.metrics import Metrics
-from reconciler.names import ClusterRef, Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.world import RESYNC_S, WATCH_DELAY_S, World
 from tests.reconciler.fake_kube import START, WatchEvent
@@ -28,7 +30,7 @@ def serving(world: World, shard: int) -> Core:
     return build_core(
         world.kube,
         lambda _servers, _security: world.kafka,
-        Metrics(),
+        KafkaMetrics(),
         prometheus=world.prometheus,
         namespaces=(),
         resync_interval_s=RESYNC_S,
@@ -71,7 +73,7 @@ async def test_of_two_topics_in_two_shards_one_has_the_kafka_topic() -> None:
     await asyncio.sleep(60)
     assert world.kube.ready(second)[0] == "True"
     assert first not in world.kube.objects
-    assert all(world.kube.ready(Key(Kind.CLUSTER, "shop", name))[0] == "True" for name in (MAIN, OTHER))
+    assert all(world.kube.ready(Key(kinds.CLUSTER, "shop", name))[0] == "True" for name in (MAIN, OTHER))
     for task in tasks:
         task.cancel()
     for core in cores:

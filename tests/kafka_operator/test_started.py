@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
+from kafka_operator.names import ORIGIN
 from kafka_operator.resources.reassignment import ReassignmentStatus, State
 from reconciler.decide.conditions import TRUE, condition_of
 from reconciler.decide.started import RESTORED, decide_started, marked_first
 from reconciler.decide.steps import Done, Mark, Wait, WriteStatus
-from reconciler.names import ORIGIN, STARTED, Key, Kind
+from reconciler.names import STARTED, Key
 from reconciler.resources.metadata import Metadata
 from spark_operator.resources.status import SparkStatus
 from tests.kafka_operator.makers import NOW, raw_election, raw_plan, raw_reassignment, raw_topic
@@ -21,9 +23,9 @@ from tests.reconciler.virtual_time import in_virtual_time
 from tests.spark_operator.fake_spark import APPLICATION
 from tests.spark_operator.makers import raw_spark, spark_running
 
-MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
-ELECT = Key(Kind.ELECTION, "shop", "elect")
-ORDERS = Key(Kind.TOPIC, "shop", "orders")
+MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
+ELECT = Key(kinds.ELECTION, "shop", "elect")
+ORDERS = Key(kinds.TOPIC, "shop", "orders")
 DIGEST = f"sha256:{'0' * 64}"
 
 
@@ -214,7 +216,7 @@ async def test_a_restored_topic_and_cluster_go_on_as_they_were() -> None:
         before = world.kube.objects[ORDERS]["status"]["topicId"]
 
         world.kube.restore(ORDERS)
-        world.kube.restore(Key(Kind.CLUSTER, "shop", "main"))
+        world.kube.restore(Key(kinds.CLUSTER, "shop", "main"))
         await world.run(30)
 
         assert world.kube.ready(ORDERS)[0] == "True"

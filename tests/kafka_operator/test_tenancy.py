@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_operator import kinds
 from kafka_operator.decide.quota import quota_refusals
 from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.resources.allowed import read_allowed
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.topic import Topic, TopicStatus
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import cluster, topic
 
 TEAM = "team-a"
@@ -175,4 +176,4 @@ def test_a_quota_is_never_exceeded_in_any_order_of_events(
     ]
     assert len(granted) <= max(max_topics, len(present))
     assert sum(granted) <= max(max_partitions, sum(present))
-    assert Key(Kind.TOPIC, TEAM, "t0") not in refusals or wishes[0][0] == 0 or wishes[0][1] > wishes[0][0]
+    assert Key(kinds.TOPIC, TEAM, "t0") not in refusals or wishes[0][0] == 0 or wishes[0][1] > wishes[0][0]

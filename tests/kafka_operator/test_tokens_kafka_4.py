@@ -15,9 +15,9 @@ from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import ConnectionRejectedError
 from kafka_operator.decide.observed import Failure, Unavailable
 from kafka_operator.importing.client_config import security_of
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.security import BearerToken, ClientCredentials, Login, Security
 from lab.kraft import KraftNode, kraft_cluster
-from reconciler.metrics import Metrics
 from tests.kafka_wire.net.authority import Authority
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
@@ -63,7 +63,7 @@ async def test_a_user_without_rights_sees_neither_the_quorum_nor_log_directories
     node: KraftNode, authority: Authority
 ) -> None:
     """DescribeQuorum and DescribeLogDirs need Describe on the cluster, Metadata needs no right; the message names the missing right."""
-    admin = KafkaAdmin([f"127.0.0.1:{node.ports[TOKENS]}"], Metrics(), security(authority, BearerToken(token())))
+    admin = KafkaAdmin([f"127.0.0.1:{node.ports[TOKENS]}"], KafkaMetrics(), security(authority, BearerToken(token())))
     try:
         seen = await admin.describe_cluster()
         log_dirs = await admin.describe_log_dir_states(seen.broker_ids)
@@ -81,7 +81,7 @@ async def test_a_user_without_rights_sees_neither_the_quorum_nor_log_directories
 
 async def brokers_seen(node: KraftNode, security: Security) -> tuple[int, ...]:
     """Return the brokers that the operator sees."""
-    admin = KafkaAdmin([f"127.0.0.1:{node.ports[TOKENS]}"], Metrics(), security)
+    admin = KafkaAdmin([f"127.0.0.1:{node.ports[TOKENS]}"], KafkaMetrics(), security)
     try:
         return (await admin.describe_cluster()).broker_ids
     finally:

@@ -11,9 +11,9 @@ from kafka_operator.decide.topic import TRANSIENT_ERROR_TIMEOUT_S, decide_topic
 from kafka_operator.decide.topic_deletion import decide_topic_deletion
 from kafka_operator.decide.topic_drift import digest_of, find_drift
 from kafka_operator.decide.topic_origin import is_ours
+from kafka_operator.names import ADOPT
 from kafka_operator.resources.topic import Drift, TopicStatus
 from reconciler.decide.steps import Done, Release, Retry, WriteStatus
-from reconciler.names import ADOPT
 from tests.kafka_operator.makers import OURS, TO_CREATE, TOPIC_ID, kafka_topic, ready, topic, topic_view
 
 OTHER_ID = "22222222-2222-2222-2222-222222222222"

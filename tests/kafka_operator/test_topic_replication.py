@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.decide.topic import TRANSIENT_ERROR_TIMEOUT_S, decide_topic
@@ -16,10 +17,10 @@ from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import ReplicationChange, TopicStatus
 from reconciler.decide.conditions import with_ready
 from reconciler.decide.steps import Done, Retry, Wait, WriteStatus
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import NOW, kafka_topic, ready, reassignment, topic, topic_view, with_replicas
 
-ORDERS = Key(Kind.TOPIC, "shop", "orders")
+ORDERS = Key(kinds.TOPIC, "shop", "orders")
 FIRST = "orders-rf2-1"
 
 
@@ -31,7 +32,7 @@ def child(
     conditions = with_ready((), status="False", reason="Any", message=message, generation=1, now=NOW)
     return replace(
         made,
-        metadata=replace(made.metadata, key=Key(Kind.REASSIGNMENT, "shop", name), owner=owner),
+        metadata=replace(made.metadata, key=Key(kinds.REASSIGNMENT, "shop", name), owner=owner),
         status=ReassignmentStatus(state=state, progress=Progress(done, 100), conditions=conditions),
     )
 

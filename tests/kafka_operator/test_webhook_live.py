@@ -17,6 +17,7 @@ import yaml
 from kafka_operator.engine.admission import Admission
 from kafka_operator.engine.approvals import Approvals
 from kafka_operator.kube.approvals import ApprovalClient
+from kafka_operator.metrics import KafkaMetrics
 from lab.helm import helm
 from lab.kraft import KraftCluster
 from lab.kubernetes import OPERATOR, KubernetesApi
@@ -25,7 +26,6 @@ from lab.steward import StewardOperator
 from lab.waiting import wait_until
 from reconciler.kube.client import KubeClient
 from reconciler.kube.login import configuration
-from reconciler.metrics import Metrics
 from reconciler.webhook import Webhook
 from tests.charts.rendering import Chart
 from tests.kafka_operator.approvals import DIGEST, RBAC, role
@@ -101,10 +101,10 @@ async def test_a_refusal_by_the_brokers_is_shown_at_apply(api: KubernetesApi, ho
     kafka = FakeKafka(Gate())
     kafka.add("late", [(1, 2)] * 2)
     async with contextlib.AsyncExitStack() as stack:
-        kube = KubeClient(await configuration(api.kubeconfig_for(OPERATOR), None), Metrics())
+        kube = KubeClient(await configuration(api.kubeconfig_for(OPERATOR), None), KafkaMetrics())
         stack.push_async_callback(kube.close)
         admission = Admission(
-            kube, lambda *_: kafka, Metrics(), namespaces=(), clock=time.monotonic, rng=random.Random(1)
+            kube, lambda *_: kafka, KafkaMetrics(), namespaces=(), clock=time.monotonic, rng=random.Random(1)
         )
         stack.push_async_callback(admission.close)
         webhook = Webhook(hook.certificate, hook.private_key, admission.review)
@@ -191,9 +191,9 @@ async def test_approvals_are_refused_to_users_without_the_right_and_while_no_ope
     api.kubectl("apply", "-f", "-", stdin=text, check=True)
     try:
         async with contextlib.AsyncExitStack() as stack:
-            kube = KubeClient(await configuration(api.kubeconfig_for(OPERATOR), None), Metrics())
+            kube = KubeClient(await configuration(api.kubeconfig_for(OPERATOR), None), KafkaMetrics())
             stack.push_async_callback(kube.close)
-            approvals = Approvals(ApprovalClient(kube), Metrics())
+            approvals = Approvals(ApprovalClient(kube), KafkaMetrics())
             webhook = Webhook(hook.certificate, hook.private_key, approvals.review, approvals.review)
             stack.push_async_callback(webhook.close)
             await webhook.start("127.0.0.1", hook.port)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from reconciler.names import Key, Kind
+from kafka_operator import kinds
+from reconciler.names import Key
 from tests.kafka_operator.makers import raw_topic
 from tests.kafka_operator.world import World
 
-ORDERS = Key(Kind.TOPIC, "shop", "orders")
+ORDERS = Key(kinds.TOPIC, "shop", "orders")
 
 
 def key(name: str) -> Key:
     """A Topic's key."""
-    return Key(Kind.TOPIC, "shop", name)
+    return Key(kinds.TOPIC, "shop", name)
 
 
 async def settled_topic(world: World, **spec: object) -> None:

@@ -11,9 +11,9 @@ from typing import TypeVar, cast
 
 from kafka_operator.admin.port import Admin
 from kafka_operator.engine.core import Core, build_core
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.security import Security
 from reconciler.engine.queue import CAPACITY
-from reconciler.metrics import Metrics
 from spark_operator.engine.applications import SparkPorts
 from tests.kafka_operator.fake_kafka import FakeKafka, GuardedKafka
 from tests.kafka_operator.fake_pods import FakePods
@@ -44,7 +44,7 @@ class World:
         self.spark: SparkPorts | None = None
         self.connected: list[Security] = []
         """As what connections were made, in order."""
-        self.metrics = Metrics()
+        self.metrics = KafkaMetrics()
         self.lose_watch_events = False
         self.resync_s = RESYNC_S
         self.capacity = CAPACITY

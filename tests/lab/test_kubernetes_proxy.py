@@ -17,14 +17,15 @@ import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 
+from kafka_operator import kinds
 from lab.kubernetes import KubernetesApi
 from lab.kubernetes_proxy import KubernetesProxy, RequestFault, WatchFault, kubernetes_proxy
 from reconciler.kube.client import KubeClient
 from reconciler.kube.port import ConflictError, KubeError, UnavailableError
 from reconciler.metrics import Metrics
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 
-ORDERS = Key(Kind.TOPIC, "shop", "orders")
+ORDERS = Key(kinds.TOPIC, "shop", "orders")
 EVENTS = [{"type": "ADDED", "object": {"metadata": {"name": name}}} for name in "abc"]
 
 

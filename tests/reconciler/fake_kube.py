@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from kafka_operator.names import ORIGIN
 from reconciler.kube.port import ConflictError, KubeError, Listing, NewEvent, NotFoundError
-from reconciler.names import ORIGIN, Key, Kind
+from reconciler.names import Key, Kind
 from reconciler.resources.metadata import Patch, RawObject, write_time
 from tests.reconciler.documents import copied
 from tests.reconciler.gate import Gate
@@ -101,7 +102,7 @@ class FakeKube:
         self.delete(key)
         kept = ("namespace", "name", "annotations", "finalizers")
         metadata = {name: held["metadata"][name] for name in kept if name in held["metadata"]}
-        self.apply({"kind": key.kind.value, "metadata": metadata, "spec": held["spec"]})
+        self.apply({"kind": key.kind.name, "metadata": metadata, "spec": held["spec"]})
 
     def touch(self, key: Key) -> None:
         """Have an object changed by somebody else."""
@@ -142,7 +143,7 @@ class FakeKube:
             found = [
                 copied(held)
                 for key, held in self.objects.items()
-                if key.kind is kind and namespace in {None, key.namespace}
+                if key.kind == kind and namespace in {None, key.namespace}
             ]
             return Listing(tuple(found), str(self._version))
 
@@ -156,7 +157,7 @@ class FakeKube:
             if key in self.objects:
                 raise ConflictError(f"{key} exists")
             named = {"namespace": key.namespace, "name": key.name}
-            self.apply({"kind": key.kind.value, "metadata": {**content["metadata"], **named}, "spec": content["spec"]})
+            self.apply({"kind": key.kind.name, "metadata": {**content["metadata"], **named}, "spec": content["spec"]})
             self.writes.append(str(key))
             return copied(self.objects[key])
 

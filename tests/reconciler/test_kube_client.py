@@ -11,6 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from kubernetes.aio.client import Configuration
 
+from kafka_operator import kinds
 from reconciler.kube import client as client_module
 from reconciler.kube.client import MAX_ATTEMPTS, KubeClient
 from reconciler.kube.port import (
@@ -22,9 +23,9 @@ from reconciler.kube.port import (
     UnavailableError,
 )
 from reconciler.metrics import Metrics
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 
-ORDERS = Key(Kind.TOPIC, "shop", "orders")
+ORDERS = Key(kinds.TOPIC, "shop", "orders")
 
 
 class Api:
@@ -67,7 +68,7 @@ async def test_an_object_is_created_in_its_namespace_under_its_name(api: tuple[A
     fake, kube = api
     fake.answer(201, {"kind": "Reassignment"})
     fake.answer(409, {"message": "exists"})
-    key = Key(Kind.REASSIGNMENT, "shop", "orders-rf3-2")
+    key = Key(kinds.REASSIGNMENT, "shop", "orders-rf3-2")
 
     await kube.create_object(key, {"metadata": {"labels": {"a": "b"}}, "spec": {"goal": {}}})
 
@@ -180,7 +181,7 @@ async def test_a_list_is_read_page_by_page(api: tuple[Api, KubeClient]) -> None:
     fake.answer(200, {"metadata": {"resourceVersion": "9", "continue": "next"}, "items": [{"n": 1}]})
     fake.answer(200, {"metadata": {"resourceVersion": "9"}, "items": [{"n": 2}]})
 
-    listing = await kube.list_objects(Kind.TOPIC, None)
+    listing = await kube.list_objects(kinds.TOPIC, None)
 
     assert listing.objects == ({"n": 1}, {"n": 2})
     assert listing.resource_version == "9"
@@ -194,13 +195,13 @@ async def test_a_list_that_expires_begins_anew(api: tuple[Api, KubeClient]) -> N
     fake.answer(410, {"message": "too old"})
     fake.answer(200, {"metadata": {"resourceVersion": "12"}, "items": [{"n": 3}]})
 
-    listing = await kube.list_objects(Kind.TOPIC, "shop")
+    listing = await kube.list_objects(kinds.TOPIC, "shop")
 
     assert listing.objects == ({"n": 3},)
     for _ in range(client_module.MAX_LIST_RESTARTS):
         fake.answer(410)
     with pytest.raises(UnavailableError):
-        await kube.list_objects(Kind.TOPIC, "shop")
+        await kube.list_objects(kinds.TOPIC, "shop")
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:

@@ -6,29 +6,30 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from kafka_operator import kinds
 from reconciler.decide.steps import Done, Outcome, Retry, Wait
 from reconciler.engine.loop import MAX_BATCH, Loop, QueuePartition
 from reconciler.engine.retries import Retries
 from reconciler.metrics import Metrics
-from reconciler.names import ClusterRef, Key, Kind
+from reconciler.names import Key, NamespacedName
 from tests.reconciler.virtual_time import run_virtually
 
-Work = Callable[[ClusterRef, Sequence[Key]], Awaitable[Mapping[Key, Outcome]]]
+Work = Callable[[NamespacedName, Sequence[Key]], Awaitable[Mapping[Key, Outcome]]]
 
 
 def key(name: str, namespace: str = "shop") -> Key:
     """A Topic's key."""
-    return Key(Kind.TOPIC, namespace, name)
+    return Key(kinds.TOPIC, namespace, name)
 
 
 class Recorder:
     """Behaves as configured, and records the batches."""
 
     def __init__(self, work: Work | None = None) -> None:
-        self.batches: list[tuple[float, ClusterRef, list[Key]]] = []
+        self.batches: list[tuple[float, NamespacedName, list[Key]]] = []
         self._work = work
 
-    async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+    async def reconcile(self, ref: NamespacedName, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         self.batches.append((asyncio.get_running_loop().time(), ref, list(keys)))
         return await self._work(ref, keys) if self._work else {item: Done() for item in keys}
 
@@ -37,8 +38,8 @@ def loop_of(recorder: Recorder, metrics: Metrics | None = None) -> Loop:
     """A loop with a queue partition for each namespace."""
     clock = asyncio.get_running_loop().time
     return Loop(
-        lambda item: QueuePartition(item.kind, ClusterRef(item.namespace, "main")),
-        {Kind.TOPIC: recorder},
+        lambda item: QueuePartition(item.kind, NamespacedName(item.namespace, "main")),
+        {kinds.TOPIC: recorder},
         Retries(clock, random.Random(1)),
         metrics or Metrics(),
         clock=clock,
@@ -67,7 +68,7 @@ def test_a_resource_is_never_worked_on_twice_at_once() -> None:
     async def story() -> None:
         at_work: set[Key] = set()
 
-        async def slow(_: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        async def slow(_: NamespacedName, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
             assert not at_work & set(keys)
             at_work.update(keys)
             await asyncio.sleep(5)
@@ -91,7 +92,7 @@ def test_a_cluster_that_hangs_holds_up_no_other() -> None:
     """One queue partition for each cluster; and the age of the oldest batch is known to the probe."""
 
     async def story() -> None:
-        async def hang(ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        async def hang(ref: NamespacedName, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
             if ref.namespace == "dead":
                 await asyncio.sleep(1000)
             return {item: Done() for item in keys}
@@ -114,7 +115,7 @@ def test_an_error_of_ours_ends_no_loop() -> None:
     """It is logged, and the batch is tried again later."""
 
     async def story() -> None:
-        async def fail(_: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        async def fail(_: NamespacedName, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
             raise RuntimeError(f"a bug, with {keys}")
 
         recorder = Recorder(fail)
@@ -137,7 +138,7 @@ def test_retry_backs_off_and_wait_does_not() -> None:
     async def story() -> None:
         outcomes: dict[str, Outcome] = {"failing": Retry(1.0, 60.0), "moving": Wait(1.0)}
 
-        async def work(_: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        async def work(_: NamespacedName, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
             return {item: outcomes[item.name] for item in keys}
 
         recorder = Recorder(work)
@@ -171,7 +172,7 @@ def test_batches_in_progress_are_shown_with_their_start() -> None:
     """For alerts on what is stuck: the sample is there while the batch is, and goes with it."""
 
     async def story() -> None:
-        async def slow(_: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        async def slow(_: NamespacedName, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
             await asyncio.sleep(5)
             return {item: Done() for item in keys}
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+from kafka_operator import kinds
 from reconciler.engine.queue import WorkQueue
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.reconciler.virtual_time import run_virtually
 
-A, B, C = (Key(Kind.TOPIC, "shop", name) for name in "abc")
-OTHER = Key(Kind.TOPIC, "other", "x")
+A, B, C = (Key(kinds.TOPIC, "shop", name) for name in "abc")
+OTHER = Key(kinds.TOPIC, "other", "x")
 
 
 def queue(capacity: int = 10) -> tuple[WorkQueue, list[object]]:
@@ -94,7 +95,7 @@ def test_a_name_that_stands_for_nothing_is_forgotten() -> None:
 
     async def story() -> None:
         waiting, woken = queue()
-        await waiting.put(Key(Kind.TOPIC, "", "gone"))
+        await waiting.put(Key(kinds.TOPIC, "", "gone"))
         assert len(waiting) == 0
         assert woken == []
 

@@ -6,11 +6,12 @@ import random
 
 import pytest
 
+from kafka_operator import kinds
 from reconciler.decide.steps import Retry
 from reconciler.engine.retries import JITTER, Retries
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 
-A, B = (Key(Kind.TOPIC, "shop", name) for name in "ab")
+A, B = (Key(kinds.TOPIC, "shop", name) for name in "ab")
 
 
 def test_delays_double_up_to_a_cap_and_vary() -> None:

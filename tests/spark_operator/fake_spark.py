@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from reconciler.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
-from reconciler.names import SPARK_APPLICATION_LABEL, SPARK_ATTEMPT_LABEL, SPARK_ROLE_LABEL, Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import RawObject
+from spark_operator import kinds
+from spark_operator.names import SPARK_APPLICATION_LABEL, SPARK_ATTEMPT_LABEL, SPARK_ROLE_LABEL
 from spark_operator.resources.pods import DRIVER_CONTAINER, EXECUTOR_CONTAINER
 from tests.reconciler.documents import copied
 from tests.reconciler.fake_kube import FakeKube
@@ -139,7 +141,7 @@ class FakeSpark:
                 raise ConflictError(f"{key} exists")
             named = {"namespace": key.namespace, "name": key.name}
             self.kube.apply(
-                {"kind": key.kind.value, "metadata": {**content["metadata"], **named}, "spec": content["spec"]}
+                {"kind": key.kind.name, "metadata": {**content["metadata"], **named}, "spec": content["spec"]}
             )
             return copied(self.kube.objects[key])
 
@@ -289,5 +291,5 @@ def missing_account() -> RefusedError:
     return RefusedError(f"POST /api/v1/namespaces/shop/pods: 403 {message}")
 
 
-APPLICATION = Key(Kind.SPARK_APPLICATION, "shop", "pi")
-SCHEDULE = Key(Kind.SCHEDULED_SPARK_APPLICATION, "shop", "nightly")
+APPLICATION = Key(kinds.SPARK_APPLICATION, "shop", "pi")
+SCHEDULE = Key(kinds.SCHEDULED_SPARK_APPLICATION, "shop", "nightly")

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from lab.kubernetes import KubernetesApi
-from reconciler.names import SPARK_ROLE_LABEL
+from spark_operator.names import SPARK_ROLE_LABEL
 from spark_operator.resources.pods import DRIVER_CONTAINER
 
 POLL_INTERVAL_S = 0.2

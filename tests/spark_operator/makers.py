@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from reconciler.names import Kind
+from spark_operator import kinds
 from spark_operator.engine.applications import SparkPorts
+from spark_operator.metrics import SparkMetrics
 from spark_operator.resources.application import SparkApplication, read_spark_application
 from spark_operator.resources.pods import Phase, Role, SparkPod
 from spark_operator.resources.schedule import ScheduledSparkApplication, read_scheduled_spark_application
@@ -34,13 +35,13 @@ def spark_spec(**spec: Any) -> Raw:
 
 def raw_spark(name: str = "pi", /, **spec: Any) -> Raw:
     """A SparkApplication as a user applies it."""
-    return raw_object(Kind.SPARK_APPLICATION, name, spark_spec(**spec))
+    return raw_object(kinds.SPARK_APPLICATION, name, spark_spec(**spec))
 
 
 def raw_schedule(name: str = "nightly", /, *, template: Raw | None = None, **spec: Any) -> Raw:
     """A ScheduledSparkApplication as a user applies it: every hour."""
     wanted = {"schedule": "0 * * * *", "template": template or spark_spec(), **spec}
-    return raw_object(Kind.SCHEDULED_SPARK_APPLICATION, name, wanted)
+    return raw_object(kinds.SCHEDULED_SPARK_APPLICATION, name, wanted)
 
 
 def spark(
@@ -86,7 +87,7 @@ class SparkWorld(World):
     def __init__(self, gate: Gate | None = None, namespaces: frozenset[str] = frozenset()) -> None:
         super().__init__(gate)
         self.fake = FakeSpark(self.kube, self.gate)
-        self.spark = SparkPorts(self.fake, kubeflow=True, namespaces=namespaces)
+        self.spark = SparkPorts(self.fake, SparkMetrics(self.metrics.registry), kubeflow=True, namespaces=namespaces)
 
     def status(self, key: Any = APPLICATION) -> Raw:
         """Return a resource's status."""

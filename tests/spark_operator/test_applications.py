@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.names import PAUSE, SPARK_ATTEMPT_LABEL
+from reconciler.names import PAUSE
+from spark_operator.names import SPARK_ATTEMPT_LABEL
 from tests.kafka_operator.world import RESYNC_S
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 from tests.spark_operator.fake_spark import (

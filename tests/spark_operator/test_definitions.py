@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kafka_operator.rights import Right, needed_rights
+from kafka_operator.rights import needed_rights
 from kafka_operator.settings import OperatorSettings
-from reconciler.names import GROUP, Kind
+from reconciler.names import GROUP
+from reconciler.rights import Right
+from spark_operator import kinds
 from spark_operator.resources import application as spark_application
 from spark_operator.resources import schedule as spark_schedule
 from spark_operator.resources.status import SparkState, SparkStatus
@@ -64,7 +66,7 @@ def test_rights_on_pods_are_needed_with_spark_alone() -> None:
     }
     assert Right("get", "", "pods", "log") in more
     assert {("create", GROUP), ("delete", GROUP)} <= {
-        (right.verb, right.group) for right in more if right.resource == Kind.SPARK_APPLICATION.plural
+        (right.verb, right.group) for right in more if right.resource == kinds.SPARK_APPLICATION.plural
     }
     assert not [right for right in with_spark if right.group == "sparkoperator.k8s.io"]
     assert [

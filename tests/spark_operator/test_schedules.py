@@ -7,8 +7,9 @@ from typing import Any
 
 from reconciler.decide.steps import Done, Wait, WriteStatus
 from reconciler.kube.port import RefusedError
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import read_time, write_time
+from spark_operator import kinds
 from spark_operator.decide.problems import SparkProblem
 from spark_operator.decide.schedule import CreateRun, DeleteRuns, ScheduleView, decide_schedule, run_name
 from spark_operator.resources.application import SparkApplication
@@ -22,7 +23,7 @@ MINUTE = "* * * * *"
 
 def runs(world: SparkWorld) -> list[str]:
     """The names of all runs that are there."""
-    return sorted(key.name for key in world.kube.objects if key.kind is Kind.SPARK_APPLICATION)
+    return sorted(key.name for key in world.kube.objects if key.kind == kinds.SPARK_APPLICATION)
 
 
 def run_of(item: Any, time: str, state: str | None = None) -> SparkApplication:
@@ -86,7 +87,7 @@ async def test_forbid_waits_for_the_run_that_goes_on_and_takes_the_last_time_the
         (name,) = runs(world)
         assert world.kube.ready(SCHEDULE)[:2] == ("True", "RunForbidden")
         assert world.reasons().count("RunForbidden") == 1
-        world.kube.delete(Key(Kind.SPARK_APPLICATION, "shop", name))
+        world.kube.delete(Key(kinds.SPARK_APPLICATION, "shop", name))
         await world.run(5)
         (second,) = runs(world)
         assert world.status(SCHEDULE)["lastScheduleTime"] == "2026-01-01T12:04:00Z"

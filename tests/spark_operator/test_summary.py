@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
-from reconciler.metrics import Metrics
-from reconciler.names import Key, Kind
+from reconciler.names import Key
+from spark_operator import kinds
 from spark_operator.engine.balance_gauges import set_balance_gauges
+from spark_operator.metrics import BalanceMetrics
 from spark_operator.resources.status import SparkStatus, read_spark_status
 from spark_operator.resources.summary import (
     MAX_MESSAGE_BYTES,
@@ -148,22 +150,23 @@ def test_a_message_is_read_as_it_was_written() -> None:
 
 def test_a_schedule_shows_its_last_study_and_what_is_gone_is_shown_no_more() -> None:
     """One series a schedule, whatever its runs are named."""
-    metrics = Metrics()
-    owner = Key(Kind.SCHEDULED_SPARK_APPLICATION, "shop", "balance")
+    registry = CollectorRegistry()
+    metrics = BalanceMetrics(registry)
+    owner = Key(kinds.SCHEDULED_SPARK_APPLICATION, "shop", "balance")
 
     def run(name: str, end: str, skew: float) -> Any:
         made = spark(name, status={"summary": {**SUMMARY, "windowEnd": end, "skew": {"disk": skew}}})
         return replace(made, metadata=replace(made.metadata, owner=owner))
 
     def shown(metric: str, /, **labels: str) -> float | None:
-        return metrics.registry.get_sample_value(f"steward_balance_{metric}", {"namespace": "shop", **labels})
+        return registry.get_sample_value(f"steward_balance_{metric}", {"namespace": "shop", **labels})
 
     set_balance_gauges(
         [run("b-2", "2026-03-03T10:00:00Z", 1.5), run("b-1", "2026-03-02T10:00:00Z", 2.5), spark("by-hand")],
-        metrics.balance,
+        metrics,
     )
     assert shown("skew", name="balance", resource="disk") == 1.5
     assert shown("disk_full_days", name="balance", broker="3") == 4.5
     assert shown("window_end_seconds", name="balance") == 1772532000
-    set_balance_gauges([], metrics.balance)
+    set_balance_gauges([], metrics)
     assert shown("skew", name="balance", resource="disk") is None

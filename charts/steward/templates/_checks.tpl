@@ -28,6 +28,9 @@
 {{- include "steward.checkStorageClass" (dict "component" $component "class" $values.storage.class) -}}
 {{- end -}}
 {{- end -}}
+{{- if and (include "steward.servesSpark" .) (not (include "steward.sparkNamespaces" . | fromYamlArray)) -}}
+{{- fail "operator.spark.enabled is true, and SparkApplications have no namespace: set analytics.otherNamespaces, or analytics.enabled to true" -}}
+{{- end -}}
 {{- if has .Release.Namespace (include "steward.sparkNamespaces" . | fromYamlArray) -}}
 {{- fail (printf "analytics.namespace and analytics.otherNamespaces cannot name %s, the release's namespace: a Spark driver may delete any pod in its namespace" .Release.Namespace) -}}
 {{- end -}}

@@ -142,12 +142,22 @@ affinity:
 {{- .Values.analytics.namespace | default (printf "%s-spark" .Release.Namespace) -}}
 {{- end }}
 
+{{/* Whether the operator serves SparkApplications: "true", or empty. */}}
+{{- define "steward.servesSpark" -}}
+{{- $enabled := .Values.operator.spark.enabled -}}
+{{- if kindIs "invalid" $enabled | ternary .Values.analytics.enabled $enabled -}}
+true
+{{- end -}}
+{{- end }}
+
 {{/* All namespaces that SparkApplications run in, as a YAML list. */}}
 {{- define "steward.sparkNamespaces" -}}
-{{- if .Values.analytics.enabled -}}
+{{- if not (include "steward.servesSpark" .) -}}
+[]
+{{- else if .Values.analytics.enabled -}}
 {{ prepend .Values.analytics.otherNamespaces (include "steward.jobsNamespace" .) | uniq | toYaml }}
 {{- else -}}
-[]
+{{ .Values.analytics.otherNamespaces | uniq | toYaml }}
 {{- end -}}
 {{- end }}
 

@@ -42,6 +42,7 @@ from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, Ka
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import PLAINTEXT, Security
@@ -50,7 +51,6 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.net.client import Backoff, NodeSettings, RequestFailed
 from kafka_wire.net.cluster import ClusterClient, NoMetadata, parse_bootstrap
-from reconciler.metrics import Metrics
 from reconciler.names import COMPONENT
 
 METADATA_TIMEOUT_MS = 5_000
@@ -71,7 +71,7 @@ T = TypeVar("T")
 class KafkaAdmin:
     """One cluster; its connections are opened when they are needed."""
 
-    def __init__(self, bootstrap_servers: Sequence[str], metrics: Metrics, security: Security = PLAINTEXT) -> None:
+    def __init__(self, bootstrap_servers: Sequence[str], metrics: KafkaMetrics, security: Security = PLAINTEXT) -> None:
         """BadCredentialsError when a part of `security` cannot be used, ValueError for a server that is not HOST:PORT."""
         settings = NodeSettings(
             client_id=COMPONENT,

@@ -14,6 +14,7 @@ from typing import Any
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.observed import Failure, KafkaTopic
 from kafka_operator.decide.plan import PlanProblem
+from kafka_operator.kinds import kind_named
 from kafka_operator.resources.topic import Topic
 from reconciler.names import API_VERSION, Kind
 from reconciler.resources.metadata import RawObject
@@ -90,7 +91,7 @@ def read_review(raw: Any) -> Review:
     leaves = given is None or "deletionTimestamp" in metadata
     return Review(
         uid=str(request["uid"]),
-        kind=Kind(request["kind"]["kind"]),
+        kind=kind_named(request["kind"]["kind"]),
         namespace=namespace,
         created=before is None,
         edited=not leaves and (before is None or before.get("spec") != given["spec"]),

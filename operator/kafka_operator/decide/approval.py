@@ -13,14 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_operator import kinds
 from kafka_operator.decide.admission import Answer
+from kafka_operator.kinds import kind_named
 from kafka_operator.resources.reassignment_terms import Approval
 from reconciler.names import GROUP, Kind
 from reconciler.resources.metadata import RawObject
 
 VERB = "approve"
 
-RIGHT = f"{VERB} on {Kind.REASSIGNMENT.plural}.{GROUP}"
+RIGHT = f"{VERB} on {kinds.REASSIGNMENT.plural}.{GROUP}"
 
 NOT_CHECKED = "The right to approve could not be checked, so the request is refused. Try again."
 
@@ -56,12 +58,12 @@ class ApprovalReview:
     @property
     def reassignment(self) -> str:
         """Name of the Reassignment; empty for the approval of all that a Cluster creates."""
-        return "" if self.kind is Kind.CLUSTER else self.name
+        return "" if self.kind == kinds.CLUSTER else self.name
 
     def refused(self) -> Answer:
         """Return the refusal of a user without the right."""
         message = f"User {self.user.name} is not allowed to approve Reassignments: this needs the verb {RIGHT} in namespace {self.namespace}. "
-        if self.kind is Kind.CLUSTER:
+        if self.kind == kinds.CLUSTER:
             message += "Set spec.autoRebalance.approval to Required, or ask a user with this right to set Automatic."
         elif not _approves_plan(self.spec, self.old_spec):
             message += "Leave spec.canary as it is, and ask a user with this right to set spec.canary.approvedDigest."
@@ -78,7 +80,7 @@ def read_approval_review(raw: Any) -> ApprovalReview:
     old, user = request.get("oldObject"), request["userInfo"]
     return ApprovalReview(
         uid=request["uid"],
-        kind=Kind(request["kind"]["kind"]),
+        kind=kind_named(request["kind"]["kind"]),
         namespace=request["namespace"],
         name=request.get("name") or "",
         user=User(
@@ -92,10 +94,10 @@ def read_approval_review(raw: Any) -> ApprovalReview:
 def approves(kind: Kind, spec: RawObject, old_spec: RawObject | None) -> bool:
     """Return whether a new spec approves what the old one, None for a new resource, did not.
 
-    >>> approves(Kind.REASSIGNMENT, {"goal": {}}, None), approves(Kind.REASSIGNMENT, {"plan": []}, None)
+    >>> approves(kinds.REASSIGNMENT, {"goal": {}}, None), approves(kinds.REASSIGNMENT, {"plan": []}, None)
     (False, True)
     """
-    if kind is Kind.CLUSTER:
+    if kind == kinds.CLUSTER:
         return _rebalances(spec) and not (old_spec is not None and _rebalances(old_spec))
     return _approves_plan(spec, old_spec) or _approves_canary(spec, old_spec)
 

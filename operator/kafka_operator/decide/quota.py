@@ -18,10 +18,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 from kafka_operator.decide.ownership import by_seniority
 from kafka_operator.decide.tenancy import Refusal, quota_of, refusal_of_topic
+from kafka_operator.names import ORIGIN
 from kafka_operator.resources.allowed import AllowedNamespaces
 from kafka_operator.resources.cluster import Cluster, CountedTopic
 from kafka_operator.resources.topic import Topic
-from reconciler.names import ORIGIN, Key
+from reconciler.names import Key
 
 QUOTA_EXCEEDED = "QuotaExceeded"
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_operator.names import MANAGED_CONFIG, ORIGIN
 from kafka_operator.resources.reassignment import Partition
-from reconciler.decide.steps import ResourceEvent
+from reconciler.decide.steps import AddFinalizer, ResourceEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(AddFinalizer):
     """Put the operator's finalizer on the resource and note the settings that it may set, before either has an effect on Kafka.
 
     `origin` is the origin of its Kafka topic (topic_origin); None leaves that annotation as it is.
@@ -19,6 +20,12 @@ class Claim:
 
     managed_config: frozenset[str] = frozenset()
     origin: str | None = None
+
+    @property
+    def annotations(self) -> Mapping[str, str | None]:
+        """Return the annotations of a Topic; those of other kinds have no settings and no origin."""
+        notes = {MANAGED_CONFIG: ",".join(sorted(self.managed_config)) or None}
+        return notes if self.origin is None else {**notes, ORIGIN: self.origin}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.topic_drift import digest_of, drift_text, find_drift
+from kafka_operator.names import ADOPT, ORIGIN
 from kafka_operator.resources.topic import Drift, Topic
-from reconciler.names import ADOPT, ORIGIN
 
 CREATED, ADOPTED = "created", "adopted"
 

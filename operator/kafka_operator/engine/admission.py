@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Collection
 from typing import Any
 
+from kafka_operator import kinds
 from kafka_operator.admin.port import Admin
 from kafka_operator.decide.admission import (
     TAKEN,
@@ -36,12 +37,12 @@ from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.reassignment_reads import topics_of
 from kafka_operator.engine.topic_reads import query_topics
 from kafka_operator.resources.cluster import Cluster, read_cluster
+from kafka_operator.resources.cluster_ref import ClusterRef, cluster_key
 from kafka_operator.resources.reassignment import Reassignment, read_reassignment
 from kafka_operator.resources.topic import Topic, read_topic
 from reconciler.decide.conditions import UNKNOWN, ready_of
 from reconciler.kube.port import Kube, KubeError, NotFoundError
 from reconciler.metrics import Metrics
-from reconciler.names import ClusterRef, Kind
 
 DEADLINE_S = 4.0
 """Time limit of a check: half of the webhook's timeout, since `kubectl apply` waits for it."""
@@ -88,9 +89,9 @@ class Admission:
         """Return the response to an AdmissionReview; KeyError, TypeError or ValueError if it is invalid."""
         review = read_review(raw)
         answer = await self._answer(review)
-        self._metrics.admission_reviews.labels(review.kind.value, answer.verdict).inc()
+        self._metrics.admission_reviews.labels(review.kind.name, answer.verdict).inc()
         if answer is not TAKEN:
-            named = {"resource": f"{review.kind.value} {review.namespace}/{review.raw['metadata']['name']}"}
+            named = {"resource": f"{review.kind.name} {review.namespace}/{review.raw['metadata']['name']}"}
             log.info("Reviewed resource", extra={**named, "verdict": answer.verdict, "reason": answer.reason})
         return answer.to_json(review.uid)
 
@@ -115,11 +116,11 @@ class Admission:
             return unchecked("the Cluster could not be read.")
 
     async def _check(self, review: Review) -> Answer:
-        if review.kind is Kind.TOPIC:
+        if review.kind == kinds.TOPIC:
             topic = read_topic(review.raw)
             cluster = await self._cluster(topic.cluster)
             return await self._check_topic(topic, cluster) if isinstance(cluster, Cluster) else cluster
-        if review.kind is Kind.REASSIGNMENT:
+        if review.kind == kinds.REASSIGNMENT:
             item = read_reassignment(review.raw)
             answer = judge_windows(problem_of_windows(item.windows), created=review.created)
             if answer is not TAKEN or not review.created:
@@ -131,9 +132,9 @@ class Admission:
     async def _cluster(self, ref: ClusterRef) -> Cluster | Answer:
         """Read a Cluster; a missing one may be part of the same `kubectl apply`."""
         try:
-            cluster = read_cluster(await self._kube.get_object(ref.key))
+            cluster = read_cluster(await self._kube.get_object(cluster_key(ref)))
         except NotFoundError:
-            self._cache.delete(ref.key)
+            self._cache.delete(cluster_key(ref))
             await self._connections.drop(ref)
             return unchecked(f"namespace {ref.namespace} has no Cluster {ref.name}.")
         self._cache.store(cluster)

@@ -36,9 +36,9 @@ class Approvals:
         """Return the response to an AdmissionReview; KeyError, TypeError or ValueError if it is invalid."""
         review = read_approval_review(raw)
         answer = await self._answer(review)
-        self._metrics.admission_reviews.labels(review.kind.value, answer.verdict).inc()
+        self._metrics.admission_reviews.labels(review.kind.name, answer.verdict).inc()
         if answer is not TAKEN:
-            named = {"resource": f"{review.kind.value} {review.namespace}/{review.name}", "principal": review.user.name}
+            named = {"resource": f"{review.kind.name} {review.namespace}/{review.name}", "principal": review.user.name}
             log.info("Refused approval", extra={**named, "reason": answer.reason})
         return answer.to_json(review.uid)
 

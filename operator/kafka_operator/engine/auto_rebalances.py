@@ -26,12 +26,12 @@ from kafka_operator.engine.connection_pool import ClusterUnavailableError, Conne
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.reassignment_reads import sizes_in
 from kafka_operator.engine.tenants import Tenants
-from kafka_operator.engine.writer import Writer
 from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.reassignment import Reassignment
 from reconciler.decide.conditions import TRUE, ready_of
 from reconciler.decide.steps import Done, Outcome, Wait, WriteStatus
-from reconciler.names import ClusterRef
+from reconciler.engine.writer import Writer
 
 MAX_ROUNDS = 10
 """Steps in one reconciliation: record an end, read, record, condition, measure, create; and some spare for conflicts."""

@@ -24,13 +24,14 @@ from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import AskKafka
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
-from kafka_operator.engine.writer import Writer
 from kafka_operator.kube.pods_port import PodKube
+from kafka_operator.names import CLUSTER_LABEL
 from kafka_operator.resources.cluster import Cluster, PodGroup
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.pods import PodSet, drain_of, labels_of, read_pod_set, selector_of
 from reconciler.decide.steps import Done, Outcome, Wait, WriteStatus
+from reconciler.engine.writer import Writer
 from reconciler.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
-from reconciler.names import CLUSTER_LABEL, ClusterRef
 
 MAX_ROUNDS = 8
 """Steps in one reconciliation: two queries of Kafka, two conditions, a scale or a deletion, and some spare."""

@@ -17,7 +17,7 @@ from kafka_operator.decide.log_dirs import LOG_DIRS_EVERY_S, MAX_BROKERS, Broker
 from kafka_operator.decide.observed import ClusterSeen, Unavailable
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.resources.cluster import Versions
-from reconciler.names import ClusterRef
+from kafka_operator.resources.cluster_ref import ClusterRef
 
 log = logging.getLogger(__name__)
 

@@ -13,13 +13,14 @@ from kafka_operator.engine.cluster_pods import PodReconciler
 from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.engine.connection_pool import ConnectionPool
 from kafka_operator.engine.cordons import Cordons
-from kafka_operator.engine.writer import Writer
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
+from kafka_operator.resources.cluster_ref import ClusterRef
 from reconciler.decide.conditions import TRUE, ready_of
 from reconciler.decide.pause import decide_pause
 from reconciler.decide.steps import Done, Outcome, Retry, Wait, WriteStatus
 from reconciler.engine.retries import Retries
-from reconciler.names import ClusterRef, Key
+from reconciler.engine.writer import Writer
+from reconciler.names import Key
 
 MAX_ROUNDS = 6
 """Steps in one reconciliation: claim, status, wait, and some spare for conflicts."""

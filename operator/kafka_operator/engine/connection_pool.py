@@ -27,9 +27,9 @@ from kafka_operator.decide.security import bad_part
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.security import Security
 from reconciler.engine.retries import JITTER
-from reconciler.names import ClusterRef
 
 FIRST_BACKOFF_S = 0.5
 """How long a connection rejects calls after the first failure."""

@@ -21,13 +21,13 @@ from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
-from kafka_operator.engine.writer import Writer
 from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.cordon import Cordon
 from kafka_operator.resources.reassignment import Reassignment
 from reconciler.decide.conditions import TRUE, ready_of
 from reconciler.decide.steps import Done, Outcome, Wait, WriteStatus
-from reconciler.names import ClusterRef
+from reconciler.engine.writer import Writer
 
 MAX_ROUNDS = 8
 """Steps in one reconciliation: read, record, alter, read, record, and some spare for conflicts."""

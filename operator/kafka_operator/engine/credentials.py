@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.security import read_security, secret_not_allowed, secret_not_found, secret_not_read
 from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.security import Security
 from reconciler.kube.port import Kube, KubeError, NotFoundError, RefusedError
-from reconciler.names import ClusterRef
 
 MAX_AGE_S = 5.0
 """Maximum age of credentials in use: half of a Cluster's poll interval, so that each poll reads them again. That is

@@ -14,14 +14,15 @@ from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.oldest_first import OldestFirst
 from kafka_operator.engine.tenants import Tenants
-from kafka_operator.engine.writer import Writer
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.election import Election
 from kafka_operator.resources.reassignment import Partition
 from reconciler.decide.pause import decide_pause
 from reconciler.decide.started import decide_started, marked_first
 from reconciler.decide.steps import Done, Outcome, Retry, Wait, WriteStatus
 from reconciler.engine.retries import Retries
-from reconciler.names import ClusterRef, Key
+from reconciler.engine.writer import Writer
+from reconciler.names import Key
 
 MAX_ROUNDS = 6
 """Steps in one reconciliation: the longest sequence (record, mark, elect, end) needs four, and some spare for conflicts."""

@@ -10,11 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.election import Election
 from kafka_operator.resources.reassignment import Reassignment
 from reconciler.decide.steps import RETRY_LATER_S, RETRY_SOON_S, Done, Outcome, Retry
 from reconciler.kube.port import KubeError
-from reconciler.names import ClusterRef, Key
+from reconciler.names import Key
 
 log = logging.getLogger(__name__)
 

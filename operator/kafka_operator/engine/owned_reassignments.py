@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 
+from kafka_operator import kinds
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.decide.topic_replication import POLL_INTERVAL_S
 from kafka_operator.resources.cluster import Cluster
@@ -14,7 +15,7 @@ from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import Topic
 from reconciler.decide.steps import RETRY_LATER_S, RETRY_SOON_S, Retry, Wait
 from reconciler.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import RawObject, controller_reference
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ class OwnedReassignments:
 
     async def carry_out(self, owner: Topic | Cluster, step: CreateReassignment | CancelReassignment) -> Wait | Retry:
         """Carry out a step; the owner is reconciled again in any case."""
-        key = Key(Kind.REASSIGNMENT, owner.key.namespace, step.name)
+        key = Key(kinds.REASSIGNMENT, owner.key.namespace, step.name)
         try:
             if isinstance(step, CreateReassignment):
                 await self._kube.create_object(key, _owned_by(owner, step.spec))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
+from kafka_operator import kinds
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_document import Document, DocumentError, read_config_maps
 from kafka_operator.decide.plan_packing import Recorded, packed, unpack
@@ -17,7 +18,7 @@ from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.reassignment_records import Stored
 from kafka_operator.resources.reassignment_terms import PlanFrom
 from reconciler.kube.port import ConflictError, Kube, NotFoundError, RefusedError
-from reconciler.names import COMPONENT, Kind
+from reconciler.names import COMPONENT
 from reconciler.resources.metadata import RawObject, owner_reference
 
 MAX_KEPT_PARTITIONS = 500_000
@@ -108,7 +109,7 @@ def _name(item: Reassignment, digest: str, number: int) -> str:
 
 
 def _config_map(item: Reassignment, name: str, data: dict[str, str]) -> RawObject:
-    owner = owner_reference(Kind.REASSIGNMENT, item.key.name, item.metadata.uid)
+    owner = owner_reference(kinds.REASSIGNMENT, item.key.name, item.metadata.uid)
     return {
         "metadata": {
             "name": name,

@@ -18,11 +18,13 @@ from kafka_operator.decide.topic import Step
 from kafka_operator.decide.topic_origin import is_ours
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
-from kafka_operator.engine.writer import Writer
+from kafka_operator.names import ORIGIN
 from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.topic import Topic
 from reconciler.decide.steps import WriteStatus
-from reconciler.names import ORIGIN, ClusterRef, Key
+from reconciler.engine.writer import Writer
+from reconciler.names import Key
 
 ABSENT_FOR_S = 5.0
 """How long a topic must be absent from Kafka before its entry is dropped: a broker that has just started may not know it yet."""

@@ -46,14 +46,15 @@ from kafka_operator.engine.reassignment_reads import (
     topics_of,
 )
 from kafka_operator.engine.tenants import Tenants
-from kafka_operator.engine.writer import Writer
+from kafka_operator.resources.cluster_ref import ClusterRef, cluster_key
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from kafka_operator.resources.reassignment_terms import Approval
 from reconciler.decide.pause import decide_pause
 from reconciler.decide.started import decide_started, marked_first
 from reconciler.decide.steps import Done, Outcome, Retry, Wait, WriteStatus
 from reconciler.engine.retries import Retries
-from reconciler.names import ClusterRef, Key
+from reconciler.engine.writer import Writer
+from reconciler.names import Key
 
 MAX_ROUNDS = 30
 """Steps in one reconciliation: the longest sequence (plan, claim, store, record, read, write, mark, throttle, read, submit, read) needs fifteen."""
@@ -125,14 +126,14 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             step = self._decide(batch, item, view)
             if isinstance(step, Done | Retry | Wait):
                 if isinstance(step, Retry) and (view.missing_cordons or view.remaining_cordons):
-                    self._wake(item.cluster.key)
+                    self._wake(cluster_key(item.cluster))
                 return step
             if isinstance(step, MakePlan | StorePlan | ReadThrottle | AlterThrottle | ThrottleInForce | Submit):
                 view = await self._carry_out(batch, item, step, view)
                 continue
             outcome = await self._writer.carry_out(item, step)
             if isinstance(step, WriteStatus) and step.status.state != item.status.state and brokers_to_empty(item):
-                self._wake(item.cluster.key)
+                self._wake(cluster_key(item.cluster))
             if outcome is not None:
                 return outcome
         return Retry()

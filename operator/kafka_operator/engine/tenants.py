@@ -20,12 +20,12 @@ from kafka_operator.decide.tenancy import (
 )
 from kafka_operator.decide.throttle import OtherThrottles
 from kafka_operator.engine.cache import Cache, OfCluster
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.election import Election
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.throttle import ThrottleRecord
 from kafka_operator.resources.topic import Topic
 from reconciler.decide.conditions import TRUE
-from reconciler.names import ClusterRef
 
 
 class Tenants:

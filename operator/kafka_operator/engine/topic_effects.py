@@ -10,9 +10,9 @@ from kafka_operator.admin.port import Refusals
 from kafka_operator.decide.observed import Failure, Unavailable
 from kafka_operator.decide.steps import AlterConfig, Apply, CreateTopic, DropTopic, GrowTopic, StopMoves
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.topic import Topic
-from reconciler.names import ClusterRef
 
 ActionT = TypeVar("ActionT", CreateTopic, GrowTopic, AlterConfig, StopMoves, DropTopic)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kafka_operator import kinds
 from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.decide.ownership import winner
 from kafka_operator.decide.quota import QUOTA_EXCEEDED
@@ -25,13 +26,14 @@ from kafka_operator.engine.quota_ledger import QuotaLedger, is_limited
 from kafka_operator.engine.tenants import Tenants
 from kafka_operator.engine.topic_effects import TopicEffects
 from kafka_operator.engine.topic_reads import query_topics
-from kafka_operator.engine.writer import Writer
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic, TopicStatus
 from reconciler.decide.pause import decide_pause
 from reconciler.decide.steps import Done, Outcome, Release, ResourceEvent, Retry, Wait, WriteStatus
 from reconciler.engine.retries import Retries
-from reconciler.names import ClusterRef, Key, Kind
+from reconciler.engine.writer import Writer
+from reconciler.names import Key
 
 MAX_ROUNDS = 8
 """Steps of one Topic in one reconciliation: the longest sequence (claim, alter, status, claim, done) needs five, and some spare for conflicts."""
@@ -125,7 +127,7 @@ class TopicReconciler:
     def _reassignments(self) -> Mapping[str, Mapping[str, Reassignment]]:
         """Return all Reassignments by namespace and name."""
         found: dict[str, dict[str, Reassignment]] = defaultdict(dict)
-        for key in self._cache.keys(Kind.REASSIGNMENT):
+        for key in self._cache.keys(kinds.REASSIGNMENT):
             item = self._cache.reassignment(key)
             if item is not None:
                 found[key.namespace][key.name] = item

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from kafka_operator import kinds
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.tenancy import INTERNAL
 from kafka_operator.importing.names import resource_names
 from kafka_operator.resources.topic import DeletionPolicy, Policy
-from reconciler.names import API_VERSION, Kind
+from reconciler.names import API_VERSION
 
 NOT_THE_TOPICS_OWN = {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}
 """Settings with the replicas that a move throttles (KIP-73); they are removed with it."""
@@ -85,4 +86,4 @@ def _document(topic: KafkaTopic, name: str, selection: ImportSelection) -> dict[
     if selection.policy is not None:
         spec["policy"] = selection.policy.value
     spec["deletionPolicy"] = selection.deletion_policy.value
-    return {"apiVersion": API_VERSION, "kind": Kind.TOPIC.value, "metadata": metadata, "spec": spec}
+    return {"apiVersion": API_VERSION, "kind": kinds.TOPIC.name, "metadata": metadata, "spec": spec}

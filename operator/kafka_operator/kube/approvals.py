@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from kafka_operator import kinds
 from kafka_operator.decide.approval import VERB, User
 from reconciler.kube.client import KubeClient
-from reconciler.names import GROUP, Kind
+from reconciler.names import GROUP
 
 SUBJECT_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
@@ -21,7 +22,7 @@ class ApprovalClient:
             "namespace": namespace,
             "verb": VERB,
             "group": GROUP,
-            "resource": Kind.REASSIGNMENT.plural,
+            "resource": kinds.REASSIGNMENT.plural,
             "name": name,
         }
         subject = {"user": user.name, "groups": list(user.groups), "uid": user.uid, "extra": user.extra}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_operator import kinds
 from kafka_operator.resources.allowed import AllowedNamespaces, read_allowed
 from kafka_operator.resources.auto_rebalance import (
     AutoRebalance,
@@ -12,6 +13,7 @@ from kafka_operator.resources.auto_rebalance import (
     read_auto_rebalance,
     read_rebalance_record,
 )
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.cordon import Cordon, read_cordons
 from kafka_operator.resources.log_dirs import NO_PROBLEMS, LogDirsStatus, read_log_dirs
 from kafka_operator.resources.quorum import QuorumStatus, read_quorum
@@ -23,7 +25,7 @@ from kafka_operator.resources.security import (
     read_prometheus,
     read_tls,
 )
-from reconciler.names import ClusterRef, Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
 
 KRAFT, ZOOKEEPER = "KRaft", "ZooKeeper"
@@ -210,7 +212,7 @@ def read_cluster(raw: RawObject) -> Cluster:
     """Read a Cluster from JSON; KeyError or ValueError when it does not follow the schema."""
     spec = raw["spec"]
     return Cluster(
-        metadata=read_metadata(Kind.CLUSTER, raw),
+        metadata=read_metadata(kinds.CLUSTER, raw),
         bootstrap_servers=tuple(spec["bootstrapServers"]),
         status=_read_status(raw.get("status") or {}),
         brokers=_read_group(spec.get("brokers")),

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from kafka_operator import kinds
+from kafka_operator.resources.cluster_ref import ClusterRef, read_cluster_ref
 from kafka_operator.resources.reassignment import Partition
-from reconciler.names import ClusterRef, Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import (
     Condition,
     Metadata,
     Patch,
     RawObject,
-    read_cluster_ref,
     read_conditions,
     read_metadata,
 )
@@ -148,7 +149,7 @@ class Election:
 
 def read_election(raw: RawObject) -> Election:
     """Read an Election from JSON; KeyError or ValueError when it does not follow the schema."""
-    metadata = read_metadata(Kind.ELECTION, raw)
+    metadata = read_metadata(kinds.ELECTION, raw)
     spec = raw["spec"]
     return Election(
         metadata=metadata,

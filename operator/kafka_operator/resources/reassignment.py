@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from kafka_operator import kinds
 from kafka_operator.resources.canary import Canary, CanaryRecord, read_canary, read_canary_record
+from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.move_guard import Guard, GuardRecord, read_guard, read_guard_record
 from kafka_operator.resources.reassignment_records import (
     Progress,
@@ -30,7 +32,7 @@ from kafka_operator.resources.reassignment_terms import (
     read_windows,
 )
 from kafka_operator.resources.throttle import ThrottleRecord, ThrottleSpec, read_throttle, read_throttle_record
-from reconciler.names import ClusterRef, Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
 
 
@@ -200,7 +202,7 @@ class Reassignment:
 
 def read_reassignment(raw: RawObject) -> Reassignment:
     """Read a Reassignment from JSON; KeyError or ValueError when it does not follow the schema."""
-    metadata = read_metadata(Kind.REASSIGNMENT, raw)
+    metadata = read_metadata(kinds.REASSIGNMENT, raw)
     spec = raw["spec"]
     goal, ref = read_goal(spec.get("goal")), spec["clusterRef"]
     approval = spec.get("approval") or (Approval.AUTOMATIC if goal is None else Approval.REQUIRED)

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from reconciler.names import MANAGED_CONFIG, ClusterRef, Key, Kind
+from kafka_operator import kinds
+from kafka_operator.names import MANAGED_CONFIG
+from kafka_operator.resources.cluster_ref import ClusterRef, read_cluster_ref
+from reconciler.names import Key
 from reconciler.resources.metadata import (
     Condition,
     Metadata,
     Patch,
     RawObject,
-    read_cluster_ref,
     read_conditions,
     read_metadata,
 )
@@ -147,7 +149,7 @@ class Topic:
 
 def read_topic(raw: RawObject) -> Topic:
     """Read a Topic from JSON; KeyError or ValueError when it does not follow the schema."""
-    metadata = read_metadata(Kind.TOPIC, raw)
+    metadata = read_metadata(kinds.TOPIC, raw)
     spec = raw["spec"]
     config = spec.get("config") or {}
     left_alone = frozenset(name for name, value in config.items() if value is None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from kafka_operator import kinds
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.decide.security import NOT_ALLOWED
 from kafka_operator.engine.cluster_pods import read_pods
@@ -22,7 +23,7 @@ from reconciler.kube.client import KubeClient
 from reconciler.kube.login import LoginError, configuration, current_namespace
 from reconciler.kube.port import Kube, KubeError, NotFoundError
 from reconciler.metrics import Metrics
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 
 T = TypeVar("T")
 
@@ -100,7 +101,7 @@ async def cluster_resource(name: ClusterName) -> AsyncIterator[ClusterResource]:
 async def read_named(kube: Kube, namespace: str, name: str) -> Cluster:
     """Return a Cluster; ClusterResourceError when there is none, with those of the namespace."""
     try:
-        return cluster_of(await kube.get_object(Key(Kind.CLUSTER, namespace, name)))
+        return cluster_of(await kube.get_object(Key(kinds.CLUSTER, namespace, name)))
     except NotFoundError as error:
         known = [item["metadata"]["name"] for item in await _known(kube, namespace)]
         which = (
@@ -115,7 +116,7 @@ async def read_named(kube: Kube, namespace: str, name: str) -> Cluster:
 
 async def _known(kube: Kube, namespace: str) -> list[dict[str, dict[str, str]]]:
     try:
-        return [dict(item) for item in (await kube.list_objects(Kind.CLUSTER, namespace)).objects]
+        return [dict(item) for item in (await kube.list_objects(kinds.CLUSTER, namespace)).objects]
     except KubeError:
         return []
 

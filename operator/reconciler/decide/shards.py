@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import zlib
 
-from reconciler.names import ClusterRef
+from reconciler.names import NamespacedName
 
 MAX_SHARDS = 32
 """A hundred thousand Topics at the size that one process is meant for is ten; each shard watches everything."""
 
 
-def shard_of(ref: ClusterRef, shards: int) -> int:
+def shard_of(ref: NamespacedName, shards: int) -> int:
     """Return the shard, from 0, that serves a Cluster; the same in every process and on every machine.
 
-    >>> shard_of(ClusterRef("shop", "main"), 1)
+    >>> shard_of(NamespacedName("shop", "main"), 1)
     0
-    >>> sorted({shard_of(ClusterRef("shop", f"kafka-{number}"), 3) for number in range(20)})
+    >>> sorted({shard_of(NamespacedName("shop", f"kafka-{number}"), 3) for number in range(20)})
     [0, 1, 2]
     """
     return zlib.crc32(f"{ref.namespace}/{ref.name}".encode()) % shards

@@ -56,7 +56,7 @@ def is_marked(metadata: Metadata) -> bool:
 
 
 def _message(metadata: Metadata, mark: str) -> str:
-    kind, digest = metadata.key.kind.value, mark.rpartition("/")[2]
+    kind, digest = metadata.key.kind.name, mark.rpartition("/")[2]
     plan = f" with the plan {digest}" if digest.startswith("sha256:") else ""
     return (
         f"The annotation {STARTED} shows that this {kind} has started before{plan}, and its status is lost: it was restored from a backup, or "

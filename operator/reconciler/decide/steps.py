@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -34,6 +35,16 @@ class Mark:
     """Note on a resource that runs once that it has started, before its first effect."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddFinalizer:
+    """Put the operator's finalizer on the resource, before its first effect outside of Kubernetes."""
+
+    @property
+    def annotations(self) -> Mapping[str, str | None]:
+        """Return annotations to set in the same write; None removes one."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from reconciler.engine.queue import CAPACITY, WorkQueue
 from reconciler.engine.queue import QueuePartition as AnyQueuePartition
 from reconciler.engine.retries import Retries
 from reconciler.metrics import Metrics
-from reconciler.names import ClusterRef, Key, Kind
+from reconciler.names import Key, Kind, NamespacedName
 
 MAX_BATCH = 200
 """Resources in a batch: an Admin call of some 20 kB, answered in well under a second."""
@@ -38,13 +38,13 @@ class QueuePartition:
     """The resources of one kind on one cluster; each Cluster has its own queue partition."""
 
     kind: Kind
-    ref: ClusterRef
+    ref: NamespacedName
 
 
 class Reconciler(Protocol):
     """Reconciles each resource of a batch once."""
 
-    async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+    async def reconcile(self, ref: NamespacedName, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Return the outcome for every key."""
         ...
 
@@ -144,10 +144,10 @@ class Loop:
 
     def _settle(self, key: Key, outcome: Outcome) -> None:
         if isinstance(outcome, Retry):
-            self._metrics.failed.labels(key.kind.value).inc()
+            self._metrics.failed.labels(key.kind.name).inc()
             self._queue.put_after(key, self._retries.delay_s(key, outcome))
             return
-        self._metrics.successful.labels(key.kind.value).inc()
+        self._metrics.successful.labels(key.kind.name).inc()
         self._retries.forget(key)
         if isinstance(outcome, Wait):
             self._queue.put_after(key, outcome.seconds)

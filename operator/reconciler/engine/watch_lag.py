@@ -43,7 +43,7 @@ class WatchLag:
         """Record a full list of a kind; resources missing from it are no longer expected."""
         present = {key for key, _ in versions}
         for key in [
-            key for key in self._delivered.keys() | self._expected.keys() if key.kind is kind and key not in present
+            key for key in self._delivered.keys() | self._expected.keys() if key.kind == kind and key not in present
         ]:
             self.deleted(key)
         for key, version in versions:

@@ -74,34 +74,34 @@ class KubeClient:
 
     async def get_object(self, key: Key) -> RawObject:
         """Return an object."""
-        return await self.call(f"get_{key.kind.value.lower()}", "GET", _path(key))
+        return await self.call(f"get_{key.kind.name.lower()}", "GET", _path(key))
 
     async def create_object(self, key: Key, content: RawObject) -> RawObject:
         """Create an object from its metadata and spec, and return it."""
         named = {"namespace": key.namespace, "name": key.name}
         body = {
             "apiVersion": API_VERSION,
-            "kind": key.kind.value,
+            "kind": key.kind.name,
             "metadata": {**content["metadata"], **named},
             "spec": content["spec"],
         }
         return await self.call(
-            f"create_{key.kind.value.lower()}", "POST", _managed(_collection(key.kind, key.namespace)), body
+            f"create_{key.kind.name.lower()}", "POST", _managed(_collection(key.kind, key.namespace)), body
         )
 
     async def patch_object(self, key: Key, patch: Patch) -> RawObject:
         """Merge a patch into an object, its status excepted."""
-        return await self.call(f"patch_{key.kind.value.lower()}", "PATCH", _managed(_path(key)), patch)
+        return await self.call(f"patch_{key.kind.name.lower()}", "PATCH", _managed(_path(key)), patch)
 
     async def patch_status(self, key: Key, patch: Patch) -> RawObject:
         """Merge a patch into an object's status."""
         return await self.call(
-            f"patch_{key.kind.value.lower()}_status", "PATCH", _managed(f"{_path(key)}/status"), patch
+            f"patch_{key.kind.name.lower()}_status", "PATCH", _managed(f"{_path(key)}/status"), patch
         )
 
     async def delete_object(self, key: Key, uid: str, resource_version: str | None = None) -> None:
         """Delete an object as `delete` does."""
-        await self.delete(f"delete_{key.kind.value.lower()}", _path(key), uid, resource_version)
+        await self.delete(f"delete_{key.kind.name.lower()}", _path(key), uid, resource_version)
 
     async def post_event(self, event: NewEvent) -> None:
         """Create an event, once: the same event about the same version of an object has the same name."""

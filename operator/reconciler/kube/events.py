@@ -27,7 +27,7 @@ def event_body(event: NewEvent) -> dict[str, Any]:
         },
         "involvedObject": {
             "apiVersion": API_VERSION,
-            "kind": event.key.kind.value,
+            "kind": event.key.kind.name,
             "namespace": event.key.namespace,
             "name": event.key.name,
             "uid": event.uid,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from reconciler.names import API_VERSION, FINALIZER, GROUP, PAUSE, ClusterRef, Key, Kind
+from reconciler.names import API_VERSION, FINALIZER, GROUP, PAUSE, Key, Kind
 
 READY = "Ready"
 
@@ -80,7 +80,7 @@ class Metadata:
 
 def owner_reference(kind: Kind, name: str, uid: str) -> dict[str, Any]:
     """Return an owner reference (metav1.OwnerReference), which deletes the object with its owner."""
-    return {"apiVersion": API_VERSION, "kind": kind.value, "name": name, "uid": uid}
+    return {"apiVersion": API_VERSION, "kind": kind.name, "name": name, "uid": uid}
 
 
 def controller_reference(owner: Metadata) -> dict[str, Any]:
@@ -107,16 +107,10 @@ def read_metadata(kind: Kind, raw: RawObject) -> Metadata:
     )
 
 
-def read_cluster_ref(metadata: Metadata, spec: RawObject) -> ClusterRef:
-    """Read `spec.clusterRef`; the namespace defaults to the resource's own."""
-    ref = spec["clusterRef"]
-    return ClusterRef(ref.get("namespace", metadata.key.namespace), ref["name"])
-
-
 def _read_owner(metadata: RawObject) -> Key | None:
-    """Return the owner of one of Steward's kinds; an owner is always in the same namespace."""
+    """Return the owner in Steward's group; an owner is always in the same namespace."""
     for owner in metadata.get("ownerReferences") or ():
-        if owner.get("controller") and owner["apiVersion"].partition("/")[0] == GROUP and owner["kind"] in set(Kind):
+        if owner.get("controller") and owner["apiVersion"].partition("/")[0] == GROUP:
             return Key(Kind(owner["kind"]), metadata["namespace"], owner["name"])
     return None
 

@@ -12,12 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.names import (
-    GROUP,
-    SPARK_APPLICATION_LABEL,
-    SPARK_ATTEMPT_LABEL,
-    SPARK_ROLE_LABEL,
-)
+from reconciler.names import GROUP
 from reconciler.resources.metadata import RawObject, controller_reference
 from spark_operator.decide.command import (
     OVERHEAD_FACTOR,
@@ -28,6 +23,7 @@ from spark_operator.decide.command import (
     service_account,
 )
 from spark_operator.decide.memory import container_mebibytes
+from spark_operator.names import SPARK_APPLICATION_LABEL, SPARK_ATTEMPT_LABEL, SPARK_ROLE_LABEL
 from spark_operator.resources.application import ApplicationType, PodSpec, SparkApplication, SparkSpec
 from spark_operator.resources.pods import DRIVER_CONTAINER, EXECUTOR_CONTAINER, Role
 

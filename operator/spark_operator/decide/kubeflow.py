@@ -16,13 +16,13 @@ from typing import Any
 from reconciler.decide.conditions import FALSE, TRUE, UNKNOWN
 from reconciler.decide.expiry import decide_expiry
 from reconciler.decide.steps import Done, Retry, Wait
-from reconciler.names import SPARK_APPLICATION_LABEL
 from reconciler.resources.metadata import RawObject, controller_reference
 from spark_operator.decide.application import REFUSED_RETRY_S
 from spark_operator.decide.problems import SparkProblem
 from spark_operator.decide.refusals import refused_spec
 from spark_operator.decide.steps import CreateMirror, NoMirror, ReadMirror, SparkView, Step, SuspendMirror
 from spark_operator.decide.transitions import ended, moved, written
+from spark_operator.names import SPARK_APPLICATION_LABEL
 from spark_operator.resources.application import DEFAULT_SERVICE_ACCOUNT, SparkApplication
 from spark_operator.resources.status import DriverRecord, ExecutorCounts, SparkState, SparkStatus
 

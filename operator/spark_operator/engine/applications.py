@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.writer import Writer
 from reconciler.decide.pause import decide_pause
 from reconciler.decide.started import decide_started, marked_first
 from reconciler.decide.steps import DeleteResource, Done, Mark, Outcome, Retry, Wait, WriteStatus
+from reconciler.engine.cache import ResourceCache
+from reconciler.engine.writer import Writer
 from reconciler.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
-from reconciler.metrics import Metrics
-from reconciler.names import ClusterRef, Key, Kind
+from reconciler.names import Key, NamespacedName
+from spark_operator import kinds
 from spark_operator.decide.application import decide_spark
 from spark_operator.decide.kubeflow import GROUP as KUBEFLOW
 from spark_operator.decide.kubeflow import PLURAL, decide_kubeflow
@@ -36,6 +36,7 @@ from spark_operator.engine.drivers import Drivers, PodDrivers
 from spark_operator.engine.effects import delete_run, not_carried_out
 from spark_operator.engine.local import LocalDrivers
 from spark_operator.kube.port import SparkKube
+from spark_operator.metrics import SparkMetrics
 from spark_operator.resources.application import Engine, RestartType, SparkApplication
 from spark_operator.resources.status import SparkState
 
@@ -50,9 +51,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SparkPorts:
-    """Ports for SparkApplications; None for engines that are switched off."""
+    """Ports and metrics for SparkApplications; None for engines that are switched off."""
 
     kube: SparkKube
+    metrics: SparkMetrics
     local: LocalDrivers | None = None
     kubeflow: bool = False
     """Whether resources of Kubeflow's operator may be created."""
@@ -65,10 +67,9 @@ class SparkReconciler:
 
     def __init__(
         self,
-        cache: Cache,
+        cache: ResourceCache,
         ports: SparkPorts,
         writer: Writer,
-        metrics: Metrics,
         now: Callable[[], datetime],
         clock: Callable[[], float],
         wake: Callable[[Key], None],
@@ -78,14 +79,14 @@ class SparkReconciler:
         self._kube = ports.kube
         self._local = ports.local
         self._writer = writer
-        self._metrics = metrics
+        self._metrics = ports.metrics
         self._now = now
         self._wake = wake
         self._pods = PodDrivers(ports.kube, clock)
         self._refusals = _refusals(ports)
         self._namespaces = ports.namespaces
 
-    async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+    async def reconcile(self, ref: NamespacedName, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Reconcile each resource of a batch once; each SparkApplication has its own queue partition."""
         assert all((key.namespace, key.name) == (ref.namespace, ref.name) for key in keys), ref
         return {key: await self._reconcile(key) for key in keys}
@@ -98,7 +99,7 @@ class SparkReconciler:
     async def _reconcile(self, key: Key) -> Outcome:
         view: SparkView | None = None
         for _ in range(MAX_ROUNDS):
-            item = self._cache.spark_application(key)
+            item = self._cache.get_as(SparkApplication, key)
             if item is None:
                 await self._end_orphans()
                 return Done()
@@ -188,9 +189,8 @@ class SparkReconciler:
     async def _end_orphans(self) -> None:
         """End the processes of deleted applications; Kubernetes itself deletes their pods."""
         if self._local is not None:
-            keys = self._cache.keys(Kind.SPARK_APPLICATION)
-            found = [self._cache.spark_application(key) for key in keys]
-            await self._local.keep({item.metadata.uid for item in found if item is not None})
+            found = self._cache.all_of(kinds.SPARK_APPLICATION)
+            await self._local.keep({item.metadata.uid for item in found})
 
     def _drivers(self, item: SparkApplication) -> Drivers:
         if item.spec.engine is Engine.LOCAL:
@@ -200,7 +200,7 @@ class SparkReconciler:
 
     def _count_transition(self, before: SparkApplication) -> None:
         """Count a state transition, and enqueue the schedule of the run."""
-        item = self._cache.spark_application(before.key)
+        item = self._cache.get_as(SparkApplication, before.key)
         if item is None or item.status.state is None or item.status.state is before.status.state:
             return
         if item.metadata.owner is not None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reconciler.metrics import BalanceMetrics
 from reconciler.resources.metadata import read_time
+from spark_operator.metrics import BalanceMetrics
 from spark_operator.resources.application import SparkApplication
 from spark_operator.resources.summary import BalanceSummary
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from kafka_operator.engine.cache import Cache
 from reconciler.decide.steps import RETRY_LATER_S, RETRY_SOON_S, Retry
+from reconciler.engine.cache import ResourceCache
 from reconciler.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
 from reconciler.names import Key
 from spark_operator.kube.port import SparkKube
@@ -14,7 +14,7 @@ from spark_operator.resources.application import SparkApplication
 log = logging.getLogger(__name__)
 
 
-async def delete_run(kube: SparkKube, cache: Cache, run: SparkApplication) -> None:
+async def delete_run(kube: SparkKube, cache: ResourceCache, run: SparkApplication) -> None:
     """Delete a SparkApplication, and remove it from the cache."""
     try:
         await kube.delete_run(run.key, run.metadata.uid)

@@ -7,21 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.writer import Writer
 from reconciler.decide.cron_times import read_times
 from reconciler.decide.pause import decide_pause
 from reconciler.decide.steps import Done, Outcome, Retry, Wait, WriteStatus
+from reconciler.engine.cache import ResourceCache
+from reconciler.engine.writer import Writer
 from reconciler.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
-from reconciler.metrics import Metrics
-from reconciler.names import ClusterRef, Key, Kind
+from reconciler.names import Key, NamespacedName
 from reconciler.resources.metadata import read_time
+from spark_operator import kinds
 from spark_operator.decide.problems import SparkProblem
 from spark_operator.decide.refusals import refused_namespace
 from spark_operator.decide.schedule import CreateRun, ScheduleView, Step, decide_schedule
 from spark_operator.engine.effects import delete_run, not_carried_out
 from spark_operator.kube.port import SparkKube
-from spark_operator.resources.application import read_spark_application
+from spark_operator.metrics import SparkMetrics
+from spark_operator.resources.application import SparkApplication, read_spark_application
 from spark_operator.resources.schedule import ScheduledSparkApplication
 
 MAX_ROUNDS = 10
@@ -38,10 +39,10 @@ class ScheduleReconciler:
 
     def __init__(
         self,
-        cache: Cache,
+        cache: ResourceCache,
         kube: SparkKube,
         writer: Writer,
-        metrics: Metrics,
+        metrics: SparkMetrics,
         now: Callable[[], datetime],
         wake: Callable[[Key], None],
         namespaces: frozenset[str] = frozenset(),
@@ -58,7 +59,7 @@ class ScheduleReconciler:
         self._now = now
         self._wake = wake
 
-    async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+    async def reconcile(self, ref: NamespacedName, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Reconcile each resource of a batch once; each schedule has its own queue partition."""
         assert all((key.namespace, key.name) == (ref.namespace, ref.name) for key in keys), ref
         return {key: await self._reconcile(key) for key in keys}
@@ -67,10 +68,10 @@ class ScheduleReconciler:
         refusal = refused_namespace(key.namespace, self._namespaces)
         view = ScheduleView(self._now(), refusal=refusal)
         for _ in range(MAX_ROUNDS):
-            item = self._cache.spark_schedule(key)
+            item = self._cache.get_as(ScheduledSparkApplication, key)
             if item is None:
                 return Done()
-            view = replace(view, runs=self._cache.spark_runs(key))
+            view = replace(view, runs=self._runs(key))
             step = self._decide(item, view)
             if isinstance(step, Done | Wait | Retry):
                 return step
@@ -95,13 +96,18 @@ class ScheduleReconciler:
     def _decide(self, item: ScheduledSparkApplication, view: ScheduleView) -> Step:
         return decide_pause(item.metadata, item.status, view.now) or decide_schedule(item, view)
 
+    def _runs(self, schedule: Key) -> list[SparkApplication]:
+        """Return the SparkApplications that a schedule owns."""
+        applications = self._cache.all_of(kinds.SPARK_APPLICATION)
+        return [run for run in applications if isinstance(run, SparkApplication) and run.metadata.owner == schedule]
+
     async def _create(self, item: ScheduledSparkApplication, step: CreateRun) -> str | SparkProblem:
         """Create a run, or find the one that an earlier process created; it is cached at once."""
-        key = Key(Kind.SPARK_APPLICATION, item.key.namespace, step.name)
+        key = Key(kinds.SPARK_APPLICATION, item.key.namespace, step.name)
         try:
             raw = await self._kube.create_run(key, step.content)
         except ConflictError:
-            found = self._cache.spark_application(key)
+            found = self._cache.get_as(SparkApplication, key)
             if found is None:  # the watch delivers it, or its deletion
                 raise
             if found.metadata.owner != item.key:
@@ -117,7 +123,7 @@ class ScheduleReconciler:
         return step.name
 
     def _count(self, before: ScheduledSparkApplication) -> None:
-        item = self._cache.spark_schedule(before.key)
+        item = self._cache.get_as(ScheduledSparkApplication, before.key)
         if item is None or item.status.last_schedule_time in {None, before.status.last_schedule_time}:
             return
         if item.status.last_run_name != before.status.last_run_name:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from urllib.parse import quote, urlencode
 
 from reconciler.kube.client import KubeClient, core_path
-from reconciler.names import COMPONENT, SPARK_APPLICATION_LABEL, Key
+from reconciler.names import COMPONENT, Key
 from reconciler.resources.metadata import RawObject
 from spark_operator.decide.kubeflow import GROUP, PLURAL, VERSION
+from spark_operator.names import SPARK_APPLICATION_LABEL
 
 PODS = "pods"
 

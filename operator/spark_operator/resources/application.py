@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from reconciler.names import ClusterRef, Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import Metadata, RawObject, read_metadata
+from spark_operator import kinds
 from spark_operator.resources.status import SparkStatus, read_spark_status
 
 DEFAULT_SERVICE_ACCOUNT = "spark"
@@ -133,16 +134,11 @@ class SparkApplication:
         """Return its name in Kubernetes."""
         return self.metadata.key
 
-    @property
-    def ref(self) -> ClusterRef:
-        """Return what it is queued, sharded and counted by: it belongs to no Cluster, and has a queue partition of its own."""
-        return ClusterRef(self.metadata.key.namespace, self.metadata.key.name)
-
 
 def read_spark_application(raw: RawObject) -> SparkApplication:
     """Read a SparkApplication from JSON; KeyError or ValueError when it does not follow the schema."""
     return SparkApplication(
-        metadata=read_metadata(Kind.SPARK_APPLICATION, raw),
+        metadata=read_metadata(kinds.SPARK_APPLICATION, raw),
         spec=read_spark_spec(raw["spec"]),
         status=read_spark_status(raw.get("status") or {}),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from reconciler.names import ClusterRef, Key, Kind
+from reconciler.names import Key
 from reconciler.resources.metadata import (
     Condition,
     Metadata,
@@ -16,6 +16,7 @@ from reconciler.resources.metadata import (
     read_metadata,
     read_time,
 )
+from spark_operator import kinds
 
 DEFAULT_HISTORY = 3
 """Ended runs of each sort that are kept, where nothing else is said: enough to compare, few enough to read."""
@@ -76,11 +77,6 @@ class ScheduledSparkApplication:
         return self.metadata.key
 
     @property
-    def ref(self) -> ClusterRef:
-        """Return what it is queued, sharded and counted by, as a SparkApplication's."""
-        return ClusterRef(self.metadata.key.namespace, self.metadata.key.name)
-
-    @property
     def since(self) -> datetime:
         """Return the time after which runs are due: the last one, else its creation."""
         last = self.status.last_schedule_time
@@ -91,7 +87,7 @@ def read_scheduled_spark_application(raw: RawObject) -> ScheduledSparkApplicatio
     """Read a ScheduledSparkApplication from JSON; KeyError or ValueError when it does not follow the schema."""
     spec = raw["spec"]
     return ScheduledSparkApplication(
-        metadata=read_metadata(Kind.SCHEDULED_SPARK_APPLICATION, raw),
+        metadata=read_metadata(kinds.SCHEDULED_SPARK_APPLICATION, raw),
         schedule=spec["schedule"],
         time_zone=spec.get("timeZone", "UTC"),
         concurrency_policy=ConcurrencyPolicy(spec.get("concurrencyPolicy", ConcurrencyPolicy.ALLOW)),

@@ -21,6 +21,9 @@ have on-demand claims (claims). A Service exists only in cluster mode, in which 
 {{- if not .Values.analytics.enabled -}}
 {{- fail "analytics.schedule.enabled is true and analytics.enabled is false: the operator would not start any run" -}}
 {{- end -}}
+{{- if not (include "steward.servesSpark" .) -}}
+{{- fail "analytics.schedule.enabled is true and operator.spark.enabled is false: the operator would not start any run" -}}
+{{- end -}}
 {{- if and (not $schedule.samples) (not $sampler.enabled) -}}
 {{- fail "analytics.schedule.enabled is true, analytics.sampler.enabled is false and analytics.schedule.samples is empty: there are no samples" -}}
 {{- end -}}

@@ -52,7 +52,7 @@ true
 - {apiGroups: [apps], resources: [statefulsets/scale], verbs: [patch]}
 - {apiGroups: [""], resources: [pods], verbs: [list, delete]}
 {{- end }}
-{{- if .Values.analytics.enabled }}
+{{- if include "steward.servesSpark" . }}
 - {apiGroups: [steward.dev], resources: [sparkapplications, scheduledsparkapplications], verbs: [get, list, watch, patch]}
 - {apiGroups: [steward.dev], resources: [sparkapplications/status, scheduledsparkapplications/status], verbs: [patch]}
 {{- end }}

@@ -6,12 +6,11 @@ from typing import Any
 
 import kopf
 
-from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.event_handler import EventHandler
-from reconciler.engine.retries import Retries
-from reconciler.engine.watch_lag import WatchLag
+from kafka_operator import kinds
+from reconciler.engine.event_handler import EventHandler
 from reconciler.names import FINALIZER, GROUP, Key, Kind
 from reconciler.watching import IDLE_TIMEOUT_S, LISTED_AT_ONCE, make_registry, make_settings
+from tests.kafka_operator.idle_core import idle_core
 from tests.kafka_operator.makers import raw_topic
 
 
@@ -50,7 +49,7 @@ async def test_only_raw_events_are_handled() -> None:
     async def cleanup() -> None:
         calls.append(("cleanup",))
 
-    registry = make_registry(take, login, cleanup)
+    registry = make_registry(take, login, cleanup, kinds.KINDS)
 
     handlers = list(registry._watching.get_all_handlers())
     assert {handler.id for handler in handlers} == {"clusters", "topics", "reassignments", "elections"}
@@ -71,7 +70,8 @@ async def test_an_invalid_resource_is_ignored() -> None:
     async def submit(key: Key) -> None:
         submitted.append(key)
 
-    event_handler = EventHandler(Cache(), Retries(float, None), WatchLag(float), submit)  # type: ignore[arg-type]
-    await event_handler.handle(Kind.TOPIC, "ADDED", raw_topic())
+    core = idle_core()
+    event_handler = EventHandler(core.cache, core.kinds, core.retries, core.watch_lag, submit)
+    await event_handler.handle(kinds.TOPIC, "ADDED", raw_topic())
 
     assert submitted == []

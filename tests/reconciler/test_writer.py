@@ -7,13 +7,13 @@ import asyncio
 import pytest
 
 from kafka_operator.decide.steps import Claim
-from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.event_recorder import EventRecorder
-from kafka_operator.engine.writer import MAX_PARALLEL_WRITES, Writer
+from kafka_operator.names import MANAGED_CONFIG, ORIGIN
 from kafka_operator.resources.topic import Topic, TopicStatus, read_topic
 from reconciler.decide.steps import Done, Release, Retry, WriteStatus
+from reconciler.engine.writer import MAX_PARALLEL_WRITES
 from reconciler.kube.port import ConflictError, KubeError, NotFoundError, RefusedError, UnavailableError
-from reconciler.names import FINALIZER, MANAGED_CONFIG, ORIGIN, Key
+from reconciler.names import FINALIZER, Key
+from tests.kafka_operator.idle_core import idle_core
 from tests.kafka_operator.makers import raw_topic
 from tests.reconciler.fake_kube import FakeKube
 from tests.reconciler.gate import Gate
@@ -24,8 +24,8 @@ class Place:
 
     def __init__(self) -> None:
         self.kube = FakeKube(Gate())
-        self.cache = Cache()
-        self.writer = Writer(self.kube, self.cache, EventRecorder(self.kube, lambda: 0.0))
+        core = idle_core(self.kube)
+        self.cache, self.writer = core.cache, core.writer
 
     def have(self, name: str = "orders", **metadata: object) -> Topic:
         """Have a Topic, known to the cache."""
@@ -48,7 +48,7 @@ async def test_a_write_is_learnt_at_once() -> None:
 
     assert await place.writer.carry_out(topic, Claim(frozenset({"b", "a"}))) is None
 
-    learnt = place.cache.topic(topic.key)
+    learnt = place.cache.get_as(Topic, topic.key)
     assert learnt is not None
     assert learnt.metadata.finalizers == ("foreign/one", FINALIZER)
     assert learnt.managed_config == frozenset({"a", "b"})
@@ -76,7 +76,7 @@ async def test_a_status_decided_on_an_old_version_is_not_written() -> None:
     assert await place.writer.carry_out(topic, WriteStatus(TopicStatus(partitions=6))) is None
 
     assert "status" not in place.kube.objects[topic.key]
-    learnt = place.cache.topic(topic.key)
+    learnt = place.cache.get_as(Topic, topic.key)
     assert learnt is not None
     assert learnt.metadata.resource_version != topic.metadata.resource_version
 
@@ -106,7 +106,7 @@ async def test_the_last_finalizer_lets_it_go() -> None:
     assert await place.writer.carry_out(place.known(staying.key), Release()) == Done()
 
     assert list(place.kube.objects) == [staying.key]
-    assert place.cache.topic(going.key) is None
+    assert place.cache.get(going.key) is None
     assert place.known(staying.key).metadata.finalizers == ("foreign/one",)
 
 

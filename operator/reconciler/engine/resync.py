@@ -1,6 +1,6 @@
 """Resync: lists and reconciles all resources at the start and then periodically, independently of the watch.
 
-It finds changes that a watch missed, and reverts external changes in Kafka. Without differences nothing is written.
+It finds changes that a watch missed, and reverts external changes of what the resources declare. Without differences nothing is written.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from kafka_operator.engine.cache import Cache, read_resource
+from reconciler.engine.cache import ResourceCache
+from reconciler.engine.kinds import Kinds
 from reconciler.engine.watch_lag import WatchLag
 from reconciler.kube.port import Kube, KubeError, Listing, NotFoundError, RefusedError
 from reconciler.metrics import Metrics
-from reconciler.names import KAFKA_KINDS, Key, Kind
+from reconciler.names import Key, Kind
 from reconciler.resources.metadata import newer
 
 RETRY_S = 2.0
@@ -32,16 +33,16 @@ class Resync:
     def __init__(
         self,
         kube: Kube,
-        cache: Cache,
+        cache: ResourceCache,
+        kinds: Kinds,
         watch_lag: WatchLag,
         submit: Callable[[Key], Awaitable[None]],
         metrics: Metrics,
         *,
         namespaces: Sequence[str],
         interval_s: float,
-        kinds: Sequence[Kind] = KAFKA_KINDS,
     ) -> None:
-        """`namespaces` to list; empty for all. `kinds` are listed in their order."""
+        """`namespaces` to list; empty for all. The kinds are listed in the order of their registration."""
         self._kube = kube
         self._cache = cache
         self._watch_lag = watch_lag
@@ -75,11 +76,9 @@ class Resync:
             gone += self._take(kind, listings)
         for key in gone:
             await self._submit(key)
-        topics = map(self._cache.topic, self._cache.keys(Kind.TOPIC))
-        self._metrics.drifted.set(sum(topic is not None and bool(topic.status.drift) for topic in topics))
         for kind in self._kinds:
             keys = self._cache.keys(kind)
-            self._metrics.resources.labels(kind.value).set(len(keys))
+            self._metrics.resources.labels(kind.name).set(len(keys))
             for key in keys:
                 await self._submit(key)
 
@@ -88,7 +87,7 @@ class Resync:
         versions: list[tuple[Key, str]] = []
         for listing in listings:
             for raw in listing.objects:
-                resource = read_resource(kind, raw)
+                resource = self._kinds.read(kind, raw)
                 self._cache.store(resource)
                 versions.append((resource.key, resource.metadata.resource_version))
         present = {key for key, _ in versions}

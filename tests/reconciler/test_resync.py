@@ -6,12 +6,13 @@ import asyncio
 
 import pytest
 
-from kafka_operator.engine.cache import Cache
-from kafka_operator.engine.resync import NotInstalledError, Resync
+from kafka_operator import kinds
+from reconciler.engine.resync import NotInstalledError, Resync
 from reconciler.engine.watch_lag import WatchLag
 from reconciler.kube.port import NotFoundError, RefusedError, UnavailableError
 from reconciler.metrics import Metrics
-from reconciler.names import Key, Kind
+from reconciler.names import Key
+from tests.kafka_operator.idle_core import idle_core
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.reconciler.fake_kube import FakeKube
 from tests.reconciler.gate import Gate
@@ -23,11 +24,13 @@ class Place:
 
     def __init__(self, *namespaces: str) -> None:
         self.kube = FakeKube(Gate())
-        self.cache = Cache()
+        core = idle_core(self.kube)
+        self.cache = core.cache
         self.submitted: list[Key] = []
         self.resync = Resync(
             self.kube,
             self.cache,
+            core.kinds,
             WatchLag(lambda: 0.0),
             self._submit,
             Metrics(),
@@ -63,7 +66,7 @@ def test_what_is_gone_is_forgotten_and_submitted_once_more() -> None:
         place.submitted.clear()
         await place.resync.once()
         assert place.submitted == [key]
-        assert place.cache.topic(key) is None
+        assert place.cache.get(key) is None
 
     run_virtually(story())
 
@@ -78,7 +81,7 @@ def test_only_the_given_namespaces_are_listed() -> None:
         elsewhere["metadata"]["namespace"] = "elsewhere"
         place.kube.apply(elsewhere)
         await place.resync.once()
-        assert place.submitted == [Key(Kind.TOPIC, "shop", "orders")]
+        assert place.submitted == [Key(kinds.TOPIC, "shop", "orders")]
 
     run_virtually(story())
 

@@ -10,11 +10,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from kubernetes.aio.client import Configuration
 
-from kafka_operator import rights as rights_module
-from kafka_operator.rights import MissingRightsError, Right, needed_rights, require_rights
+from kafka_operator.rights import needed_rights
 from kafka_operator.settings import OperatorSettings
+from reconciler import rights as rights_module
 from reconciler.kube.client import KubeClient
 from reconciler.metrics import Metrics
+from reconciler.rights import MissingRightsError, Right, require_rights
 
 
 @pytest.fixture

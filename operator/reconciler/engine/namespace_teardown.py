@@ -1,8 +1,8 @@
 """Namespace teardown: an operator that is deleted with its namespace removes its finalizers there.
 
 Since Kubernetes 1.34 the pods of a namespace are deleted before its other resources (ordered namespace deletion), so the operator that
-would release the Topics no longer runs. Therefore it checks at shutdown whether its namespace is being deleted, and removes the
-finalizers first. The Kafka topics are kept. Events cannot be created in such a namespace; the log reports the removal.
+would release its resources no longer runs. Therefore it checks at shutdown whether its namespace is being deleted, and removes the
+finalizers first. What they protect is kept, such as Kafka topics. Events cannot be created in such a namespace; the log reports the removal.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from kafka_operator.engine.cache import read_resource
-from kafka_operator.engine.writer import Writer
 from reconciler.decide.steps import Release
+from reconciler.engine.kinds import Kinds
+from reconciler.engine.writer import Writer
 from reconciler.kube.port import Kube, KubeError
-from reconciler.names import KAFKA_KINDS, Kind
+from reconciler.names import Kind
 from reconciler.resources.metadata import RawObject
 
 MAX_ROUNDS = 3
@@ -29,8 +29,9 @@ log = logging.getLogger(__name__)
 class NamespaceTeardown:
     """Removes finalizers in a namespace that is being deleted."""
 
-    def __init__(self, kube: Kube, writer: Writer) -> None:
+    def __init__(self, kube: Kube, kinds: Kinds, writer: Writer) -> None:
         self._kube = kube
+        self._kinds = kinds
         self._writer = writer
 
     async def remove_finalizers(self, namespace: str) -> None:
@@ -47,7 +48,7 @@ class NamespaceTeardown:
 
     async def _remove_all(self, namespace: str) -> None:
         for _ in range(MAX_ROUNDS):
-            results = await asyncio.gather(*(self._remove_from_kind(kind, namespace) for kind in KAFKA_KINDS))
+            results = await asyncio.gather(*(self._remove_from_kind(kind, namespace) for kind in self._kinds))
             log.warning(
                 "Namespace is being deleted; removed finalizers",
                 extra={"namespace": namespace, "resources": sum(results)},
@@ -60,7 +61,7 @@ class NamespaceTeardown:
         held = [
             item
             for raw in await self._listed(kind, namespace)
-            if (item := read_resource(kind, raw)).metadata.has_finalizer
+            if (item := self._kinds.read(kind, raw)).metadata.has_finalizer
         ]
         await asyncio.gather(*(self._writer.carry_out(item, Release()) for item in held))
         return len(held)

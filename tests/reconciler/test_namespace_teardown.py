@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafka_operator import kinds
 from reconciler.kube.port import ConflictError, UnavailableError
-from reconciler.names import Key, Kind
+from reconciler.names import Key
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time
 
-ORDERS, MAIN = Key(Kind.TOPIC, "shop", "orders"), Key(Kind.CLUSTER, "shop", "main")
-FAR = Key(Kind.TOPIC, "far", "orders")
+ORDERS, MAIN = Key(kinds.TOPIC, "shop", "orders"), Key(kinds.CLUSTER, "shop", "main")
+FAR = Key(kinds.TOPIC, "far", "orders")
 
 
 def elsewhere(raw: dict[str, Any]) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafka_operator.engine.event_recorder import BURST, MAX_BUCKETS, REFILL_S, EventRecorder
+from kafka_operator import kinds
 from reconciler.decide.steps import ResourceEvent
+from reconciler.engine.event_recorder import BURST, MAX_BUCKETS, REFILL_S, EventRecorder
 from reconciler.kube.events import MAX_MESSAGE_BYTES, event_body
 from reconciler.kube.port import NewEvent, UnavailableError
-from reconciler.names import Key, Kind
+from reconciler.names import Key
+from tests.kafka_operator.idle_core import idle_core
 from tests.kafka_operator.makers import topic
 from tests.reconciler.fake_kube import FakeKube
 from tests.reconciler.gate import Gate
@@ -20,7 +22,7 @@ async def test_a_storm_of_the_same_news_comes_in_small_doses() -> None:
     """A thousand Topics of one dead cluster: a burst, then one per interval; other events are not limited."""
     now_s = 0.0
     kube = FakeKube(Gate())
-    event_recorder = EventRecorder(kube, lambda: now_s)
+    event_recorder = EventRecorder(kube, idle_core().kinds, lambda: now_s)
     for index in range(200):
         await event_recorder.record(topic(f"t{index}"), EVENT)
     assert len(kube.events) == BURST
@@ -38,14 +40,14 @@ async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
     kube = FakeKube(Gate())
     kube.failures.append(UnavailableError("503"))
 
-    await EventRecorder(kube, lambda: 0.0).record(topic(), EVENT)
+    await EventRecorder(kube, idle_core().kinds, lambda: 0.0).record(topic(), EVENT)
 
     assert kube.events == []
 
 
 def test_the_same_event_has_the_same_name_in_every_process() -> None:
     """Each event is posted once, also across restarts. A later version of the resource is another event."""
-    event = NewEvent(Key(Kind.TOPIC, "shop", "orders"), "uid", "7", True, "InvalidConfig", "Unknown")
+    event = NewEvent(Key(kinds.TOPIC, "shop", "orders"), "uid", "7", True, "InvalidConfig", "Unknown")
 
     def name(item: NewEvent) -> object:
         return event_body(item)["metadata"]["name"]
@@ -58,7 +60,7 @@ def test_the_same_event_has_the_same_name_in_every_process() -> None:
 async def test_what_is_remembered_is_bounded() -> None:
     """A limit on everything."""
     kube = FakeKube(Gate())
-    event_recorder = EventRecorder(kube, lambda: 0.0)
+    event_recorder = EventRecorder(kube, idle_core().kinds, lambda: 0.0)
     for index in range(MAX_BUCKETS + 50):
         await event_recorder.record(topic(), ResourceEvent(True, f"Reason{index}", ""))
 
@@ -67,7 +69,7 @@ async def test_what_is_remembered_is_bounded() -> None:
 
 def test_an_event_names_its_object_and_fits() -> None:
     """core/v1 Event: at most 1024 bytes of message."""
-    key = Key(Kind.TOPIC, "shop", "o" * 253)
+    key = Key(kinds.TOPIC, "shop", "o" * 253)
 
     body = event_body(NewEvent(key, "uid-1", "7", True, "InvalidConfig", "ä" * 2000))
 

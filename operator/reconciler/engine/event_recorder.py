@@ -1,4 +1,4 @@
-"""Kubernetes events, rate-limited by cluster and reason.
+"""Kubernetes events, rate-limited by queue partition (of Topics: their Cluster) and reason.
 
 When a cluster becomes unreachable, a thousand Topics report the same problem in their conditions. For each cluster and reason a burst
 of events is created, then one event per interval. Events are not state: one that cannot be created is logged and dropped.
@@ -10,19 +10,20 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka_operator.engine.cache import Resource, ref_of
 from reconciler.decide.steps import ResourceEvent
+from reconciler.engine.kinds import Kinds
 from reconciler.kube.port import Kube, KubeError, NewEvent
-from reconciler.names import ClusterRef
+from reconciler.names import NamespacedName
+from reconciler.resources.resource import Resource
 
 BURST = 25
-"""Burst of events of one cluster and reason: the limit of client-go's own spam filter."""
+"""Burst of events of one queue and reason: the limit of client-go's own spam filter."""
 
 REFILL_S = 60.0
 """Interval after which one more event is allowed."""
 
 MAX_BUCKETS = 1_000
-"""Number of remembered pairs of cluster and reason; beyond it the oldest are forgotten, which at worst allows another burst."""
+"""Number of remembered pairs of queue and reason; beyond it the oldest are forgotten, which at worst allows another burst."""
 
 log = logging.getLogger(__name__)
 
@@ -36,16 +37,17 @@ class _Bucket:
 class EventRecorder:
     """Creates Kubernetes events."""
 
-    def __init__(self, kube: Kube, clock: Callable[[], float]) -> None:
+    def __init__(self, kube: Kube, kinds: Kinds, clock: Callable[[], float]) -> None:
         self._kube = kube
+        self._kinds = kinds
         self._clock = clock
-        self._buckets: dict[tuple[ClusterRef, str], _Bucket] = {}
+        self._buckets: dict[tuple[NamespacedName, str], _Bucket] = {}
 
     async def record(self, resource: Resource, event: ResourceEvent) -> None:
         """Post an event about a resource, unless the rate limit is exceeded."""
-        ref = ref_of(resource)
+        queue = self._kinds.queue_of(resource)
         log.info("Event", extra={"resource": str(resource.key), "reason": event.reason, "text": event.message})
-        if not self._admits(ref, event.reason):
+        if not self._admits(queue, event.reason):
             return
         new_event = NewEvent(
             key=resource.key,
@@ -63,15 +65,15 @@ class EventRecorder:
                 extra={"resource": str(resource.key), "reason": event.reason, "error": str(error)},
             )
 
-    def _admits(self, ref: ClusterRef, reason: str) -> bool:
+    def _admits(self, queue: NamespacedName, reason: str) -> bool:
         now_s = self._clock()
-        bucket = self._buckets.pop((ref, reason), None) or _Bucket(BURST, now_s)
+        bucket = self._buckets.pop((queue, reason), None) or _Bucket(BURST, now_s)
         bucket.tokens = min(BURST, bucket.tokens + (now_s - bucket.filled_s) / REFILL_S)
         bucket.filled_s = now_s
         admitted = bucket.tokens >= 1
         if admitted:
             bucket.tokens -= 1
-        self._buckets[ref, reason] = bucket  # moved to the end: ordered by last use
+        self._buckets[queue, reason] = bucket  # moved to the end: ordered by last use
         while len(self._buckets) > MAX_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
         return admitted

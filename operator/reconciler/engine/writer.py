@@ -8,16 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from kafka_operator.decide.steps import Claim
-from kafka_operator.engine.cache import Cache, Resource, read_resource
-from kafka_operator.engine.event_recorder import EventRecorder
-from kafka_operator.resources.cluster import ClusterStatus
-from kafka_operator.resources.election import ElectionStatus
-from kafka_operator.resources.reassignment import ReassignmentStatus
-from kafka_operator.resources.topic import TopicStatus
 from reconciler.decide.steps import (
     RETRY_LATER_S,
     RETRY_SOON_S,
+    AddFinalizer,
     DeleteResource,
     Done,
     Mark,
@@ -27,28 +21,18 @@ from reconciler.decide.steps import (
     Retry,
     WriteStatus,
 )
+from reconciler.engine.cache import ResourceCache
+from reconciler.engine.event_recorder import EventRecorder
+from reconciler.engine.kinds import Kinds
 from reconciler.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
-from reconciler.names import FINALIZER, MANAGED_CONFIG, ORIGIN, STARTED, Key
+from reconciler.names import FINALIZER, STARTED, Key
 from reconciler.resources.metadata import Patch, RawObject
-from spark_operator.resources.schedule import ScheduleStatus
-from spark_operator.resources.status import SparkStatus
+from reconciler.resources.resource import Resource, WrittenStatus
 
 MAX_PARALLEL_WRITES = 16
 """Concurrent writes: fewer keep two cores and one API server busy, and a busy API server answers more with 429."""
 
-Status = TopicStatus | ClusterStatus | ReassignmentStatus | ElectionStatus | SparkStatus | ScheduleStatus
-KubeStep = (
-    Claim
-    | Release
-    | DeleteResource
-    | Mark
-    | WriteStatus[TopicStatus]
-    | WriteStatus[ClusterStatus]
-    | WriteStatus[ReassignmentStatus]
-    | WriteStatus[ElectionStatus]
-    | WriteStatus[SparkStatus]
-    | WriteStatus[ScheduleStatus]
-)
+KubeStep = AddFinalizer | Release | DeleteResource | Mark | WriteStatus[WrittenStatus]
 
 log = logging.getLogger(__name__)
 
@@ -56,10 +40,11 @@ log = logging.getLogger(__name__)
 class Writer:
     """Carries out the steps that are writes to Kubernetes."""
 
-    def __init__(self, kube: Kube, cache: Cache, event_recorder: EventRecorder) -> None:
+    def __init__(self, kube: Kube, cache: ResourceCache, event_recorder: EventRecorder, kinds: Kinds) -> None:
         self._kube = kube
         self._cache = cache
         self._event_recorder = event_recorder
+        self._kinds = kinds
         self._parallel = asyncio.Semaphore(MAX_PARALLEL_WRITES)
 
     async def carry_out(self, resource: Resource, step: KubeStep) -> Outcome | None:
@@ -87,8 +72,8 @@ class Writer:
 
     async def _write(self, resource: Resource, step: KubeStep) -> None:
         event: ResourceEvent | None = None
-        if isinstance(step, Claim):
-            self._store(resource.key, await self._kube.patch_object(resource.key, _claim_patch(resource, step)))
+        if isinstance(step, AddFinalizer):
+            self._store(resource.key, await self._kube.patch_object(resource.key, _finalizer_patch(resource, step)))
         elif isinstance(step, Release):
             raw = await self._kube.patch_object(resource.key, _release_patch(resource))
             if raw["metadata"].get("finalizers") or "deletionTimestamp" not in raw["metadata"]:
@@ -120,17 +105,14 @@ class Writer:
         return None
 
     def _store(self, key: Key, raw: RawObject) -> None:
-        self._cache.store(read_resource(key.kind, raw))
+        self._cache.store(self._kinds.read(key.kind, raw))
 
 
-def _claim_patch(resource: Resource, claim: Claim) -> Patch:
+def _finalizer_patch(resource: Resource, step: AddFinalizer) -> Patch:
     metadata: Patch = {"resourceVersion": resource.metadata.resource_version}
     if not resource.metadata.has_finalizer:
         metadata["finalizers"] = [*resource.metadata.finalizers, FINALIZER]
-    notes = {MANAGED_CONFIG: ",".join(sorted(claim.managed_config)) or None}
-    if claim.origin is not None:
-        notes[ORIGIN] = claim.origin
-    changed = {name: text for name, text in notes.items() if text != resource.metadata.annotation(name)}
+    changed = {name: text for name, text in step.annotations.items() if text != resource.metadata.annotation(name)}
     if changed:
         metadata["annotations"] = changed
     return {"metadata": metadata}
@@ -145,7 +127,7 @@ def _release_patch(resource: Resource) -> Patch:
     return {"metadata": {"resourceVersion": resource.metadata.resource_version, "finalizers": remaining}}
 
 
-def _status_patch(resource: Resource, status: Status) -> Patch:
+def _status_patch(resource: Resource, status: WrittenStatus) -> Patch:
     """Return the difference; a plan of thousands of partitions is not sent again with each second's progress."""
     before, after = resource.status.to_patch(), status.to_patch()
     changed = {name: value for name, value in after.items() if value != before[name]}
