@@ -15,6 +15,7 @@ from kafka_operator.decide import plan_preparation
 from kafka_operator.decide.plan_document import digest_of
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import Key
+from tests.effort import in_soak
 from tests.kafka_operator.crash_stories import ends_alike
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import raw_config_map
@@ -185,8 +186,6 @@ STORIES: tuple[Story, ...] = (
     waves,
     canary,
     guarded_rollback,
-    guarded_pause,
-    windows,
     throttled,
     throttled_cancel,
     throttled_delete,
@@ -201,7 +200,7 @@ STORIES: tuple[Story, ...] = (
 
 
 @pytest.mark.shows("F19", "E3", "O3", "O9")
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+@pytest.mark.parametrize("story", [*STORIES, *in_soak(windows, guarded_pause)], ids=lambda story: story.__name__)
 @pytest.mark.timeout(300)
 def test_killed_at_any_call_the_end_is_the_same(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     """O1, O3, O9: no throttle is left that is ours, either."""
