@@ -40,6 +40,7 @@ def operator_settings(
         webhook_approvals=webhook.webhook_approvals,
         own_namespace=lease.own_namespace,
         lease=lease.lease,
+        create_lease_after_s=lease.create_lease_after_s,
         identity=lease.identity,
         shards=lease.shards,
     )

@@ -144,6 +144,7 @@ def _make_leadership(settings: OperatorSettings, kube: KubeClient, metrics: Kafk
         now=lambda: datetime.now(UTC),
         clock=time.monotonic,
         metrics=metrics,
+        create_after_s=settings.create_lease_after_s,
     )
 
 

@@ -50,6 +50,8 @@ class OperatorSettings:
     """The namespace that the operator itself runs in; None outside a cluster."""
     lease: str | None = None
     """Name of the Lease in `own_namespace`; None if no other process can run at the same time."""
+    create_lease_after_s: float = 0.0
+    """Seconds after the start before which a missing Lease is not created: helm creates it, after the Deployment."""
     identity: str | None = None
     """Holder identity in the Lease: in a pod the pod's name; None for a unique generated name."""
     shards: int = 1

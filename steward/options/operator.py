@@ -108,6 +108,15 @@ class LeaseOptions:
             envvar="STEWARD_LEASE", help="Lease in --own-namespace; only its holder is active, other pods are standbys."
         ),
     ] = None
+    create_lease_after_s: Annotated[
+        float,
+        typer.Option(
+            envvar="STEWARD_CREATE_LEASE_AFTER_S",
+            min=0,
+            max=3600,
+            help="Seconds after the start before which a missing Lease is not created, for an installer that creates it after the pod.",
+        ),
+    ] = 0.0
     identity: Annotated[
         str | None,
         typer.Option(

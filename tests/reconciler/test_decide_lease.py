@@ -39,6 +39,13 @@ def test_a_missing_or_released_lease_is_acquired() -> None:
     assert taken == Take(replace(OTHERS, holder="us", acquired="", transitions=4))
 
 
+def test_a_missing_lease_is_left_to_another_client_for_a_time() -> None:
+    """Helm creates Leases after Deployments, and an install fails where a resource exists already."""
+    assert decide_candidate("operator", None, "us", 5, may_create=False) == Standby("", RETRY_SOON_S)
+    released_lease = ObservedLease(released(OTHERS), 5)
+    assert isinstance(decide_candidate("operator", released_lease, "us", 5, may_create=False), Take)
+
+
 def test_a_lease_of_the_same_identity_is_acquired_at_once() -> None:
     """A container that is restarted in its pod does not wait."""
     ours = replace(OTHERS, holder="us")

@@ -13,6 +13,7 @@ from reconciler.decide.lease import LEASE_DURATION_S, RENEW_DEADLINE_S, RETRY_PE
 from reconciler.engine.leadership import Leadership, LeaseLostError
 from reconciler.kube.port import UnavailableError
 from reconciler.metrics import Metrics
+from reconciler.resources.lease import Lease
 from tests.reconciler.fake_kube import START
 from tests.reconciler.fake_leases import FakeLeases
 from tests.reconciler.virtual_time import in_virtual_time
@@ -21,7 +22,9 @@ TAKEOVER_S = 15.0
 """A standby takes over within 15 s."""
 
 
-def process(leases: FakeLeases, identity: str, names: Sequence[str] = ("operator",)) -> Leadership:
+def process(
+    leases: FakeLeases, identity: str, names: Sequence[str] = ("operator",), create_after_s: float = 0.0
+) -> Leadership:
     """Leadership of one process."""
     clock = asyncio.get_running_loop().time
     return Leadership(
@@ -31,6 +34,7 @@ def process(leases: FakeLeases, identity: str, names: Sequence[str] = ("operator
         now=lambda: START + timedelta(seconds=clock()),
         clock=clock,
         metrics=Metrics(),
+        create_after_s=create_after_s,
     )
 
 
@@ -38,6 +42,27 @@ def kill(leader: Leadership) -> None:
     """Stop its renewals without a release."""
     assert leader._keeping is not None
     leader._keeping.cancel()
+
+
+@in_virtual_time
+async def test_a_lease_that_helm_creates_is_acquired_and_one_that_nothing_creates_is_created_later() -> None:
+    """Helm creates the Lease after the Deployment; a Lease that was deleted stays missing."""
+    clock = asyncio.get_running_loop().time
+    leases = FakeLeases()
+    first = process(leases, "a", create_after_s=60)
+    waiting = asyncio.create_task(first.acquire())
+    await asyncio.sleep(5)
+    assert leases.writes == []
+
+    leases.edit(Lease("operator", ""))
+    await asyncio.wait_for(waiting, 1)
+    kill(first)
+
+    second = process(FakeLeases(), "b", create_after_s=60)
+    began_s = clock()
+    await second.acquire()
+    assert 60 <= clock() - began_s < 61
+    kill(second)
 
 
 @pytest.mark.shows("O10")

@@ -1,7 +1,7 @@
 """Lease protocol: decisions of standbys and of the holder.
 
     observed                                    standby
-    no Lease                                    creates it, held by itself
+    no Lease                                    creates it, held by itself; may have to wait before the first time
     without holder, or held by itself           takes it
     unchanged for its own duration              takes it
     anything else                               waits, at most until it could have expired
@@ -54,7 +54,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Standby:
-    """Another process holds the Lease: read it again after this time."""
+    """Another process holds the Lease, or (no holder) it is to be created by another client: read it again after this time."""
 
     holder: str
     seconds: float
@@ -74,8 +74,12 @@ def observe_lease(before: ObservedLease | None, lease: Lease, now_s: float) -> O
     return ObservedLease(lease, now_s)
 
 
-def decide_candidate(name: str, observed: ObservedLease | None, identity: str, now_s: float) -> Take | Standby:
+def decide_candidate(
+    name: str, observed: ObservedLease | None, identity: str, now_s: float, *, may_create: bool = True
+) -> Take | Standby:
     """Decide the action of a process that holds no Lease; `observed` is None when there is no Lease."""
+    if observed is None and not may_create:
+        return Standby(NO_HOLDER, RETRY_SOON_S)
     if observed is None:
         return Take(Lease(name=name, resource_version="", holder=identity, duration_s=LEASE_DURATION_S))
     lease = observed.lease

@@ -48,12 +48,15 @@ class Leadership:
         now: Callable[[], datetime],
         clock: Callable[[], float],
         metrics: Metrics,
+        create_after_s: float = 0.0,
     ) -> None:
+        """`create_after_s`: time from now before which a missing Lease is not created, since another client is to create it."""
         self._leases = leases
         self._names = tuple(names)
         self._identity = identity
         self._now = now
         self._clock = clock
+        self._create_from_s = clock() + create_after_s
         self._metrics = metrics
         self._lease: Lease | None = None
         self._renewed_s = 0.0
@@ -126,7 +129,9 @@ class Leadership:
         began_s = self._clock()
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
-                step = decide_candidate(name, await self._read(name), self._identity, self._clock())
+                may_create = began_s >= self._create_from_s
+                observed = await self._read(name)
+                step = decide_candidate(name, observed, self._identity, self._clock(), may_create=may_create)
                 if isinstance(step, Standby):
                     return step.seconds
                 self._lease = await self._write(step.lease)
