@@ -156,9 +156,15 @@ def test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up(shop
     until_state(shop, "Completed")
 
 
+ENOUGH_PARTITIONS = 48
+"""Kafka takes racks in turn and draws the order of their brokers again after each three partitions (StripedReplicaPlacer). Brokers 2 and 3
+share a rack, so that one of them gets none of three partitions with probability 1/4, and none of 48 with less than one in a thousand million."""
+
+
 def holders_of_a_new_topic(kafka: Stock, topic: str) -> set[int]:
     """The brokers on which Kafka places a new topic."""
-    kafka.admin.create_topics([NewTopic(topic, num_partitions=6, replication_factor=1)])[topic].result(PATIENCE_S)
+    new = NewTopic(topic, num_partitions=ENOUGH_PARTITIONS, replication_factor=1)
+    kafka.admin.create_topics([new])[topic].result(PATIENCE_S)
     wait_until(lambda: kafka.exists(topic), timeout_s=PATIENCE_S, what=f"the brokers know {topic}")
     return {broker for replicas in kafka.replicas(topic) for broker in replicas}
 
