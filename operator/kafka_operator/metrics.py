@@ -1,4 +1,4 @@
-"""Prometheus metrics of the Kafka operator, beside those of the reconciler."""
+"""Prometheus metrics of the Kafka operator, in addition to those of the reconciler."""
 
 from __future__ import annotations
 

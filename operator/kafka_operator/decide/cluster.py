@@ -26,6 +26,7 @@ from reconciler.decide.conditions import (
     UNKNOWN,
     condition_of,
     event_of_change,
+    event_of_reasons,
     with_condition,
     with_ready,
     without_condition,
@@ -221,21 +222,16 @@ def _health_event(cluster: Cluster, after: ClusterStatus) -> ResourceEvent | Non
 
     Replicas fall behind whenever a broker restarts: the condition reports that, without an event.
     """
-    old = condition_of(cluster.status.conditions, HEALTHY)
     new = condition_of(after.conditions, HEALTHY)
-    reasons = {condition.reason for condition in (old, new) if condition is not None}
-    if new is None or new.status == UNKNOWN or OFFLINE not in reasons:
+    if new is None or new.status == UNKNOWN:
         return None
-    return event_of_change(cluster.status.conditions, after.conditions, HEALTHY)
+    return event_of_reasons(cluster.status.conditions, after.conditions, HEALTHY, {OFFLINE})
 
 
 def _quorum_event(cluster: Cluster, after: ClusterStatus) -> ResourceEvent | None:
     """Return the event for a quorum that is not visible or has no leader, and for the end of that; a voter may be out of sync at any restart."""
-    found = condition_of(cluster.status.conditions, QUORUM_IN_SYNC), condition_of(after.conditions, QUORUM_IN_SYNC)
-    reasons = {condition.reason for condition in found if condition is not None}
-    if found[1] is None or not reasons & {"NoLeader", "QuorumNotVisible"}:
-        return None
-    return event_of_change(cluster.status.conditions, after.conditions, QUORUM_IN_SYNC)
+    reasons = {"NoLeader", "QuorumNotVisible"}
+    return event_of_reasons(cluster.status.conditions, after.conditions, QUORUM_IN_SYNC, reasons)
 
 
 def _listed(examples: tuple[Partition, ...]) -> str:

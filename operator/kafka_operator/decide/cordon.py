@@ -29,7 +29,7 @@ from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
 from kafka_operator.resources.cordon import Cordon
 from kafka_operator.resources.reassignment import Reassignment, State
 from kafka_operator.resources.reassignment_terms import Action
-from reconciler.decide.conditions import FALSE, TRUE, condition_of, event_of_change, with_condition, without_condition
+from reconciler.decide.conditions import FALSE, TRUE, condition_of, event_of_reasons, with_condition, without_condition
 from reconciler.decide.steps import Done, ResourceEvent, Wait, WriteStatus
 from reconciler.resources.metadata import Condition
 
@@ -110,9 +110,8 @@ def brokers_to_empty(reassignment: Reassignment) -> frozenset[int]:
 def wanted_cordons(cluster: Cluster, reassignments: Iterable[Reassignment], leaving: Leaving) -> Mapping[int, str]:
     """Return the brokers that are to be cordoned, with the reason of each; `reassignments` are those of the Cluster and its namespace."""
     status = cluster.status
-    supported = bool(status.cordons) or supports_cordons(
-        status.versions
-    )  # versions are unknown while no broker reports them
+    # Versions are unknown while no broker reports them.
+    supported = bool(status.cordons) or supports_cordons(status.versions)
     if cluster.metadata.deleted is not None or not supported:
         return {}
     items = [item for item in reassignments if item.metadata.deleted is None]
@@ -278,10 +277,7 @@ def _shown(kept: Collection[Cordon], view: CordonView) -> tuple[str, str, str] |
 
 def _event(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> ResourceEvent | None:
     """Return the event for a cordon that was refused or left, and for the end of that."""
-    found = [condition_of(before, CORDONED), condition_of(after, CORDONED)]
-    if not {REFUSED, LEFT} & {condition.reason for condition in found if condition is not None}:
-        return None
-    return event_of_change(before, after, CORDONED)
+    return event_of_reasons(before, after, CORDONED, {REFUSED, LEFT})
 
 
 def _listed(brokers: Iterable[int]) -> str:

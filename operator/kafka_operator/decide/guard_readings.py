@@ -9,7 +9,7 @@ from controller_core.model.partition_health import is_under_min_isr
 from kafka_operator.decide.guard import Reading
 from kafka_operator.decide.kafka_errors import message_of
 from kafka_operator.decide.observed import NO_LEADER, Failure, KafkaPartition, KafkaTopic
-from kafka_operator.resources.move_guard import Guard, LagLimit
+from kafka_operator.resources.move_guard import Guard, LagLimit, QueryLimit
 from kafka_operator.resources.reassignment import Partition
 
 SHRINKS_OF_S = 60.0
@@ -73,7 +73,12 @@ def lag_readings(limits: Sequence[LagLimit], lags: Mapping[str, int | Failure]) 
 def unreadable(guard: Guard, why: str) -> tuple[Reading, ...]:
     """Return readings without a value for the consumer groups and queries of a guard."""
     lags = [Reading(_lag_name(limit), None, limit.max_records, why) for limit in guard.lags]
-    return (*lags, *(Reading(f"query {item.name}", None, item.bound, why, item.is_minimum) for item in guard.queries))
+    return (*lags, *(query_reading(limit, None, why) for limit in guard.queries))
+
+
+def query_reading(limit: QueryLimit, value: float | None, problem: str = "") -> Reading:
+    """Return the reading of a Prometheus query; `problem` is the reason for which it has no value."""
+    return Reading(f"query {limit.name}", value, limit.bound, problem, limit.is_minimum)
 
 
 def _under_min_isr(topics: Topics, min_isr: Mapping[str, int], bound: int) -> Reading:

@@ -15,7 +15,7 @@ from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.plan import listed
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
 from kafka_operator.resources.log_dirs import Directory, LogDirsStatus
-from reconciler.decide.conditions import FALSE, TRUE, UNKNOWN, condition_of, event_of_change, with_condition
+from reconciler.decide.conditions import FALSE, TRUE, UNKNOWN, event_of_reasons, with_condition
 from reconciler.decide.steps import ResourceEvent
 
 LOG_DIRS_EVERY_S = 60.0
@@ -97,10 +97,7 @@ def with_log_dirs(cluster: Cluster, status: ClusterStatus, found: BrokerLogDirs,
 
 def log_dirs_event(before: ClusterStatus, after: ClusterStatus) -> ResourceEvent | None:
     """Return the event for a directory that failed, or a missing right, and for the end of that."""
-    found = condition_of(before.conditions, LOG_DIRS_ONLINE), condition_of(after.conditions, LOG_DIRS_ONLINE)
-    if not {OFFLINE, NOT_AUTHORIZED} & {condition.reason for condition in found if condition is not None}:
-        return None
-    return event_of_change(before.conditions, after.conditions, LOG_DIRS_ONLINE)
+    return event_of_reasons(before.conditions, after.conditions, LOG_DIRS_ONLINE, {OFFLINE, NOT_AUTHORIZED})
 
 
 def _judged(shown: LogDirsStatus, found: BrokerLogDirs) -> tuple[str, str, str]:

@@ -1,7 +1,7 @@
 """Windows of a Reassignment, in the syntax of Argo CD's sync windows: cron schedule, duration, time zone.
 
 A window that opens at `start` is open for all times from `start`, included, to `start` + duration, excluded. The duration is elapsed time:
-a clock that is put on or back within a window does not change its length.
+a change to or from daylight saving time within a window does not change its length.
 """
 
 from __future__ import annotations

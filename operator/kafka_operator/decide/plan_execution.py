@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kafka_operator.decide.hold import PENDING
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.move_progress import STUCK_AFTER_S, seconds_left
 from kafka_operator.decide.observed import NO_LEADER, Failure
@@ -142,7 +143,7 @@ def _shown(reassignment: Reassignment, view: ReassignmentView, partitions: Parti
     status, generation = reassignment.status, reassignment.metadata.generation
     begun = bool(partitions.moving or partitions.arrived or status.handed_over or status.rollback)
     if not begun and status.state is State.PENDING:
-        shown = judged(reassignment, FALSE, "Pending", "The plan is being submitted to the controller.", view.now)
+        shown = judged(reassignment, FALSE, PENDING, "The plan is being submitted to the controller.", view.now)
     else:
         shown = running(reassignment, progress_of(reassignment, view, partitions), view.now)
     shown = flagged(shown, THROTTLE_TOO_LOW, None, generation, view.now)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_operator.decide.desired_plan import Checked, DesiredPlan, Material, checked, desired_plan_of
+from kafka_operator.decide.hold import PENDING
 from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.decide.plan import PlanProblem, check_plan
 from kafka_operator.decide.plan_packing import INLINE_PARTITIONS, Recorded
@@ -131,7 +132,7 @@ def _first(reassignment: Reassignment, view: ReassignmentView, *, drifted: bool)
     return proposed(reassignment, reason, message, view.now)
 
 
-CHECKED = ("Pending", "The plan is valid; no move has started yet.")
+CHECKED = (PENDING, "The plan is valid; no move has started yet.")
 
 
 DRIFTED = "Replicas of the plan have moved since the proposal, so there is a new proposal."

@@ -92,11 +92,12 @@ class Cordons:
         seen: Mapping[int, str | Failure | None],
         refused: Mapping[int, Failure],
     ) -> CordonView:
-        own = [
+        # Read only where the cluster has cordons: it may have ten thousand Topics, too.
+        own = (
             item
             for item in self._cache.dependents(cluster.ref)
             if isinstance(item, Reassignment) and item.key.namespace == cluster.key.namespace
-        ]
+        )
         return CordonView(
             self._now(),
             frozenset(cluster.status.broker_ids or ()),

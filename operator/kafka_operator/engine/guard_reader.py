@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 
 from kafka_operator.admin.port import Admin
 from kafka_operator.decide.guard import GUARD_POLL_S, Reading
-from kafka_operator.decide.guard_readings import Shrinks, counted_shrinks, lag_readings, partition_readings, unreadable
+from kafka_operator.decide.guard_readings import (
+    Shrinks,
+    counted_shrinks,
+    lag_readings,
+    partition_readings,
+    query_reading,
+    unreadable,
+)
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.engine.cache import Cache
 from kafka_operator.prometheus.port import Prometheus, PrometheusError, PrometheusServer
@@ -102,14 +109,12 @@ class GuardReader:
         return list(await asyncio.gather(*(self._queried(server, limit) for limit in guard.queries)))
 
     async def _queried(self, server: PrometheusServer | str, limit: QueryLimit) -> Reading:
-        name = f"query {limit.name}"
         if isinstance(server, str):
-            return Reading(name, None, limit.bound, server, limit.is_minimum)
+            return query_reading(limit, None, server)
         try:
-            value = await self._prometheus.query(server, limit.query)
+            return query_reading(limit, await self._prometheus.query(server, limit.query))
         except PrometheusError as error:
-            return Reading(name, None, limit.bound, f"{error}.", limit.is_minimum)
-        return Reading(name, value, limit.bound, is_minimum=limit.is_minimum)
+            return query_reading(limit, None, f"{error}.")
 
     async def _server(self, cluster: Cluster | None) -> PrometheusServer | str:
         """Return the Cluster's Prometheus server with its credentials, or why there is none."""

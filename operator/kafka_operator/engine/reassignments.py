@@ -186,7 +186,9 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             topics=snapshot.topics,
             moves=snapshot.moves,
             recorded=recorded,
-            rivals={} if is_finished or (item.status.begun and not _goes_back(item)) else await self._rivals(item),
+            rivals={}
+            if is_finished or (item.status.begun and item.status.state is not State.ROLLING_BACK)
+            else await self._rivals(item),
             in_force=self._in_force.get(item.key),
             other_throttles=self._tenants.other_throttles(item),
             missing_cordons=missing_cordons(item, cluster),
@@ -305,10 +307,6 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         self._in_force.pop(key, None)
         self._move_progress.forget(key)
         self._guards.forget(key)
-
-
-def _goes_back(item: Reassignment) -> bool:
-    return item.status.state is State.ROLLING_BACK
 
 
 def _topics(plans: Iterable[Recorded | PlanProblem]) -> frozenset[str]:

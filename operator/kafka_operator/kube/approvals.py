@@ -11,7 +11,7 @@ SUBJECT_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 class ApprovalClient:
-    """The Authorizer port on the client of everything else."""
+    """Authorizer port, over the client of the Kubernetes API."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client

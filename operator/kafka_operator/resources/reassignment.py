@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kafka_operator import kinds
 from kafka_operator.resources.canary import Canary, CanaryRecord, read_canary, read_canary_record
-from kafka_operator.resources.cluster_ref import ClusterRef
+from kafka_operator.resources.cluster_ref import ClusterRef, read_cluster_ref
 from kafka_operator.resources.move_guard import Guard, GuardRecord, read_guard, read_guard_record
 from kafka_operator.resources.reassignment_records import (
     Progress,
@@ -204,11 +204,11 @@ def read_reassignment(raw: RawObject) -> Reassignment:
     """Read a Reassignment from JSON; KeyError or ValueError when it does not follow the schema."""
     metadata = read_metadata(kinds.REASSIGNMENT, raw)
     spec = raw["spec"]
-    goal, ref = read_goal(spec.get("goal")), spec["clusterRef"]
+    goal = read_goal(spec.get("goal"))
     approval = spec.get("approval") or (Approval.AUTOMATIC if goal is None else Approval.REQUIRED)
     return Reassignment(
         metadata=metadata,
-        cluster=ClusterRef(ref.get("namespace", metadata.key.namespace), ref["name"]),
+        cluster=read_cluster_ref(metadata, spec),
         plan=_read_assignments(spec.get("plan") or ()),
         topics=tuple(TopicMove(item["name"], tuple(item["brokers"])) for item in spec.get("topics") or ()),
         plan_from=read_plan_from(spec.get("planFrom")),

@@ -12,6 +12,7 @@ A resource that runs once also has Complete or Failed at its end, as a Job does.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
@@ -174,7 +175,7 @@ def _condition(
     now: datetime,
 ) -> Condition:
     """Return the new condition; its transition time moves only with its status."""
-    before = next((condition for condition in conditions if condition.type == condition_type), None)
+    before = condition_of(conditions, condition_type)
     unchanged = before is not None and before.status == status
     return Condition(
         type=condition_type,
@@ -198,3 +199,13 @@ def event_of_change(
     if old is None:
         return None
     return ResourceEvent(warning=False, reason=new.reason, message=new.message)
+
+
+def event_of_reasons(
+    before: tuple[Condition, ...], after: tuple[Condition, ...], condition_type: str, reasons: Collection[str]
+) -> ResourceEvent | None:
+    """Return the event for a change of a condition to or from one of these reasons."""
+    found = condition_of(before, condition_type), condition_of(after, condition_type)
+    if not any(condition is not None and condition.reason in reasons for condition in found):
+        return None
+    return event_of_change(before, after, condition_type)
