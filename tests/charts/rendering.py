@@ -31,6 +31,13 @@ NAMESPACED: dict[str, Any] = {
 }
 """Values with which nothing is created outside of namespaces, except for the CRDs."""
 
+TLS: dict[str, Any] = {"tls": {"enabled": True}}
+
+SASL: dict[str, Any] = {**TLS, "sasl": {"enabled": True, "usersSecret": "kafka-users"}}
+
+ALL_SECURITY: dict[str, Any] = {**SASL, "authorizer": {"enabled": True, "superUsers": ["User:admin"]}}
+"""Values of `security`: the chart's own certificate, then with users, then with the authorizer."""
+
 SPARK = {"SparkApplication", "ScheduledSparkApplication"}
 """Whose templates are none of pods: the operator makes those."""
 
@@ -141,3 +148,9 @@ def program(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def operator_arguments(resources: list[Resource]) -> list[str]:
+    """Return the arguments of the operator."""
+    pod = one(resources, "Deployment", f"{RELEASE}-operator")["spec"]["template"]["spec"]
+    return list(pod["containers"][0]["args"])

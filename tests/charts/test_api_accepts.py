@@ -12,7 +12,7 @@ from lab.kubernetes import KubernetesApi
 from lab.release.chart import OPERATOR_ONLY
 from spark_operator.decide.driver import driver_pod, executor_template
 from spark_operator.resources.application import read_spark_application
-from tests.charts.rendering import JOBS, NAMESPACE, NAMESPACED, RELEASE, Chart, one, pods
+from tests.charts.rendering import ALL_SECURITY, JOBS, NAMESPACE, NAMESPACED, RELEASE, SASL, TLS, Chart, one, pods
 from tests.charts.test_names import ACCOUNT, DIGEST, LONGEST, POD
 
 pytestmark = [pytest.mark.helm, pytest.mark.kubernetes]
@@ -95,12 +95,6 @@ MONITORING = {
     name: {"enabled": True, "labels": {"team": "kafka"}} for name in ("serviceMonitor", "dashboard", "prometheusRule")
 }
 
-TLS: dict[str, Any] = {"tls": {"enabled": True}}
-
-SASL: dict[str, Any] = {**TLS, "sasl": {"enabled": True, "usersSecret": "kafka-users"}}
-
-ALL_SECURITY: dict[str, Any] = {**SASL, "authorizer": {"enabled": True, "superUsers": ["User:admin"]}}
-
 OWN_CERTIFICATE: dict[str, Any] = {
     "tls": {"enabled": True, "secret": "kafka-tls", "caSecret": "kafka-ca"},
     "sasl": {"enabled": True, "mechanism": "PLAIN", "usersSecret": "kafka-users"},
@@ -173,7 +167,7 @@ COMBINATIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.shows("F39")
 @pytest.mark.parametrize("release", [RELEASE, LONGEST], ids=["short", "longest"])
 def test_every_rendered_object_is_accepted(chart: Chart, api: KubernetesApi, release: str) -> None:
-    """`helm template | kubectl apply --dry-run=server` for 37 combinations of values: a field that a kind does not have is an error.
+    """`helm template | kubectl apply --dry-run=server` for all COMBINATIONS of values: a field that a kind does not have is an error.
 
     Equal objects of several combinations are submitted once. The release with the longest name has a third of the combinations.
     """

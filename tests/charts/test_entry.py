@@ -160,13 +160,18 @@ OWN, ALICE = 'own "password"', 'back\\slash "quote"; $x'
 """Passwords with each character that a shell, a JAAS configuration or a properties file treats as its own."""
 
 
+def properties(path: Path) -> dict[str, str]:
+    """Read the properties that the entry wrote."""
+    return dict(line.partition("=")[::2] for line in path.read_text("ascii").splitlines() if line)
+
+
 def test_a_secured_broker_has_the_key_and_the_logins_of_its_secrets(bin_folder: Path, secured: dict[str, str]) -> None:
     """The files that are written are readable only for the broker."""
     done = enter(bin_folder, "broker", **secured)
 
     assert not done.returncode, done.stderr
     written = bin_folder.parent / "server.properties"
-    settings = dict(line.partition("=")[::2] for line in written.read_text("ascii").splitlines() if line)
+    settings = properties(written)
     assert settings["listener.security.protocol.map"] == "INTERNAL:SASL_SSL,CLIENT:SASL_SSL"
     store = Path(settings["ssl.keystore.location"])
     assert store.read_text("ascii").count("-----BEGIN") == 2
@@ -195,8 +200,7 @@ def test_a_broker_accepts_the_users_of_the_secrets(
 ) -> None:
     """A broker of version 3.9 with the settings that the entry writes, PLAIN over TLS on both listeners."""
     enter(bin_folder, "broker", **secured)
-    text = (bin_folder.parent / "server.properties").read_text("ascii")
-    written = dict(line.partition("=")[::2] for line in text.splitlines() if line)
+    written = properties(bin_folder.parent / "server.properties")
     settings = {name: written[name] for name in written if re.search(r"^ssl|sasl|protocol\.map$", name)}
     common = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "ssl.ca.location": str(authority.certificate)}
 

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_operator.settings import OperatorSettings
 from lab.release.chart import OPERATOR_ONLY
-from tests.charts.rendering import NAMESPACE, RELEASE, Chart, Resource, one
+from tests.charts.rendering import NAMESPACE, RELEASE, Chart, Resource, one, operator_arguments
 from tests.charts.rights import granted, needed
 
 pytestmark = pytest.mark.helm
@@ -32,12 +32,6 @@ PODS = {"brokers": {"statefulSet": "kafka", "firstId": 0, "replicas": 3}}
 def render(chart: Chart, *clusters: dict[str, Any], **values: Any) -> list[Resource]:
     """Render the operator with these entries of `clusters`."""
     return chart.render({**OPERATOR_ONLY, "clusters": list(clusters), **values})
-
-
-def arguments(resources: list[Resource]) -> list[str]:
-    """Return the arguments of the operator."""
-    pod = one(resources, "Deployment", f"{RELEASE}-operator")["spec"]["template"]["spec"]
-    return list(pod["containers"][0]["args"])
 
 
 @pytest.mark.shows("F39")
@@ -85,7 +79,7 @@ def test_the_operator_has_no_rights_on_pods_and_nodes(chart: Chart, namespaces: 
     lease = f"{RELEASE}-operator"
     settings = OperatorSettings(namespaces=namespaces, own_namespace=NAMESPACE, lease=lease)
 
-    assert {"--pods", "--drain"}.isdisjoint(arguments(resources))
+    assert {"--pods", "--drain"}.isdisjoint(operator_arguments(resources))
     rights = granted(resources, f"{RELEASE}-operator")
     assert rights == needed(settings)
     assert {resource for _, _, resource, _ in rights}.isdisjoint({"pods", "nodes", "statefulsets", "secrets"})
@@ -105,7 +99,9 @@ def test_pods_are_managed_where_a_cluster_declares_them_or_a_value_says_so(
         namespaces=(NAMESPACE,), pods=managed, drain=managed, own_namespace=NAMESPACE, lease=lease
     )
 
-    assert {"--pods", "--drain"}.intersection(arguments(resources)) == ({"--pods", "--drain"} if managed else set())
+    assert {"--pods", "--drain"}.intersection(operator_arguments(resources)) == (
+        {"--pods", "--drain"} if managed else set()
+    )
     assert granted(resources, lease) == needed(settings)
 
 

@@ -13,22 +13,16 @@ import yaml
 
 from lab.release.chart import CHART
 from lab.release.commands import ROOT
-from tests.charts.rendering import Chart, Resource, containers, one, pods
+from tests.charts.rendering import ALL_SECURITY, SASL, TLS, Chart, Resource, containers, one, pods
 
 pytestmark = pytest.mark.helm
-
-TLS: dict[str, Any] = {"tls": {"enabled": True}}
-
-SASL: dict[str, Any] = {**TLS, "sasl": {"enabled": True, "usersSecret": "kafka-users"}}
-
-SECURED: dict[str, Any] = {**SASL, "authorizer": {"enabled": True, "superUsers": ["User:admin"]}}
 
 EXISTING: dict[str, Any] = {"tls": {"enabled": True, "secret": "kafka-tls"}}
 
 
 def secured(**values: Any) -> dict[str, Any]:
     """Values with all of the security."""
-    return {"security": SECURED, **values}
+    return {"security": ALL_SECURITY, **values}
 
 
 def environment(resources: list[Resource], workload: str) -> dict[str, str]:
@@ -54,7 +48,7 @@ def mounted_secrets(pod: Resource) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("security", "protocol"), [({}, "PLAINTEXT"), (TLS, "SSL"), (SASL, "SASL_SSL"), (SECURED, "SASL_SSL")]
+    ("security", "protocol"), [({}, "PLAINTEXT"), (TLS, "SSL"), (SASL, "SASL_SSL"), (ALL_SECURITY, "SASL_SSL")]
 )
 def test_brokers_and_controllers_have_the_same_protocol(chart: Chart, security: dict[str, Any], protocol: str) -> None:
     """A listener of a controller is the counterpart of that of the brokers."""
@@ -171,7 +165,7 @@ def test_an_existing_zookeeper_is_reached_without_tls(chart: Chart) -> None:
 
 @pytest.mark.parametrize(
     ("security", "hosts", "user"),
-    [(TLS, True, False), (SECURED, True, True), ({**EXISTING, "sasl": {"enabled": True}}, False, True)],
+    [(TLS, True, False), (ALL_SECURITY, True, True), ({**EXISTING, "sasl": {"enabled": True}}, False, True)],
 )
 def test_a_job_creates_what_is_not_given(chart: Chart, security: dict[str, Any], hosts: bool, user: bool) -> None:
     """Before each install and upgrade. An existing certificate is used as it is."""

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_operator.settings import OperatorSettings
 from spark_operator.resources.application import DEFAULT_SERVICE_ACCOUNT
-from tests.charts.rendering import JOBS, NAMESPACE, NAMESPACED, RELEASE, Chart, Resource, one
+from tests.charts.rendering import JOBS, NAMESPACE, NAMESPACED, RELEASE, Chart, one, operator_arguments
 from tests.charts.rights import granted, needed
 
 pytestmark = pytest.mark.helm
@@ -16,18 +16,11 @@ pytestmark = pytest.mark.helm
 LEASE = f"{RELEASE}-operator"
 
 
-def arguments(resources: list[Resource]) -> list[str]:
-    """The operator's command line."""
-    pod = one(resources, "Deployment", f"{RELEASE}-operator")["spec"]["template"]["spec"]
-    found: list[str] = pod["containers"][0]["args"]
-    return found
-
-
 def test_nothing_of_spark_is_there_by_default(chart: Chart) -> None:
     """Least privilege: no right to create pods."""
     resources = chart.render()
 
-    assert [argument for argument in arguments(resources) if argument.startswith("--spark")] == []
+    assert [argument for argument in operator_arguments(resources) if argument.startswith("--spark")] == []
     assert not [item for item in resources if item["metadata"]["name"] == DEFAULT_SERVICE_ACCOUNT]
     assert ("create", "", "pods", NAMESPACE) not in granted(resources, LEASE)
 
@@ -53,8 +46,8 @@ def test_the_operator_may_do_what_it_needs_for_spark_and_nothing_else(
     )
 
     wanted = {"--spark", f"--spark-namespace={JOBS}"} | ({"--spark-operator"} if spark_operator else set())
-    assert {argument for argument in arguments(resources) if argument.startswith("--spark")} == wanted
-    served = [argument for argument in arguments(resources) if argument.startswith("--namespace=")]
+    assert {argument for argument in operator_arguments(resources) if argument.startswith("--spark")} == wanted
+    served = [argument for argument in operator_arguments(resources) if argument.startswith("--namespace=")]
     assert served == [f"--namespace={name}" for name in namespaces]
     assert granted(resources, LEASE) == needed(settings)
     assert {place for verb, _, name, place in granted(resources, LEASE) if (verb, name) == ("create", "pods")} == {JOBS}
@@ -65,7 +58,7 @@ def test_the_operator_leaves_the_kinds_of_spark_out_where_a_value_says_so(chart:
     resources = chart.render({"analytics": {"enabled": True}, "operator": {"spark": {"enabled": False}}})
     settings = OperatorSettings(namespaces=(NAMESPACE,), pods=True, drain=True, own_namespace=NAMESPACE, lease=LEASE)
 
-    assert [argument for argument in arguments(resources) if argument.startswith("--spark")] == []
+    assert [argument for argument in operator_arguments(resources) if argument.startswith("--spark")] == []
     assert granted(resources, LEASE) == needed(settings)
     assert one(resources, "ServiceAccount", DEFAULT_SERVICE_ACCOUNT)["metadata"]["namespace"] == JOBS
     roles = [rule for item in resources if item["kind"] == "ClusterRole" for rule in item["rules"]]
@@ -86,7 +79,7 @@ def test_the_operator_serves_spark_without_a_namespace_of_the_chart(chart: Chart
         lease=LEASE,
     )
 
-    assert [argument for argument in arguments(resources) if argument.startswith("--spark")] == [
+    assert [argument for argument in operator_arguments(resources) if argument.startswith("--spark")] == [
         "--spark",
         "--spark-namespace=team-a",
     ]
@@ -157,7 +150,7 @@ def test_further_namespaces_of_jobs_are_served_and_the_releases_own_is_refused(c
 
     found = {place for verb, _, name, place in granted(resources, LEASE) if (verb, name) == ("create", "pods")}
     assert found == {JOBS, "team-a"}
-    assert {"--spark-namespace=team-a", "--namespace=team-a"} <= set(arguments(resources))
+    assert {"--spark-namespace=team-a", "--namespace=team-a"} <= set(operator_arguments(resources))
     for values in ({"namespace": NAMESPACE}, {"otherNamespaces": [NAMESPACE]}):
         assert f"cannot name {NAMESPACE}, the release's namespace" in chart.refusal(
             {"analytics": {"enabled": True, **values}}

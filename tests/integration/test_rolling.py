@@ -107,17 +107,17 @@ def site(place: Held, pods_api: KubernetesApi) -> Iterator[Site]:
         try:
             with PodStandIn(pods_api, "kafka", place.cluster) as pods:
                 operator.start()
-                user.apply(declared(place))
+                user.apply(declared(place.cluster.bootstrap()))
                 wait_for(user, "Settled", "True", "AsDeclared")
                 yield Site(user, pods, operator)
         finally:
             operator.close()
 
 
-def declared(place: Held, replicas: int = len(BROKERS), **spec: object) -> str:
+def declared(bootstrap: str, replicas: int = len(BROKERS), **spec: object) -> str:
     """Cluster `main` with pods of brokers, and further fields of its spec."""
     brokers = {"statefulSet": "main-broker", "firstId": 1, "replicas": replicas}
-    return manifest("Cluster", "main", bootstrapServers=place.cluster.bootstrap().split(","), brokers=brokers, **spec)
+    return manifest("Cluster", "main", bootstrapServers=bootstrap.split(","), brokers=brokers, **spec)
 
 
 def wait_for(user: User, condition_type: str, status: str, reason: str) -> str:
@@ -205,7 +205,9 @@ def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site:
     message = wait_for(user, "Scaled", "False", "ScaleInRefused")
     assert "Scale-in from 3 to 2 broker pods is blocked: broker 3 holds held-0." in message
     assert (pods.replicas(), user.row("clusters", "main")["SCALED"]) == (3, "ScaleInRefused")
-    user.apply(declared(place, 2, autoRebalance={"onBrokersRemoved": True, "approval": "Automatic"}))
+    user.apply(
+        declared(place.cluster.bootstrap(), 2, autoRebalance={"onBrokersRemoved": True, "approval": "Automatic"})
+    )
     wait_for(user, "Scaled", "True", "AsDeclared")
     user.wait_for("reassignments", "main-auto-1", "True", "Completed")
     assert place.cluster.assignment("held") == {0: [1, 2]}

@@ -28,9 +28,9 @@ from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.steward import StewardOperator
 from lab.traffic import Traffic
 from lab.waiting import wait_until
-from tests.integration.kubernetes import User, manifest, plan_text
+from tests.integration.kubernetes import User, plan_text
 from tests.integration.pod_stand_in import PodStandIn
-from tests.integration.test_rolling import PATIENCE_S, wait_for
+from tests.integration.test_rolling import PATIENCE_S, declared, wait_for
 from tests.kafka_operator.cluster_pods import OLD, pod, pod_set
 from tests.kafka_operator.makers import NOW
 from tests.kafka_operator.stock import Stock
@@ -83,17 +83,11 @@ def site(nodes: KraftCluster, pods_api: KubernetesApi) -> Iterator[Site]:
         try:
             with PodStandIn(pods_api, "kafka-4", nodes) as pods:
                 operator.start()
-                user.apply(declared(nodes))
+                user.apply(declared(nodes.bootstrap(), len(BROKERS)))
                 wait_for(user, "Settled", "True", "AsDeclared")
                 yield Site(user, pods)
         finally:
             operator.close()
-
-
-def declared(nodes: KraftCluster, replicas: int = len(BROKERS)) -> str:
-    """Cluster `main` with pods of brokers."""
-    brokers = {"statefulSet": "main-broker", "firstId": 1, "replicas": replicas}
-    return manifest("Cluster", "main", bootstrapServers=nodes.bootstrap().split(","), brokers=brokers)
 
 
 async def health_when(admin: KafkaAdmin, holds: Callable[[Quorum], bool]) -> ReplicaHealth:

@@ -37,7 +37,7 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}
 
 @pytest.fixture(scope="session")
 def api(operators_api: KubernetesApi) -> KubernetesApi:
-    """The API server, serving our kinds."""
+    """The API server, with Steward's kinds."""
     return operators_api
 
 

@@ -20,7 +20,6 @@ def idle_core(
     kube: FakeKube | None = None,
     metrics: KafkaMetrics | None = None,
     *,
-    namespaces: tuple[str, ...] = (),
     serves: Callable[[NamespacedName], bool] = lambda _: True,
     spark: SparkPorts | None = None,
 ) -> Core:
@@ -31,7 +30,7 @@ def idle_core(
         no_connection,
         metrics or KafkaMetrics(),
         prometheus=no_connection,
-        namespaces=namespaces,
+        namespaces=(),
         resync_interval_s=100,
         now=lambda: NOW,
         clock=lambda: 0.0,

@@ -60,7 +60,7 @@ async def elect(world: World) -> None:
 
 
 async def begun(world: World) -> None:
-    """A plan is on its way, and takes for ever."""
+    """A plan is in progress and never ends."""
     world.kafka.move_s = 1000
     world.kafka.add("orders", [(1, 2, 3)] * 2)
     world.kube.apply(raw_reassignment(plan=PLAN))

@@ -54,7 +54,7 @@ async def test_a_controller_is_asked_once_and_its_answer_holds_while_it_is_away(
 
 
 async def test_a_controller_that_was_never_reached_counts_and_is_asked_again() -> None:
-    """No answer is no answer for ever."""
+    """A missing answer is not remembered."""
     known: dict[int, bool] = {}
     connection = Node("controller", reachable=False)
     assert await count(connection, 1000, 1, 1000, known=known) == (1, 1000)

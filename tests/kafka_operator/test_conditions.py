@@ -162,7 +162,7 @@ def test_tools_fail_at_once_for_a_schedule_that_cannot_be_read() -> None:
 
 
 def test_a_reassignment_that_ended_under_release_0_1_0_gets_the_conditions_of_its_end() -> None:
-    """Upgrade: what had failed would stay InProgress for ever."""
+    """Upgrade: what had failed would stay InProgress forever."""
     ready = Condition("Ready", FALSE, "UnknownTopic", "No such topic.", 1, CREATED).to_json()
     raw = raw_reassignment(plan=raw_plan(p0=[1]))
     raw["metadata"] |= {"uid": "u", "resourceVersion": "9", "generation": 1, "creationTimestamp": CREATED}

@@ -32,11 +32,11 @@ THROTTLE = {"bytesPerSecond": 5_000_000}
 TARGET = assignments(p0=(2, 3, 4), p1=(3, 4, 2))
 
 
-def have_orders(world: World, move_s: float = 3.0) -> None:
-    """Topic `orders`, a megabyte a partition, with a throttle of somebody else's on a broker."""
+def have_orders(world: World, move_s: float = 3.0, size: int = 1_000_000) -> None:
+    """Topic `orders` of two partitions, with a throttle of somebody else's on a broker."""
     world.kafka.move_s = move_s
     world.kafka.add("orders", [(1, 2, 3)] * 2)
-    world.kafka.sizes = {Partition("orders", index): 1_000_000 for index in range(2)}
+    world.kafka.sizes = {Partition("orders", index): size for index in range(2)}
     world.kafka.broker_configs = {1: {"leader.replication.throttled.rate": "777"}}
 
 
@@ -139,8 +139,7 @@ async def two_namespaces(world: World) -> None:
 
 async def windows(world: World) -> None:
     """One partition after the other under a throttle, in a window of each second minute; the first runs past the window's end."""
-    have_orders(world, move_s=58)
-    world.kafka.sizes = {Partition("orders", index): 3 for index in range(2)}  # few bytes are few writes of progress
+    have_orders(world, move_s=58, size=3)  # few bytes are few writes of progress
     windows = [{"schedule": "*/2 * * * *", "duration": "1m"}]
     world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE, concurrency={"cluster": 1}, windows=windows))
     await world.run(90)
@@ -149,8 +148,7 @@ async def windows(world: World) -> None:
 
 async def guarded_rollback(world: World) -> None:
     """A consumer group falls behind after the first partition has arrived: the guard pauses, then rolls back, under a throttle."""
-    have_orders(world, move_s=12)
-    world.kafka.sizes = {Partition("orders", index): 3 for index in range(2)}
+    have_orders(world, move_s=12, size=3)
     world.kafka.lags["billing"] = 0
     guard = {"consumerLag": [{"group": "billing", "maxRecords": 9}], "action": "Rollback"}
     world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE, concurrency={"cluster": 1}, guard=guard))
@@ -161,8 +159,7 @@ async def guarded_rollback(world: World) -> None:
 
 async def guarded_pause(world: World) -> None:
     """The group falls behind and catches up again: the plan arrives."""
-    have_orders(world, move_s=12)
-    world.kafka.sizes = {Partition("orders", index): 3 for index in range(2)}
+    have_orders(world, move_s=12, size=3)
     world.kafka.lags["billing"] = 0
     guard = {"consumerLag": [{"group": "billing", "maxRecords": 9}], "resumeAfterSeconds": 15}
     world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE, concurrency={"cluster": 1}, guard=guard))

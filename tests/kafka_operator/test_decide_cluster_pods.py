@@ -36,7 +36,7 @@ def settle(cluster: Cluster, pods: PodSet | Unavailable, **view: Any) -> tuple[C
             return cluster, step, events
         cluster = replace(cluster, status=step.status)
         events += [step.event] if step.event is not None else []
-    raise AssertionError("it writes for ever")
+    raise AssertionError("it writes forever")
 
 
 def shown(cluster: Cluster) -> dict[str, tuple[str, str]]:

@@ -244,7 +244,7 @@ def test_cancel_before_the_start_moves_nothing() -> None:
 
 
 def test_cancel_after_the_end_changes_nothing_but_the_observed_generation() -> None:
-    """An end is never left; and clients that wait for the generation do not wait for ever."""
+    """An end is never left; and clients that wait for the generation do not wait forever."""
     done = replace(
         at(State.COMPLETED, action="Cancel"), status=replace(at(State.COMPLETED).status, observed_generation=0)
     )
@@ -255,7 +255,7 @@ def test_cancel_after_the_end_changes_nothing_but_the_observed_generation() -> N
 
 
 def test_an_unreachable_cluster_is_told_and_the_state_stays() -> None:
-    """It goes on where things stand when the cluster is back."""
+    """It continues from the present state when the cluster is reachable again."""
     away = Unavailable("ClusterUnreachable", "No broker answers.")
 
     status = written(decide_reassignment_unavailable(at(State.RUNNING), away, NOW, 0))

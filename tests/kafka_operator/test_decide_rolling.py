@@ -137,7 +137,7 @@ def test_a_voter_is_replaced_only_while_the_others_are_in_sync() -> None:
 
 @pytest.mark.shows("F45")
 def test_controllers_that_are_voters_are_replaced_while_the_others_are_in_sync() -> None:
-    """A StatefulSet of the controllers alone; brokers are observers."""
+    """A StatefulSet of only the controllers; brokers are observers."""
     controllers = pod_set(*(pod(node_id, OLD) for node_id in (100, 101, 102)), first_id=100)
 
     def seen(*late: int) -> ReplicaHealth:

@@ -94,7 +94,7 @@ def test_empty_brokers_may_go() -> None:
 
 
 def test_what_somebody_else_scaled_in_is_set_back() -> None:
-    """`kubectl scale statefulset`, or a chart rolled back: the StatefulSet has 3, we stand for 5."""
+    """`kubectl scale statefulset`, or a chart rolled back: the StatefulSet has 3, the operator maintains 5."""
     found = scale(5, 5)
 
     assert isinstance(found, Scale)
@@ -105,7 +105,7 @@ def test_what_somebody_else_scaled_in_is_set_back() -> None:
 
 
 def test_what_somebody_else_scaled_out_is_looked_at_before_it_goes() -> None:
-    """The StatefulSet has 3, 2 are declared and stood for: the third broker may hold replicas by now."""
+    """The StatefulSet has 3, 2 are declared and maintained: the third broker may already hold replicas."""
     assert scale(2, 2) == AskHolders()
     held = scale(2, 2, health(partition(0, (0, 2))))
     assert isinstance(held, Scale)

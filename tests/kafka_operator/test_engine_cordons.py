@@ -15,6 +15,8 @@ from reconciler.names import Key
 from tests.kafka_operator.crash_stories import ends_alike
 from tests.kafka_operator.fake_pods import FakePods
 from tests.kafka_operator.makers import raw_cluster, raw_reassignment
+from tests.kafka_operator.test_engine_throttles import condition as condition_of
+from tests.kafka_operator.test_engine_throttles import status
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 
@@ -52,18 +54,9 @@ def cordoned(world: World) -> dict[int, str]:
     return {broker: held[SETTING] for broker, held in world.kafka.broker_configs.items() if SETTING in held}
 
 
-def status(world: World, key: Key = MOVE) -> dict[str, Any]:
-    """The status of a resource."""
-    found: dict[str, Any] = world.kube.objects[key].get("status", {})
-    return found
-
-
 def condition(world: World) -> tuple[str, str]:
     """Status and reason of condition Cordoned of the Cluster."""
-    for item in status(world, MAIN).get("conditions", ()):
-        if item["type"] == "Cordoned":
-            return item["status"], item["reason"]
-    return "", ""
+    return condition_of(world, "Cordoned", MAIN)[:2]
 
 
 def warnings(world: World) -> list[str]:

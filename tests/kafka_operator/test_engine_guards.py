@@ -11,6 +11,7 @@ from kafka_operator.resources.reassignment import Partition
 from reconciler.names import Key
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment
 from tests.kafka_operator.tenants import allow, tenant_move
+from tests.kafka_operator.test_engine_cluster_pods import reasons
 from tests.kafka_operator.test_engine_throttles import FIXED, condition, orders, status
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time
@@ -24,11 +25,6 @@ SERVER = {"url": "https://prometheus.monitoring:9090", "tokenSecretRef": {"name"
 def move(**spec: Any) -> dict[str, Any]:
     """Two partitions, one after the other."""
     return raw_reassignment(plan=PLAN, concurrency={"cluster": 1}, **spec)
-
-
-def reasons(world: World) -> list[str]:
-    """The reasons of all events, in order."""
-    return [event.reason for event in world.kube.events]
 
 
 def have_prometheus(world: World) -> None:

@@ -21,6 +21,7 @@ from reconciler.decide.steps import Wait
 from reconciler.names import Key
 from tests.kafka_operator.makers import decide, moving, raw_plan, raw_reassignment, ready, view
 from tests.kafka_operator.test_decide_reassignment import AT_BASE, BASE, TARGET, at, written
+from tests.kafka_operator.test_engine_cluster_pods import reasons
 from tests.kafka_operator.test_engine_throttles import FIXED, condition, orders, status
 from tests.kafka_operator.world import running
 from tests.reconciler.virtual_time import in_virtual_time
@@ -183,5 +184,4 @@ async def test_moves_start_in_windows_only_and_no_throttle_is_left_between_them(
         assert world.kafka.throttled() == {}
         assert condition(world, "Waiting")[0] == "False"
         assert "nextWindowTime" not in status(world)
-        reasons = [event.reason for event in world.kube.events]
-        assert reasons == ["Running", "OutsideWindow", "Running", "OutsideWindow", "Running", "Completed"]
+        assert reasons(world) == ["Running", "OutsideWindow", "Running", "OutsideWindow", "Running", "Completed"]

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240
 TOPIC = "orders"
 
 BOOTSTRAP = "kafka-1.example.org:9092"
-"""The address in the pages, which stands in for that of the lab."""
+"""The address in the pages; the test replaces it by that of the lab."""
 
 Replicas = list[list[int]]
 
@@ -68,7 +68,7 @@ def orders(kafka: Stock) -> Iterator[None]:
     kafka.fill(TOPIC, 20)
     yield
     if kafka.exists(TOPIC):  # not deleted with a Topic
-        kafka.admin.delete_topics([TOPIC])[TOPIC].result(PATIENCE_S)
+        kafka.delete(TOPIC)
     wait_until(lambda: not kafka.exists(TOPIC), timeout_s=PATIENCE_S, what="the topic of the pages is deleted")
 
 

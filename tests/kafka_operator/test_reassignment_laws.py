@@ -257,6 +257,12 @@ SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12)), min_size=1, 
 """Steps during which something lasts."""
 
 
+def planned(item: Reassignment, base: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The replicas of all partitions once the plan has arrived."""
+    target = {entry.partition.index: entry.replicas for entry in item.plan}
+    return [target.get(index, replicas) for index, replicas in enumerate(base)]
+
+
 @pytest.mark.slow
 @pytest.mark.shows("F16")
 @settings(max_examples=150, deadline=None)
@@ -270,8 +276,7 @@ def test_every_plan_arrives_within_its_limits_and_leaves_no_throttle(
 
     ended = carry_on(item, cluster, numbers, crashes, {})
 
-    target = {entry.partition.index: entry.replicas for entry in item.plan}
-    assert [target.get(index, replicas) for index, replicas in enumerate(base)] == cluster.replicas
+    assert planned(item, base) == cluster.replicas
     assert (ended.status.state, ended.status.throttle) == (State.COMPLETED, None)
     assert before == cluster.settings()
 
@@ -308,8 +313,7 @@ def test_outside_its_windows_nothing_starts_and_no_throttle_stays_and_it_arrives
 
     ended = carry_on(replace(item, windows=(NOON,)), cluster, numbers, crashes, {}, closed)
 
-    target = {entry.partition.index: entry.replicas for entry in item.plan}
-    assert [target.get(index, replicas) for index, replicas in enumerate(base)] == cluster.replicas
+    assert planned(item, base) == cluster.replicas
     assert (ended.status.state, ended.status.throttle) == (State.COMPLETED, None)
     assert before == cluster.settings()
 
@@ -331,9 +335,7 @@ def test_a_guarded_plan_arrives_or_is_rolled_back_and_no_throttle_is_left(
 
     ended = carry_on(replace(item, guard=guard), cluster, numbers, crashes, {}, over=over)
 
-    target = {entry.partition.index: entry.replicas for entry in item.plan}
-    planned = [target.get(index, replicas) for index, replicas in enumerate(base)]
-    expected = {State.COMPLETED: planned}
+    expected = {State.COMPLETED: planned(item, base)}
     if action is GuardAction.ROLLBACK:
         expected[State.ROLLED_BACK] = base
     assert ended.status.state is not None
@@ -350,7 +352,7 @@ def test_a_plan_with_a_canary_submits_no_more_than_it_before_it_has_soaked_and_a
     """Whenever the process dies: the partitions after the canary move only after all of it is there, and leave no throttle."""
     item, cluster = story
     before, base = cluster.settings(), list(cluster.replicas)
-    target = {entry.partition.index: entry.replicas for entry in item.plan}
+    target = planned(item, base)
     first = [entry.partition.index for entry in item.plan[:partitions]]
     cluster.check = lambda submitted: (
         submitted <= set(first) or all(cluster.replicas[index] == target[index] for index in first)
@@ -359,7 +361,7 @@ def test_a_plan_with_a_canary_submits_no_more_than_it_before_it_has_soaked_and_a
     canary = Canary(partitions, soak_s, Approval.AUTOMATIC)
     ended = carry_on(replace(item, canary=canary), cluster, numbers, crashes, {})
 
-    assert [target.get(index, replicas) for index, replicas in enumerate(base)] == cluster.replicas
+    assert target == cluster.replicas
     assert (ended.status.state, cluster.settings()) == (State.COMPLETED, before)
 
 
@@ -374,9 +376,9 @@ def test_a_cancelled_plan_leaves_each_partition_at_one_of_its_ends(
 
     ended = carry_on(item, cluster, numbers, crashes, {when: Action.CANCEL})
 
-    target = {entry.partition.index: entry.replicas for entry in item.plan}
+    target = planned(item, base)
     for index, replicas in enumerate(cluster.replicas):
-        assert replicas in {base[index], target.get(index, base[index])}
+        assert replicas in {base[index], target[index]}
     assert ended.status.state in {State.COMPLETED, State.CANCELLED}
     assert ({}, before) == (cluster.moves, cluster.settings())
 

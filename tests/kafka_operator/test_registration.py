@@ -9,7 +9,7 @@ from tests.spark_operator.makers import SparkWorld
 
 
 def test_without_spark_only_the_kinds_of_the_kafka_operator_are_served() -> None:
-    """Their definitions alone must be installed; Clusters are listed first, so that the others find theirs."""
+    """Only their definitions must be installed; Clusters are listed first, so that the others find theirs."""
     assert tuple(idle_core().kinds) == kinds.KINDS
 
 

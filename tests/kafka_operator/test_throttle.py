@@ -62,7 +62,7 @@ def test_a_record_grows_before_it_is_set_and_shrinks_after_it_was_seen() -> None
 
 
 def test_a_record_reads_back_as_it_was_written() -> None:
-    """Else every look would find a difference and write again (O7)."""
+    """Otherwise every poll would find a difference and write again (O7)."""
     record = ThrottleRecord(
         (5, 7),
         (BrokerThrottle(1, "3", None), BrokerThrottle(2)),
@@ -74,7 +74,7 @@ def test_a_record_reads_back_as_it_was_written() -> None:
 
 
 def test_a_rate_that_somebody_set_meanwhile_stays() -> None:
-    """It is none of ours, so it is none of ours to take away."""
+    """The operator did not set it, so it does not remove it."""
     record = recorded(None, WISH, EMPTY, NO_OTHERS)
     seen = ThrottleSeen({1: {LEADER_RATE: "77", FOLLOWER_RATE: "500"}, 2: {}}, {"t": {LEADER_REPLICAS: "0:1,8:8"}})
 

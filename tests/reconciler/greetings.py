@@ -1,4 +1,4 @@
-"""A made-up kind: a Greeting, whose status is to repeat its text. It depends on the reconciler alone."""
+"""A made-up kind: a Greeting, whose status is to repeat its text. It depends only on the reconciler."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ PATIENCE_S = 60.0
 
 
 def core_of(kube: Kube, metrics: Metrics | None = None, *, namespaces: tuple[str, ...] = ()) -> Core:
-    """A core with the made-up kind alone."""
+    """A core with only the made-up kind."""
     core = Core(
         kube,
         ResourceCache(),
@@ -45,7 +45,7 @@ def core_of(kube: Kube, metrics: Metrics | None = None, *, namespaces: tuple[str
 
 @in_virtual_time
 async def test_a_registered_kind_is_listed_watched_reconciled_and_released() -> None:
-    """From the first list to the deletion, by its registration alone."""
+    """From the first list to the deletion, only by its registration."""
     kube, metrics = FakeKube(Gate()), Metrics()
     core = core_of(kube, metrics)
     handled: list[asyncio.Task[None]] = []

@@ -39,7 +39,7 @@ def test_healthy_is_one_that_makes_progress_and_ready_one_that_has_seen_everythi
 
 
 def test_one_that_stands_by_is_ready_and_says_so() -> None:
-    """Else an upgrade would wait for it for ever."""
+    """Otherwise an upgrade would wait for it forever."""
     probes = Probes("127.0.0.1", 0, health={}, ready={}, notes={"lease": lambda: "standby; operator is held by a"})
     try:
         assert get(probes.port, "/readyz") == (200, {"lease": "standby; operator is held by a"})

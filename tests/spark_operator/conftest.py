@@ -9,5 +9,5 @@ from lab.kubernetes import KubernetesApi
 
 @pytest.fixture(scope="session")
 def api(operators_api: KubernetesApi) -> KubernetesApi:
-    """The API server, serving our kinds."""
+    """The API server, with Steward's kinds."""
     return operators_api
