@@ -99,18 +99,14 @@ class Release:
 
     def refusal(self, **values: Any) -> str:
         """Run an install with invalid values and return helm's error; empty when it would succeed."""
-        done = attempt(
-            *self._command("install", f"{NAME}-refused", str(CHART), "--dry-run=client", "--values=-"),
-            stdin=json.dumps(_values(values)),
-        )
-        return done.stderr.strip() if done.returncode else ""
+        return self._refused("install", f"{NAME}-refused", str(CHART), "--dry-run=client", **values)
 
     def upgrade_refusal(self, **values: Any) -> str:
         """Upgrade it with invalid values and return helm's error; empty when it succeeds."""
-        done = attempt(
-            *self._command("upgrade", NAME, str(CHART), "--reset-values", "--values=-"),
-            stdin=json.dumps(_values(values)),
-        )
+        return self._refused("upgrade", NAME, str(CHART), "--reset-values", **values)
+
+    def _refused(self, *command: str, **values: Any) -> str:
+        done = attempt(*self._command(*command, "--values=-"), stdin=json.dumps(_values(values)))
         return done.stderr.strip() if done.returncode else ""
 
     def test(self) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
 from functools import partial
 from pathlib import Path
 
 from lab.cache import cached
+from lab.commands import run_to_end
 from lab.jars import java, kafka_jars
 from lab.maven import fetch_jars
 
@@ -49,4 +49,4 @@ def _compile(sources: list[Path], folder: Path) -> None:
         [tools / "jar", "--create", "--file", folder / JAR, "--manifest", manifest, "-C", classes, "."],
     ]
     for command in commands:
-        subprocess.run(command, check=True, capture_output=True, timeout=COMPILE_TIMEOUT_S)
+        run_to_end(command, folder=folder, timeout_s=COMPILE_TIMEOUT_S)

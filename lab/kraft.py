@@ -1,6 +1,6 @@
 """A stock Kafka 4.x cluster in KRaft mode: brokers, and one controller that is one of them or a node of its own, or several voters.
 
-Sized for a small machine, without security, except on additional listeners. Quorums of several controllers are in `quorum`.
+Sized for a small machine, without security, except on additional listeners. Quorums without brokers are in `quorum`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ class KraftNode(Node):
         settings: Mapping[str, str] | None = None,
         listeners: Mapping[str, str] | None = None,
     ) -> None:
-        """Write the settings; `settings` override those of this lab. The node has `directories` log directories. `listeners` are additional ones: names and security protocols."""
+        """Write the settings; `settings` override those of this lab. The node has `directories` log directories.
+
+        `listeners` are additional ones: names and security protocols.
+        """
         self.node_id = node_id
         self.port = port
         self._cluster_id = cluster_id

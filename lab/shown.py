@@ -13,11 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lab.tested_on import FAKE, PARTS, marks_of, parts_of
-
-ROOT = Path(__file__).resolve().parents[1]
-
-FOLDERS = ("tests", "e2e")
+from lab.tested_on import FAKE, FOLDERS, PARTS, ROOT, marks_of, parts_of
 
 MARK = "pytest.mark.shows"
 

@@ -4,7 +4,7 @@
     checked by         SelfSubjectAccessReview, which every authenticated user may create
 
 An operator that does not start is better than one that is denied a request in the middle of its work. Each operator lists the rights that
-its kinds need beside those in `rights_of_kinds`.
+its kinds need in addition to those in `rights_of_kinds`.
 """
 
 from __future__ import annotations

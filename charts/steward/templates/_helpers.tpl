@@ -166,3 +166,10 @@ true
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+
+{{/* Annotations of a hook of helm, which runs before the events `on`; lower weights run first. */}}
+{{- define "steward.hook" -}}
+helm.sh/hook: {{ .on }}
+helm.sh/hook-weight: {{ .weight | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}

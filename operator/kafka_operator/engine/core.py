@@ -60,5 +60,5 @@ def build_core(
         core, kube, cache, connect, metrics, prometheus, now=now, clock=clock, rng=rng, pods=pods, drain=drain
     )
     if spark is not None:
-        register_spark(core, cache, spark, now=now, clock=clock)
+        register_spark(core, spark, now=now, clock=clock)
     return core

@@ -15,7 +15,7 @@ MAX_SHARDS = 32
 
 
 def shard_of(ref: NamespacedName, shards: int) -> int:
-    """Return the shard, from 0, that serves a Cluster; the same in every process and on every machine.
+    """Return the shard, from 0, that serves a queue (a Cluster's, or a single resource's); the same in every process and on every machine.
 
     >>> shard_of(NamespacedName("shop", "main"), 1)
     0

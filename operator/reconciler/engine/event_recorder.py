@@ -1,7 +1,7 @@
 """Kubernetes events, rate-limited by queue partition (of Topics: their Cluster) and reason.
 
-When a cluster becomes unreachable, a thousand Topics report the same problem in their conditions. For each cluster and reason a burst
-of events is created, then one event per interval. Events are not state: one that cannot be created is logged and dropped.
+When a cluster becomes unreachable, a thousand Topics report the same problem in their conditions. For each queue partition and
+reason a burst of events is created, then one event per interval. Events are not state: one that cannot be created is logged and dropped.
 """
 
 from __future__ import annotations

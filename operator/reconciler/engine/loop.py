@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class QueuePartition:
-    """The resources of one kind on one cluster; each Cluster has its own queue partition."""
+    """The resources of one kind that share a queue: those of one Cluster, or a single resource (KindSpec.queue_of)."""
 
     kind: Kind
     ref: NamespacedName

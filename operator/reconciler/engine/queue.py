@@ -1,4 +1,4 @@
-"""Work queue of names, partitioned by kind and cluster, so that a slow cluster does not delay others.
+"""Work queue of names, partitioned by kind and queue (of Topics: their Cluster), so that a slow cluster does not delay others.
 
 A name is queued at most once: the queue is bounded by the number of resources, and when it is full, `put` waits; names are never dropped.
 A name that is put while its resource is being reconciled waits for the next batch of its partition.

@@ -27,12 +27,13 @@ from reconciler.engine.kinds import Kinds
 from reconciler.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
 from reconciler.names import FINALIZER, STARTED, Key
 from reconciler.resources.metadata import Patch, RawObject
-from reconciler.resources.resource import Resource, WrittenStatus
+from reconciler.resources.resource import Resource
+from reconciler.resources.status import Status
 
 MAX_PARALLEL_WRITES = 16
 """Concurrent writes: fewer keep two cores and one API server busy, and a busy API server answers more with 429."""
 
-KubeStep = AddFinalizer | Release | DeleteResource | Mark | WriteStatus[WrittenStatus]
+KubeStep = AddFinalizer | Release | DeleteResource | Mark | WriteStatus[Status]
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +128,7 @@ def _release_patch(resource: Resource) -> Patch:
     return {"metadata": {"resourceVersion": resource.metadata.resource_version, "finalizers": remaining}}
 
 
-def _status_patch(resource: Resource, status: WrittenStatus) -> Patch:
+def _status_patch(resource: Resource, status: Status) -> Patch:
     """Return the difference; a plan of thousands of partitions is not sent again with each second's progress."""
     before, after = resource.status.to_patch(), status.to_patch()
     changed = {name: value for name, value in after.items() if value != before[name]}

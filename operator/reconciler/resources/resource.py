@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from reconciler.names import Key
-from reconciler.resources.metadata import Metadata, Patch
+from reconciler.resources.metadata import Metadata
 from reconciler.resources.status import Status
-
-
-class WrittenStatus(Status, Protocol):
-    """A status that can be written."""
-
-    def to_patch(self) -> Patch:
-        """Return all fields in the API's form; None removes a field."""
-        ...
 
 
 class Resource(Protocol):
@@ -26,7 +18,7 @@ class Resource(Protocol):
         ...
 
     @property
-    def status(self) -> WrittenStatus:
+    def status(self) -> Status:
         """Return `status`."""
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import Field
 from typing import Any, ClassVar, Protocol
 
-from reconciler.resources.metadata import Condition
+from reconciler.resources.metadata import Condition, Patch
 
 
 class Status(Protocol):
@@ -21,6 +21,10 @@ class Status(Protocol):
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """Return `status.conditions`."""
+        ...
+
+    def to_patch(self) -> Patch:
+        """Return all fields in the API's form; None removes a field."""
         ...
 
 

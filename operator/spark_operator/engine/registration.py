@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from reconciler.engine.cache import ResourceCache
 from reconciler.engine.core import Core
 from reconciler.engine.kinds import KindSpec
 from reconciler.names import Key
@@ -24,16 +23,17 @@ NEW = "New"
 
 def register_spark(
     core: Core,
-    cache: ResourceCache,
     ports: SparkPorts,
     *,
     now: Callable[[], datetime],
     clock: Callable[[], float],
 ) -> None:
     """Register the kinds; applications before schedules, which own them."""
-    applications = SparkReconciler(cache, ports, core.writer, now, clock, core.loop.wake)
+    applications = SparkReconciler(core.cache, ports, core.writer, now, clock, core.loop.wake)
     core.close_with(applications.close)
-    schedules = ScheduleReconciler(cache, ports.kube, core.writer, ports.metrics, now, core.loop.wake, ports.namespaces)
+    schedules = ScheduleReconciler(
+        core.cache, ports.kube, core.writer, ports.metrics, now, core.loop.wake, ports.namespaces
+    )
     core.kinds.register(
         KindSpec(
             kind=kinds.SPARK_APPLICATION,

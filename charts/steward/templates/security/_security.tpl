@@ -1,8 +1,8 @@
-{{/* A hook that runs before an install or upgrade; lower weights run first. */}}
-{{- define "steward.installHook" -}}
-helm.sh/hook: pre-install,pre-upgrade
-helm.sh/hook-weight: {{ . | quote }}
-helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{/* Super users of brokers and controllers, as a YAML list. */}}
+{{- define "steward.superUsers" -}}
+{{- with .Values.security -}}
+{{ prepend .authorizer.superUsers (printf "User:%s" .sasl.username) | uniq | toYaml }}
+{{- end }}
 {{- end }}
 
 {{/* Security protocol of the listeners of the chart's brokers and controllers. */}}
@@ -80,7 +80,7 @@ authentication:
 {{- with .Values.security -}}
 {{- if .authorizer.enabled }}
 authorizer.class.name: kafka.security.authorizer.AclAuthorizer
-super.users: {{ prepend .authorizer.superUsers (printf "User:%s" .sasl.username) | uniq | join ";" }}
+super.users: {{ include "steward.superUsers" $ | fromYamlArray | join ";" }}
 allow.everyone.if.no.acl.found: {{ .authorizer.allowEveryoneIfNoAcl | quote }}
 {{- end }}
 {{- end }}
@@ -113,7 +113,7 @@ allow.everyone.if.no.acl.found: {{ .authorizer.allowEveryoneIfNoAcl | quote }}
 {{- end }}
 - {{ .authorizer.enabled | ternary "--authorizer" "--no-authorizer" }}
 {{- if .authorizer.enabled }}
-{{- range prepend .authorizer.superUsers (printf "User:%s" .sasl.username) | uniq }}
+{{- range include "steward.superUsers" $ | fromYamlArray }}
 - --super-user={{ . }}
 {{- end }}
 {{- if .authorizer.allowEveryoneIfNoAcl }}
