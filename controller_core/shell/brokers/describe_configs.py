@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from controller_core.model import Endpoint
-from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.startup_checks import POLICY_SETTINGS
+from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError

@@ -8,8 +8,8 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from controller_core.rules.config_rules import trim
-from controller_core.shell.quorum.setting_rules import SettingError
+from kafka_node.configs.config_rules import trim
+from kafka_node.configs.setting_rules import SettingError
 from kafka_node.security.settings import SecurityProtocol
 from kafka_wire.uuids import decode_uuid, encode_uuid
 

@@ -26,8 +26,8 @@ from controller_core.shell.quorum.endpoints import (
 )
 from controller_core.shell.quorum.format_checkpoints import metadata_record
 from controller_core.shell.quorum.format_scram import ScramArgumentError, parse_scram
-from controller_core.shell.quorum.setting_rules import SettingError
 from controller_core.shell.quorum.settings import QuorumSettings
+from kafka_node.configs.setting_rules import SettingError
 
 THIS_MACHINE = "localhost"
 """Address of a controller whose listener is on all interfaces and that advertises none, as in Kafka."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from controller_core.shell.quorum.setting_rules import SettingError
+from kafka_node.configs.setting_rules import SettingError
 
 _USER_PREFIX = "user_"
 

@@ -3,9 +3,9 @@
 import logging
 from pathlib import Path
 
-from controller_core.shell.quorum.setting_rules import SettingError
 from controller_core.shell.quorum.settings_reading import ReadSettings, read_settings
 from kafka_log.format.java_properties import parse_properties
+from kafka_node.configs.setting_rules import SettingError
 
 log = logging.getLogger(__name__)
 

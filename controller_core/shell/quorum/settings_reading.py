@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller_core.rules.config_rules import ConfigValue
 from controller_core.shell.quorum import settings_security
 from controller_core.shell.quorum.endpoints import (
     ANY_ADDRESS,
@@ -21,9 +20,10 @@ from controller_core.shell.quorum.endpoints import (
     parse_endpoints,
     parse_voters,
 )
-from controller_core.shell.quorum.setting_rules import SettingError
-from controller_core.shell.quorum.setting_table import SETTINGS
 from controller_core.shell.quorum.settings import MetadataLogSettings, QuorumSettings, QuorumTimes
+from kafka_node.configs.config_rules import ConfigValue
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.security.settings import SecurityProtocol
 
 CONTROLLER_LISTENER_NAMES = "controller.listener.names"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from controller_core.shell.quorum.endpoints import Endpoint
 from controller_core.shell.quorum.jaas import login, parse_jaas, plain_users
-from controller_core.shell.quorum.setting_rules import SettingError
-from controller_core.shell.quorum.setting_table import SETTINGS
 from controller_core.shell.quorum.settings import ListenerSecurity
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.security.settings import ClientAuth, TlsFiles
 from kafka_wire.net.principal_rules import PrincipalRules
 from kafka_wire.net.sasl_client import MECHANISMS

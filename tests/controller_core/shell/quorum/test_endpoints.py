@@ -12,7 +12,7 @@ from controller_core.shell.quorum.endpoints import (
     parse_initial_controllers,
     parse_uuid,
 )
-from controller_core.shell.quorum.setting_rules import SettingError
+from kafka_node.configs.setting_rules import SettingError
 
 ID = "__0IZ-0DRNazJ49kCZ1EMQ"
 
