@@ -11,7 +11,13 @@ from kafka_node.versions import VersionRange
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
-from light_broker.shell.apis import describe_cluster
+from light_broker.shell.apis import (
+    describe_cluster,
+    describe_configs,
+    describe_topic_partitions,
+    list_config_resources,
+    metadata,
+)
 from light_broker.shell.broker import Broker
 
 Handler = Callable[[Broker, RequestContext, Body], Awaitable[Body | EncodedBody | None]]
@@ -33,6 +39,10 @@ class Api:
 
 
 APIS: Mapping[ApiKey, Api] = {
+    ApiKey.METADATA: Api(metadata.VERSIONS, metadata.handle),
+    ApiKey.DESCRIBE_CONFIGS: Api(describe_configs.VERSIONS, describe_configs.handle),
     ApiKey.DESCRIBE_CLUSTER: Api(describe_cluster.VERSIONS, describe_cluster.handle),
+    ApiKey.LIST_CONFIG_RESOURCES: Api(list_config_resources.VERSIONS, list_config_resources.handle),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(describe_topic_partitions.VERSIONS, describe_topic_partitions.handle),
 }
 """The dispatch answers ApiVersions, and the connections answer SaslHandshake and SaslAuthenticate."""
