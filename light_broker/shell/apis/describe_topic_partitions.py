@@ -4,7 +4,6 @@ Source: DescribeTopicPartitionsRequestHandler.
 """
 
 from kafka_node.authorization.acl import Operation, ResourceType
-from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.authorization.refusal import refusal
 from kafka_node.context import RequestContext
 from kafka_wire.api import ApiKey
@@ -46,9 +45,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
             continue
         first = cursor["partition_index"] if cursor is not None and cursor["topic_name"] == name else 0
         described = _described(view, context.listener, topic, first, remaining)
-        described["topic_authorized_operations"] = authorized_operations(
-            ResourceType.TOPIC, lambda operation, name=name: may(operation, ResourceType.TOPIC, name, quiet=True)
-        )
+        described["topic_authorized_operations"] = broker.operations_on_topic(context, name)
         topics.append(described)
         count = len(described["partitions"])
         if first + count < len(topic.partitions):

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
-from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.authorization.guard import Ask
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import NO_TOPIC_ID
@@ -41,8 +40,8 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
     if body["include_topic_authorized_operations"]:
         for topic in topics:
             if topic["name"] and topic["error_code"] == ErrorCode.NONE:
-                topic["topic_authorized_operations"] = _operations(may, ResourceType.TOPIC, topic["name"])
-    return {**_cluster(broker.view, context, body, may), "topics": topics}
+                topic["topic_authorized_operations"] = broker.operations_on_topic(context, topic["name"])
+    return {**_cluster(broker, context, body), "topics": topics}
 
 
 def _invalid_topic(context: RequestContext, body: Body) -> Body | None:
@@ -114,7 +113,8 @@ async def _by_names(
     ]
 
 
-def _cluster(view: MetadataView, context: RequestContext, body: Body, may: Ask) -> Body:
+def _cluster(broker: Broker, context: RequestContext, body: Body) -> Body:
+    view = broker.view
     brokers = [
         {"node_id": each.id, "host": endpoint.host, "port": endpoint.port, "rack": each.rack}
         for each in view.alive_brokers(context.listener)
@@ -128,12 +128,5 @@ def _cluster(view: MetadataView, context: RequestContext, body: Body, may: Ask) 
         "controller_id": view.controller_id if view.controller_id in listed else NO_CONTROLLER,
     }
     if body["include_cluster_authorized_operations"]:
-        may_describe = may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
-        cluster["cluster_authorized_operations"] = (
-            _operations(may, ResourceType.CLUSTER, CLUSTER_NAME) if may_describe else 0
-        )
+        cluster["cluster_authorized_operations"] = broker.operations_on_cluster(context)
     return cluster
-
-
-def _operations(may: Ask, resource_type: ResourceType, name: str) -> int:
-    return authorized_operations(resource_type, lambda operation: may(operation, resource_type, name, quiet=True))
