@@ -4,7 +4,7 @@ Source: Kafka's FetchParams, FetchRequest.PartitionData, LogReadResult, LogAppen
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from uuid import UUID
 
@@ -15,6 +15,8 @@ from kafka_wire.errors import ErrorCode
 NO_OFFSET = -1
 NO_EPOCH = -1
 NO_TIMESTAMP = -1
+ACKS_ALL = -1
+"""Acknowledgement by all in-sync replicas."""
 NO_TOPIC_ID = UUID(int=0)
 CONSUMER = -1
 """Replica id of a consumer."""
@@ -99,6 +101,14 @@ class ReadResult:
     diverging: EpochStart | None = None
     """Largest epoch that both logs have, and its end here; the follower truncates its log (KIP-320)."""
     preferred_read_replica: int = -1
+
+    def with_divergence(self, end: EpochStart) -> "ReadResult":
+        """Return the result for a log that differs from this one."""
+        return replace(self, diverging=end)
+
+    def with_records(self, records: bytes, aborted: Sequence[AbortedTransaction] | None) -> "ReadResult":
+        """Return the result with what was read."""
+        return replace(self, records=records, aborted=aborted)
 
 
 @dataclass(frozen=True, slots=True)
