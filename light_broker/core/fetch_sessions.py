@@ -181,7 +181,8 @@ class FetchSessions:
                 if now_ms - each.created_ms > self._eviction_ms or (session.is_privileged and not each.is_privileged)
             )
             victim = min(candidates, key=lambda each: each.worth, default=None)
-            if victim is None or session.worth < victim.worth:
+            # At equal worth the present one stays.
+            if victim is None or (*session.worth[:2], NO_SESSION) < victim.worth:
                 return False
         assert victim is not None
         del self._sessions[victim.id]

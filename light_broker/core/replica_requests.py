@@ -104,7 +104,7 @@ class ReadResult:
 
     def with_divergence(self, end: EpochStart) -> "ReadResult":
         """Return the result for a log that differs from this one."""
-        return replace(self, diverging=end)
+        return replace(self, diverging=end, aborted=None)
 
     def with_records(self, records: bytes, aborted: Sequence[AbortedTransaction] | None) -> "ReadResult":
         """Return the result with what was read."""

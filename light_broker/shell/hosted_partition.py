@@ -10,8 +10,10 @@ from uuid import UUID
 from kafka_log.errors import InvalidAppendError, OffsetOutOfRangeError, RefusedAppendError
 from kafka_log.files.log import LogSlice
 from kafka_log.files.partition_log import PartitionLog
+from kafka_log.format.batches import control_batches
 from kafka_log.format.epochs import EpochStart
 from kafka_log.format.producers import Origin
+from kafka_log.format.transaction_index import AbortedTransaction
 from kafka_wire.errors import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.fetch_plan import Budget, last_stable_offset, limit_offset
@@ -171,7 +173,10 @@ class HostedPartition:
         stable_offset = self.stable_offset()
         start_offset = self.log.start_offset
         known = ReadResult(
-            high_watermark=self.high_watermark, last_stable_offset=stable_offset, log_start_offset=start_offset
+            high_watermark=self.high_watermark,
+            last_stable_offset=stable_offset,
+            log_start_offset=start_offset,
+            aborted=() if params.limit is ReadLimit.LAST_STABLE_OFFSET else None,
         )
         out_of_range = ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE)
         if request.last_fetched_epoch >= 0:
@@ -191,6 +196,11 @@ class HostedPartition:
         if not budget.takes(found.size_bytes, limit_bytes):
             return known, None
         return known, found
+
+    def aborted_transactions(self, fetch_offset: int, records: bytes) -> list[AbortedTransaction]:
+        """Return the aborted transactions that have records among those that were read from `fetch_offset` on."""
+        _, end_offset = control_batches(records)
+        return [] if end_offset is None else self.log.aborted_transactions(fetch_offset, end_offset)
 
     def readable_bytes(self, request: FetchPartition, params: FetchParams) -> int | None:
         """Return how many bytes a waiting Fetch request gets now; None if it has to be answered whatever it gets."""
