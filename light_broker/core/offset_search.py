@@ -1,5 +1,6 @@
 """Special timestamps of ListOffsets. Source: Kafka's ListOffsetsRequest and ReplicaManager.timestampMinSupportedVersion."""
 
+from collections.abc import Mapping
 from enum import IntEnum
 
 
@@ -14,7 +15,7 @@ class SpecialTimestamp(IntEnum):
     EARLIEST_PENDING_UPLOAD = -6
 
 
-_FIRST_VERSIONS = {
+_FIRST_VERSIONS: Mapping[int, int] = {
     SpecialTimestamp.LATEST: 1,
     SpecialTimestamp.EARLIEST: 1,
     SpecialTimestamp.MAX_TIMESTAMP: 7,

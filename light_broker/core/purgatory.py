@@ -10,16 +10,16 @@ from collections.abc import Hashable, Iterable
 from typing import Generic, Protocol, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
-WatchedKey = TypeVar("WatchedKey", bound=Hashable, contravariant=True)
+WatchedKey_contra = TypeVar("WatchedKey_contra", bound=Hashable, contravariant=True)
 
 MIN_STALE_DEADLINES = 1_000
 """Deadlines of completed operations that are kept at most, beyond as many as there are waiting operations (Kafka's purge interval)."""
 
 
-class Operation(Protocol[WatchedKey]):
+class Operation(Protocol[WatchedKey_contra]):
     """A request that waits."""
 
-    def is_satisfied(self, key: WatchedKey | None) -> bool:
+    def is_satisfied(self, key: WatchedKey_contra | None) -> bool:
         """Examine what changed under a key, None: everything. Return whether the operation can complete."""
 
     def complete(self, *, expired: bool) -> None:

@@ -41,9 +41,7 @@ class DelayedProduce(Waiting):
         self.results = results
         self._replication_error = replication_error
         self._pending = {
-            partition: result.last_offset + 1
-            for partition, result in results.items()
-            if result.error is ErrorCode.NONE
+            partition: result.last_offset + 1 for partition, result in results.items() if result.error is ErrorCode.NONE
         }
         for partition in self._pending:
             results[partition] = replace(results[partition], error=ErrorCode.REQUEST_TIMED_OUT)

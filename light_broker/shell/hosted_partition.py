@@ -18,6 +18,7 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.fetch_plan import Budget, last_stable_offset, limit_offset
 from light_broker.core.follower_progress import FollowerProgress
+from light_broker.core.isr import Pending
 from light_broker.core.metadata_view import PartitionView
 from light_broker.core.partition import (
     IsrRules,
@@ -35,7 +36,6 @@ from light_broker.core.partition import (
     with_isr,
     with_progress,
 )
-from light_broker.core.isr import Pending
 from light_broker.core.replica_requests import (
     ACKS_ALL,
     NO_OFFSET,
@@ -165,9 +165,7 @@ class HostedPartition:
         only_leader = params.is_from_follower or not params.reads_from_followers
         error = self.access_error(request.current_leader_epoch, only_leader=only_leader)
         if error is ErrorCode.NONE and params.is_from_follower and self.leader is not None:
-            error = follower_error(
-                self.leader, params.replica_id, params.replica_epoch, request.current_leader_epoch
-            )
+            error = follower_error(self.leader, params.replica_id, params.replica_epoch, request.current_leader_epoch)
         if error is not ErrorCode.NONE:
             return ReadResult(error), None
         stable_offset = self.stable_offset()
@@ -183,9 +181,7 @@ class HostedPartition:
             end = self._end_of(request.last_fetched_epoch)
             if end is None or request.fetch_offset < start_offset:
                 return out_of_range, None
-            if is_diverging(
-                end, fetch_offset=request.fetch_offset, last_fetched_epoch=request.last_fetched_epoch
-            ):
+            if is_diverging(end, fetch_offset=request.fetch_offset, last_fetched_epoch=request.last_fetched_epoch):
                 return known.with_divergence(end), None
         limit_bytes = budget.limit(request.max_bytes)
         up_to = self.limit(params.limit)

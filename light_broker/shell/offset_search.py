@@ -4,9 +4,33 @@ from collections.abc import Callable
 
 from kafka_log.files.partition_log import PartitionLog
 from kafka_log.format.batches import Batch
+from kafka_wire.errors import ErrorCode
 from kafka_wire.records import Record, decode_batches
 from light_broker.core.offset_search import SpecialTimestamp
-from light_broker.core.replica_requests import NO_EPOCH, NO_TIMESTAMP, FoundOffset
+from light_broker.core.replica_requests import NO_EPOCH, NO_TIMESTAMP, FoundOffset, ReadLimit
+from light_broker.shell.hosted_partition import HostedPartition
+
+
+def list_offset(hosted: HostedPartition, timestamp_ms: int, limit: ReadLimit) -> FoundOffset:
+    """Return an offset by timestamp or special timestamp, as a reader with this limit sees it.
+
+    A client gets OFFSET_NOT_AVAILABLE from a leader that does not know yet where the records of earlier epochs end. Raises WireError, as
+    find_offset.
+    """
+    assert hosted.role is not None
+    leader = hosted.leader
+    is_lagging = (
+        limit is not ReadLimit.LOG_END and leader is not None and leader.epoch_start_offset > hosted.high_watermark
+    )
+    last_fetchable = hosted.limit(limit)
+    if timestamp_ms == SpecialTimestamp.LATEST:
+        if is_lagging:
+            return FoundOffset(ErrorCode.OFFSET_NOT_AVAILABLE)
+        return FoundOffset(offset=last_fetchable, leader_epoch=hosted.role.leader_epoch)
+    found = find_offset(hosted.log, timestamp_ms)
+    if timestamp_ms in {SpecialTimestamp.EARLIEST, SpecialTimestamp.EARLIEST_LOCAL} or found.offset < last_fetchable:
+        return found
+    return FoundOffset(ErrorCode.OFFSET_NOT_AVAILABLE if is_lagging else ErrorCode.NONE)
 
 
 def find_offset(log: PartitionLog, timestamp_ms: int) -> FoundOffset:

@@ -4,7 +4,6 @@ Everything runs on the event loop, in the order of the calls: a call appends or 
 requests of a connection take effect in their order. Source: Kafka's ReplicaManager.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,6 @@ from light_broker.control.port import ControlPlane
 from light_broker.core.fetch_plan import Budget, answers_at_once
 from light_broker.core.metadata_view import NO_LEADER, MetadataView, PartitionView
 from light_broker.core.partition import IsrRules, low_watermark, replication_error
-from light_broker.core.purgatory import Operation, Purgatory
 from light_broker.core.replica_requests import (
     ACKS_ALL,
     NO_EPOCH,
@@ -34,12 +32,12 @@ from light_broker.core.replica_requests import (
     ReadLimit,
     ReadResult,
 )
-from light_broker.core.offset_search import SpecialTimestamp
-from light_broker.shell.delayed import DelayedDeleteRecords, DelayedFetch, DelayedProduce, Waiting
+from light_broker.shell.delayed import DelayedDeleteRecords, DelayedFetch, DelayedProduce
 from light_broker.shell.hosted_partition import HostedPartition
 from light_broker.shell.isr_proposals import IsrProposals
 from light_broker.shell.log_manager import LogDirectoryOfflineError, LogManager, WrongTopicIdError
-from light_broker.shell.offset_search import find_offset
+from light_broker.shell.offset_search import list_offset
+from light_broker.shell.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
 
@@ -69,10 +67,7 @@ class ReplicaManager:
         self._clock = clock
         self._hosted: dict[TopicPartition, HostedPartition] = {}
         self._offline: dict[TopicPartition, UUID] = {}
-        self._produces: Purgatory[TopicPartition] = Purgatory()
-        self._fetches: Purgatory[TopicPartition] = Purgatory()
-        self._deletions: Purgatory[TopicPartition] = Purgatory()
-        self._timer: asyncio.TimerHandle | None = None
+        self._waiting = WaitingRequests(self.now_ms)
         self._epochs_of: MetadataView | None = None
         self._eligible_epochs: dict[int, int] = {}
         self._proposals = IsrProposals(control, self._eligible, self._after_change)
@@ -97,9 +92,7 @@ class ReplicaManager:
             hosted = await self._host(partition, topic_id)
             taken = hosted.lead(state, self._broker_id, self.now_ms()) if leads else hosted.follow(state)
         except WrongTopicIdError as error:
-            log.warning(
-                "Refusing to serve a partition", extra={"partition": _name(partition), "error": str(error)}
-            )
+            log.warning("Refusing to serve a partition", extra={"partition": _name(partition), "error": str(error)})
             return ErrorCode.INCONSISTENT_TOPIC_ID
         except (LogDirectoryOfflineError, *DISK_ERRORS) as error:
             self._offline[partition] = topic_id
@@ -130,7 +123,7 @@ class ReplicaManager:
         """Stop hosting a partition; with `delete` its log is deleted. Return NONE, or why it is not deleted."""
         self._hosted.pop(partition, None)
         self._offline.pop(partition, None)
-        self._wake(partition)
+        self._waiting.wake(partition)
         if not delete:
             return ErrorCode.NONE
         try:
@@ -148,7 +141,7 @@ class ReplicaManager:
             hosted = self._hosted.pop(partition, None)
             if hosted is not None:
                 self._offline[partition] = hosted.topic_id
-                self._wake(partition)
+                self._waiting.wake(partition)
 
     def reconfigure(self, topic: str) -> None:
         """Take over changed settings of a topic for its ISR."""
@@ -167,8 +160,7 @@ class ReplicaManager:
 
     async def close(self) -> None:
         """End timers and proposals. Requests that still wait are answered by their cancellation."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._waiting.close()
         await self._proposals.close()
 
     # Produce
@@ -197,7 +189,7 @@ class ReplicaManager:
             if result.error is ErrorCode.NONE:
                 self._after_change(partition)
         if acks == ACKS_ALL and any(result.error is ErrorCode.NONE for result in results.values()):
-            await self._wait(DelayedProduce(results, self._replication_error), self._produces, results, timeout_ms)
+            await self._waiting.wait(DelayedProduce(results, self._replication_error), results, timeout_ms)
         return results
 
     def _append_one(
@@ -238,7 +230,7 @@ class ReplicaManager:
         if answers_at_once(params, list(results.values()), size_bytes):
             return results
         operation = DelayedFetch(params, partitions, self._readable_bytes)
-        await self._wait(operation, self._fetches, partitions, params.max_wait_ms)
+        await self._waiting.wait(operation, partitions, params.max_wait_ms)
         return self._read_all(params, partitions)
 
     def read(self, partition: TopicPartition, offset: int, max_bytes: int) -> ReadResult:
@@ -251,7 +243,9 @@ class ReplicaManager:
         self, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition]
     ) -> dict[TopicPartition, ReadResult]:
         budget = Budget(params.max_bytes)
-        return {partition: self._read_one(partition, request, params, budget) for partition, request in partitions.items()}
+        return {
+            partition: self._read_one(partition, request, params, budget) for partition, request in partitions.items()
+        }
 
     def _read_one(
         self, partition: TopicPartition, request: FetchPartition, params: FetchParams, budget: Budget
@@ -314,34 +308,17 @@ class ReplicaManager:
         error = hosted.access_error(current_leader_epoch, only_leader=only_leader)
         if error is not ErrorCode.NONE:
             return FoundOffset(error)
-        assert hosted.role is not None
-        is_lagging = (
-            limit is not ReadLimit.LOG_END
-            and hosted.leader is not None
-            and hosted.leader.epoch_start_offset > hosted.high_watermark
-        )
-        last_fetchable = hosted.limit(limit)
-        if timestamp_ms == SpecialTimestamp.LATEST:
-            if is_lagging:
-                return FoundOffset(ErrorCode.OFFSET_NOT_AVAILABLE)
-            return FoundOffset(offset=last_fetchable, leader_epoch=hosted.role.leader_epoch)
         try:
-            found = find_offset(hosted.log, timestamp_ms)
-        except DISK_ERRORS as error:
-            self._fail(partition, error)
+            return list_offset(hosted, timestamp_ms, limit)
+        except DISK_ERRORS as failure:
+            self._fail(partition, failure)
             return FoundOffset(ErrorCode.KAFKA_STORAGE_ERROR)
-        except WireError as error:
-            log.warning("Failed to search a timestamp", extra={"partition": _name(partition), "error": str(error)})
+        except WireError as failure:
+            extra = {"partition": _name(partition), "error": str(failure)}
+            log.warning("Failed to read a batch to search a timestamp", extra=extra)
             return FoundOffset(ErrorCode.UNKNOWN_SERVER_ERROR)
-        if timestamp_ms in {SpecialTimestamp.EARLIEST, SpecialTimestamp.EARLIEST_LOCAL}:
-            return found
-        if found.offset >= last_fetchable:
-            return FoundOffset(ErrorCode.OFFSET_NOT_AVAILABLE if is_lagging else ErrorCode.NONE)
-        return found
 
-    def end_of_epoch(
-        self, partition: TopicPartition, epoch: int, *, current_leader_epoch: int = NO_EPOCH
-    ) -> EpochEnd:
+    def end_of_epoch(self, partition: TopicPartition, epoch: int, *, current_leader_epoch: int = NO_EPOCH) -> EpochEnd:
         """Return where an epoch ends in the leader's log (OffsetForLeaderEpoch)."""
         hosted = self._hosted.get(partition)
         if hosted is None:
@@ -356,7 +333,7 @@ class ReplicaManager:
         for partition, offset in offsets.items():
             results[partition], required[partition] = self._delete_records_of(partition, offset)
         operation = DelayedDeleteRecords(results, required, self._low_watermark)
-        await self._wait(operation, self._deletions, offsets, timeout_ms)
+        await self._waiting.wait(operation, offsets, timeout_ms)
         return results
 
     def _delete_records_of(self, partition: TopicPartition, offset: int) -> tuple[DeletedRecords, int]:
@@ -419,58 +396,15 @@ class ReplicaManager:
         hosted = self._hosted.get(partition)
         if hosted is not None:
             hosted.advance(self._eligible(), self.now_ms())
-        self._wake(partition)
+        self._waiting.wake(partition)
 
     def _after_progress(self, partition: TopicPartition) -> None:
         """Answer the requests that a follower's progress satisfies. A fetch waits only for the high watermark."""
         hosted = self._hosted[partition]
         if hosted.advance(self._eligible(), self.now_ms()):
-            self._wake(partition)
+            self._waiting.wake(partition)
         else:
-            self._deletions.check(partition)
-
-    def _wake(self, partition: TopicPartition) -> None:
-        self._produces.check(partition)
-        self._fetches.check(partition)
-        self._deletions.check(partition)
-
-    async def _wait(
-        self,
-        operation: "Waiting",
-        purgatory: Purgatory[TopicPartition],
-        keys: Mapping[TopicPartition, object],
-        timeout_ms: int,
-    ) -> None:
-        assert isinstance(operation, DelayedProduce | DelayedFetch | DelayedDeleteRecords)
-        deadline_ms = self.now_ms() + max(timeout_ms, 0)
-        number = purgatory.add(operation, keys, deadline_ms)
-        if number is None:
-            return
-        self._set_timer(deadline_ms)
-        try:
-            await operation.done
-        finally:
-            purgatory.cancel(number)
-
-    def _set_timer(self, deadline_ms: int) -> None:
-        if self._timer is not None and self._timer_ms <= deadline_ms:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_ms = deadline_ms
-        delay_s = max(deadline_ms - self.now_ms(), 0) / 1000
-        self._timer = asyncio.get_running_loop().call_later(delay_s, self._expire)
-
-    def _expire(self) -> None:
-        self._timer = None
-        now_ms = self.now_ms()
-        deadlines = []
-        for purgatory in (self._produces, self._fetches, self._deletions):
-            purgatory.expire(now_ms)
-            if (deadline_ms := purgatory.next_deadline_ms) is not None:
-                deadlines.append(deadline_ms)
-        if deadlines:
-            self._set_timer(min(deadlines))
+            self._waiting.wake_deletions(partition)
 
     # Helpers
 

@@ -64,9 +64,7 @@ class _Call:
     def replica_id(self) -> int:
         """Broker id of a follower, negative for a consumer."""
         replica_id: int = (
-            self.body["replica_state"]["replica_id"]
-            if self.version >= REPLICA_STATE_FROM
-            else self.body["replica_id"]
+            self.body["replica_state"]["replica_id"] if self.version >= REPLICA_STATE_FROM else self.body["replica_id"]
         )
         return replica_id
 
@@ -93,9 +91,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
     wanted = {named: opened.partitions[key] for key, named in names.items() if key not in results}
     if wanted:
         read = await broker.replicas.fetch(_params(call), wanted)
-        results = {
-            key: results[key] if key in results else read[names[key]] for key in opened.partitions
-        }
+        results = {key: results[key] if key in results else read[names[key]] for key in opened.partitions}
     return _response(call, opened, names, results)
 
 
@@ -122,9 +118,7 @@ def _forgotten(topics: Iterable[Body], *, uses_topic_ids: bool) -> list[SessionK
     ]
 
 
-def _resolve(
-    call: _Call, opened: OpenedFetch
-) -> tuple[dict[SessionKey, TopicPartition], dict[SessionKey, ReadResult]]:
+def _resolve(call: _Call, opened: OpenedFetch) -> tuple[dict[SessionKey, TopicPartition], dict[SessionKey, ReadResult]]:
     """Return the names of the partitions, and the results of those that are refused."""
     may, view = call.broker.may(call.context), call.broker.view
     is_broker = call.is_from_follower and may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)

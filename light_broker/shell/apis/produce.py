@@ -37,7 +37,7 @@ class _Part(NamedTuple):
 
     topic: str
     topic_id: UUID
-    index: int
+    partition: int
     records: bytes
     error: ErrorCode
 
@@ -45,8 +45,8 @@ class _Part(NamedTuple):
 async def handle(broker: Broker, context: RequestContext, body: Body) -> Body | None:
     """Append the batches, and return their offsets once `acks` replicas have them."""
     parts = list(_parts(broker, context, body))
-    refused = {(part.topic, part.topic_id, part.index): AppendResult(part.error) for part in parts if part.error}
-    accepted = {TopicPartition(part.topic, part.index): part.records for part in parts if not part.error}
+    refused = {(part.topic, part.topic_id, part.partition): AppendResult(part.error) for part in parts if part.error}
+    accepted = {TopicPartition(part.topic, part.partition): part.records for part in parts if not part.error}
     appended: dict[TopicPartition, AppendResult] = {}
     if accepted:
         appended = await broker.replicas.append(
@@ -56,7 +56,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body | 
             allow_internal=_is_broker(broker, context),
         )
     results = [
-        (part, refused.get((part.topic, part.topic_id, part.index)) or appended[TopicPartition(part.topic, part.index)])
+        (part, refused.get((part.topic, part.topic_id, part.partition)) or appended[TopicPartition(part.topic, part.partition)])
         for part in parts
     ]
     if body["acks"] == 0:
@@ -132,7 +132,7 @@ def _response(broker: Broker, context: RequestContext, results: list[tuple[_Part
     topics: dict[tuple[str, UUID], list[Body]] = {}
     for part, result in results:
         answer: Body = {
-            "index": part.index,
+            "index": part.partition,
             "error_code": result.error,
             "base_offset": result.base_offset,
             "log_append_time_ms": result.log_append_time_ms,
@@ -144,7 +144,7 @@ def _response(broker: Broker, context: RequestContext, results: list[tuple[_Part
                 {"batch_index": index, "batch_index_error_message": reason} for index, reason in result.record_errors
             ]
             if result.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and context.api_version >= LEADERS_FROM:
-                answer["current_leader"] = leaders.of(TopicPartition(part.topic, part.index))
+                answer["current_leader"] = leaders.of(TopicPartition(part.topic, part.partition))
         topics.setdefault((part.topic, part.topic_id), []).append(answer)
     response: Body = {
         "responses": [

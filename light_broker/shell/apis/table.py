@@ -11,7 +11,16 @@ from kafka_node.versions import VersionRange
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
-from light_broker.shell.apis import describe_cluster
+from light_broker.shell.apis import (
+    delete_records,
+    describe_cluster,
+    describe_producers,
+    fetch,
+    init_producer_id,
+    list_offsets,
+    offset_for_leader_epoch,
+    produce,
+)
 from light_broker.shell.broker import Broker
 
 Handler = Callable[[Broker, RequestContext, Body], Awaitable[Body | EncodedBody | None]]
@@ -33,6 +42,13 @@ class Api:
 
 
 APIS: Mapping[ApiKey, Api] = {
+    ApiKey.PRODUCE: Api(produce.VERSIONS, produce.handle),
+    ApiKey.FETCH: Api(fetch.VERSIONS, fetch.handle),
+    ApiKey.LIST_OFFSETS: Api(list_offsets.VERSIONS, list_offsets.handle),
+    ApiKey.DELETE_RECORDS: Api(delete_records.VERSIONS, delete_records.handle),
+    ApiKey.INIT_PRODUCER_ID: Api(init_producer_id.VERSIONS, init_producer_id.handle),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(offset_for_leader_epoch.VERSIONS, offset_for_leader_epoch.handle),
     ApiKey.DESCRIBE_CLUSTER: Api(describe_cluster.VERSIONS, describe_cluster.handle),
+    ApiKey.DESCRIBE_PRODUCERS: Api(describe_producers.VERSIONS, describe_producers.handle),
 }
 """The dispatch answers ApiVersions, and the connections answer SaslHandshake and SaslAuthenticate."""
