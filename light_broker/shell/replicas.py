@@ -35,7 +35,8 @@ from light_broker.core.replica_requests import (
 from light_broker.shell.delayed import DelayedDeleteRecords, DelayedFetch, DelayedProduce
 from light_broker.shell.hosted_partition import HostedPartition
 from light_broker.shell.isr_proposals import IsrProposals
-from light_broker.shell.log_manager import LogDirectoryOfflineError, LogManager, WrongTopicIdError
+from light_broker.shell.log_errors import OfflineLogError, WrongTopicIdError
+from light_broker.shell.log_manager import LogManager
 from light_broker.shell.offset_search import list_offset
 from light_broker.shell.waiting import WaitingRequests
 
@@ -94,7 +95,7 @@ class ReplicaManager:
         except WrongTopicIdError as error:
             log.warning("Refusing to serve a partition", extra={"partition": _name(partition), "error": str(error)})
             return ErrorCode.INCONSISTENT_TOPIC_ID
-        except (LogDirectoryOfflineError, *DISK_ERRORS) as error:
+        except (OfflineLogError, *DISK_ERRORS) as error:
             self._offline[partition] = topic_id
             self._fail(partition, error)
             return ErrorCode.KAFKA_STORAGE_ERROR
@@ -128,7 +129,7 @@ class ReplicaManager:
             return ErrorCode.NONE
         try:
             await self._logs.delete(partition)
-        except (LogDirectoryOfflineError, *DISK_ERRORS) as error:
+        except (OfflineLogError, *DISK_ERRORS) as error:
             log.warning(
                 "Failed to delete the log of a partition", extra={"partition": _name(partition), "error": str(error)}
             )
@@ -410,7 +411,7 @@ class ReplicaManager:
 
     def _missing(self, partition: TopicPartition) -> ErrorCode:
         """Return the error for a partition that is not hosted here."""
-        if partition in self._offline or self._logs.is_offline(partition):
+        if partition in self._offline or self._logs.offline_reason(partition) is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
         if self._view().partition(partition) is not None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER

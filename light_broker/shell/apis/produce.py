@@ -56,7 +56,11 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body | 
             allow_internal=_is_broker(broker, context),
         )
     results = [
-        (part, refused.get((part.topic, part.topic_id, part.partition)) or appended[TopicPartition(part.topic, part.partition)])
+        (
+            part,
+            refused.get((part.topic, part.topic_id, part.partition))
+            or appended[TopicPartition(part.topic, part.partition)],
+        )
         for part in parts
     ]
     if body["acks"] == 0:
