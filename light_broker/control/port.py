@@ -1,7 +1,7 @@
 """Interface between the broker and the control plane of its cluster.
 
     control plane ── set_view, lead, follow, stop, set_acls, set_credentials ──► BrokerSide (the process)
-    broker ── alter_partition, allocate_producer_ids, forward, controlled_shutdown ──► ControlPlane
+    broker ── alter_partition, allocate_producer_ids, create_topics, forward, controlled_shutdown ──► ControlPlane
 
 All calls run on the event loop. The control plane calls in the order in which the cluster changed: a view first, then the partitions whose
 role changed with it, so that a partition that begins to lead is already in the view.
@@ -110,6 +110,12 @@ class ControlPlane(Protocol):
 
     async def allocate_producer_ids(self) -> ProducerIdBlock:
         """Return a block of producer ids that no other broker has or will have. Raises ControlPlaneError."""
+
+    async def create_topics(self, request: Body) -> Body:
+        """Answer a CreateTopics request of this broker itself, for automatic creation. Raises ControlPlaneError.
+
+        When it returns, the view has the topics that were created.
+        """
 
     async def forward(self, key: ApiKey, context: RequestContext, body: Body) -> Body:
         """Answer a request of a client as its principal, rights included. Raises ControlPlaneError."""

@@ -36,7 +36,8 @@ class Settings:
 
     def value(self, name: str) -> ConfigValue | None:
         """Return the value of a setting; None: it has neither a value nor a default."""
-        return SETTINGS[name].read(self.text(name))
+        text = self.text(name)
+        return None if text is None else SETTINGS[name].read(text)
 
     def number(self, name: str) -> int:
         """Return the value of a setting of type INT or LONG."""

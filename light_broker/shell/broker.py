@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from kafka_node.authorization.acl import Operation, ResourceType
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.authorization.guard import Ask, Guard
 from kafka_node.context import RequestContext
 from light_broker.control.port import ControlPlane
@@ -32,6 +33,22 @@ class Broker:
     def may(self, context: RequestContext) -> Ask:
         """Return a judge of the caller's operations."""
         return _EVERYTHING if self.guard is None else self.guard.asking(context)
+
+    def operations_on_topic(self, context: RequestContext, name: str) -> int:
+        """Return the authorized operations on a topic (KIP-430)."""
+        may = self.may(context)
+        return authorized_operations(
+            ResourceType.TOPIC, lambda operation: may(operation, ResourceType.TOPIC, name, quiet=True)
+        )
+
+    def operations_on_cluster(self, context: RequestContext) -> int:
+        """Return the authorized operations on the cluster; 0 where the caller may not describe it."""
+        may = self.may(context)
+        if not may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
+            return 0
+        return authorized_operations(
+            ResourceType.CLUSTER, lambda operation: may(operation, ResourceType.CLUSTER, CLUSTER_NAME, quiet=True)
+        )
 
 
 class _Everything:

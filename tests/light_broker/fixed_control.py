@@ -91,6 +91,10 @@ class FixedControl:
         self.blocks += 1
         return ProducerIdBlock((self.blocks - 1) * BLOCK_SIZE, BLOCK_SIZE)
 
+    async def create_topics(self, request: Body) -> Body:
+        """Answer as for a forwarded request."""
+        return await self.forward(ApiKey.CREATE_TOPICS, RequestContext(LISTENER, None, "127.0.0.1", 0, 7), request)
+
     async def forward(self, key: ApiKey, context: RequestContext, body: Body) -> Body:
         """Record a request, and answer it as the test has set."""
         self.requests.append((key, context, body))

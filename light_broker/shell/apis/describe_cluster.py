@@ -3,8 +3,6 @@
 Source: KafkaApis.handleDescribeCluster, AuthHelper.computeDescribeClusterResponse.
 """
 
-from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
-from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -31,22 +29,13 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
         }
     view = broker.view
     shown = [each for _, each in sorted(view.brokers.items()) if body["include_fenced_brokers"] or not each.is_fenced]
-    operations = NOT_REQUESTED
-    if body["include_cluster_authorized_operations"]:
-        may = broker.may(context)
-        operations = (
-            authorized_operations(
-                ResourceType.CLUSTER, lambda operation: may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
-            )
-            if may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
-            else 0
-        )
+    wants_operations = body["include_cluster_authorized_operations"]
     return {
         "endpoint_type": body["endpoint_type"],
         "cluster_id": view.cluster_id,
         "controller_id": view.controller_id,
         "brokers": [_entry(each, context.listener) for each in shown if context.listener in each.endpoints],
-        "cluster_authorized_operations": operations,
+        "cluster_authorized_operations": broker.operations_on_cluster(context) if wants_operations else NOT_REQUESTED,
     }
 
 
