@@ -7,8 +7,11 @@ from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.authorization.guard import EVERYTHING, Ask, Guard
 from kafka_node.context import RequestContext
 from light_broker.control.port import ControlPlane
+from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.metadata_view import MetadataView
 from light_broker.core.settings import Settings
+from light_broker.shell.producer_ids import ProducerIds
+from light_broker.shell.replicas import ReplicaManager
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -21,6 +24,9 @@ class Broker:
     settings: Settings
     view: MetadataView
     control: ControlPlane
+    replicas: ReplicaManager
+    producer_ids: ProducerIds
+    fetch_sessions: FetchSessions
     guard: Guard | None = None
     """The authorizer; None: every caller may do everything."""
 

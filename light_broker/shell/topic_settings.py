@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_log.files.partition_settings import PartitionSettings, broker_log_settings
-from kafka_log.format.cleaning import CleaningSettings
+from kafka_log.format.cleaning_schedule import CleaningSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.retention import RetentionSettings
 from kafka_wire.compression import Compression
