@@ -30,6 +30,15 @@ class StateFile:
         self._path = path
         self.state = state
 
+    def count_start(self) -> None:
+        """Raise the broker epoch. Called with the locks of the folders, so that no other process writes the file. Raises StateFileError."""
+        state = _read(self._path)
+        if state.cluster_id != self.state.cluster_id:
+            raise StateFileError(f"{self._path} was replaced by another process while this one started. Start again.")
+        state = replace(state, broker_epoch=state.broker_epoch + 1)
+        _write(self._path, state)
+        self.state = state
+
     async def save(self, state: State) -> None:
         """Replace the content. Raises ControlPlaneError, after which the file has the content of before."""
         if state == self.state:
@@ -42,31 +51,34 @@ class StateFile:
 
 
 def open_state_file(folder: Path, node_id: int) -> StateFile:
-    """Read the file in a data folder, or create it in an empty one, and count this start. Raises StateFileError.
+    """Read the file in a data folder, or create it in an empty one. Raises StateFileError.
 
     A folder that belongs to a cluster with another control plane is refused: its topics would not be known here.
     """
     path = folder / FILE_NAME
+    if path.exists():
+        state = _read(path)
+    elif (folder / META_PROPERTIES).exists():
+        raise StateFileError(
+            f"{folder} belongs to a cluster with controllers: it has {META_PROPERTIES}, but no {FILE_NAME}. Start without "
+            "--standalone, or set log.dirs to another folder."
+        )
+    else:
+        state = State(encode_uuid(uuid.uuid4()), node_id)
+        _write(path, state)
+    if state.node_id != node_id:
+        raise StateFileError(
+            f"{path} belongs to node {state.node_id}, and this is node {node_id}. Set node.id to {state.node_id}."
+        )
+    return StateFile(path, state)
+
+
+def _write(path: Path, state: State) -> None:
     try:
-        if path.exists():
-            state = _read(path)
-        elif (folder / META_PROPERTIES).exists():
-            raise StateFileError(
-                f"{folder} belongs to a cluster with controllers: it has {META_PROPERTIES}, but no {FILE_NAME}. Start without "
-                "--standalone, or set log.dirs to another folder."
-            )
-        else:
-            make_folder(folder)
-            state = State(encode_uuid(uuid.uuid4()), node_id)
-        if state.node_id != node_id:
-            raise StateFileError(
-                f"{path} belongs to node {state.node_id}, and this is node {node_id}. Set node.id to {state.node_id}."
-            )
-        state = replace(state, broker_epoch=state.broker_epoch + 1)
+        make_folder(path.parent)
         replace_file(path, encode_state(state))
     except LogError as error:
-        raise StateFileError(f"{error} Check the disk and the owner of {folder}.") from error
-    return StateFile(path, state)
+        raise StateFileError(f"{error} Check the disk and the owner of {path.parent}.") from error
 
 
 def _read(path: Path) -> State:
