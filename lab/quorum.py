@@ -16,7 +16,7 @@ from enum import Enum
 from itertools import takewhile
 from pathlib import Path
 
-from controller_core.shell.quorum.endpoints import Address, InitialController
+from controller_core.shell.quorum.endpoints import InitialController
 from controller_core.shell.quorum.format import draw_id, format_storage
 from controller_core.shell.quorum.format_checkpoints import quorum_checkpoint
 from controller_core.shell.quorum.format_plan import FormatOptions
@@ -25,6 +25,7 @@ from kafka_log.files.snapshots import write_snapshot
 from kafka_log.files.text_files import write_meta_properties
 from kafka_log.format.names import BOOTSTRAP_SNAPSHOT, CLUSTER_METADATA_FOLDER, QUORUM_STATE
 from kafka_log.format.text_files import MetaProperties
+from kafka_node.security.endpoints import Address
 from kafka_wire.records import batch_headers
 from kafka_wire.uuids import encode_uuid
 from lab.folder import lab_folder

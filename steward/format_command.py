@@ -4,8 +4,9 @@ import sys
 
 from controller_core.shell.quorum.format import format_storage
 from controller_core.shell.quorum.format_plan import FormatError, FormatOptions
-from controller_core.shell.quorum.setting_rules import SettingError
-from controller_core.shell.quorum.settings_file import ignored_lines, read_settings_file
+from controller_core.shell.quorum.settings_file import read_settings_file
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.ignored_settings import ignored_lines
 from steward.options.formatting import StorageOptions, VoterOptions
 
 EXIT_OK, EXIT_FAILED = 0, 1

@@ -10,11 +10,12 @@ from uuid import UUID
 from controller_core.shell.quorum.directories import StartError
 from controller_core.shell.quorum.endpoints import parse_uuid
 from controller_core.shell.quorum.process import METADATA_TOPIC, NodeOptions, QuorumProcess
-from controller_core.shell.quorum.setting_rules import SettingError
 from controller_core.shell.quorum.settings import QuorumSettings
-from controller_core.shell.quorum.settings_file import log_ignored, read_settings_file
+from controller_core.shell.quorum.settings_file import read_settings_file
 from controller_core.shell.quorum.wire_requests import LogTopic
 from kafka_log.errors import LogError
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.ignored_settings import log_ignored
 from steward.options.quorum import QuorumOptions
 
 log = logging.getLogger(__name__)

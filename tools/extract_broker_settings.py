@@ -1,4 +1,4 @@
-"""Extraction of the settings of Kafka's nodes from its jars into `controller_core/shell/quorum/setting_table.py`.
+"""Extraction of the settings of Kafka's nodes from its jars into `kafka_node/configs/setting_table.py`.
 
     python -m tools.extract_broker_settings DIRECTORY_OF_JARS
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools.kafka_definitions import ROOT, Json, static_fields, version_of, write_table
 
-TABLE = ROOT / "controller_core" / "shell" / "quorum" / "setting_table.py"
+TABLE = ROOT / "kafka_node" / "configs" / "setting_table.py"
 DEFINITIONS = "org.apache.kafka.server.config.AbstractKafkaConfig.CONFIG_DEF"
 
 HEADER = '''"""Settings of nodes of Kafka {version}, sorted by name: generated, do not edit.
@@ -23,8 +23,8 @@ Source: AbstractKafkaConfig.CONFIG_DEF of Kafka {version}.
 
 # ruff: noqa: S108 - a default of Kafka
 
-from controller_core.rules.config_rules import AnyValue, ConfigType, OneOf, Range
-from controller_core.shell.quorum.setting_rules import Setting
+from kafka_node.configs.config_rules import AnyValue, ConfigType, OneOf, Range
+from kafka_node.configs.setting_rules import Setting
 '''
 
 TYPES = {"CLASS": "STRING", "PASSWORD": "STRING", "SHORT": "INT"}

@@ -1,4 +1,4 @@
-"""Extraction of the topic configs from Kafka's jars into `controller_core/rules/topic_config_table.py`.
+"""Extraction of the topic configs from Kafka's jars into `kafka_node/configs/topic_config_table.py`.
 
     python -m tools.extract_topic_configs DIRECTORY_OF_JARS
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools.kafka_definitions import ROOT, Json, static_fields, version_of, write_table
 
-TABLE = ROOT / "controller_core" / "rules" / "topic_config_table.py"
+TABLE = ROOT / "kafka_node" / "configs" / "topic_config_table.py"
 FIELDS = (
     "org.apache.kafka.storage.internals.log.LogConfig.CONFIG",
     "org.apache.kafka.server.config.ServerTopicConfigSynonyms.TOPIC_CONFIG_SYNONYMS",
@@ -26,7 +26,7 @@ HEADER = '''"""Kafka {version}'s topic configs in the order in which Kafka valid
 Source: LogConfig.configKeys, ServerTopicConfigSynonyms and MetadataVersion of Kafka {version}.
 """
 
-from controller_core.rules.config_rules import {names}
+from kafka_node.configs.config_rules import {names}
 '''
 
 NAMES = ("AnyValue", "ConfigKey", "ConfigType", "OneOf", "Range", "RangeOr", "ThrottledReplicas", "VersionName")

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from controller_core.model import Cluster, Deletion, changes
-from controller_core.rules.topic_configs import config_value
+from kafka_node.configs.topic_configs import config_value
 
 Key = TypeVar("Key")
 

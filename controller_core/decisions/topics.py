@@ -19,8 +19,8 @@ from controller_core.model.columns import pad, unpad
 from controller_core.model.decision import Decision
 from controller_core.rules.mutation_quota import Spending
 from controller_core.rules.placement import PlacementError, place_added, place_replicas
-from controller_core.rules.topic_configs import topic_config_error
-from controller_core.rules.topic_names import topic_name_error
+from kafka_node.configs.topic_configs import topic_config_error
+from kafka_node.topic_names import topic_name_error
 from kafka_wire.errors import ErrorCode, Failure
 
 MAX_PARTITIONS_PER_REQUEST = 10_000

@@ -1,6 +1,17 @@
 """Reserved numbers of Kafka's control plane, and partition names."""
 
-from typing import NamedTuple
+from kafka_wire.topic_partition import TopicPartition
+
+__all__ = [
+    "EPOCH_DURING_DELETE",
+    "INITIAL_LEADER_EPOCH",
+    "LEADER_DURING_DELETE",
+    "MAX_BROKER_ID",
+    "NO_BROKER",
+    "NO_EPOCH",
+    "NO_LEADER",
+    "TopicPartition",
+]
 
 NO_LEADER = -1
 """No broker leads the partition (`LeaderAndIsr.NoLeader`)."""
@@ -24,10 +35,3 @@ MAX_BROKER_ID = 10_000_000
 """Largest broker id accepted. Sets of brokers are flags indexed by id up to the highest known one, so ids determine memory and time:
 10 MB and 8 ms per set at this limit, 0.5 ms at an id of a million, negligible at small ids. Kafka generates ids from 1001 on and
 operators choose small ones; a lower limit would exclude ids derived from the last parts of IP addresses."""
-
-
-class TopicPartition(NamedTuple):
-    """A partition by name, as in requests."""
-
-    topic: str
-    partition: int

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controller_core.model.quota import DEFAULT, EntityName, QuotaChange, QuotaEntity, QuotaEntityType
-from controller_core.rules.config_rules import WHOLE_BITS, ConfigType, java_double_string, parse, parse_double, trim
+from kafka_node.configs.config_rules import WHOLE_BITS, ConfigType, java_double_string, parse, parse_double, trim
 from kafka_wire.errors import ErrorCode, Failure
 
 Config = Mapping[str, str]

@@ -1,10 +1,12 @@
 """TLS and SASL of each listener, built once at the start."""
 
 import ssl
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from kafka_node.security.contexts import listener_context
 from kafka_node.security.credentials import CredentialSource, ListenerCredentials, UsersFiles
+from kafka_node.security.listener_settings import ListenerSecurity
 from kafka_node.security.settings import SecurityProtocol, SecuritySettings
 from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.server import SaslServer
@@ -47,3 +49,27 @@ def demands_of(protocols: set[str], settings: SecuritySettings, scram: Credentia
         )
         for protocol in spoken
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Users:
+    """The users of PLAIN in the settings. Implements PlainUsers."""
+
+    passwords: Mapping[str, str] = field(repr=False)
+
+    def password(self, user: str) -> str | None:
+        """Return a user's password; None: there is no such user."""
+        return self.passwords.get(user)
+
+
+def demands_of_listener(security: ListenerSecurity, protocol: SecurityProtocol, scram: CredentialSource) -> Demands:
+    """Make them of the settings of one listener. Raises ValueError for files that cannot be used."""
+    sasl = None
+    if protocol.asks_for_sasl:
+        sasl = SaslServer(
+            mechanisms=security.sasl_mechanisms,
+            credentials=ListenerCredentials(_Users(security.plain_users), scram),
+            session_lifetime_ms=security.connections_max_reauth_ms,
+        )
+    tls = listener_context(security.tls, security.tls_client_auth) if protocol.is_encrypted else None
+    return Demands(tls, sasl, PrincipalRules.parse(security.tls_principal_mapping_rules))

@@ -18,12 +18,12 @@ import re
 from collections.abc import Callable, Mapping
 
 from controller_core.model import Cluster
-from controller_core.rules.topic_names import topic_name_error
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.responses import Outcome, error_fields
 from controller_core.shell.admin.topic_description import known_topic
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from kafka_node.context import RequestContext
+from kafka_node.topic_names import topic_name_error
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure

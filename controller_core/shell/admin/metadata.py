@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from controller_core.model import Cluster, Topic
-from controller_core.rules.topic_names import illegal_name_reason, is_internal
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.cluster_apis import reachable
 from controller_core.shell.admin.metadata_encoder import Entry, MetadataEncoder, Shape, described_head
@@ -27,6 +26,7 @@ from controller_core.shell.front.handler import RelayInstead
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
+from kafka_node.topic_names import illegal_name_reason, is_internal
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.errors import ErrorCode, Failure

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from controller_core.model import Cluster, Topic
-from controller_core.rules.topic_names import is_internal
 from controller_core.shell.active import ActiveController, OverloadedError
 from controller_core.shell.admin.cluster_apis import nodes
 from controller_core.shell.admin.metadata_snapshot import Snapshot
 from controller_core.shell.admin.responses import NO_TOPIC_ID
 from controller_core.shell.pace import ClientPace
 from kafka_node.context import RequestContext
+from kafka_node.topic_names import is_internal
 from kafka_wire import metadata_encoding
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import ArrayPlace, EncodedBody

@@ -5,20 +5,29 @@ until they have taken effect at the brokers; the limits of these waits are here.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from uuid import UUID
 
 from controller_core.model import Cluster, TopicPartition
 from controller_core.shell.active import ActiveController, Defaults
-from kafka_wire.codec import Body
+from kafka_node.outcomes import NO_TOPIC_ID, Outcome, duplicates, error_fields
 from kafka_wire.errors import ErrorCode, Failure
 
-NO_TOPIC_ID = UUID(int=0)
-"""Value of a missing topic id: the topic was created before topic ids existed, or no topic is identified."""
-
-Outcome = Failure | None
-"""None: success."""
+__all__ = [
+    "LEADERLESS",
+    "MAX_WAIT_MS",
+    "NOT_CONTROLLER",
+    "NO_TOPIC_ID",
+    "OVERLOADED",
+    "SETTINGS_UNKNOWN",
+    "Outcome",
+    "by_topic",
+    "duplicates",
+    "error_fields",
+    "timed_out",
+    "wait_for_brokers",
+    "wait_for_defaults",
+    "wait_for_leaders",
+]
 
 NOT_CONTROLLER = Failure(ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_CONTROLLER.message)
 """This process is not the active controller: the caller finds the controller and repeats the request there."""
@@ -34,24 +43,12 @@ def timed_out(message: str) -> Failure:
     return Failure(ErrorCode.REQUEST_TIMED_OUT, message)
 
 
-def error_fields(outcome: Outcome) -> Body:
-    """Return `error_code` and `error_message`; the message is null on success (ApiError.NONE)."""
-    if outcome is None:
-        return {"error_code": ErrorCode.NONE, "error_message": None}
-    return {"error_code": outcome.code, "error_message": outcome.message}
-
-
 def by_topic(outcomes: Mapping[TopicPartition, Outcome]) -> Iterable[tuple[str, list[tuple[int, Outcome]]]]:
     """Group outcomes of partitions by topic, in the order of first occurrence."""
     groups: dict[str, list[tuple[int, Outcome]]] = {}
     for (topic, partition), outcome in outcomes.items():
         groups.setdefault(topic, []).append((partition, outcome))
     return groups.items()
-
-
-def duplicates(names: Iterable[str]) -> frozenset[str]:
-    """Return the names that a request contains more than once, which Kafka refuses."""
-    return frozenset(name for name, times in Counter(names).items() if times > 1)
 
 
 MAX_SILENCE_MS = 5_000

@@ -15,23 +15,10 @@ from controller_core.model.quota import DEFAULT, QuotaEntity
 from controller_core.shell.admin.responses import NOT_CONTROLLER, Outcome, error_fields
 from controller_core.shell.front.handler import RequestHandler, store_backed_handler
 from controller_core.shell.store import Config, EntityConfigStore
+from kafka_node.security.scram_requests import DESCRIBED_EMPTY_NAME, altered, described, described_twice, refused
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
-from kafka_wire.sasl import scram_keys
-
-MECHANISM_OF = {mechanism.type_id: mechanism for mechanism in scram_keys.SCRAM_MECHANISMS.values()}
-
-DESCRIBED_EMPTY_NAME = Failure(ErrorCode.RESOURCE_NOT_FOUND, "Username must not be empty")
-EMPTY_NAME = Failure(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
-UNKNOWN_MECHANISM = Failure(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
-TOO_FEW_ITERATIONS = Failure(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
-TOO_MANY_ITERATIONS = Failure(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
-SALT_TOO_LONG = Failure(ErrorCode.UNACCEPTABLE_CREDENTIAL, f"The salt has over {scram_keys.MAX_SALT_BYTES} bytes")
-DUPLICATE_ALTERATION = Failure(
-    ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
-)
-MISSING_CREDENTIAL = Failure(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
 
 
 def scram_handlers(
@@ -64,54 +51,6 @@ async def alter_user_scram_credentials(
     return _results(outcomes)
 
 
-def refused(body: Body) -> dict[str, Failure]:
-    """Return the users with an alteration that is invalid regardless of their credentials. Pure."""
-    found: dict[str, Failure] = {}
-    for deletion in body["deletions"]:
-        failure = _refused_mechanism(deletion)
-        if failure is not None:
-            found[deletion["name"]] = failure
-    for upsertion in body["upsertions"]:
-        failure = _refused_mechanism(upsertion) or _refused_numbers(upsertion)
-        if failure is not None:
-            found[upsertion["name"]] = failure
-    pairs = Counter((each["name"], each["mechanism"]) for each in [*body["deletions"], *body["upsertions"]])
-    for (user, _), times in pairs.items():
-        if times > 1:
-            found.setdefault(user, DUPLICATE_ALTERATION)
-    return found
-
-
-def altered(config: Config, user: str, body: Body) -> Config | Failure:
-    """Apply the request to a user's configuration. Pure."""
-    wanted = dict(config)
-    for deletion in body["deletions"]:
-        if deletion["name"] == user and wanted.pop(MECHANISM_OF[deletion["mechanism"]].name, None) is None:
-            return MISSING_CREDENTIAL
-    for upsertion in body["upsertions"]:
-        if upsertion["name"] == user:
-            mechanism = MECHANISM_OF[upsertion["mechanism"]]
-            salted, salt = bytes(upsertion["salted_password"]), bytes(upsertion["salt"])
-            wanted[mechanism.name] = scram_keys.encode_credential(
-                scram_keys.make_credential(mechanism, salted, salt, upsertion["iterations"])
-            )
-    return wanted
-
-
-def _refused_mechanism(each: Body) -> Failure | None:
-    if not each["name"]:
-        return EMPTY_NAME
-    return None if each["mechanism"] in MECHANISM_OF else UNKNOWN_MECHANISM
-
-
-def _refused_numbers(upsertion: Body) -> Failure | None:
-    if upsertion["iterations"] > scram_keys.MAX_ITERATIONS:
-        return TOO_MANY_ITERATIONS
-    if upsertion["iterations"] < scram_keys.MIN_ITERATIONS:
-        return TOO_FEW_ITERATIONS
-    return SALT_TOO_LONG if len(upsertion["salt"]) > scram_keys.MAX_SALT_BYTES else None
-
-
 def _results(outcomes: dict[str, Outcome]) -> Body:
     return {"results": [{"user": user, **error_fields(outcome)} for user, outcome in outcomes.items()]}
 
@@ -120,7 +59,7 @@ async def describe_user_scram_credentials(configs: EntityConfigStore, body: Body
     """Describe mechanisms and iterations of the named users; without names, of all users with credentials."""
     named = [each["name"] for each in body["users"] or []]
     outcomes: dict[str, Outcome | list[Body]] = {
-        name: _twice(name) if name else DESCRIBED_EMPTY_NAME
+        name: described_twice(name) if name else DESCRIBED_EMPTY_NAME
         for name, times in Counter(named).items()
         if not name or times > 1
     }
@@ -152,27 +91,7 @@ def _has_none(outcome: Outcome | list[Body]) -> bool:
     return isinstance(outcome, Failure) and outcome.code is ErrorCode.RESOURCE_NOT_FOUND
 
 
-def described(user: str, config: Config) -> list[Body] | Failure:
-    """List a user's credentials. Pure."""
-    credentials = [(each, config[each.name]) for each in MECHANISM_OF.values() if each.name in config]
-    if not credentials:
-        message = f"Attempt to describe a user credential that does not exist: {user}"
-        return Failure(ErrorCode.RESOURCE_NOT_FOUND, message)
-    try:
-        return [
-            {"mechanism": mechanism.type_id, "iterations": scram_keys.decode_credential(text).iterations}
-            for mechanism, text in credentials
-        ]
-    except ValueError as error:
-        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"Invalid stored credential of {user}: {error}")
-
-
 def _result(user: str, outcome: Outcome | list[Body]) -> Body:
     if isinstance(outcome, list):
         return {"user": user, **error_fields(None), "credential_infos": outcome}
     return {"user": user, **error_fields(outcome), "credential_infos": []}
-
-
-def _twice(user: str) -> Failure:
-    message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
-    return Failure(ErrorCode.DUPLICATE_RESOURCE, message)

@@ -20,12 +20,12 @@ from random import Random
 
 from controller_core.decisions.topics import TopicCreation
 from controller_core.model import Cluster, events
-from controller_core.rules.config_rules import ConfigKey, InvalidValue, java_string
-from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import ActiveController, Defaults, TopicDefault
 from controller_core.shell.admin import responses
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.random_topic_ids import draw_place, draw_topic_id
+from kafka_node.configs.config_rules import ConfigKey, InvalidValue, java_string
+from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from controller_core.model import NO_BROKER, NO_LEADER, Cluster, IntArray, Topic, TopicPartition
-from controller_core.rules.topic_names import illegal_name_reason, is_internal
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.cluster_apis import reachable
 from controller_core.shell.admin.responses import NO_TOPIC_ID
@@ -26,6 +25,7 @@ from controller_core.zookeeper_mode.deletion import is_being_deleted
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
+from kafka_node.topic_names import illegal_name_reason, is_internal
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 

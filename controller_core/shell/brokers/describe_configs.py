@@ -8,13 +8,14 @@ set applies. Source: ServerTopicConfigSynonyms, DescribeConfigsResponse.ConfigSo
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from controller_core.model import Endpoint
-from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.startup_checks import POLICY_SETTINGS
+from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
+from kafka_node.configs.topic_defaults import broker_names, in_unit
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
@@ -42,14 +43,6 @@ REQUESTED_SETTINGS = (
     INTER_BROKER_PROTOCOL,
     *POLICY_SETTINGS,
 )
-MINUTE_MS, HOUR_MS = 60_000, 3_600_000
-OTHER_NAMES: Mapping[str, tuple[tuple[str, int], ...]] = {
-    "segment.ms": (("log.roll.hours", HOUR_MS),),
-    "segment.jitter.ms": (("log.roll.jitter.hours", HOUR_MS),),
-    "flush.ms": (("log.flush.scheduler.interval.ms", 1),),
-    "retention.ms": (("log.retention.minutes", MINUTE_MS), ("log.retention.hours", HOUR_MS)),
-}
-"""By topic configuration: further names in order, and the factor from their unit to the configuration's own unit."""
 TOPIC_IDS_SINCE = (2, 8)
 """First inter.broker.protocol.version with topic ids (MetadataVersion.isTopicIdsSupported)."""
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})(?:[.-].*)?")
@@ -110,7 +103,7 @@ def _settings(answer: Body) -> BrokerSettings:
 
 def topic_default_settings() -> list[str]:
     """Return the names of all broker settings that may set a topic default."""
-    return sorted({name for topic_name in TOPIC_CONFIGS for name, _ in _names(topic_name)})
+    return sorted({name for topic_name in TOPIC_CONFIGS for name, _ in broker_names(topic_name)})
 
 
 def topic_defaults(configs: Iterable[Body]) -> dict[str, TopicDefault]:
@@ -120,29 +113,11 @@ def topic_defaults(configs: Iterable[Body]) -> dict[str, TopicDefault]:
     }
     defaults: dict[str, TopicDefault] = {}
     for topic_name in TOPIC_CONFIGS:
-        found = next(((values[name], unit) for name, unit in _names(topic_name) if name in values), None)
+        found = next(((values[name], unit) for name, unit in broker_names(topic_name) if name in values), None)
         if found is not None:
             config, unit = found
-            defaults[topic_name] = TopicDefault(_in_unit(config["value"], unit), config["config_source"])
+            defaults[topic_name] = TopicDefault(in_unit(config["value"], unit), config["config_source"])
     return defaults
-
-
-def _names(topic_name: str) -> Iterator[tuple[str, int]]:
-    first = TOPIC_CONFIGS[topic_name].broker_name
-    if first is not None:
-        yield first, 1
-        yield from OTHER_NAMES.get(topic_name, ())
-
-
-def _in_unit(text: str, unit: int) -> str:
-    """Convert a value to the topic configuration's unit; a negative value means "no limit" in every unit."""
-    if unit == 1:
-        return text
-    try:
-        value = int(text)
-    except ValueError:
-        return text  # The broker validates its settings; the value is passed on unchanged.
-    return str(value * unit if value >= 0 else -1)
 
 
 def static_unclean_election(configs: Iterable[Body]) -> bool | None:

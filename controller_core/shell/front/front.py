@@ -12,15 +12,21 @@ from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswer
 from kafka_node import versions
 from kafka_node.acks import has_response
 from kafka_node.authorization.guard import Guard
-from kafka_node.authorization.refusal import refusal, refuses_at_top
 from kafka_node.context import RequestContext
+from kafka_node.dispatch import (
+    api_versions_error,
+    context_of,
+    encode_answer,
+    failed,
+    refused_by_header,
+    unsupported_version,
+)
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_node.security.listeners import NOTHING, Demands
 from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
-from kafka_wire.encoded_body import EncodedBody, Response, framed
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire.encoded_body import EncodedBody, Response
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import Buffers, CloseConnection, MalformedRequest, Peer, Server, ServerLimits, never, serve
 
@@ -163,27 +169,20 @@ class Front:
         return self.relay
 
     async def _api_versions(self, header: RequestHeader, frame: bytes) -> bytes:
-        version = header.api_version
-        lowest, highest = self._own[ApiKey.API_VERSIONS]
-        body: Body
-        if not lowest <= version <= highest:
-            version, body = 0, versions.unsupported_version_body((lowest, highest))
-        elif not versions.names_its_software_well(
-            codec.decode_bounded(frame, header, request_limits.OWN_UNITS), version
-        ):
-            body = {"error_code": ErrorCode.INVALID_REQUEST}
-        else:
-            shared = self._features() if self._shared_versions is None else await self._shared_versions.shared()
-            body = versions.api_versions_body(self._offered, shared, version)
-        return codec.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, body)
+        refused = api_versions_error(header, frame, self._own[ApiKey.API_VERSIONS], request_limits.OWN_UNITS)
+        if refused is not None:
+            return refused
+        shared = self._features() if self._shared_versions is None else await self._shared_versions.shared()
+        body = versions.api_versions_body(self._offered, shared, header.api_version)
+        return codec.encode_response(ApiKey.API_VERSIONS, header.api_version, header.correlation_id, body)
 
     async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> Response | None:
         lowest, highest = self._own[key]
         if not lowest <= header.api_version <= highest:
-            return _unsupported_version(key, header)
+            return unsupported_version(key, header)
         context = self._context(peer, header)
         if self._guard is not None and (failure := await self._guard.refuse_by_header(key, context)) is not None:
-            return await self._refused_by_header(key, header, frame, failure)
+            return refused_by_header(key, header, frame, failure, request_limits.AUTHORIZATION_UNITS)
         answer = partial(self._authorized_answer, key, peer, header)
         try:
             if key in request_limits.SLICED:
@@ -192,13 +191,8 @@ class Front:
         except RelayInstead:
             return await self._relay(peer, header, frame)
         except AnswerError as error:
-            raise self._failed(key, peer, header, error) from error
-        if isinstance(body, EncodedBody):
-            return framed(codec.response_header(key, header.api_version, header.correlation_id), body)
-        try:
-            return codec.encode_response(key, header.api_version, header.correlation_id, body)
-        except CodecError as error:  # The answer cannot be encoded: a defect of its handler, not of the request.
-            raise self._failed(key, peer, header, error) from error
+            raise failed(key, peer, header, error) from error
+        return encode_answer(key, peer, header, body)
 
     async def _authorized_answer(
         self, key: ApiKey, peer: Peer, header: RequestHeader, body: Body, *, is_slice: bool
@@ -225,29 +219,10 @@ class Front:
         except CloseConnection:
             raise
         except Exception as error:
-            raise self._failed(key, peer, header, error) from error
-
-    @staticmethod
-    async def _refused_by_header(key: ApiKey, header: RequestHeader, frame: bytes, failure: Failure) -> bytes:
-        """Refuse a request that is not decoded yet; it is decoded only if the response repeats its elements."""
-        version = header.api_version
-        if refuses_at_top(key, version):
-            body = refusal(key, version, {}, failure)
-        else:
-            body = refusal(
-                key, version, codec.decode_bounded(frame, header, request_limits.AUTHORIZATION_UNITS), failure
-            )
-        return codec.encode_response(key, version, header.correlation_id, body)
+            raise failed(key, peer, header, error) from error
 
     def _context(self, peer: Peer, header: RequestHeader) -> RequestContext:
-        return RequestContext(
-            listener=self.listener,
-            client_id=header.client_id,
-            peer_host=peer.host,
-            correlation_id=header.correlation_id,
-            api_version=header.api_version,
-            principal=peer.principal,
-        )
+        return context_of(self.listener, peer, header)
 
     @staticmethod
     async def _refused(guard: Guard, context: RequestContext, header: RequestHeader, frame: bytes) -> bytes | None:
@@ -256,20 +231,13 @@ class Front:
             raise CloseConnection(f"api key {header.api_key} is unknown and cannot be authorized")
         key = ApiKey(header.api_key)
         if (failure := await guard.refuse_by_header(key, context)) is not None:
-            return await Front._refused_by_header(key, header, frame, failure)
+            return refused_by_header(key, header, frame, failure, request_limits.AUTHORIZATION_UNITS)
         body = await guard.refuse(key, context, codec.decode_bounded(frame, header, request_limits.AUTHORIZATION_UNITS))
         if body is None:
             return None
         if not has_response(header, frame):
             raise CloseConnection(f"{key.name} request is denied")
         return codec.encode_response(key, header.api_version, header.correlation_id, body)
-
-    @staticmethod
-    def _failed(key: ApiKey, peer: Peer, header: RequestHeader, error: Exception) -> CloseConnection:
-        """Log an unexpected error; only the connection of the request is closed."""
-        extra = {"api": key.name, "api_version": header.api_version, "peer": str(peer)}
-        log.error("Failed to handle a request (UNKNOWN_SERVER_ERROR)", exc_info=error, extra=extra)
-        return CloseConnection(f"{key.name} request failed with an unexpected error")
 
     def _check_relayable(self, header: RequestHeader) -> None:
         """Reject requests that no client has a reason to send to brokers. Raises CloseConnection."""
@@ -282,18 +250,6 @@ class Front:
             raise CloseConnection(f"not every live broker serves version {version} of api key {key}")
         if shared is None and key not in _KNOWN_KEYS:
             raise MalformedRequest(f"there is no api key {key}")
-
-
-def _unsupported_version(key: ApiKey, header: RequestHeader) -> bytes:
-    """Answer UNSUPPORTED_VERSION if the response has a field for it; else close the connection, as Kafka always does.
-
-    Clients that use ApiVersions never send such a request.
-    """
-    try:
-        body = {"error_code": ErrorCode.UNSUPPORTED_VERSION}
-        return codec.encode_response(key, header.api_version, header.correlation_id, body)
-    except CodecError:
-        raise CloseConnection(f"{key.name} version {header.api_version} is not supported here") from None
 
 
 async def open_front(

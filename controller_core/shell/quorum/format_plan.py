@@ -20,14 +20,14 @@ from controller_core.rules.feature_levels import (
 from controller_core.shell.quorum.endpoints import (
     BOOTSTRAP_SERVERS,
     VOTERS,
-    Address,
     InitialController,
     parse_initial_controllers,
 )
 from controller_core.shell.quorum.format_checkpoints import metadata_record
 from controller_core.shell.quorum.format_scram import ScramArgumentError, parse_scram
-from controller_core.shell.quorum.setting_rules import SettingError
 from controller_core.shell.quorum.settings import QuorumSettings
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.security.endpoints import Address
 
 THIS_MACHINE = "localhost"
 """Address of a controller whose listener is on all interfaces and that advertises none, as in Kafka."""

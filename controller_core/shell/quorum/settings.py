@@ -4,12 +4,11 @@ They are named as in Kafka's properties file, with the units last; `settings_rea
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from controller_core.shell.quorum.endpoints import Address, Endpoint
-from controller_core.shell.quorum.jaas import SaslLogin
-from kafka_node.security.settings import ClientAuth, TlsFiles
+from kafka_node.security.endpoints import Address, Endpoint
+from kafka_node.security.listener_settings import ListenerSecurity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,23 +43,6 @@ class MetadataLogSettings:
     max_batch_size_bytes: int
     delete_delay_ms: int
     """Time between the removal of a segment or snapshot from the log and the deletion of its file."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerSecurity:
-    """TLS and SASL of one listener."""
-
-    tls: TlsFiles = field(default_factory=TlsFiles)
-    tls_client_auth: ClientAuth = ClientAuth.NONE
-    tls_principal_mapping_rules: str = "DEFAULT"
-    tls_verifies_host_names: bool = True
-    """Whether this process compares the host names of other controllers with their certificates."""
-    sasl_mechanisms: tuple[str, ...] = ()
-    plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Passwords by user of PLAIN."""
-    connections_max_reauth_ms: int = 0
-    login: SaslLogin | None = None
-    """How this process authenticates to other controllers on a listener of this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

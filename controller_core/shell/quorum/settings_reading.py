@@ -8,28 +8,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller_core.rules.config_rules import ConfigValue
-from controller_core.shell.quorum import settings_security
-from controller_core.shell.quorum.endpoints import (
+from controller_core.shell.quorum.endpoints import BOOTSTRAP_SERVERS, VOTERS, parse_voters
+from controller_core.shell.quorum.settings import MetadataLogSettings, QuorumSettings, QuorumTimes
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.configs.setting_table import SETTINGS
+from kafka_node.node_settings import (
+    LISTENERS,
+    PROTOCOL_MAP,
+    read_directories,
+    read_node_id,
+    read_protocols,
+    setting_number,
+    setting_value,
+    setting_words,
+)
+from kafka_node.security.endpoints import (
     ANY_ADDRESS,
-    BOOTSTRAP_SERVERS,
-    VOTERS,
     Address,
     Endpoint,
     check_distinct_ports,
     parse_address,
     parse_endpoints,
-    parse_voters,
 )
-from controller_core.shell.quorum.setting_rules import SettingError
-from controller_core.shell.quorum.setting_table import SETTINGS
-from controller_core.shell.quorum.settings import MetadataLogSettings, QuorumSettings, QuorumTimes
+from kafka_node.security.listener_settings import CONTROLLER_MECHANISM, is_known, listener_security
 from kafka_node.security.settings import SecurityProtocol
 
 CONTROLLER_LISTENER_NAMES = "controller.listener.names"
-LISTENERS = "listeners"
 ADVERTISED_LISTENERS = "advertised.listeners"
-PROTOCOL_MAP = "listener.security.protocol.map"
 ROLES = "process.roles"
 
 _TIMES = {
@@ -68,7 +73,7 @@ USED = frozenset(
         "authorizer.class.name",
     )
 )
-"""Settings that this module reads; those of TLS and SASL are in `settings_security`."""
+"""Settings that this module reads; those of TLS and SASL are in `kafka_node.security.listener_settings`."""
 
 _PROVIDERS = "config.providers"
 
@@ -90,10 +95,10 @@ def read_settings(values: Mapping[str, str]) -> ReadSettings:
         raise SettingError(
             f"{_PROVIDERS} is not supported: Steward cannot run Java classes; write the values into the file"
         )
-    others = [name for name in sorted(values) if name not in USED and not settings_security.is_known(name)]
+    others = [name for name in sorted(values) if name not in USED and not is_known(name)]
     for name in sorted(values):
         if name in SETTINGS:
-            _value(values, name)
+            setting_value(values, name)
     return ReadSettings(
         _settings(values),
         tuple(name for name in others if name in SETTINGS),
@@ -103,21 +108,21 @@ def read_settings(values: Mapping[str, str]) -> ReadSettings:
 
 def _settings(values: Mapping[str, str]) -> QuorumSettings:
     _check_roles(values)
-    node_id = _node_id(values)
+    node_id = read_node_id(values)
     voters, servers = _members(values, node_id)
-    names = _words(values, CONTROLLER_LISTENER_NAMES)
-    protocols = _protocols(values, names)
-    listeners = parse_endpoints(_words(values, LISTENERS), protocols, setting=LISTENERS)
+    names = setting_words(values, CONTROLLER_LISTENER_NAMES)
+    protocols = read_protocols(values, names)
+    listeners = parse_endpoints(setting_words(values, LISTENERS), protocols, setting=LISTENERS)
     _check_listeners(values, listeners, names)
-    directories = _directories(values)
+    directories = read_directories(values)
     return QuorumSettings(
         node_id=node_id,
         listeners=listeners,
         controller_listener_names=names,
         advertised_listeners=_advertised(values, listeners, names, protocols, voters.get(node_id)),
         security={
-            endpoint.listener: settings_security.listener_security(
-                values, endpoint, is_first=endpoint.listener == names[0]
+            endpoint.listener: listener_security(
+                values, endpoint, login_setting=CONTROLLER_MECHANISM if endpoint.listener == names[0] else None
             )
             for endpoint in listeners
         },
@@ -125,16 +130,16 @@ def _settings(values: Mapping[str, str]) -> QuorumSettings:
         metadata_log_directory=_metadata_directory(values, directories),
         voters=voters,
         bootstrap_servers=servers,
-        times=QuorumTimes(**{field: _value(values, name) for field, name in _TIMES.items()}),  # type: ignore[arg-type]
+        times=QuorumTimes(**{field: setting_value(values, name) for field, name in _TIMES.items()}),  # type: ignore[arg-type]
         log=_log_settings(values),
-        broker_session_timeout_ms=_number(values, "broker.session.timeout.ms"),
-        unstable_feature_versions_enable=bool(_value(values, "unstable.feature.versions.enable")),
-        authorizer_class_name=str(_value(values, "authorizer.class.name")),
+        broker_session_timeout_ms=setting_number(values, "broker.session.timeout.ms"),
+        unstable_feature_versions_enable=bool(setting_value(values, "unstable.feature.versions.enable")),
+        authorizer_class_name=str(setting_value(values, "authorizer.class.name")),
     )
 
 
 def _check_roles(values: Mapping[str, str]) -> None:
-    roles = _words(values, ROLES)
+    roles = setting_words(values, ROLES)
     if roles != ("controller",):
         raise SettingError(
             f"{ROLES} is {','.join(roles) or 'empty'}: Steward is only a controller. Set {ROLES}=controller, and run brokers "
@@ -142,38 +147,16 @@ def _check_roles(values: Mapping[str, str]) -> None:
         )
 
 
-def _node_id(values: Mapping[str, str]) -> int:
-    """Return the id; broker.id is an older name of it."""
-    found = {int(str(_value(values, name))) for name in ("node.id", "broker.id") if name in values}
-    if len(found) > 1:
-        raise SettingError("You must set `node.id` to the same value as `broker.id`.")
-    return found.pop() if found else _number(values, "node.id")
-
-
 def _members(values: Mapping[str, str], node_id: int) -> tuple[dict[int, Address], tuple[Address, ...]]:
-    voters = parse_voters(_words(values, VOTERS))
-    servers = tuple(parse_address(entry, setting=BOOTSTRAP_SERVERS) for entry in _words(values, BOOTSTRAP_SERVERS))
+    voters = parse_voters(setting_words(values, VOTERS))
+    servers = tuple(
+        parse_address(entry, setting=BOOTSTRAP_SERVERS) for entry in setting_words(values, BOOTSTRAP_SERVERS)
+    )
     if not voters and not servers:
         raise SettingError(f"Set {BOOTSTRAP_SERVERS} to controllers of the quorum, or {VOTERS} to all of its voters.")
     if voters and node_id not in voters:
         raise SettingError(f"The node id {node_id} must be among the voters {sorted(voters)} of {VOTERS}.")
     return voters, servers
-
-
-def _protocols(values: Mapping[str, str], names: tuple[str, ...]) -> dict[str, SecurityProtocol]:
-    """Return the security protocols by listener name, with Kafka's defaults for controller listeners."""
-    found: dict[str, SecurityProtocol] = {}
-    for entry in filter(None, (part.strip() for part in str(_value(values, PROTOCOL_MAP)).split(","))):
-        name, _, protocol = entry.rpartition(":")
-        try:
-            found[name.strip().upper()] = SecurityProtocol(protocol.strip().upper())
-        except ValueError:
-            raise SettingError(f"Invalid security protocol `{protocol}` defined in {PROTOCOL_MAP}") from None
-    if PROTOCOL_MAP not in values:
-        spoken = {*names, *(entry.partition(":")[0].upper() for entry in _words(values, LISTENERS))}
-        if not spoken & {"SSL", "SASL_SSL", "SASL_PLAINTEXT"}:
-            found |= {name.upper(): SecurityProtocol.PLAINTEXT for name in names}
-    return found
 
 
 def _check_listeners(values: Mapping[str, str], listeners: tuple[Endpoint, ...], names: tuple[str, ...]) -> None:
@@ -189,7 +172,7 @@ def _check_listeners(values: Mapping[str, str], listeners: tuple[Endpoint, ...],
             f"{LISTENERS} must only contain controller listeners: add {', '.join(others)} to {CONTROLLER_LISTENER_NAMES}, or "
             "remove it."
         )
-    if _value(values, "inter.broker.listener.name") in names:
+    if setting_value(values, "inter.broker.listener.name") in names:
         raise SettingError(f"inter.broker.listener.name must not be in {CONTROLLER_LISTENER_NAMES}.")
     check_distinct_ports(listeners)
 
@@ -205,7 +188,7 @@ def _advertised(
 
     Without an advertised address, a first listener on all interfaces has the address of this node among the static voters.
     """
-    given = parse_endpoints(_words(values, ADVERTISED_LISTENERS), protocols, setting=ADVERTISED_LISTENERS)
+    given = parse_endpoints(setting_words(values, ADVERTISED_LISTENERS), protocols, setting=ADVERTISED_LISTENERS)
     advertised = {endpoint.listener: endpoint for endpoint in given}
     bound = {endpoint.listener: endpoint for endpoint in listeners}
     if any(endpoint.host == ANY_ADDRESS for endpoint in given):
@@ -223,39 +206,14 @@ def _advertised(
     return tuple(found)
 
 
-def _directories(values: Mapping[str, str]) -> tuple[Path, ...]:
-    name = "log.dirs" if "log.dirs" in values else "log.dir"
-    directories = _words(values, name)
-    if not directories or not all(directories):
-        raise SettingError("Name at least one log directory in log.dirs or log.dir.")
-    return tuple(map(Path, directories))
-
-
 def _metadata_directory(values: Mapping[str, str], directories: tuple[Path, ...]) -> Path:
-    chosen = _value(values, "metadata.log.dir")
+    chosen = setting_value(values, "metadata.log.dir")
     return directories[0] if chosen is None else Path(str(chosen))
 
 
 def _log_settings(values: Mapping[str, str]) -> MetadataLogSettings:
-    found = {field: _number(values, name) for field, name in _LOG.items()}
-    size = _value(values, _SEGMENT_BYTES_OF_TESTS)
+    found = {field: setting_number(values, name) for field, name in _LOG.items()}
+    size = setting_value(values, _SEGMENT_BYTES_OF_TESTS)
     if size is not None:
         found["segment_bytes"] = int(str(size))
     return MetadataLogSettings(**found)
-
-
-def _value(values: Mapping[str, str], name: str) -> ConfigValue | None:
-    return SETTINGS[name].read(values.get(name))
-
-
-def _number(values: Mapping[str, str], name: str) -> int:
-    value = _value(values, name)
-    assert isinstance(value, int)
-    return value
-
-
-def _words(values: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """Return a list without duplicates, which Kafka removes too."""
-    value = _value(values, name)
-    assert value is None or isinstance(value, tuple)
-    return tuple(dict.fromkeys(value or ()))

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from controller_core.rules.config_rules import ConfigType, InvalidValue, java_string, parse
-from controller_core.rules.topic_config_table import ROWS, TOPIC_CONFIGS
-from controller_core.rules.topic_configs import ConfigContext, topic_config_error
-from controller_core.rules.topic_names import collisions, illegal_name_reason
+from kafka_node.configs.config_rules import ConfigType, InvalidValue, java_string, parse
+from kafka_node.configs.topic_config_table import ROWS, TOPIC_CONFIGS
+from kafka_node.configs.topic_configs import ConfigContext, topic_config_error
+from kafka_node.topic_names import collisions, illegal_name_reason
 from lab.jars import kafka_jars
 from tests.controller_core.rules.judged.conftest import Judge
 from tools.extract_topic_configs import render

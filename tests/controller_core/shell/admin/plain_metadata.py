@@ -7,7 +7,6 @@ bytes with those of the implementation from columns.
 from typing import Any
 
 from controller_core.model.cluster import Cluster, Topic
-from controller_core.rules.topic_names import illegal_name_reason
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.cluster_apis import nodes, reachable
 from controller_core.shell.admin.metadata import metadata_refused, refuse_metadata
@@ -26,6 +25,7 @@ from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.authorization.guard import Ask
 from kafka_node.context import RequestContext
+from kafka_node.topic_names import illegal_name_reason
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

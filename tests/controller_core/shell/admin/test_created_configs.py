@@ -2,8 +2,8 @@
 
 import pytest
 
-from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.admin.topic_creation import created_configs, printed_value
+from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 
 
 def test_every_topic_config_is_listed_once() -> None:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import TopicDefault
 from controller_core.shell.brokers.describe_configs import (
     static_unclean_election,
     topic_default_settings,
     topic_defaults,
 )
+from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 from kafka_wire.codec import Body
 
 DYNAMIC_DEFAULT, STATIC, DEFAULT = 3, 4, 5

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_core.shell.quorum.endpoints import (
-    Address,
     InitialController,
     parse_initial_controllers,
     parse_uuid,
 )
-from controller_core.shell.quorum.setting_rules import SettingError
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.security.endpoints import Address
 
 ID = "__0IZ-0DRNazJ49kCZ1EMQ"
 

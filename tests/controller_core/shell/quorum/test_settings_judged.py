@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller_core.shell.quorum import setting_table
-from controller_core.shell.quorum.setting_rules import SettingError
 from controller_core.shell.quorum.settings_reading import read_settings
+from kafka_node.configs import setting_table
+from kafka_node.configs.setting_rules import SettingError
 from tests.cases import case
 from tests.controller_core.shell.quorum.judge import StorageJudge
 from tests.controller_core.shell.quorum.properties import DYNAMIC, STATIC, without

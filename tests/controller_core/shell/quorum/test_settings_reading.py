@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.shell.quorum.endpoints import Address, Endpoint
-from controller_core.shell.quorum.setting_rules import SettingError
-from controller_core.shell.quorum.setting_table import SETTINGS
 from controller_core.shell.quorum.settings import MetadataLogSettings, QuorumSettings, QuorumTimes
-from controller_core.shell.quorum.settings_file import MAX_UNKNOWN_LOGGED, log_ignored, read_settings_file
+from controller_core.shell.quorum.settings_file import read_settings_file
 from controller_core.shell.quorum.settings_reading import USED, read_settings
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.configs.setting_table import SETTINGS
+from kafka_node.ignored_settings import MAX_UNKNOWN_LOGGED, log_ignored
+from kafka_node.security.endpoints import Address, Endpoint
 from kafka_node.security.settings import SecurityProtocol
 from tests.controller_core.shell.quorum.properties import DYNAMIC, STATIC, without
 

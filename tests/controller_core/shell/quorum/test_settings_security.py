@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.shell.quorum.jaas import SaslLogin, parse_jaas
-from controller_core.shell.quorum.setting_rules import SettingError
-from controller_core.shell.quorum.settings import ListenerSecurity
 from controller_core.shell.quorum.settings_reading import read_settings
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.security.jaas import SaslLogin, parse_jaas
+from kafka_node.security.listener_settings import ListenerSecurity
 from kafka_node.security.settings import ClientAuth, TlsFiles
 from tests.controller_core.shell.quorum.properties import DYNAMIC, without
 

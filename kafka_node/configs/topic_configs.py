@@ -13,8 +13,8 @@ Source: Kafka's LogConfig.validate as its brokers call it, and the callers' chec
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller_core.rules.config_rules import ConfigValue, InvalidValue, parse_boolean
-from controller_core.rules.topic_config_table import TOPIC_CONFIGS
+from kafka_node.configs.config_rules import ConfigValue, InvalidValue, parse_boolean
+from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 
 SAME_AS_TOTAL = -2
 """Local retention that is the same as the total one."""

@@ -1,4 +1,4 @@
-"""TLS and SASL of a controller's listeners, from Kafka's `ssl.*` and `sasl.*` settings.
+"""TLS and SASL of a node's listeners, from Kafka's `ssl.*` and `sasl.*` settings.
 
 A name with the prefix listener.name.LISTENER. overrides the same name without it. Stores of certificates are PEM files: Java's own
 formats are refused. Source: KafkaConfig.valuesWithPrefixOverride, DefaultSslEngineFactory, JaasContext.
@@ -6,14 +6,13 @@ formats are refused. Source: KafkaConfig.valuesWithPrefixOverride, DefaultSslEng
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from controller_core.shell.quorum.endpoints import Endpoint
-from controller_core.shell.quorum.jaas import login, parse_jaas, plain_users
-from controller_core.shell.quorum.setting_rules import SettingError
-from controller_core.shell.quorum.setting_table import SETTINGS
-from controller_core.shell.quorum.settings import ListenerSecurity
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.configs.setting_table import SETTINGS
+from kafka_node.security.endpoints import Endpoint
+from kafka_node.security.jaas import SaslLogin, login, parse_jaas, plain_users
 from kafka_node.security.settings import ClientAuth, TlsFiles
 from kafka_wire.net.principal_rules import PrincipalRules
 from kafka_wire.net.sasl_client import MECHANISMS
@@ -21,6 +20,7 @@ from kafka_wire.net.sasl_client import MECHANISMS
 LISTENER_PREFIX = "listener.name."
 JAAS = "sasl.jaas.config"
 CONTROLLER_MECHANISM = "sasl.mechanism.controller.protocol"
+INTER_BROKER_MECHANISM = "sasl.mechanism.inter.broker.protocol"
 HOST_NAME_CHECK = "ssl.endpoint.identification.algorithm"
 PEM = "PEM"
 
@@ -55,14 +55,34 @@ _REFUSED = {
 _MECHANISM_SETTING = re.compile(r"[a-z0-9-]+\.sasl\.jaas\.config")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerSecurity:
+    """TLS and SASL of one listener."""
+
+    tls: TlsFiles = field(default_factory=TlsFiles)
+    tls_client_auth: ClientAuth = ClientAuth.NONE
+    tls_principal_mapping_rules: str = "DEFAULT"
+    tls_verifies_host_names: bool = True
+    """Whether this process compares the host names of other nodes with their certificates."""
+    sasl_mechanisms: tuple[str, ...] = ()
+    plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Passwords by user of PLAIN."""
+    connections_max_reauth_ms: int = 0
+    login: SaslLogin | None = None
+    """How this process authenticates to other nodes on a listener of this name."""
+
+
 def is_known(name: str) -> bool:
     """Return whether the name without a listener's prefix is one that this module reads."""
     bare = _without_prefix(name)
     return bare in USED or bare in _REFUSED or _MECHANISM_SETTING.fullmatch(bare) is not None
 
 
-def listener_security(values: Mapping[str, str], endpoint: Endpoint, *, is_first: bool) -> ListenerSecurity:
-    """Return the security of a listener; the first one is also that of connections to other controllers. Raises SettingError."""
+def listener_security(values: Mapping[str, str], endpoint: Endpoint, *, login_setting: str | None) -> ListenerSecurity:
+    """Return the security of a listener. Raises SettingError.
+
+    `login_setting` names the mechanism of connections to other nodes, where their security is that of this listener.
+    """
     own = _Own(values, endpoint.listener)
     protocol = endpoint.security_protocol
     tls, client_auth = TlsFiles(), ClientAuth.NONE
@@ -85,10 +105,10 @@ def listener_security(values: Mapping[str, str], endpoint: Endpoint, *, is_first
         tls_principal_mapping_rules=rules,
         tls_verifies_host_names=own.verifies_host_names(),
     )
-    return _with_sasl(security, own, is_first=is_first) if protocol.asks_for_sasl else security
+    return _with_sasl(security, own, login_setting) if protocol.asks_for_sasl else security
 
 
-def _with_sasl(security: ListenerSecurity, own: "_Own", *, is_first: bool) -> ListenerSecurity:
+def _with_sasl(security: ListenerSecurity, own: "_Own", login_setting: str | None) -> ListenerSecurity:
     own.refuse("sasl.")
     mechanisms = own.read("sasl.enabled.mechanisms")
     assert isinstance(mechanisms, tuple)
@@ -101,9 +121,9 @@ def _with_sasl(security: ListenerSecurity, own: "_Own", *, is_first: bool) -> Li
         setting, options = own.jaas("PLAIN")
         users = plain_users(options)
     chosen = None
-    if is_first:
-        mechanism = str(own.read(CONTROLLER_MECHANISM))
-        _check_mechanism(CONTROLLER_MECHANISM, mechanism)
+    if login_setting is not None:
+        mechanism = str(own.read(login_setting))
+        _check_mechanism(login_setting, mechanism)
         setting, options = own.jaas(mechanism)
         chosen = login(options, mechanism, setting=setting)
     return replace(

@@ -6,7 +6,7 @@ Source: ConfigDef of Kafka's clients.
 
 from dataclasses import dataclass
 
-from controller_core.rules.config_rules import AnyValue, ConfigType, ConfigValue, InvalidValue, OneOf, Range, parse
+from kafka_node.configs.config_rules import AnyValue, ConfigType, ConfigValue, InvalidValue, OneOf, Range, parse
 
 
 class SettingError(ValueError):

@@ -4,7 +4,7 @@
 Source: LogConfig.configKeys, ServerTopicConfigSynonyms and MetadataVersion of Kafka 3.9.2.
 """
 
-from controller_core.rules.config_rules import (
+from kafka_node.configs.config_rules import (
     AnyValue,
     ConfigKey,
     ConfigType,

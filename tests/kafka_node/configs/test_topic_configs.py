@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.rules.config_rules import InvalidValue
-from controller_core.rules.topic_config_table import ROWS, TOPIC_CONFIGS
-from controller_core.rules.topic_configs import ConfigContext, config_value, topic_config_error
+from kafka_node.configs.config_rules import InvalidValue
+from kafka_node.configs.topic_config_table import ROWS, TOPIC_CONFIGS
+from kafka_node.configs.topic_configs import ConfigContext, config_value, topic_config_error
 
 REMOTE = {"remote.storage.enable": "true"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.rules.topic_names import MAX_NAME_LENGTH, collisions, is_internal, topic_name_error
+from kafka_node.topic_names import MAX_NAME_LENGTH, collisions, is_internal, topic_name_error
 from kafka_wire.errors import ErrorCode, Failure
 
 

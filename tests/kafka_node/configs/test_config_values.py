@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.rules.config_rules import ConfigType, ConfigValue, java_string, parse
+from kafka_node.configs.config_rules import ConfigType, ConfigValue, java_string, parse
 
 
 @pytest.mark.parametrize(

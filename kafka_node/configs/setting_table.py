@@ -6,8 +6,8 @@ Source: AbstractKafkaConfig.CONFIG_DEF of Kafka 4.3.1.
 
 # ruff: noqa: S108 - a default of Kafka
 
-from controller_core.rules.config_rules import AnyValue, ConfigType, OneOf, Range
-from controller_core.shell.quorum.setting_rules import Setting
+from kafka_node.configs.config_rules import AnyValue, ConfigType, OneOf, Range
+from kafka_node.configs.setting_rules import Setting
 
 ROWS = (
     Setting("add.partitions.to.txn.retry.backoff.max.ms", ConfigType.INT, "100", Range(0)),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from controller_core.shell.quorum.setting_rules import SettingError
+from kafka_node.configs.setting_rules import SettingError
 
 _USER_PREFIX = "user_"
 
@@ -18,7 +18,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 @dataclass(frozen=True, slots=True)
 class SaslLogin:
-    """Mechanism, user name and password with which a process authenticates to other controllers."""
+    """Mechanism, user name and password with which a process authenticates to other nodes."""
 
     mechanism: str
     username: str
@@ -38,9 +38,7 @@ def login(options: Mapping[str, str], mechanism: str, *, setting: str) -> SaslLo
     try:
         return SaslLogin(mechanism, options["username"], options["password"])
     except KeyError as error:
-        raise SettingError(
-            f"{setting} has no {error.args[0]}, with which to authenticate to other controllers"
-        ) from None
+        raise SettingError(f"{setting} has no {error.args[0]}, with which to authenticate to other nodes") from None
 
 
 def plain_users(options: Mapping[str, str]) -> dict[str, str]:

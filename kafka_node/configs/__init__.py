@@ -1,0 +1,1 @@
+"""Settings of nodes and configs of topics: tables, types of values, and rules. Pure."""

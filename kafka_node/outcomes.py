@@ -1,0 +1,26 @@
+"""Outcomes of the items of an Admin request, as responses have them. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable
+from uuid import UUID
+
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode, Failure
+
+NO_TOPIC_ID = UUID(int=0)
+"""Value of a missing topic id: the topic was created before topic ids existed, or no topic is identified."""
+
+Outcome = Failure | None
+"""None: success."""
+
+
+def error_fields(outcome: Outcome) -> Body:
+    """Return `error_code` and `error_message`; the message is null on success (ApiError.NONE)."""
+    if outcome is None:
+        return {"error_code": ErrorCode.NONE, "error_message": None}
+    return {"error_code": outcome.code, "error_message": outcome.message}
+
+
+def duplicates(names: Iterable[str]) -> frozenset[str]:
+    """Return the names that a request contains more than once, which Kafka refuses."""
+    return frozenset(name for name, times in Counter(names).items() if times > 1)

@@ -1,0 +1,1 @@
+"""Connections of the broker to the control plane of its cluster. `port` is their interface."""

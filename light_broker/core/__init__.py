@@ -1,0 +1,1 @@
+"""Pure part of the broker: values and decisions without sockets, files, clocks, tasks and logs."""

@@ -1,0 +1,58 @@
+"""Values of a broker's settings, by Kafka's names: the properties file, and what dynamic configs override.
+
+`kafka_node.configs.setting_table` has each setting's type, default and rule.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from kafka_node.configs.config_rules import ConfigValue
+from kafka_node.configs.setting_table import SETTINGS
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of one broker at one time. Every value was checked when it was read or set."""
+
+    node_id: int
+    file: Mapping[str, str] = field(default_factory=dict)
+    """Values of the properties file, as text."""
+    cluster: Mapping[str, str] = field(default_factory=dict)
+    """Dynamic configs of all brokers."""
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Dynamic configs of this broker, which come first."""
+
+    def with_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> Self:
+        """Return the settings with other dynamic configs."""
+        return replace(self, cluster=cluster, own=own)
+
+    def text(self, name: str) -> str | None:
+        """Return the value of a setting as text; None: it has neither a value nor a default."""
+        for values in (self.own, self.cluster, self.file):
+            if name in values:
+                return values[name]
+        return SETTINGS[name].default
+
+    def value(self, name: str) -> ConfigValue | None:
+        """Return the value of a setting; None: it has neither a value nor a default."""
+        text = self.text(name)
+        return None if text is None else SETTINGS[name].read(text)
+
+    def number(self, name: str) -> int:
+        """Return the value of a setting of type INT or LONG."""
+        found = self.value(name)
+        assert isinstance(found, int), name
+        return found
+
+    def flag(self, name: str) -> bool:
+        """Return the value of a setting of type BOOLEAN."""
+        found = self.value(name)
+        assert isinstance(found, bool), name
+        return found
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return the value of a setting of type LIST; empty without a value."""
+        found = self.value(name)
+        assert found is None or isinstance(found, tuple), name
+        return found or ()

@@ -1,0 +1,1 @@
+"""Process of the broker: listeners, requests, replicas, logs and coordinators."""

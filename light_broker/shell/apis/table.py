@@ -1,0 +1,48 @@
+"""Table of the APIs that the broker answers itself: versions and handler of each.
+
+A module of an API has `VERSIONS` and `handle`; a module with several APIs has a constant and a function for each.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from kafka_node.context import RequestContext
+from kafka_node.versions import VersionRange
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.encoded_body import EncodedBody
+from light_broker.shell.apis import (
+    describe_cluster,
+    describe_configs,
+    describe_topic_partitions,
+    list_config_resources,
+    metadata,
+)
+from light_broker.shell.broker import Broker
+
+Handler = Callable[[Broker, RequestContext, Body], Awaitable[Body | EncodedBody | None]]
+"""Returns the response, which may be encoded already; None: the request has no response (Produce with acks=0).
+
+Requests of a connection start in order: what a handler does before its first `await` precedes the next request. It is cancelled when the
+connection breaks. CloseConnection closes the connection; any other exception is logged as UNKNOWN_SERVER_ERROR, and closes it too. Each
+handler authorizes the elements of its request by `broker.may(context)`, as Kafka's KafkaApis does.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API of the broker."""
+
+    versions: VersionRange
+    """Versions that it answers: those of Kafka 4.3.1."""
+    handle: Handler
+
+
+APIS: Mapping[ApiKey, Api] = {
+    ApiKey.METADATA: Api(metadata.VERSIONS, metadata.handle),
+    ApiKey.DESCRIBE_CONFIGS: Api(describe_configs.VERSIONS, describe_configs.handle),
+    ApiKey.DESCRIBE_CLUSTER: Api(describe_cluster.VERSIONS, describe_cluster.handle),
+    ApiKey.LIST_CONFIG_RESOURCES: Api(list_config_resources.VERSIONS, list_config_resources.handle),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(describe_topic_partitions.VERSIONS, describe_topic_partitions.handle),
+}
+"""The dispatch answers ApiVersions, and the connections answer SaslHandshake and SaslAuthenticate."""

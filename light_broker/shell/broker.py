@@ -1,0 +1,59 @@
+"""The parts of a running broker, as the handlers of requests get them."""
+
+from dataclasses import dataclass
+
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.authorization.authorized_operations import authorized_operations
+from kafka_node.authorization.guard import Ask, Guard
+from kafka_node.context import RequestContext
+from light_broker.control.port import ControlPlane
+from light_broker.core.metadata_view import MetadataView
+from light_broker.core.settings import Settings
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Broker:
+    """A broker. The process makes it, and replaces `view` and `settings` when the control plane has new ones.
+
+    Handlers read `view` once for a request, so that the whole response describes one state.
+    """
+
+    settings: Settings
+    view: MetadataView
+    control: ControlPlane
+    guard: Guard | None = None
+    """The authorizer; None: every caller may do everything."""
+
+    def may(self, context: RequestContext) -> Ask:
+        """Return a judge of the caller's operations."""
+        return _EVERYTHING if self.guard is None else self.guard.asking(context)
+
+    def operations_on_topic(self, context: RequestContext, name: str) -> int:
+        """Return the authorized operations on a topic (KIP-430)."""
+        may = self.may(context)
+        return authorized_operations(
+            ResourceType.TOPIC, lambda operation: may(operation, ResourceType.TOPIC, name, quiet=True)
+        )
+
+    def operations_on_cluster(self, context: RequestContext) -> int:
+        """Return the authorized operations on the cluster; 0 where the caller may not describe it."""
+        may = self.may(context)
+        if not may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
+            return 0
+        return authorized_operations(
+            ResourceType.CLUSTER, lambda operation: may(operation, ResourceType.CLUSTER, CLUSTER_NAME, quiet=True)
+        )
+
+
+class _Everything:
+    """Allows every operation. Implements Ask."""
+
+    def __call__(self, operation: Operation, resource_type: ResourceType, name: str, *, quiet: bool = False) -> bool:  # noqa: ARG002
+        return True
+
+    def on_all(self, operation: Operation, resource_type: ResourceType) -> bool:  # noqa: ARG002
+        """Return True."""
+        return True
+
+
+_EVERYTHING = _Everything()

@@ -1,0 +1,242 @@
+"""Reading of a broker's settings from the values of Kafka's server.properties, with Kafka's rules.
+
+Names without effect are returned, and logged by `kafka_node.ignored_settings`. Java classes are refused, except those of Kafka that this
+broker has itself. Source: KafkaConfig, AbstractKafkaConfig, SocketServerConfigs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka_log.files.properties_file import read_properties_file
+from kafka_node.authorization.authorizer import Rules
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.configs.setting_table import SETTINGS
+from kafka_node.node_settings import (
+    LISTENERS,
+    read_directories,
+    read_node_id,
+    read_protocols,
+    setting_value,
+    setting_words,
+)
+from kafka_node.security import listener_settings
+from kafka_node.security.endpoints import ANY_ADDRESS, Endpoint, check_distinct_ports, parse_endpoints
+from kafka_node.security.listener_settings import ListenerSecurity, listener_security
+from kafka_node.security.settings import SecurityProtocol
+from light_broker.core.settings import Settings
+
+ADVERTISED_LISTENERS = "advertised.listeners"
+CONTROLLER_LISTENER_NAMES = "controller.listener.names"
+INTER_BROKER_LISTENER = "inter.broker.listener.name"
+INTER_BROKER_PROTOCOL = "security.inter.broker.protocol"
+ROLES = "process.roles"
+AUTHORIZER = "authorizer.class.name"
+SUPER_USERS = "super.users"
+ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
+
+AUTHORIZERS = frozenset(
+    {"org.apache.kafka.metadata.authorizer.StandardAuthorizer", "kafka.security.authorizer.AclAuthorizer"}
+)
+"""Kafka's authorizers, whose rules `kafka_node.authorization` has."""
+
+_CLASSES: Mapping[str, frozenset[str]] = {
+    AUTHORIZER: AUTHORIZERS,
+    "alter.config.policy.class.name": frozenset(),
+    "client.quota.callback.class": frozenset(),
+    "create.topic.policy.class.name": frozenset(),
+    "kafka.metrics.reporters": frozenset(),
+    "metric.reporters": frozenset({"org.apache.kafka.common.metrics.JmxReporter"}),
+    "principal.builder.class": frozenset(
+        {"org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"}
+    ),
+    "replica.selector.class": frozenset({"org.apache.kafka.common.replica.RackAwareReplicaSelector"}),
+    "security.providers": frozenset(),
+    "ssl.engine.factory.class": frozenset(),
+}
+"""Settings that name Java classes, with the classes that have an equivalent here."""
+
+_REFUSED = {
+    "config.providers": "Steward cannot run Java classes; write the values into the file",
+    "delegation.token.secret.key": "delegation tokens are not supported",
+}
+_REFUSED_IF_TRUE = {"remote.log.storage.system.enable": "tiered storage is not supported"}
+
+_OWN_NAMES = frozenset({SUPER_USERS, ALLOW_EVERYONE})
+"""Settings of Kafka's authorizer, which are not in the table of settings."""
+
+_UNUSED_PREFIXES = (
+    "add.partitions.",
+    "alter.log.dirs.",
+    "broker.heartbeat.",
+    "broker.session.",
+    "client.quota.",
+    "controller.",
+    "cordoned.",
+    "delegation.",
+    "early.start.",
+    "follower.fetch.last.tiered.",
+    "group.consumer.",
+    "group.coordinator.",
+    "group.share.",
+    "group.streams.",
+    "initial.broker.",
+    "internal.",
+    "kafka.metrics.",
+    "leader.imbalance.",
+    "log.local.",
+    "metadata.",
+    "metrics.",
+    "num.replica.alter.",
+    "quota.",
+    "remote.",
+    "replication.quota.",
+    "sasl.kerberos.",
+    "sasl.login.",
+    "sasl.oauthbearer.",
+    "share.",
+    "telemetry.",
+    "transaction.",
+    "transactional.",
+    "unstable.",
+)
+"""Beginnings of names that only parts of Kafka read which this broker does not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """Settings of one broker process."""
+
+    values: Settings
+    """All values by name; the other fields are those that the start needs in another form."""
+    listeners: tuple[Endpoint, ...]
+    """What the process binds; controller listeners are left out."""
+    advertised_listeners: tuple[Endpoint, ...]
+    """The addresses for clients; an empty host is that of this machine."""
+    inter_broker_listener: str
+    security: Mapping[str, ListenerSecurity]
+    """By listener name."""
+    log_directories: tuple[Path, ...]
+    authorizer: Rules | None
+    """None: there is no authorizer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """The settings, and the names in the file that have no effect. Implements IgnoredNames."""
+
+    settings: BrokerSettings
+    unused: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+def read_settings_file(path: Path | None, overrides: Mapping[str, str]) -> ReadSettings:
+    """Read the settings of a file, if there is one, with `overrides` in place of its values. Raises SettingError."""
+    try:
+        values = {} if path is None else read_properties_file(path)
+    except ValueError as error:
+        raise SettingError(str(error)) from error
+    return read_settings({**values, **overrides})
+
+
+def read_settings(values: Mapping[str, str]) -> ReadSettings:
+    """Return the settings of a broker. Raises SettingError, which names the setting."""
+    for name in values:
+        if name in SETTINGS:
+            setting_value(values, name)
+    _check_supported(values)
+    known = [name for name in sorted(values) if name in SETTINGS or name in _OWN_NAMES]
+    unused = tuple(name for name in known if name.startswith(_UNUSED_PREFIXES))
+    unknown = tuple(name for name in sorted(values) if name not in set(known) and not listener_settings.is_known(name))
+    return ReadSettings(_settings(values), unused, unknown)
+
+
+def _settings(values: Mapping[str, str]) -> BrokerSettings:
+    node_id = read_node_id(values)
+    listeners = _listeners(values)
+    advertised = _advertised(values, listeners)
+    return BrokerSettings(
+        values=Settings(node_id, {"node.id": str(node_id), **values}),
+        listeners=listeners,
+        advertised_listeners=advertised,
+        inter_broker_listener=_inter_broker_listener(values, advertised),
+        security={endpoint.listener: listener_security(values, endpoint, login_setting=None) for endpoint in listeners},
+        log_directories=read_directories(values),
+        authorizer=_authorizer(values),
+    )
+
+
+def _check_supported(values: Mapping[str, str]) -> None:
+    for name, advice in _REFUSED.items():
+        if values.get(name):
+            raise SettingError(f"{name} is not supported: {advice}.")
+    for name, advice in _REFUSED_IF_TRUE.items():
+        if setting_value(values, name):
+            raise SettingError(f"{name} is not supported: {advice}. Set it to false.")
+    for name, classes in _CLASSES.items():
+        for given in filter(None, (part.strip() for part in values.get(name, "").split(","))):
+            if given not in classes:
+                known = f" Steward has an equivalent of {', '.join(sorted(classes))}." if classes else ""
+                raise SettingError(
+                    f"{name} is {given}, and Steward cannot run Java classes.{known} Remove the setting."
+                )
+    if ROLES in values and "broker" not in setting_words(values, ROLES):
+        raise SettingError(f"{ROLES} is {values[ROLES]}: this is a broker. Add broker, or run `steward quorum`.")
+
+
+def _listeners(values: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    """Return the listeners for clients and brokers; the process opens none for controllers."""
+    controllers = {name.upper() for name in values.get(CONTROLLER_LISTENER_NAMES, "").split(",") if name}
+    protocols = read_protocols(values, tuple(controllers))
+    found = parse_endpoints(setting_words(values, LISTENERS), protocols, setting=LISTENERS)
+    check_distinct_ports(found)
+    listeners = tuple(endpoint for endpoint in found if endpoint.listener not in controllers)
+    if not listeners:
+        raise SettingError(
+            f"{LISTENERS} has no listener for clients. Add one that is not in {CONTROLLER_LISTENER_NAMES}."
+        )
+    return listeners
+
+
+def _advertised(values: Mapping[str, str], listeners: tuple[Endpoint, ...]) -> tuple[Endpoint, ...]:
+    """Return the advertised addresses, by default those of the listeners; an address on all interfaces is that of this machine."""
+    protocols = {endpoint.listener: endpoint.security_protocol for endpoint in listeners}
+    words = setting_words(values, ADVERTISED_LISTENERS)
+    if not words:
+        return tuple(
+            Endpoint(one.listener, one.security_protocol, "" if one.host == ANY_ADDRESS else one.host, one.port)
+            for one in listeners
+        )
+    all_protocols = {**read_protocols(values, ()), **protocols}
+    given = parse_endpoints(words, all_protocols, setting=ADVERTISED_LISTENERS)
+    if any(endpoint.host == ANY_ADDRESS for endpoint in given):
+        raise SettingError(f"{ADVERTISED_LISTENERS} cannot use {ANY_ADDRESS}. Use an address that clients can reach.")
+    advertised = tuple(endpoint for endpoint in given if endpoint.listener in protocols)
+    if not advertised:
+        raise SettingError(f"{ADVERTISED_LISTENERS} names none of {LISTENERS}.")
+    return advertised
+
+
+def _inter_broker_listener(values: Mapping[str, str], advertised: tuple[Endpoint, ...]) -> str:
+    """Return the listener of other brokers: named, or the one whose name is the inter-broker protocol."""
+    name = setting_value(values, INTER_BROKER_LISTENER)
+    if name is not None and INTER_BROKER_PROTOCOL in values:
+        raise SettingError(f"Only one of {INTER_BROKER_LISTENER} and {INTER_BROKER_PROTOCOL} should be set.")
+    if name is None and INTER_BROKER_PROTOCOL not in values and len(advertised) == 1:
+        return advertised[0].listener
+    wanted = str(SecurityProtocol(str(setting_value(values, INTER_BROKER_PROTOCOL)))) if name is None else str(name)
+    if wanted.upper() not in {endpoint.listener for endpoint in advertised}:
+        raise SettingError(
+            f"{INTER_BROKER_LISTENER} must be a listener name defined in {ADVERTISED_LISTENERS}: {wanted} is not there."
+        )
+    return wanted.upper()
+
+
+def _authorizer(values: Mapping[str, str]) -> Rules | None:
+    if not setting_value(values, AUTHORIZER):
+        return None
+    users = frozenset(user.strip() for user in values.get(SUPER_USERS, "").split(";") if user.strip())
+    for user in users:
+        if ":" not in user:
+            raise SettingError(f"{SUPER_USERS} has {user}, which is not TYPE:NAME, such as User:admin.")
+    return Rules(users, values.get(ALLOW_EVERYONE, "false").strip().lower() == "true")

@@ -1,0 +1,36 @@
+"""Calls of an API's handler as a client's request causes them: encoded, decoded, answered, encoded, decoded."""
+
+from typing import Any
+
+from kafka_node.context import RequestContext
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.encoded_body import EncodedBody
+from light_broker.core.metadata_view import MetadataView
+from light_broker.core.settings import Settings
+from light_broker.shell.apis.table import APIS
+from light_broker.shell.broker import Broker
+from tests.light_broker.fixed_control import LISTENER, FixedControl
+
+
+def broker_with(view: MetadataView, file: dict[str, str] | None = None, **parts: Any) -> Broker:
+    """Return broker 1 with some metadata and settings, and other parts where a test needs them."""
+    return Broker(settings=Settings(1, file or {}), view=view, control=FixedControl(view), **parts)
+
+
+async def call(broker: Broker, key: ApiKey, body: Body, *, version: int | None = None, **context: Any) -> Body | None:
+    """Return the response to a request in a version, by default the latest; None: there is none."""
+    api = APIS[key]
+    version = api.versions[1] if version is None else version
+    frame = codec.encode_request(key, version, 1, "test", body)
+    _, request = codec.decode_request(frame)
+    asking = RequestContext(LISTENER, "test", "127.0.0.1", 1, version, **context)
+    answer = await api.handle(broker, asking, request)
+    if answer is None:
+        return None
+    if isinstance(answer, EncodedBody):
+        encoded = codec.response_header(key, version, 1) + b"".join(answer.pieces)
+    else:
+        encoded = codec.encode_response(key, version, 1, answer)
+    return codec.decode_response(key, version, encoded)[1]
