@@ -201,10 +201,10 @@ def quorum(options: QuorumOptions, logs: LogOptions) -> None:
 @app.command("random-uuid")
 def random_uuid() -> None:
     """Print a random id in Kafka's form, for a cluster or for the directory of an initial controller."""
-    from controller_core.shell.quorum.format import draw_id  # noqa: PLC0415 - see the module docstring
+    from kafka_log.files.text_files import draw_directory_id  # noqa: PLC0415 - see the module docstring
     from kafka_wire.uuids import encode_uuid  # noqa: PLC0415
 
-    typer.echo(encode_uuid(draw_id()))
+    typer.echo(encode_uuid(draw_directory_id()))
 
 
 @app.command()

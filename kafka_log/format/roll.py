@@ -24,6 +24,8 @@ class LogSettings:
     """Largest batch (KafkaRaftClient.MAX_BATCH_SIZE_BYTES, max.message.bytes)."""
     contiguous: bool = True
     """Whether each batch starts where the one before it ends, as in the quorum's log. Compaction leaves gaps."""
+    flush_at_roll: bool = True
+    """Write a segment to the disk when the next one begins. Otherwise the next flush does, which runs in another thread."""
     cut_at_corruption: bool = False
     """Cut the log at a corrupt batch although valid ones follow it. A broker's replica fetches them again; a voter would lose
     records that it has acknowledged, so that its log is not opened."""
