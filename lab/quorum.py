@@ -16,13 +16,8 @@ from enum import Enum
 from itertools import takewhile
 from pathlib import Path
 
-<<<<<<< HEAD
 from controller_core.shell.quorum.endpoints import InitialController
-from controller_core.shell.quorum.format import draw_id, format_storage
-=======
-from controller_core.shell.quorum.endpoints import Address, InitialController
 from controller_core.shell.quorum.format import format_storage
->>>>>>> 563309e0 (kafka_log, light_broker: logs of several directories; segments are flushed in the background; compaction in a child process)
 from controller_core.shell.quorum.format_checkpoints import quorum_checkpoint
 from controller_core.shell.quorum.format_plan import FormatOptions
 from controller_core.shell.quorum.settings_file import read_settings_file

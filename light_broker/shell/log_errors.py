@@ -3,8 +3,8 @@
 from kafka_log.errors import CorruptLogError, FlushFailedError, LogWriteError, UnreadableFileError
 
 
-class OfflineLogError(Exception):
-    """A log in a directory that failed, or one that cannot be opened: the answer is KAFKA_STORAGE_ERROR until the broker is restarted."""
+class LogDirectoryOfflineError(Exception):
+    """A log in a directory that failed, or a log that cannot be opened: KAFKA_STORAGE_ERROR until the broker is restarted."""
 
 
 class NoLogDirectoryError(Exception):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Protocol
 
 from kafka_log.files.partition_log import PartitionLog
-from kafka_log.format.data_folder_files import TopicPartition
+from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import (
     FOREVER_MS,
     LogJob,
@@ -25,7 +25,7 @@ from light_broker.core.log_jobs import (
 from light_broker.shell.coalesced import Coalesced
 from light_broker.shell.log_checkpoints import LogCheckpoints
 from light_broker.shell.log_directory import LogDirectory
-from light_broker.shell.log_errors import OfflineLogError
+from light_broker.shell.log_errors import LogDirectoryOfflineError
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ class LogJobRunner:
         async for logs in self._slices():
             for partition, directory, opened in logs:
                 if _is_present(partition, directory, opened) and opened.is_flush_due_by_time():
-                    with contextlib.suppress(OfflineLogError):
+                    with contextlib.suppress(LogDirectoryOfflineError):
                         await self._logs.flush(partition)
 
     async def _write(self, file: Callable[[LogCheckpoints], Coalesced]) -> None:
