@@ -126,7 +126,9 @@ def test_a_second_process_with_the_id_of_a_leader_and_another_directory_only_obs
     with quorum((), stewards=(1, 2, 3), voters=Voters.INITIAL, formatter=Formatter.STEWARD, settings=SHORT) as voters:
         leader, epoch = voters.wait_for_leader()
         plan = replace(voters.plan, voters=Voters.STANDALONE)
-        copy = QuorumNode(plan, Member(leader, free_port(), draw_directory_id()), voters.folder / "copy", is_steward=True)
+        copy = QuorumNode(
+            plan, Member(leader, free_port(), draw_directory_id()), voters.folder / "copy", is_steward=True
+        )
         with closing(copy):
             copy.format(Formatter.STEWARD)
             copy.start()
