@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from steward.options.broker import BrokerOptions
 from steward.options.controller import ControllerOptions, LeaderBalanceOptions
 from steward.options.formatting import StorageOptions, VoterOptions
 from steward.options.groups import in_groups
@@ -196,6 +197,16 @@ def quorum(options: QuorumOptions, logs: LogOptions) -> None:
 
     logs.set_up()
     raise typer.Exit(run_quorum(options))
+
+
+@app.command()
+@in_groups
+def broker(options: BrokerOptions, logs: LogOptions) -> None:
+    """Run a light broker: Kafka's broker in Python, for laptops, tests and small clusters."""
+    from steward.broker_command import run_broker  # noqa: PLC0415 - see the module docstring
+
+    logs.set_up()
+    raise typer.Exit(run_broker(options))
 
 
 @app.command("random-uuid")

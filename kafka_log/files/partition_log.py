@@ -29,6 +29,7 @@ from kafka_log.format.producers import Origin
 from kafka_log.format.retention import RetentionReason, SegmentAge, deletable_segments
 from kafka_log.format.transaction_index import AbortedTransaction
 from kafka_wire.failures import WireError
+from kafka_wire.records import NO_TIMESTAMP
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,8 @@ class PartitionAppend:
     last_offset: int
     is_duplicate: bool = False
     """The batch had been appended before, at these offsets."""
+    log_append_time_ms: int = NO_TIMESTAMP
+    """Time of the append, if the topic's records get it; for a duplicate the largest timestamp of the batch."""
 
 
 class PartitionLog:
@@ -125,7 +128,12 @@ class PartitionLog:
             origin=origin,
             now_ms=self.now_ms(),
         )
-        return self._append(batch.data, origin, transaction_version=transaction_version)
+        return self._append(
+            batch.data,
+            origin,
+            transaction_version=transaction_version,
+            log_append_time_ms=batch.max_timestamp_ms if self.settings.append.log_append_time else NO_TIMESTAMP,
+        )
 
     def append_as_follower(self, data: bytes, leader_epoch: int) -> PartitionAppend | None:
         """Append what a leader returned: whole batches up to the first of an epoch above `leader_epoch`, None if there is none.
@@ -136,7 +144,13 @@ class PartitionLog:
         return self._append(whole, Origin.REPLICATION, verify_checksums=True) if whole else None
 
     def _append(
-        self, data: bytes, origin: Origin, *, transaction_version: int = 0, verify_checksums: bool = False
+        self,
+        data: bytes,
+        origin: Origin,
+        *,
+        transaction_version: int = 0,
+        verify_checksums: bool = False,
+        log_append_time_ms: int = NO_TIMESTAMP,
     ) -> PartitionAppend:
         try:
             batches = read_producer_batches(data)
@@ -144,7 +158,8 @@ class PartitionLog:
             raise InvalidAppendError(str(error)) from None
         prepared = self.producers.prepare(batches, origin, transaction_version=transaction_version)
         if prepared.duplicate is not None:
-            return PartitionAppend(prepared.duplicate.first_offset, prepared.duplicate.last_offset, is_duplicate=True)
+            known = prepared.duplicate
+            return PartitionAppend(known.first_offset, known.last_offset, True, known.timestamp_ms)
         active = self.log.active_base_offset
         try:
             appended = self.log.append(data, verify_checksums=verify_checksums)
@@ -152,7 +167,7 @@ class PartitionLog:
             if self.log.active_base_offset != active:
                 self._rolled()
         self._commit(prepared, appended.last_offset + 1)
-        return PartitionAppend(appended.first_offset, appended.last_offset)
+        return PartitionAppend(appended.first_offset, appended.last_offset, log_append_time_ms=log_append_time_ms)
 
     def _commit(self, prepared: PreparedProducers, end_offset: int) -> None:
         aborted = self.producers.commit(prepared, end_offset)

@@ -3,7 +3,7 @@
 from kafka_log.errors import CorruptLogError, FlushFailedError, LogWriteError, UnreadableFileError
 
 
-class LogDirectoryOfflineError(Exception):
+class OfflineLogError(Exception):
     """A log in a directory that failed, or a log that cannot be opened: KAFKA_STORAGE_ERROR until the broker is restarted."""
 
 

@@ -25,7 +25,7 @@ from light_broker.core.log_jobs import (
 from light_broker.shell.coalesced import Coalesced
 from light_broker.shell.log_checkpoints import LogCheckpoints
 from light_broker.shell.log_directory import LogDirectory
-from light_broker.shell.log_errors import LogDirectoryOfflineError
+from light_broker.shell.log_errors import OfflineLogError
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ class LogJobRunner:
         async for logs in self._slices():
             for partition, directory, opened in logs:
                 if _is_present(partition, directory, opened) and opened.is_flush_due_by_time():
-                    with contextlib.suppress(LogDirectoryOfflineError):
+                    with contextlib.suppress(OfflineLogError):
                         await self._logs.flush(partition)
 
     async def _write(self, file: Callable[[LogCheckpoints], Coalesced]) -> None:

@@ -31,16 +31,14 @@ from light_broker.shell.log_checkpoints import LogCheckpoints
 from light_broker.shell.log_cleaner import LogCleaner
 from light_broker.shell.log_directory import LogDirectory
 from light_broker.shell.log_errors import (
-    LogDirectoryOfflineError,
     NoLogDirectoryError,
+    OfflineLogError,
     WrongTopicIdError,
     is_disk_error,
 )
 from light_broker.shell.log_job_runner import LogJobRunner
 from light_broker.shell.log_loading import create_log
 from light_broker.shell.log_startup import claim_directories, load_directories
-
-__all__ = ["FailedDirectory", "LogDirectoryOfflineError", "LogManager", "NoLogDirectoryError", "WrongTopicIdError"]
 
 log = logging.getLogger(__name__)
 
@@ -202,10 +200,6 @@ class LogManager:
             return None
         return directory.error or directory.unreadable.get(partition)
 
-    def is_offline(self, partition: TopicPartition) -> bool:
-        """Return whether the log cannot be used, for `offline_reason`."""
-        return self.offline_reason(partition) is not None
-
     def topic_id(self, partition: TopicPartition) -> uuid.UUID | None:
         """Return the topic's id in partition.metadata, None without one."""
         directory = self._directory_of.get(partition)
@@ -235,15 +229,15 @@ class LogManager:
         """Return the log of a partition, which is created in the directory with the fewest logs if it is missing.
 
         Concurrent calls for one partition return the same log. A log of a partition that is not new may be in a directory that failed, and
-        is not created then. Raises LogDirectoryOfflineError, and WrongTopicIdError when the log belongs to another topic of that name.
+        is not created then. Raises OfflineLogError, and WrongTopicIdError when the log belongs to another topic of that name.
         """
         if (reason := self.offline_reason(partition)) is not None:
-            raise LogDirectoryOfflineError(reason)
+            raise OfflineLogError(reason)
         if (opened := self.log(partition)) is not None:
             await self._set_topic_id(partition, topic_id)
             return opened
         if not is_new and (failed := next((one for one in self.directories if not one.is_online()), None)):
-            raise LogDirectoryOfflineError(f"The log may be in {failed.path}, which is offline: {failed.error}")
+            raise OfflineLogError(f"The log may be in {failed.path}, which is offline: {failed.error}")
         task = self._creating.get(partition)
         if task is None:
             task = asyncio.ensure_future(self._create(partition, topic_id, settings or self._settings_of(partition)))
@@ -263,7 +257,7 @@ class LogManager:
                 )
             except (LogError, OSError) as error:
                 if not is_disk_error(error):
-                    raise LogDirectoryOfflineError(str(error)) from error
+                    raise OfflineLogError(str(error)) from error
                 self.fail(directory, error)
                 continue
             finally:
@@ -273,7 +267,7 @@ class LogManager:
                 self._register(partition, directory, made.log)
                 return made.log
             made.log.close_files()
-        raise LogDirectoryOfflineError("All log directories are offline.")
+        raise OfflineLogError("All log directories are offline.")
 
     async def _set_topic_id(self, partition: TopicPartition, topic_id: uuid.UUID | None) -> None:
         directory = self._directory_of[partition]
@@ -316,12 +310,12 @@ class LogManager:
     async def delete(self, partition: TopicPartition) -> None:
         """Take a log out: its folder is renamed to `-delete` when this returns, and deleted after file.delete.delay.ms.
 
-        Without such a log nothing happens. Raises LogDirectoryOfflineError.
+        Without such a log nothing happens. Raises OfflineLogError.
         """
         await self._remove(partition, FolderKind.DELETED)
 
     async def mark_stray(self, partition: TopicPartition) -> None:
-        """Take a log out that no assignment explains: its folder is renamed to `-stray` and stays. Raises LogDirectoryOfflineError."""
+        """Take a log out that no assignment explains: its folder is renamed to `-stray` and stays. Raises OfflineLogError."""
         await self._remove(partition, FolderKind.STRAY)
 
     async def _remove(self, partition: TopicPartition, kind: FolderKind) -> None:
@@ -331,7 +325,7 @@ class LogManager:
         if directory is None:
             return
         if not directory.is_online():
-            raise LogDirectoryOfflineError(directory.error)
+            raise OfflineLogError(directory.error)
         self._abort_cleaning(partition, directory)
         opened = directory.logs.pop(partition, None)
         directory.unreadable.pop(partition, None)
@@ -370,21 +364,21 @@ class LogManager:
     async def run_on_disk_thread(self, partition: TopicPartition, function: Callable[[], Result]) -> Result:
         """Return the result of a function that blocks, run by a thread of the log's directory, such as a cold read of a LogSlice.
 
-        An error of the disk takes the directory offline. Raises LogDirectoryOfflineError then, and what else the function raises.
+        An error of the disk takes the directory offline. Raises OfflineLogError then, and what else the function raises.
         """
         directory = self._directory_of.get(partition)
         if directory is None or not directory.is_online():
-            raise LogDirectoryOfflineError(self.offline_reason(partition) or "The log was deleted.")
+            raise OfflineLogError(self.offline_reason(partition) or "The log was deleted.")
         return await self._guarded(directory, function)
 
     async def flush(self, partition: TopicPartition) -> int:
-        """Write a log to the disk while it goes on, and return the offset up to which it is there. Raises LogDirectoryOfflineError.
+        """Write a log to the disk while it goes on, and return the offset up to which it is there. Raises OfflineLogError.
 
         An append is flushed before it is acknowledged when `is_flush_due_by_messages`. Callers during a flush share the next one.
         """
         opened = self.log(partition)
         if opened is None:
-            raise LogDirectoryOfflineError(self.offline_reason(partition) or "The log was deleted.")
+            raise OfflineLogError(self.offline_reason(partition) or "The log was deleted.")
         directory = self._directory_of[partition]
 
         async def flush() -> None:
@@ -398,7 +392,7 @@ class LogManager:
         except (LogError, OSError) as error:
             if directory.logs.get(partition) is opened:
                 self.fail(directory, error)
-            raise LogDirectoryOfflineError(str(error)) from error
+            raise OfflineLogError(str(error)) from error
         finally:
             if directory.logs.get(partition) is not opened:
                 self._flushes.pop(opened, None)
@@ -441,7 +435,7 @@ class LogManager:
 
     async def write_checkpoint(self, directory: LogDirectory, file: Coalesced) -> None:
         """Write a checkpoint file; a failure takes the directory offline."""
-        with contextlib.suppress(LogDirectoryOfflineError):
+        with contextlib.suppress(OfflineLogError):
             await self._written(directory, file)
 
     async def _written(self, directory: LogDirectory, file: Coalesced) -> None:
@@ -449,7 +443,7 @@ class LogManager:
             await file.run()
         except (LogError, OSError) as error:
             self.fail(directory, error)
-            raise LogDirectoryOfflineError(str(error)) from error
+            raise OfflineLogError(str(error)) from error
 
     async def _guarded(self, directory: LogDirectory, function: Callable[[], Result]) -> Result:
         try:
@@ -458,7 +452,7 @@ class LogManager:
             if not is_disk_error(error):
                 raise
             self.fail(directory, error)
-            raise LogDirectoryOfflineError(str(error)) from error
+            raise OfflineLogError(str(error)) from error
 
     def _before_truncation(self, partition: TopicPartition, offset: int) -> None:
         """Abort a compaction, and lower the offsets in the checkpoint files, which would be wrong for what is appended next."""

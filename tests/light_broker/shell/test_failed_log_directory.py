@@ -17,7 +17,8 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.shell.log_directory import LogDirectory
-from light_broker.shell.log_manager import LogDirectoryOfflineError, LogManager, NoLogDirectoryError
+from light_broker.shell.log_errors import NoLogDirectoryError, OfflineLogError
+from light_broker.shell.log_manager import LogManager
 from tests.kafka_log.batches import fast_folder
 from tests.light_broker.log_managers import ORDERS, TOPIC_ID, Managed, append
 from tests.waiting import until
@@ -55,10 +56,10 @@ def check_that_one_is_offline(managed: Managed, logs: LogManager, failed: LogDir
     gone, served = [sorted(path.name for path in one.path.glob("orders-*")) for one in (failed, other)]
     assert [(each.path, sorted(map(str, each.partitions))) for each in managed.failures] == [(failed.path, gone)]
     assert managed.failures[0].directory_id == failed.directory_id
-    assert sorted(str(each) for each in PARTITIONS if logs.is_offline(each)) == gone
+    assert sorted(str(each) for each in PARTITIONS if logs.offline_reason(each) is not None) == gone
     assert sorted(str(each) for each in PARTITIONS if logs.log(each) is not None) == served
     for each in PARTITIONS:
-        if not logs.is_offline(each):
+        if logs.offline_reason(each) is None:
             append(logs, each)
 
 
@@ -77,9 +78,9 @@ async def test_an_append_that_fails_takes_the_directory_offline(
         assert logs.report_failure(ORDERS, raised.value)
 
         check_that_one_is_offline(managed, logs, failed, other)
-        with pytest.raises(LogDirectoryOfflineError, match=os.strerror(number)):
+        with pytest.raises(OfflineLogError, match=os.strerror(number)):
             await logs.create(ORDERS, TOPIC_ID)
-        with pytest.raises(LogDirectoryOfflineError):
+        with pytest.raises(OfflineLogError):
             await logs.delete(ORDERS)
     assert [(each / CLEAN_SHUTDOWN).exists() for each in (failed.path, other.path)] == [False, True]
 
@@ -102,7 +103,7 @@ async def test_a_failed_fsync_takes_the_directory_offline(managed: Managed, monk
             patched.setattr(os, "fdatasync", failing(errno.EIO))
             found = await asyncio.gather(logs.flush(ORDERS), logs.flush(ORDERS), return_exceptions=True)
 
-        assert [type(each) for each in found] == [LogDirectoryOfflineError] * 2
+        assert [type(each) for each in found] == [OfflineLogError] * 2
         check_that_one_is_offline(managed, logs, failed, other)
 
 
@@ -113,11 +114,11 @@ async def test_a_cold_read_that_fails_takes_the_directory_offline(managed: Manag
         with pytest.raises(KeyError):
             await logs.run_on_disk_thread(ORDERS, lambda: {}["x"])
         assert await logs.run_on_disk_thread(ORDERS, lambda: 5) == 5
-        with pytest.raises(LogDirectoryOfflineError):
+        with pytest.raises(OfflineLogError):
             await logs.run_on_disk_thread(ORDERS, failing(errno.EIO))
 
         check_that_one_is_offline(managed, logs, failed, other)
-        with pytest.raises(LogDirectoryOfflineError):
+        with pytest.raises(OfflineLogError):
             await logs.run_on_disk_thread(ORDERS, lambda: 5)
 
 
@@ -147,7 +148,7 @@ async def test_a_log_that_may_be_on_a_failed_disk_is_not_created_again(managed: 
         logs.report_failure(ORDERS, OSError(errno.EIO, "broken"))
         old = TopicPartition("old", 0)
 
-        with pytest.raises(LogDirectoryOfflineError, match=r"may be in .*, which is offline: .*broken"):
+        with pytest.raises(OfflineLogError, match=r"may be in .*, which is offline: .*broken"):
             await logs.create(old, TOPIC_ID, is_new=False)
         assert await logs.create(old, TOPIC_ID) is not None
 

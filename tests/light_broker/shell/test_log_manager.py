@@ -19,8 +19,7 @@ from kafka_log.format.flush_schedule import FlushSettings
 from kafka_log.format.names import CLEAN_SHUTDOWN
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.shell import log_startup
-from light_broker.shell.log_errors import WrongFolderError
-from light_broker.shell.log_manager import LogDirectoryOfflineError, WrongTopicIdError
+from light_broker.shell.log_errors import OfflineLogError, WrongFolderError, WrongTopicIdError
 from tests.kafka_log.batches import fast_folder
 from tests.light_broker.log_managers import CLUSTER_ID, NODE_ID, ORDERS, SMALL, TOPIC_ID, Managed, append
 
@@ -264,7 +263,7 @@ async def test_a_partition_with_two_logs_is_offline(managed: Managed) -> None:
     async with managed.opened() as logs:
         assert logs.log(ORDERS) is None
         assert "has a log in each of" in str(logs.offline_reason(ORDERS))
-        with pytest.raises(LogDirectoryOfflineError, match="Delete all but one of them"):
+        with pytest.raises(OfflineLogError, match="Delete all but one of them"):
             await logs.create(ORDERS, TOPIC_ID)
 
 
@@ -280,8 +279,7 @@ async def test_a_log_that_cannot_be_opened_is_offline_and_the_others_are_served(
     managed.high_watermarks = {}
 
     async with managed.opened() as logs:
-        assert logs.is_offline(ORDERS)
-        assert "a line is malformed" in str(logs.offline_reason(ORDERS))
+                assert "a line is malformed" in str(logs.offline_reason(ORDERS))
         assert logs.log(second) is not None
     assert read_high_watermarks(managed.directories[0]) == {ORDERS: 5, second: 0}
 
