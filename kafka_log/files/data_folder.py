@@ -8,13 +8,13 @@ from kafka_log.errors import LogWriteError, UnreadableFileError
 from kafka_log.files.durable import flush_folder, replace_file
 from kafka_log.files.text_files import read_decoded
 from kafka_log.format.data_folder_files import (
-    TopicPartition,
     decode_clean_shutdown,
     decode_offsets,
     encode_clean_shutdown,
     encode_offsets,
 )
 from kafka_log.format.names import CLEAN_SHUTDOWN, CLEANED_OFFSETS, HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS
+from kafka_wire.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_log.format.data_folder_files import TopicPartition
 from kafka_log.format.retention import SegmentAge
+from kafka_wire.topic_partition import TopicPartition
 
 NEVER = 2**63 - 1
 

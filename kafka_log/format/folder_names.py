@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from kafka_log.format.data_folder_files import TopicPartition
+from kafka_wire.topic_partition import TopicPartition
 
 MAX_NAME_BYTES = 255
 """Limit of file systems. A topic's name is cut where a suffix leaves no room for it."""
@@ -39,20 +39,10 @@ class PartitionFolder:
     kind: FolderKind = FolderKind.LOG
 
 
-def log_folder_name(partition: TopicPartition) -> str:
-    """Return the name of a log's folder.
-
-    >>> log_folder_name(("orders", 0))
-    'orders-0'
-    """
-    topic, number = partition
-    return f"{topic}-{number}"
-
-
 def removed_folder_name(partition: TopicPartition, kind: FolderKind, unique_id: str) -> str:
     """Return the name of a folder that is no log any more; `unique_id` has 32 digits, as the topic may be created again.
 
-    >>> removed_folder_name(("orders", 0), FolderKind.DELETED, "0a")
+    >>> removed_folder_name(TopicPartition("orders", 0), FolderKind.DELETED, "0a")
     'orders-0.0a-delete'
     """
     topic, number = partition
@@ -64,7 +54,7 @@ def folder_of(name: str) -> PartitionFolder | None:
     """Return what a folder's name denotes, None for a folder that is not a partition's.
 
     >>> folder_of("orders-0")
-    PartitionFolder(partition=('orders', 0), kind=<FolderKind.LOG: ''>)
+    PartitionFolder(partition=TopicPartition(topic='orders', partition=0), kind=<FolderKind.LOG: ''>)
     >>> folder_of("orders-0.0a-stray").kind
     <FolderKind.STRAY: '-stray'>
     >>> folder_of("lost+found") is None
@@ -73,4 +63,4 @@ def folder_of(name: str) -> PartitionFolder | None:
     found = _NAME.fullmatch(name)
     if found is None:
         return None
-    return PartitionFolder((found["topic"], int(found["partition"])), FolderKind(found["kind"] or ""))
+    return PartitionFolder(TopicPartition(found["topic"], int(found["partition"])), FolderKind(found["kind"] or ""))

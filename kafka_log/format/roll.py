@@ -78,15 +78,6 @@ def roll_reason(
     return None
 
 
-def roll_period_ms(period_ms: int | None, period_hours: int) -> int:
-    """Return the longest age of a segment, or its largest jitter: a broker's `.ms` setting precedes its `.hours` setting.
-
-    >>> roll_period_ms(None, 168), roll_period_ms(1_000, 168)
-    (604800000, 1000)
-    """
-    return period_hours * 60 * 60 * 1000 if period_ms is None else period_ms
-
-
 def drawn_jitter_ms(max_jitter_ms: int, segment_ms: int, drawn: int) -> int:
     """Return the jitter of one segment from a random number of at least 0. Source: LogConfig.randomSegmentJitter.
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from light_broker.core.settings import Settings
+
 INITIAL_DELAY_MS = 30_000
 """Time without jobs after the start, in which the logs of a restarted broker are busiest (LogManager.InitialTaskDelayMs)."""
 
@@ -11,6 +13,9 @@ DELETION_CHECK_INTERVAL_MS = 1_000
 """Files are deleted at most so much later than their delay is over; a check costs a microsecond for each log."""
 
 FOREVER_MS = 2**63 - 1
+
+UNLIMITED_BYTES_PER_SECOND = 1.7976931348623157e308
+"""Kafka's default: the largest double."""
 
 
 class LogJob(Enum):
@@ -55,13 +60,39 @@ class LogManagerSettings:
     """Memory for the keys of all rounds of compaction (log.cleaner.dedupe.buffer.size)."""
     cleaner_load_factor: float = 0.9
     """Part of this memory that is filled (log.cleaner.io.buffer.load.factor)."""
-    cleaner_bytes_per_second: float = float("inf")
+    cleaner_bytes_per_second: float = UNLIMITED_BYTES_PER_SECOND
     """Bytes that all rounds of compaction read and write (log.cleaner.io.max.bytes.per.second)."""
 
 
+def log_manager_settings(settings: Settings) -> LogManagerSettings:
+    """Return the present settings of a broker for its logs."""
+
+    def decimal(name: str) -> float:
+        found = settings.value(name)
+        assert isinstance(found, float), name
+        return found
+
+    return LogManagerSettings(
+        retention_check_interval_ms=settings.number("log.retention.check.interval.ms"),
+        flush_check_interval_ms=settings.number("log.flush.scheduler.interval.ms"),
+        recovery_point_interval_ms=settings.number("log.flush.offset.checkpoint.interval.ms"),
+        start_offset_interval_ms=settings.number("log.flush.start.offset.checkpoint.interval.ms"),
+        high_watermark_interval_ms=settings.number("replica.high.watermark.checkpoint.interval.ms"),
+        producer_expiration_check_interval_ms=settings.number("producer.id.expiration.check.interval.ms"),
+        initial_delay_ms=settings.number("log.initial.task.delay.ms"),
+        recovery_threads=settings.number("num.recovery.threads.per.data.dir"),
+        io_threads=settings.number("num.io.threads"),
+        cleaner_threads=settings.number("log.cleaner.threads") if settings.flag("log.cleaner.enable") else 0,
+        cleaner_backoff_ms=settings.number("log.cleaner.backoff.ms"),
+        cleaner_buffer_bytes=settings.number("log.cleaner.dedupe.buffer.size"),
+        cleaner_load_factor=decimal("log.cleaner.io.buffer.load.factor"),
+        cleaner_bytes_per_second=decimal("log.cleaner.io.max.bytes.per.second"),
+    )
+
+
 def job_intervals_ms(settings: LogManagerSettings) -> dict[LogJob, int]:
-    """Return the time between two runs of each job."""
-    return {
+    """Return the time between two runs of each job; one without a positive interval never runs."""
+    intervals = {
         LogJob.RETENTION: settings.retention_check_interval_ms,
         LogJob.FLUSH: settings.flush_check_interval_ms,
         LogJob.RECOVERY_POINTS: settings.recovery_point_interval_ms,
@@ -70,6 +101,7 @@ def job_intervals_ms(settings: LogManagerSettings) -> dict[LogJob, int]:
         LogJob.EXPIRED_PRODUCERS: settings.producer_expiration_check_interval_ms,
         LogJob.DELETION: DELETION_CHECK_INTERVAL_MS,
     }
+    return {job: interval_ms if interval_ms > 0 else FOREVER_MS for job, interval_ms in intervals.items()}
 
 
 def first_runs_ms(settings: LogManagerSettings, now_ms: int) -> dict[LogJob, int]:

@@ -15,7 +15,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
@@ -80,7 +80,7 @@ def main() -> None:
     os.nice(NICENESS)
     (length,) = _LENGTH.unpack(sys.stdin.buffer.read(_LENGTH.size))
     function, argument = pickle.loads(sys.stdin.buffer.read(length))  # noqa: S301 - from the parent
-    threading.Thread(target=_exit_with_the_parent, args=(sys.stdin.buffer,), daemon=True).start()
+    threading.Thread(target=_exit_with_the_parent, daemon=True).start()
     collected = _Records()
     logging.basicConfig(level=logging.INFO, handlers=[collected])
     result, failure = None, None
@@ -90,10 +90,12 @@ def main() -> None:
         failure = error
     sys.stdout.buffer.write(pickle.dumps((result, failure, collected.records)))
     sys.stdout.buffer.flush()
+    # Without the shutdown of the interpreter, which does not go with a thread that reads
+    os._exit(0)
 
 
-def _exit_with_the_parent(parent: BinaryIO) -> None:
-    parent.read()
+def _exit_with_the_parent() -> None:
+    os.read(sys.stdin.fileno(), 1)
     os._exit(1)
 
 

@@ -13,7 +13,7 @@ from kafka_log.files.data_folder import (
     write_log_start_offsets,
     write_recovery_points,
 )
-from kafka_log.format.data_folder_files import TopicPartition
+from kafka_wire.topic_partition import TopicPartition
 from light_broker.shell.coalesced import Coalesced
 from light_broker.shell.log_directory import LogDirectory
 

@@ -18,7 +18,7 @@ from kafka_log.files.compaction import PendingSwap, find_dirty_part, prepare_cle
 from kafka_log.files.durable import flush_folder
 from kafka_log.files.partition_log import PartitionLog
 from kafka_log.format.cleaning_schedule import DirtyPart, dirtiest_log
-from kafka_log.format.data_folder_files import TopicPartition
+from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.shell.child_process import ChildFailedError, run_in_child
 from light_broker.shell.log_directory import LogDirectory
@@ -173,7 +173,7 @@ class LogCleaner:
             return
         log.warning(
             "Failed to compact log; it is left out until the broker is restarted",
-            extra={"partition": "{}-{}".format(*failed.partition), "error": str(error)},
+            extra={"partition": str(failed.partition), "error": str(error)},
         )
         self.uncleanable[failed.partition] = str(error)
 
@@ -228,7 +228,7 @@ class LogCleaner:
         settings, partition = self._logs.settings, begun.partition
         throttled = ThrottledTask(begun.task, settings.cleaner_bytes_per_second / settings.cleaner_threads)
         begun.child = asyncio.ensure_future(
-            run_in_child(clean_throttled, throttled, what="the compaction of {}-{}".format(*partition))
+            run_in_child(clean_throttled, throttled, what=f"the compaction of {partition}")
         )
         started_s = time.monotonic()
         try:
@@ -256,7 +256,7 @@ class LogCleaner:
         log.info(
             "Compacted log",
             extra={
-                "partition": "{}-{}".format(*partition),
+                "partition": str(partition),
                 "first_offset": begun.task.first_dirty_offset,
                 "end_offset": cleaned.end_offset,
                 "duration_s": round(time.monotonic() - started_s, 1),

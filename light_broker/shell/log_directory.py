@@ -29,10 +29,10 @@ from kafka_log.files.lock import FolderLock
 from kafka_log.files.partition_log import PartitionLog
 from kafka_log.files.partition_settings import Checkpoints
 from kafka_log.files.text_files import draw_directory_id, read_meta_properties, write_meta_properties
-from kafka_log.format.data_folder_files import TopicPartition
-from kafka_log.format.folder_names import FolderKind, folder_of, log_folder_name, removed_folder_name
+from kafka_log.format.folder_names import FolderKind, folder_of, removed_folder_name
 from kafka_log.format.names import CLUSTER_METADATA_FOLDER
 from kafka_log.format.text_files import MetaProperties
+from kafka_wire.topic_partition import TopicPartition
 from light_broker.shell.log_errors import WrongFolderError
 
 log = logging.getLogger(__name__)
@@ -154,7 +154,7 @@ class LogDirectory:
 
     def folder(self, partition: TopicPartition) -> Path:
         """Return the folder of a partition's log."""
-        return self.path / log_folder_name(partition)
+        return self.path / str(partition)
 
     def rename(self, partition: TopicPartition, kind: FolderKind) -> Path:
         """Rename a log's folder, on the disk, and return its new path. Raises LogWriteError and FlushFailedError."""

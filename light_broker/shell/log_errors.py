@@ -4,7 +4,7 @@ from kafka_log.errors import CorruptLogError, FlushFailedError, LogWriteError, U
 
 
 class OfflineLogError(Exception):
-    """A log in a directory that failed, or one that cannot be opened: the answer is KAFKA_STORAGE_ERROR until the broker is restarted."""
+    """A log in a directory that failed, or a log that cannot be opened: KAFKA_STORAGE_ERROR until the broker is restarted."""
 
 
 class NoLogDirectoryError(Exception):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Protocol
 
 from kafka_log.files.partition_log import PartitionLog
-from kafka_log.format.data_folder_files import TopicPartition
+from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import (
     FOREVER_MS,
     LogJob,

@@ -4,6 +4,7 @@ Source: Kafka's LogManager.loadLog.
 """
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,15 +35,17 @@ class OpenedLog:
     topic_id: uuid.UUID | None
 
 
-def open_log(one: LogToOpen) -> OpenedLog:
+def open_log(one: LogToOpen, clock: Callable[[], float]) -> OpenedLog:
     """Open a log. Raises LogError and OSError."""
     topic_id = read_topic_id(one.folder)
-    return OpenedLog(PartitionLog(one.folder, one.settings, one.checkpoints), topic_id)
+    return OpenedLog(PartitionLog(one.folder, one.settings, one.checkpoints, clock=clock), topic_id)
 
 
-def create_log(folder: Path, settings: PartitionSettings, topic_id: uuid.UUID | None) -> OpenedLog:
+def create_log(
+    folder: Path, settings: PartitionSettings, topic_id: uuid.UUID | None, clock: Callable[[], float]
+) -> OpenedLog:
     """Create an empty log. Raises LogError and OSError."""
-    opened = PartitionLog(folder, settings, Checkpoints(is_clean=True))
+    opened = PartitionLog(folder, settings, Checkpoints(is_clean=True), clock=clock)
     try:
         if topic_id is not None:
             write_topic_id(folder, topic_id)

@@ -21,15 +21,21 @@ from kafka_log.errors import LogError, LogWriteError
 from kafka_log.files.partition_log import PartitionLog
 from kafka_log.files.partition_settings import PartitionSettings
 from kafka_log.files.text_files import write_topic_id
-from kafka_log.format.data_folder_files import UNKNOWN_BROKER_EPOCH, TopicPartition
+from kafka_log.format.data_folder_files import UNKNOWN_BROKER_EPOCH
 from kafka_log.format.folder_names import FolderKind
 from kafka_log.format.roll import drawn_jitter_ms
+from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.shell.coalesced import Coalesced
 from light_broker.shell.log_checkpoints import LogCheckpoints
 from light_broker.shell.log_cleaner import LogCleaner
 from light_broker.shell.log_directory import LogDirectory
-from light_broker.shell.log_errors import NoLogDirectoryError, OfflineLogError, WrongTopicIdError, is_disk_error
+from light_broker.shell.log_errors import (
+    NoLogDirectoryError,
+    OfflineLogError,
+    WrongTopicIdError,
+    is_disk_error,
+)
 from light_broker.shell.log_job_runner import LogJobRunner
 from light_broker.shell.log_loading import create_log
 from light_broker.shell.log_startup import claim_directories, load_directories
@@ -104,7 +110,7 @@ class LogManager:
             await claim_directories(self.directories, self.fail, cluster_id=self._cluster_id, node_id=self._node_id)
             online = [one for one in self.directories if one.is_online()]
             await load_directories(
-                online, self.fail, self._settings_of, threads=self.settings.recovery_threads, now_ms=self.now_ms()
+                online, self.fail, self._settings_of, threads=self.settings.recovery_threads, clock=self._clock
             )
             self._check_any_left()
         except BaseException:
@@ -159,8 +165,12 @@ class LogManager:
         except (LogError, OSError) as error:
             self.fail(directory, error)
 
-    async def _release_all(self) -> None:
+    async def settle(self) -> None:
+        """Wait for what truncations and failures have started: checkpoint writes, and the closing of files."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _release_all(self) -> None:
+        await self.settle()
         await asyncio.gather(*(asyncio.to_thread(one.release) for one in self.directories if one.is_online()))
 
     # Logs
@@ -242,7 +252,9 @@ class LogManager:
             directory = min(online, key=lambda one: one.log_count)
             directory.creating.add(partition)
             try:
-                made = await directory.run(partial(create_log, directory.folder(partition), settings, topic_id))
+                made = await directory.run(
+                    partial(create_log, directory.folder(partition), settings, topic_id, self._clock)
+                )
             except (LogError, OSError) as error:
                 if not is_disk_error(error):
                     raise OfflineLogError(str(error)) from error
@@ -263,9 +275,7 @@ class LogManager:
         if topic_id is None or topic_id == known:
             return
         if known is not None:
-            raise WrongTopicIdError(
-                f"The log of {partition[0]}-{partition[1]} belongs to the topic with id {known}, not to {topic_id}."
-            )
+            raise WrongTopicIdError(f"The log of {partition} belongs to the topic with id {known}, not to {topic_id}.")
         directory.topic_ids[partition] = topic_id
         await self._guarded(directory, partial(write_topic_id, directory.folder(partition), topic_id))
 

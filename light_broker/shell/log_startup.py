@@ -10,8 +10,8 @@ from pathlib import Path
 
 from kafka_log.errors import LogError, UnreadableFileError
 from kafka_log.files.partition_settings import PartitionSettings
-from kafka_log.format.data_folder_files import TopicPartition
 from kafka_log.format.text_files import MetaProperties
+from kafka_wire.topic_partition import TopicPartition
 from light_broker.shell.log_directory import LogDirectory, check_identity
 from light_broker.shell.log_errors import WrongFolderError, is_disk_error
 from light_broker.shell.log_loading import LARGE_LOG_BYTES, LogToOpen, bytes_to_check, open_log, recover_in_child
@@ -51,13 +51,18 @@ async def claim_directories(directories: Sequence[LogDirectory], fail: Fail, *, 
 
 
 async def load_directories(
-    directories: Sequence[LogDirectory], fail: Fail, settings_of: SettingsOf, *, threads: int, now_ms: int
+    directories: Sequence[LogDirectory],
+    fail: Fail,
+    settings_of: SettingsOf,
+    *,
+    threads: int,
+    clock: Callable[[], float],
 ) -> None:
     """Load the logs in all directories; each has a number of threads. A log that cannot be opened is in `unreadable`."""
     found: dict[LogDirectory, dict[TopicPartition, Path]] = {}
     for directory in directories:
         try:
-            found[directory] = await directory.run(partial(directory.read, now_ms))
+            found[directory] = await directory.run(partial(directory.read, int(clock() * 1_000)))
         except (LogError, OSError) as error:
             fail(directory, error)
     _refuse_duplicates(found)
@@ -70,7 +75,7 @@ async def load_directories(
             for directory, folders in found.items():
                 for partition, folder in folders.items():
                     group.create_task(
-                        _load(directory, partition, folder, fail, settings_of, limits[directory], progress)
+                        _load(directory, partition, folder, fail, settings_of, clock, limits[directory], progress)
                     )
     progress.finish([directory.path for directory in found if not directory.was_clean])
 
@@ -85,10 +90,10 @@ def _refuse_duplicates(found: dict[LogDirectory, dict[TopicPartition, Path]]) ->
         if len(several) < 2:
             continue
         reason = (
-            f"Partition {partition[0]}-{partition[1]} has a log in each of {', '.join(str(each.path) for each in several)}. "
+            f"Partition {partition} has a log in each of {', '.join(str(each.path) for each in several)}. "
             "Delete all but one of them while the broker is stopped."
         )
-        log.error("Duplicate log", extra={"partition": "{}-{}".format(*partition), "reason": reason})
+        log.error("Duplicate log", extra={"partition": str(partition), "reason": reason})
         for directory in several:
             del found[directory][partition]
             directory.unreadable[partition] = reason
@@ -100,6 +105,7 @@ async def _load(
     folder: Path,
     fail: Fail,
     settings_of: SettingsOf,
+    clock: Callable[[], float],
     limit: asyncio.Semaphore,
     progress: "_Progress",
 ) -> None:
@@ -110,7 +116,7 @@ async def _load(
         try:
             if not one.checkpoints.is_clean and await directory.run(lambda: bytes_to_check(one)) >= LARGE_LOG_BYTES:
                 one = await recover_in_child(one)
-            opened = await directory.run(lambda: open_log(one))
+            opened = await directory.run(lambda: open_log(one, clock))
         except Exception as error:
             if is_disk_error(error):
                 fail(directory, error)
@@ -118,7 +124,7 @@ async def _load(
                 directory.unreadable[partition] = str(error)
                 log.error(
                     "Failed to open log; its partition is offline",
-                    extra={"partition": "{}-{}".format(*partition), "error": str(error)},
+                    extra={"partition": str(partition), "error": str(error)},
                     exc_info=None if isinstance(error, LogError) else error,
                 )
             return
