@@ -7,7 +7,7 @@ from kafka_node.authorization.acls import Acls
 from kafka_wire.errors import ErrorCode
 from kafka_wire.sasl.scram_keys import ScramCredential
 from kafka_wire.topic_partition import TopicPartition
-from light_broker.core.log_jobs import LogManagerSettings
+from light_broker.core.log_jobs import log_manager_settings
 from light_broker.core.metadata_view import (
     CLUSTER_DEFAULT,
     ConfigResource,
@@ -78,27 +78,3 @@ def _changed_topics(before: MetadataView, after: MetadataView) -> set[str]:
         if resource.type is ConfigResourceType.TOPIC
         and after.dynamic_configs(resource) != before.dynamic_configs(resource)
     }
-
-
-def log_manager_settings(values: Settings) -> LogManagerSettings:
-    """Return the settings of a broker for all of its logs."""
-    cleaner_rate = values.value("log.cleaner.io.max.bytes.per.second")
-    load_factor = values.value("log.cleaner.io.buffer.load.factor")
-    assert isinstance(cleaner_rate, float)
-    assert isinstance(load_factor, float)
-    return LogManagerSettings(
-        retention_check_interval_ms=values.number("log.retention.check.interval.ms"),
-        flush_check_interval_ms=values.number("log.flush.scheduler.interval.ms"),
-        recovery_point_interval_ms=values.number("log.flush.offset.checkpoint.interval.ms"),
-        start_offset_interval_ms=values.number("log.flush.start.offset.checkpoint.interval.ms"),
-        high_watermark_interval_ms=values.number("replica.high.watermark.checkpoint.interval.ms"),
-        producer_expiration_check_interval_ms=values.number("producer.id.expiration.check.interval.ms"),
-        initial_delay_ms=values.number("log.initial.task.delay.ms"),
-        recovery_threads=values.number("num.recovery.threads.per.data.dir"),
-        io_threads=values.number("num.io.threads"),
-        cleaner_threads=values.number("log.cleaner.threads"),
-        cleaner_backoff_ms=values.number("log.cleaner.backoff.ms"),
-        cleaner_buffer_bytes=values.number("log.cleaner.dedupe.buffer.size"),
-        cleaner_load_factor=load_factor,
-        cleaner_bytes_per_second=cleaner_rate,
-    )

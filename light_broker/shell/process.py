@@ -31,13 +31,14 @@ from light_broker.control.port import ControlPlane
 from light_broker.control.standalone.control import StandaloneControl
 from light_broker.control.standalone.state_file import StateFile, open_state_file
 from light_broker.core.fetch_sessions import FetchSessions
+from light_broker.core.log_jobs import log_manager_settings
 from light_broker.core.metadata_view import BrokerView, ConfigResource, ConfigResourceType, MetadataView
 from light_broker.core.metadata_view import Endpoint as ClientEndpoint
 from light_broker.core.partition import IsrRules
 from light_broker.core.settings import Settings
 from light_broker.shell.apis.table import APIS
 from light_broker.shell.broker import Broker
-from light_broker.shell.control_side import ControlSide, log_manager_settings
+from light_broker.shell.control_side import ControlSide
 from light_broker.shell.dispatch import Dispatch, needs
 from light_broker.shell.known_users import PresentAcls, PresentCredentials
 from light_broker.shell.log_manager import FailedDirectory, LogManager
@@ -154,6 +155,7 @@ class BrokerProcess:
             settings=values,
             view=MetadataView(file.state.cluster_id),
             control=control,
+            logs=self.logs,
             replicas=replicas,
             producer_ids=ProducerIds(control),
             fetch_sessions=FetchSessions(values.number("max.incremental.fetch.session.cache.slots")),

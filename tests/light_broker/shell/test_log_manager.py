@@ -279,7 +279,7 @@ async def test_a_log_that_cannot_be_opened_is_offline_and_the_others_are_served(
     managed.high_watermarks = {}
 
     async with managed.opened() as logs:
-                assert "a line is malformed" in str(logs.offline_reason(ORDERS))
+        assert "a line is malformed" in str(logs.offline_reason(ORDERS))
         assert logs.log(second) is not None
     assert read_high_watermarks(managed.directories[0]) == {ORDERS: 5, second: 0}
 
