@@ -10,6 +10,7 @@ from light_broker.control.port import ControlPlane
 from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.metadata_view import MetadataView
 from light_broker.core.settings import Settings
+from light_broker.shell.log_manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
 from light_broker.shell.replicas import ReplicaManager
 
@@ -24,6 +25,7 @@ class Broker:
     settings: Settings
     view: MetadataView
     control: ControlPlane
+    logs: LogManager
     replicas: ReplicaManager
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions

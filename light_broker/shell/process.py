@@ -155,6 +155,7 @@ class BrokerProcess:
             settings=values,
             view=MetadataView(file.state.cluster_id),
             control=control,
+            logs=self.logs,
             replicas=replicas,
             producer_ids=ProducerIds(control),
             fetch_sessions=FetchSessions(values.number("max.incremental.fetch.session.cache.slots")),

@@ -61,6 +61,7 @@ async def hosting(
         settings=Settings(1),
         view=view,
         control=control,
+        logs=logs,
         replicas=ReplicaManager(
             1,
             logs,

@@ -34,6 +34,7 @@ def broker_with(view: MetadataView, file: dict[str, str] | None = None, **parts:
         high_watermarks=dict,
     )
     fields: dict[str, Any] = {
+        "logs": logs,
         "replicas": ReplicaManager(1, logs, control, view=lambda: view, isr_rules=lambda _: IsrRules()),
         "producer_ids": ProducerIds(control),
         "fetch_sessions": FetchSessions(),
