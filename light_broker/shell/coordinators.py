@@ -10,15 +10,15 @@ Source: Kafka's GroupCoordinatorService.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.topic_partition import TopicPartition
-from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC, creation_of_offsets_topic, partition_for
+from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC, partition_for
 from light_broker.core.groups.records import MalformedRecordError
 from light_broker.core.groups.settings import GroupSettings
 from light_broker.core.metadata_view import MetadataView
@@ -59,14 +59,12 @@ class GroupCoordinators:
         settings: GroupSettings,
         *,
         view: Callable[[], MetadataView],
-        create_topic: Callable[[Body], Awaitable[None]],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Begin without partitions. `create_topic` creates a topic, an element of CreateTopics, in the name of the broker."""
+        """Begin without partitions. `view` returns the present metadata, `clock` the time of day in seconds."""
         self.settings = settings
         self._logs = logs
         self._view = view
-        self._create_topic = create_topic
         self._clock = clock
         self._led: dict[int, _Led] = {}
         self._creation: asyncio.Task[None] | None = None
@@ -147,13 +145,15 @@ class GroupCoordinators:
         """Whether a partition is being loaded."""
         return any(led.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS for led in self._led.values())
 
-    def create_offsets_topic(self) -> None:
+    def create_offsets_topic(self, create: Callable[[], Awaitable[Mapping[str, ErrorCode]]]) -> None:
         """Create `__consumer_offsets` in the background; further calls do not repeat an attempt that is under way or has just failed."""
         if self._creation is None or self._creation.done():
-            self._creation = self._start(self._create())
+            self._creation = self._start(self._create(create))
 
-    async def _create(self) -> None:
-        await self._create_topic(creation_of_offsets_topic(self.settings))
+    async def _create(self, create: Callable[[], Awaitable[Mapping[str, ErrorCode]]]) -> None:
+        for topic, error in (await create()).items():
+            if error:
+                log.warning("Failed to create the topic of the groups", extra={"topic": topic, "error": error.name})
         await asyncio.sleep(CREATION_RETRY_S)
 
     async def _load(self, partition: TopicPartition, led: _Led) -> None:
@@ -183,8 +183,8 @@ class GroupCoordinators:
             },
         )
 
-    def _start(self, work: Awaitable[None]) -> asyncio.Task[None]:
-        task = asyncio.ensure_future(work)
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -188,7 +188,7 @@ class GroupCoordinator:
     def _set_alarm(self) -> None:
         """Wake up at the next timer."""
         next_ms = self._timers.next_ms
-        if next_ms is None or self._is_closed or self._alarm is not None and self._alarm.when() * 1000 <= next_ms:
+        if next_ms is None or self._is_closed or (self._alarm is not None and self._alarm.when() * 1000 <= next_ms):
             return
         if self._alarm is not None:
             self._alarm.cancel()

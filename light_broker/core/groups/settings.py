@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 
 from kafka_wire.compression import Compression
+from light_broker.core.settings import Settings
+
+MS_PER_MINUTE = 60_000
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 """Time after which a new member that waits for the end of a rebalance is removed. A client that is still there joins again, so that clients which
@@ -36,9 +39,22 @@ class GroupSettings:
     """offsets.load.buffer.size"""
     offsets_topic_partitions: int = 50
     """offsets.topic.num.partitions"""
-    offsets_topic_replication_factor: int = 3
-    """offsets.topic.replication.factor"""
-    offsets_topic_segment_bytes: int = 100 * 1024 * 1024
-    """offsets.topic.segment.bytes"""
     offsets_topic_compression: Compression = Compression.NONE
     """offsets.topic.compression.codec"""
+
+
+def group_settings(values: Settings) -> GroupSettings:
+    """Return the settings of the group coordinator of a broker."""
+    return GroupSettings(
+        min_session_timeout_ms=values.number("group.min.session.timeout.ms"),
+        max_session_timeout_ms=values.number("group.max.session.timeout.ms"),
+        initial_rebalance_delay_ms=values.number("group.initial.rebalance.delay.ms"),
+        max_size=values.number("group.max.size"),
+        offset_metadata_max_bytes=values.number("offset.metadata.max.bytes"),
+        offsets_retention_ms=values.number("offsets.retention.minutes") * MS_PER_MINUTE,
+        offsets_retention_check_interval_ms=values.number("offsets.retention.check.interval.ms"),
+        offsets_commit_timeout_ms=values.number("offsets.commit.timeout.ms"),
+        offsets_load_buffer_bytes=values.number("offsets.load.buffer.size"),
+        offsets_topic_partitions=values.number("offsets.topic.num.partitions"),
+        offsets_topic_compression=Compression(values.number("offsets.topic.compression.codec")),
+    )
