@@ -35,13 +35,13 @@ class JavaError(Exception):
     """Kafka did not open the log; the text is its exception."""
 
 
-class _Program:
-    """A running Java program of this folder that answers each line with a line."""
+class JavaProgram:
+    """A running Java program, given by its source, that answers each line with a line."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: Path) -> None:
         quiet = {"log4j2.configurationFile": (JAVA_FOLDER / "log4j2.properties").resolve().as_uri()}
         command = java_command(
-            str(Path(__file__).with_name(source)),
+            str(source),
             heap=HEAP,
             version=NEWEST_KAFKA_VERSION,
             log4j="log4j-tools.properties",
@@ -58,7 +58,8 @@ class _Program:
     def __exit__(self, *_: object) -> None:
         self._process.communicate()  # the program ends with its input
 
-    def _exchange(self, question: str) -> str:
+    def exchange(self, question: str) -> str:
+        """Send a line and return the answer. Raises JavaError if the program has ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(question + "\n")
@@ -69,11 +70,11 @@ class _Program:
         return answer
 
 
-class LogJudge(_Program):
+class LogJudge(JavaProgram):
     """A running LogJudge.java."""
 
     def __init__(self) -> None:
-        super().__init__("LogJudge.java")
+        super().__init__(Path(__file__).with_name("LogJudge.java"))
 
     def open(self, folder: Path, segment_bytes: int) -> Opened:
         """Open and close a log of the quorum."""
@@ -96,7 +97,7 @@ class LogJudge(_Program):
         return Opened(int(start), int(end), int(epoch), earliest, latest)
 
     def _ask(self, *words: object) -> str:
-        answer = self._exchange(" ".join(map(str, words)))
+        answer = self.exchange(" ".join(map(str, words)))
         if answer.startswith("error "):
             raise JavaError(answer)
         return answer
@@ -109,11 +110,11 @@ EXPIRATION_MS = 86_400_000
 """Time after which PartitionJudge.java forgets a producer (producer.id.expiration.ms)."""
 
 
-class PartitionJudge(_Program):
+class PartitionJudge(JavaProgram):
     """A running PartitionJudge.java."""
 
     def __init__(self) -> None:
-        super().__init__("PartitionJudge.java")
+        super().__init__(Path(__file__).with_name("PartitionJudge.java"))
 
     def run(
         self,
@@ -141,7 +142,7 @@ class PartitionJudge(_Program):
                 for step in steps
             ],
         }
-        answer = json.loads(self._exchange(json.dumps(question)))
+        answer = json.loads(self.exchange(json.dumps(question)))
         if "results" not in answer:
             raise JavaError(answer["message"])
         return answer
