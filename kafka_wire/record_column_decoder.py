@@ -146,7 +146,8 @@ class _Walk:
     def _offsets(self, rows: Positions) -> Positions:
         batch = np.searchsorted(self._firsts, rows, side="right") - 1
         bases = np.array([header.base_offset for header in self._headers])
-        return bases[batch] + rows - self._firsts[batch]
+        offsets: Positions = bases[batch] + rows - self._firsts[batch]
+        return offsets
 
     def _values(self) -> tuple[Positions, Positions]:
         """Return the key and version of each record, as in `_kinds`, or -1, and the position after them."""
