@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from controller_core.shell.quorum.format import draw_id
+from kafka_log.files.text_files import draw_directory_id
 from kafka_wire.uuids import encode_uuid
 from lab.alive import alive
 from lab.folder import lab_folder
@@ -206,7 +206,7 @@ def kraft_cluster(
 
 def new_id() -> str:
     """Return a random id in Kafka's format; it does not begin with a dash, which Kafka's tools would take for an option."""
-    return encode_uuid(draw_id())
+    return encode_uuid(draw_directory_id())
 
 
 def kafka_4_command(main_class: str, *arguments: str, heap: str = HEAP, log4j: str = "log4j.properties") -> list[str]:

@@ -17,12 +17,12 @@ from itertools import takewhile
 from pathlib import Path
 
 from controller_core.shell.quorum.endpoints import InitialController
-from controller_core.shell.quorum.format import draw_id, format_storage
+from controller_core.shell.quorum.format import format_storage
 from controller_core.shell.quorum.format_checkpoints import quorum_checkpoint
 from controller_core.shell.quorum.format_plan import FormatOptions
 from controller_core.shell.quorum.settings_file import read_settings_file
 from kafka_log.files.snapshots import write_snapshot
-from kafka_log.files.text_files import write_meta_properties
+from kafka_log.files.text_files import draw_directory_id, write_meta_properties
 from kafka_log.format.names import BOOTSTRAP_SNAPSHOT, CLUSTER_METADATA_FOLDER, QUORUM_STATE
 from kafka_log.format.text_files import MetaProperties
 from kafka_node.security.endpoints import Address
@@ -330,9 +330,9 @@ def quorum(
     kafka-storage, without a JVM for each node.
     """
     ids = sorted((*node_ids, *stewards), key=lambda node_id: node_id != first)
-    members = [Member(node_id, free_port(), draw_id()) for node_id in ids]
+    members = [Member(node_id, free_port(), draw_directory_id()) for node_id in ids]
     run_here = tuple(members)
-    members += [Member(node_id, port, draw_id()) for node_id, port in (others or {}).items()]
+    members += [Member(node_id, port, draw_directory_id()) for node_id, port in (others or {}).items()]
     cluster_id = new_id() if program is Program.CONTROLLER else RAFT_SERVER_CLUSTER
     plan = QuorumPlan(
         tuple(members), cluster_id, voters, program, security or QuorumSecurity(), settings, load or Load()

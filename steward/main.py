@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from steward.options.broker import BrokerOptions
 from steward.options.controller import ControllerOptions, LeaderBalanceOptions
 from steward.options.formatting import StorageOptions, VoterOptions
 from steward.options.groups import in_groups
@@ -198,13 +199,23 @@ def quorum(options: QuorumOptions, logs: LogOptions) -> None:
     raise typer.Exit(run_quorum(options))
 
 
+@app.command()
+@in_groups
+def broker(options: BrokerOptions, logs: LogOptions) -> None:
+    """Run a light broker: Kafka's broker in Python, for laptops, tests and small clusters."""
+    from steward.broker_command import run_broker  # noqa: PLC0415 - see the module docstring
+
+    logs.set_up()
+    raise typer.Exit(run_broker(options))
+
+
 @app.command("random-uuid")
 def random_uuid() -> None:
     """Print a random id in Kafka's form, for a cluster or for the directory of an initial controller."""
-    from controller_core.shell.quorum.format import draw_id  # noqa: PLC0415 - see the module docstring
+    from kafka_log.files.text_files import draw_directory_id  # noqa: PLC0415 - see the module docstring
     from kafka_wire.uuids import encode_uuid  # noqa: PLC0415
 
-    typer.echo(encode_uuid(draw_id()))
+    typer.echo(encode_uuid(draw_directory_id()))
 
 
 @app.command()

@@ -1,13 +1,13 @@
 """Compaction of closed segments into `.cleaned` files.
 
 It reads the log's files and changes none of them, so that it can run in another process: its input and its result are plain values. The
-log's owner then swaps the new segments in (`compaction.swap_cleaned`). A crash before leaves files that opening the log deletes.
+log's owner then swaps the new segments in (`compaction.PendingSwap`). A crash before leaves files that opening the log deletes.
 Source: Kafka's Cleaner.
 """
 
 import contextlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,17 +67,17 @@ class CleanedLog:
     """Offset up to which the log is compacted: the first dirty offset of the next round."""
 
 
-def clean_segments(task: CleaningTask) -> CleanedLog:
+def clean_segments(task: CleaningTask, throttle: Callable[[int], None] = lambda _: None) -> CleanedLog:
     """Write the `.cleaned` files of a round. Raises CorruptLogError for batches that cannot be read, and LogWriteError.
 
-    After an error no file is left.
+    `throttle` gets each number of bytes that were read or written, and may wait. After an error no file is left.
     """
     with contextlib.ExitStack() as opened:
         segments = [Segment.open(task.folder, base_offset, task.now_ms) for base_offset in task.segment_offsets]
         for segment in segments:
             opened.callback(segment.close)
             segment.map_indexes()
-        offsets = _mapped_offsets(segments, task)
+        offsets = _mapped_offsets(segments, task, throttle)
         end_offset = offsets.latest_offset + 1
         below = [segment for segment in segments if segment.base_offset < end_offset]
         groups = grouped_segments(
@@ -91,21 +91,24 @@ def clean_segments(task: CleaningTask) -> CleanedLog:
         )
         transactions = TransactionTracker()
         by_offset = {segment.base_offset: segment for segment in below}
+        # Left by a round that was killed
+        delete_segment_copies(task.folder, task.segment_offsets)
         result = CleanedLog([[one.base_offset for one in group] for group in groups], end_offset)
         try:
             for group in result.groups:
-                _clean_group([by_offset[base_offset] for base_offset in group], task, cleaning, transactions)
+                old = [by_offset[base_offset] for base_offset in group]
+                _clean_group(old, task, cleaning, transactions, throttle)
         except (LogWriteError, CorruptLogError):
-            delete_cleaned(task.folder, [group[0] for group in result.groups])
+            delete_segment_copies(task.folder, [group[0] for group in result.groups])
             raise
         return result
 
 
-def delete_cleaned(folder: Path, base_offsets: Sequence[int]) -> None:
-    """Delete `.cleaned` files of segments."""
+def delete_segment_copies(folder: Path, base_offsets: Sequence[int], suffix: str = CLEANED_SUFFIX) -> None:
+    """Delete the files of segments that end in `.cleaned` or `.swap`. Raises OSError."""
     for base_offset in base_offsets:
-        for suffix in SEGMENT_SUFFIXES:
-            (folder / segment_name(base_offset, suffix + CLEANED_SUFFIX)).unlink(missing_ok=True)
+        for kind in SEGMENT_SUFFIXES:
+            (folder / segment_name(base_offset, kind + suffix)).unlink(missing_ok=True)
 
 
 def rename_segment_files(folder: Path, base_offset: int, old_suffix: str, new_suffix: str) -> None:
@@ -116,7 +119,7 @@ def rename_segment_files(folder: Path, base_offset: int, old_suffix: str, new_su
             path.rename(folder / segment_name(base_offset, suffix + new_suffix))
 
 
-def _mapped_offsets(segments: Sequence[Segment], task: CleaningTask) -> OffsetMap:
+def _mapped_offsets(segments: Sequence[Segment], task: CleaningTask, throttle: Callable[[int], None]) -> OffsetMap:
     """Read the dirty part, as far as its keys fit into the map."""
     offsets, transactions = OffsetMap(task.max_keys), TransactionTracker()
     transactions.add(task.aborted_in_dirty_part)
@@ -124,7 +127,7 @@ def _mapped_offsets(segments: Sequence[Segment], task: CleaningTask) -> OffsetMa
     for segment, end_offset in zip(segments, ends, strict=True):
         if end_offset <= task.first_dirty_offset:
             continue
-        for data in _read(segment, task.first_dirty_offset):
+        for data in _read(segment, task.first_dirty_offset, throttle):
             with _names_the_segment(segment):
                 is_whole = map_offsets(data, offsets, transactions, task.first_dirty_offset)
             if not is_whole:
@@ -135,18 +138,23 @@ def _mapped_offsets(segments: Sequence[Segment], task: CleaningTask) -> OffsetMa
 
 
 def _clean_group(
-    group: Sequence[Segment], task: CleaningTask, cleaning: CleaningRound, transactions: TransactionTracker
+    group: Sequence[Segment],
+    task: CleaningTask,
+    cleaning: CleaningRound,
+    transactions: TransactionTracker,
+    throttle: Callable[[int], None],
 ) -> None:
     cleaned = Segment.create(task.folder, group[0].base_offset, task.now_ms, CLEANED_SUFFIX)
     try:
         for segment in group:
             transactions.add(task.aborted.get(segment.base_offset, ()))
-            for data in _read(segment, segment.base_offset):
+            for data in _read(segment, segment.base_offset, throttle):
                 with _names_the_segment(segment):
                     kept = b"".join(cleaned_batches(data, cleaning, transactions))
                 if kept:
                     batches = list(read_batches(kept, verify_checksums=False))
                     cleaned.append(kept, batches, task.settings.index_interval_bytes)
+                    throttle(len(kept))
         index = TransactionIndexFile(task.folder, group[0].base_offset, CLEANED_SUFFIX)
         index.append(transactions.kept)
         if transactions.kept:
@@ -161,11 +169,13 @@ def _clean_group(
         cleaned.close()
 
 
-def _read(segment: Segment, offset: int) -> Iterator[bytes]:
+def _read(segment: Segment, offset: int, throttle: Callable[[int], None]) -> Iterator[bytes]:
     """Yield whole batches from the one that has `offset`."""
     first = segment.find(offset)
     position = segment.size_bytes if first is None else first.position
-    yield from read_whole_batches(segment, position, segment.size_bytes, CHUNK_BYTES)
+    for data in read_whole_batches(segment, position, segment.size_bytes, CHUNK_BYTES):
+        throttle(len(data))
+        yield data
 
 
 @contextlib.contextmanager

@@ -8,13 +8,13 @@ from kafka_log.errors import LogWriteError, UnreadableFileError
 from kafka_log.files.durable import flush_folder, replace_file
 from kafka_log.files.text_files import read_decoded
 from kafka_log.format.data_folder_files import (
-    TopicPartition,
     decode_clean_shutdown,
     decode_offsets,
     encode_clean_shutdown,
     encode_offsets,
 )
-from kafka_log.format.names import CLEAN_SHUTDOWN, HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS
+from kafka_log.format.names import CLEAN_SHUTDOWN, CLEANED_OFFSETS, HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS
+from kafka_wire.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +37,11 @@ def read_high_watermarks(data_folder: Path) -> dict[TopicPartition, int]:
     return _read_offsets(data_folder / HIGH_WATERMARKS)
 
 
+def read_cleaned_offsets(data_folder: Path) -> dict[TopicPartition, int]:
+    """Return the offsets up to which logs are compacted."""
+    return _read_offsets(data_folder / CLEANED_OFFSETS)
+
+
 def write_recovery_points(data_folder: Path, offsets: Mapping[TopicPartition, int]) -> None:
     """Replace the recovery points. Raises LogWriteError and FlushFailedError, as the others."""
     replace_file(data_folder / RECOVERY_POINTS, encode_offsets(offsets))
@@ -50,6 +55,11 @@ def write_log_start_offsets(data_folder: Path, offsets: Mapping[TopicPartition, 
 def write_high_watermarks(data_folder: Path, offsets: Mapping[TopicPartition, int]) -> None:
     """Replace the high watermarks."""
     replace_file(data_folder / HIGH_WATERMARKS, encode_offsets(offsets))
+
+
+def write_cleaned_offsets(data_folder: Path, offsets: Mapping[TopicPartition, int]) -> None:
+    """Replace the offsets up to which logs are compacted."""
+    replace_file(data_folder / CLEANED_OFFSETS, encode_offsets(offsets))
 
 
 def mark_clean_shutdown(data_folder: Path, broker_epoch: int) -> None:

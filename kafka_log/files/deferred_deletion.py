@@ -23,7 +23,8 @@ class DeferredDeletion:
 
     def __init__(self, folder: Path, delay_ms: int = DEFAULT_DELAY_MS) -> None:
         self._folder = folder
-        self._delay_ms = delay_ms
+        self.delay_ms = delay_ms
+        """file.delete.delay.ms"""
         self._waiting: deque[tuple[int, Segment]] = deque()
 
     def add(self, segments: list[Segment], now_ms: int, *, replaced_offset: int | None = None) -> None:
@@ -31,7 +32,7 @@ class DeferredDeletion:
 
         Raises LogWriteError; files with their old names then stay, and the log must be opened again.
         """
-        self._waiting += ((now_ms + self._delay_ms, segment) for segment in segments)
+        self._waiting += ((now_ms + self.delay_ms, segment) for segment in segments)
         try:
             for segment in segments:
                 for path in self._paths(segment):
@@ -40,6 +41,10 @@ class DeferredDeletion:
                         path.rename(path.with_name(path.name + DELETED_SUFFIX))
         except OSError as error:
             raise LogWriteError(f"Failed to rename files in {self._folder}: {error.strerror}") from error
+
+    def is_due(self, now_ms: int) -> bool:
+        """Return whether the delay of a segment is over."""
+        return bool(self._waiting) and self._waiting[0][0] <= now_ms
 
     def run(self, now_ms: int) -> int:
         """Delete the segments whose delay is over; return how many."""

@@ -74,6 +74,8 @@ class Log:
         self._clock = clock
         self._failure: FlushFailedError | None = None
         self._flushes: list[PendingFlush] = []
+        self._unflushed: list[Segment] = []
+        """Closed segments that the next flush writes to the disk."""
         make_folder(folder)
         loaded = load_segments(
             folder,
@@ -176,17 +178,22 @@ class Log:
         active = self._active
         if active.size_bytes == 0 and active.base_offset == base_offset:
             return  # an empty segment with no room for an index entry; Kafka replaces it by its like
+        flushes = self.settings.flush_at_roll
         self._store_epochs()
-        self._guarded(active.seal)
+        self._guarded(lambda: active.seal(flush=flushes))
         created = Segment.create(self.folder, base_offset, self._now_ms())
-        try:
-            self._guarded(lambda: flush_folder(self.folder))
-        except LogWriteError:
-            created.delete()
-            raise
+        if flushes:
+            try:
+                self._guarded(lambda: flush_folder(self.folder))
+            except LogWriteError:
+                created.delete()
+                raise
         active.map_indexes()
         self._segments.append(created)
-        self.flushed_offset = max(self.flushed_offset, self.end_offset)
+        if flushes:
+            self.flushed_offset = max(self.flushed_offset, self.end_offset)
+        else:
+            self._unflushed.append(active)
 
     # Reading
 
@@ -256,7 +263,7 @@ class Log:
         # On a full disk the entries are written later, and rebuilt after a crash.
         with contextlib.suppress(LogWriteError):
             self._active.save_indexes()
-        pending = PendingFlush(self._active, self.end_offset)
+        pending = PendingFlush(self._active, self.end_offset, self._unflushed)
         self._flushes.append(pending)
         return pending
 
@@ -267,6 +274,7 @@ class Log:
             self.fail(pending.error)
         if not pending.done:
             raise AssertionError("The flush has not run.")
+        self._unflushed = [segment for segment in self._unflushed if segment not in pending.closed]
         self.flushed_offset = max(self.flushed_offset, pending.end_offset)
         return self.flushed_offset
 
@@ -350,6 +358,7 @@ class Log:
         if not 0 <= count < len(self._segments):
             raise ValueError(f"The log has {len(self._segments)} segments, {count} cannot be taken out.")
         popped, self._segments = self._segments[:count], self._segments[count:]
+        self._unflushed = [segment for segment in self._unflushed if segment not in popped]
         self.raise_start_offset(self._segments[0].base_offset)
         return popped
 
@@ -365,6 +374,7 @@ class Log:
         segment = Segment.open(self.folder, base_offsets[0], self._now_ms())
         segment.map_indexes()
         segment.find_max_timestamp()
+        self._unflushed = [one for one in self._unflushed if one not in replaced]
         row = self._segments.index(replaced[0])
         self._segments[row : row + len(replaced)] = [segment]
         return replaced
@@ -374,13 +384,19 @@ class Log:
         try:
             if self._failure is None:
                 self._store_epochs()
+                if self._unflushed:
+                    self.flush()
                 self._guarded(self._active.seal)
                 self.flushed_offset = self.end_offset
         finally:
-            for segment in self._segments:
-                segment.close()
-            self._segments = []
-            self._failure = self._failure or FlushFailedError("The log is closed.")
+            self.close_files()
+
+    def close_files(self) -> None:
+        """Close the files without writing anything, for a log that failed or is deleted."""
+        for segment in self._segments:
+            segment.close()
+        self._segments = []
+        self._failure = self._failure or FlushFailedError("The log is closed.")
 
     @property
     def _active(self) -> Segment:
@@ -390,6 +406,8 @@ class Log:
         """Prepare a closed segment for appending."""
         if not isinstance(self._active.offset_index.entries, bytearray):
             self._active.load_indexes()
+        # Of the others only those that are left; the active one is flushed in any case.
+        self._unflushed = [segment for segment in self._unflushed if segment in self._segments[:-1]]
 
     def _after_truncation(self) -> None:
         self._guarded(lambda: flush_folder(self.folder))

@@ -21,6 +21,7 @@ from kafka_log.files.producer_recovery import ProducerRecovery, rebuild_producer
 from kafka_log.files.producer_snapshots import ProducerSnapshots
 from kafka_log.files.transaction_index_file import TransactionIndexFile
 from kafka_log.format.batches import appendable_bytes
+from kafka_log.format.flush_schedule import is_flush_due_by_messages, is_flush_due_by_time
 from kafka_log.format.leader_append import leader_batch
 from kafka_log.format.producer_batches import read_producer_batches
 from kafka_log.format.producer_states import PreparedProducers, ProducerStates
@@ -28,6 +29,7 @@ from kafka_log.format.producers import Origin
 from kafka_log.format.retention import RetentionReason, SegmentAge, deletable_segments
 from kafka_log.format.transaction_index import AbortedTransaction
 from kafka_wire.failures import WireError
+from kafka_wire.records import NO_TIMESTAMP
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,8 @@ class PartitionAppend:
     last_offset: int
     is_duplicate: bool = False
     """The batch had been appended before, at these offsets."""
+    log_append_time_ms: int = NO_TIMESTAMP
+    """Time of the append, if the topic's records get it; for a duplicate the largest timestamp of the batch."""
 
 
 class PartitionLog:
@@ -78,6 +82,9 @@ class PartitionLog:
         self.producers = ProducerStates()
         self._snapshots = ProducerSnapshots(folder)
         self.deletions = DeferredDeletion(folder, self.settings.file_delete_delay_ms)
+        self.before_truncation: Callable[[int], None] | None = None
+        """Called before records from an offset on are removed, with that offset: a compaction in progress must be aborted."""
+        self.last_flush_ms = now_ms
         self._unflushed_index: TransactionIndexFile | None = None
         if self.log.end_offset < start:
             # Segments were removed from the disk.
@@ -97,6 +104,12 @@ class PartitionLog:
         """Offset that the next record gets."""
         return self.log.end_offset
 
+    def reconfigure(self, settings: PartitionSettings) -> None:
+        """Take over changed settings; what is in the log does not change."""
+        self.settings = settings
+        self.log.settings = settings.log
+        self.deletions.delay_ms = settings.file_delete_delay_ms
+
     # Appending
 
     def append_as_leader(
@@ -115,7 +128,12 @@ class PartitionLog:
             origin=origin,
             now_ms=self.now_ms(),
         )
-        return self._append(batch.data, origin, transaction_version=transaction_version)
+        return self._append(
+            batch.data,
+            origin,
+            transaction_version=transaction_version,
+            log_append_time_ms=batch.max_timestamp_ms if self.settings.append.log_append_time else NO_TIMESTAMP,
+        )
 
     def append_as_follower(self, data: bytes, leader_epoch: int) -> PartitionAppend | None:
         """Append what a leader returned: whole batches up to the first of an epoch above `leader_epoch`, None if there is none.
@@ -126,7 +144,13 @@ class PartitionLog:
         return self._append(whole, Origin.REPLICATION, verify_checksums=True) if whole else None
 
     def _append(
-        self, data: bytes, origin: Origin, *, transaction_version: int = 0, verify_checksums: bool = False
+        self,
+        data: bytes,
+        origin: Origin,
+        *,
+        transaction_version: int = 0,
+        verify_checksums: bool = False,
+        log_append_time_ms: int = NO_TIMESTAMP,
     ) -> PartitionAppend:
         try:
             batches = read_producer_batches(data)
@@ -134,7 +158,8 @@ class PartitionLog:
             raise InvalidAppendError(str(error)) from None
         prepared = self.producers.prepare(batches, origin, transaction_version=transaction_version)
         if prepared.duplicate is not None:
-            return PartitionAppend(prepared.duplicate.first_offset, prepared.duplicate.last_offset, is_duplicate=True)
+            known = prepared.duplicate
+            return PartitionAppend(known.first_offset, known.last_offset, True, known.timestamp_ms)
         active = self.log.active_base_offset
         try:
             appended = self.log.append(data, verify_checksums=verify_checksums)
@@ -142,7 +167,7 @@ class PartitionLog:
             if self.log.active_base_offset != active:
                 self._rolled()
         self._commit(prepared, appended.last_offset + 1)
-        return PartitionAppend(appended.first_offset, appended.last_offset)
+        return PartitionAppend(appended.first_offset, appended.last_offset, log_append_time_ms=log_append_time_ms)
 
     def _commit(self, prepared: PreparedProducers, end_offset: int) -> None:
         aborted = self.producers.commit(prepared, end_offset)
@@ -185,15 +210,39 @@ class PartitionLog:
 
     # Flushing
 
+    def is_flush_due_by_messages(self) -> bool:
+        """Return whether what was appended must be flushed before it is acknowledged (flush.messages)."""
+        return is_flush_due_by_messages(
+            self.settings.flush, end_offset=self.end_offset, flushed_offset=self.log.flushed_offset
+        )
+
+    def is_flush_due_by_time(self) -> bool:
+        """Return whether the scheduler flushes the log now (flush.ms)."""
+        return is_flush_due_by_time(
+            self.settings.flush,
+            end_offset=self.end_offset,
+            flushed_offset=self.log.flushed_offset,
+            last_flush_ms=self.last_flush_ms,
+            now_ms=self.now_ms(),
+        )
+
     def flush(self) -> int:
         """Write everything to the disk and return the new recovery point. Raises FlushFailedError."""
         self._flush_index()
-        return self.log.flush()
+        return self._flushed(self.log.flush())
 
     def begin_flush(self) -> PendingFlush:
         """Return a flush of everything up to the present end, as Log.begin_flush."""
         self._flush_index()
         return self.log.begin_flush()
+
+    def complete(self, pending: PendingFlush) -> int:
+        """Note that a flush has run, and return the new recovery point. Raises its FlushFailedError."""
+        return self._flushed(self.log.complete(pending))
+
+    def _flushed(self, recovery_point: int) -> int:
+        self.last_flush_ms = self.now_ms()
+        return recovery_point
 
     def _flush_index(self) -> None:
         if self._unflushed_index is not None:
@@ -207,6 +256,8 @@ class PartitionLog:
 
     def truncate_to(self, offset: int) -> bool:
         """Remove the records from `offset` on, as Log.truncate_to, and what they changed of the producers."""
+        if offset < self.end_offset:
+            self._announce_truncation(offset)
         if not self.log.truncate_to(offset):
             return False
         self._unflushed_index = None
@@ -216,11 +267,16 @@ class PartitionLog:
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Remove all records and producers; the log is empty and starts at `offset`."""
+        self._announce_truncation(min(offset, self.start_offset))
         self.log.truncate_fully_and_start_at(offset)
         self._unflushed_index = None
         TransactionIndexFile(self.log.folder, offset).reset()
         self.producers.clear(offset)
         self._snapshots.restart(0)
+
+    def _announce_truncation(self, offset: int) -> None:
+        if self.before_truncation is not None:
+            self.before_truncation(offset)
 
     def raise_start_offset(self, offset: int, *, high_watermark: int) -> bool:
         """Move the log's start up to `offset` (DeleteRecords). Return whether it was below.
@@ -259,8 +315,12 @@ class PartitionLog:
         self._snapshots.after_start_moved(self.log.start_offset)
         return reasons
 
+    def has_deletions_due(self) -> bool:
+        """Return whether `run_deletions` deletes anything now."""
+        return self.deletions.is_due(self.now_ms())
+
     def run_deletions(self) -> int:
-        """Delete the files of segments whose delay is over; return the number of segments."""
+        """Delete the files of segments whose delay is over, in any thread but one at a time; return the number of segments."""
         return self.deletions.run(self.now_ms())
 
     def remove_expired_producers(self) -> int:
@@ -275,6 +335,11 @@ class PartitionLog:
         finally:
             self.deletions.close()
             self.log.close()
+
+    def close_files(self) -> None:
+        """Close the files without writing anything, for a log that failed or is deleted."""
+        self.deletions.close()
+        self.log.close_files()
 
     def segment_ages(self) -> list[SegmentAge]:
         """Return sizes and ages of the segments, in order."""

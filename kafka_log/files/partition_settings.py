@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from kafka_log.files.deferred_deletion import DEFAULT_DELAY_MS
 from kafka_log.files.producer_recovery import DEFAULT_EXPIRATION_MS
-from kafka_log.format.cleaning import CleaningSettings
+from kafka_log.format.cleaning_schedule import CleaningSettings
+from kafka_log.format.flush_schedule import FlushSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.retention import RetentionSettings
 from kafka_log.format.roll import LogSettings
@@ -14,8 +15,14 @@ MAX_FETCHED_BATCH_BYTES = 2**31 - 1
 
 
 def broker_log_settings(**settings: int) -> LogSettings:
-    """Return the settings of a log as a broker has it: with gaps between batches, and cut in front of damage."""
-    return LogSettings(contiguous=False, cut_at_corruption=True, max_batch_bytes=MAX_FETCHED_BATCH_BYTES, **settings)
+    """Return the settings of a log as a broker has it: with gaps between batches, cut in front of damage, and flushed by a schedule."""
+    return LogSettings(
+        contiguous=False,
+        cut_at_corruption=True,
+        flush_at_roll=False,
+        max_batch_bytes=MAX_FETCHED_BATCH_BYTES,
+        **settings,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,7 @@ class PartitionSettings:
     cleaning: CleaningSettings = field(default_factory=CleaningSettings)
     producer_expiration_ms: int = DEFAULT_EXPIRATION_MS
     """Time after which a producer that is idle is forgotten (producer.id.expiration.ms)."""
+    flush: FlushSettings = field(default_factory=FlushSettings)
     file_delete_delay_ms: int = DEFAULT_DELAY_MS
     """Time between the removal of a segment and the deletion of its files (file.delete.delay.ms)."""
 

@@ -196,16 +196,19 @@ class Segment:
         self.offset_index.save()
         self.time_index.save()
 
-    def seal(self) -> None:
-        """End the segment: its last entry of the time index, and all three files on the disk."""
+    def seal(self, *, flush: bool = True) -> None:
+        """End the segment: its last entry of the time index; with `flush`, all three files are on the disk then."""
         self._append_time()
-        self.offset_index.save(flush=True)
-        self.time_index.save(flush=True)
-        self.flush()
+        self.offset_index.save(flush=flush)
+        self.time_index.save(flush=flush)
+        if flush:
+            self.flush()
 
     def close(self) -> None:
-        """Close the file."""
-        os.close(self._descriptor)
+        """Close the file. A read in another thread then fails, and never reads a file that got the same number."""
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            os.close(descriptor)
 
     def delete(self) -> None:
         """Close and delete the segment's files; the caller flushes the folder."""

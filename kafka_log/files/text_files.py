@@ -19,12 +19,16 @@ from kafka_log.format.text_files import (
     encode_meta_properties,
     encode_partition_metadata,
 )
+from kafka_wire.uuids import encode_uuid
 
 MAX_META_PROPERTIES_BYTES = 65_536
 """Kafka writes about 150 bytes."""
 
 DATE_FORMAT = "%a %b %d %H:%M:%S %Z %Y"
 """Of the comment in meta.properties: Java's Date.toString."""
+
+RESERVED_IDS = 100
+"""Kafka reserves the directory ids below (DirectoryId)."""
 
 Value = TypeVar("Value")
 
@@ -60,6 +64,14 @@ def write_meta_properties(
     """Write meta.properties. Written last, it marks a formatted folder. Raises LogWriteError and FlushFailedError."""
     date = time.strftime(DATE_FORMAT, time.localtime(clock()))
     replace_file(data_folder / META_PROPERTIES, encode_meta_properties(properties, date=date))
+
+
+def draw_directory_id() -> uuid.UUID:
+    """Draw a directory id: not a reserved one, and none that begins with a dash, which would be an option on a command line."""
+    while True:
+        drawn = uuid.uuid4()
+        if drawn.int >= RESERVED_IDS and not encode_uuid(drawn).startswith("-"):
+            return drawn
 
 
 def read_decoded(path: Path, decode: Callable[[bytes], Value], max_bytes: int | None = None) -> Value | None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from kafka_log.format.index_entries import MAX_RELATIVE_OFFSET
 from kafka_log.format.producer_batches import read_end_marker
 from kafka_log.format.producer_states import ProducerStates
-from kafka_log.format.retention import SegmentAge
 from kafka_log.format.transaction_index import AbortedTransaction
 from kafka_wire.records import NO_PRODUCER, BatchHeader, Record, RecordBatch, decode_batches, encode_kept_records
 
@@ -23,34 +22,6 @@ DEFAULT_MAX_KEYS = 5_000_000
 """Keys of one round. Kafka's default of log.cleaner.dedupe.buffer.size, 128 MiB, has 24 bytes for each and is filled by nine tenths."""
 
 NO_OFFSET = -1
-
-
-@dataclass(frozen=True, slots=True)
-class CleaningSettings:
-    """Settings of a compacted topic, with Kafka's defaults."""
-
-    min_compaction_lag_ms: int = 0
-    """Age up to which a record is not compacted (min.compaction.lag.ms)."""
-    delete_retention_ms: int = 86_400_000
-    """Time for which tombstones and end markers of transactions stay (delete.retention.ms)."""
-    max_keys: int = DEFAULT_MAX_KEYS
-
-
-def first_uncleanable_offset(
-    segments: Sequence[SegmentAge], *, stable_offset: int, min_compaction_lag_ms: int, now_ms: int
-) -> int:
-    """Return the base offset of the first segment that is not compacted.
-
-    It is the active one, the one that has the last stable offset, or the first one with a record that is too new, whichever is the
-    lowest. Source: Kafka's LogCleanerManager.cleanableOffsets.
-    """
-    young = (
-        segment.base_offset
-        for segment in segments
-        if min_compaction_lag_ms > 0 and segment.newest_ms > now_ms - min_compaction_lag_ms
-    )
-    bound = min(stable_offset, segments[-1].base_offset, next(young, stable_offset))
-    return max((segment.base_offset for segment in segments if segment.base_offset <= bound), default=bound)
 
 
 class OffsetMap:

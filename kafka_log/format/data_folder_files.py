@@ -10,19 +10,18 @@ import json
 from collections.abc import Mapping
 
 from kafka_log.errors import UnreadableFileError
+from kafka_wire.topic_partition import TopicPartition
 
 CHECKPOINT_VERSION = 0
 CLEAN_SHUTDOWN_VERSION = 0
 
 UNKNOWN_BROKER_EPOCH = -1
 
-TopicPartition = tuple[str, int]
-
 
 def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
     r"""Return the content of a checkpoint file.
 
-    >>> encode_offsets({("orders", 0): 42})
+    >>> encode_offsets({TopicPartition("orders", 0): 42})
     b'0\n1\norders 0 42\n'
     """
     lines = [CHECKPOINT_VERSION, len(offsets), *(f"{topic} {number} {at}" for (topic, number), at in offsets.items())]
@@ -40,7 +39,7 @@ def decode_offsets(content: bytes) -> dict[TopicPartition, int]:
     try:
         version, count = int(lines[0]), int(lines[1]) if len(lines) > 1 else 0
         entries = [line.split() for line in lines[2:]]
-        offsets = {(topic, int(partition)): int(offset) for topic, partition, offset in entries}
+        offsets = {TopicPartition(topic, int(partition)): int(offset) for topic, partition, offset in entries}
     except ValueError:
         raise UnreadableFileError("a line is malformed") from None
     if version != CHECKPOINT_VERSION:

@@ -25,7 +25,6 @@ _CONTROL = 0x20
 
 _MARKER = struct.Struct(">hi")
 """Value of an end marker: version, coordinator epoch."""
-MARKER_VERSION = 0
 
 
 @dataclass(frozen=True, slots=True)

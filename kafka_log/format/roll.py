@@ -24,6 +24,8 @@ class LogSettings:
     """Largest batch (KafkaRaftClient.MAX_BATCH_SIZE_BYTES, max.message.bytes)."""
     contiguous: bool = True
     """Whether each batch starts where the one before it ends, as in the quorum's log. Compaction leaves gaps."""
+    flush_at_roll: bool = True
+    """Write a segment to the disk when the next one begins. Otherwise the next flush does, which runs in another thread."""
     cut_at_corruption: bool = False
     """Cut the log at a corrupt batch although valid ones follow it. A broker's replica fetches them again; a voter would lose
     records that it has acknowledged, so that its log is not opened."""
@@ -74,15 +76,6 @@ def roll_reason(
     if last_offset - fill.base_offset > MAX_RELATIVE_OFFSET:
         return RollReason.RELATIVE_OFFSET
     return None
-
-
-def roll_period_ms(period_ms: int | None, period_hours: int) -> int:
-    """Return the longest age of a segment, or its largest jitter: a broker's `.ms` setting precedes its `.hours` setting.
-
-    >>> roll_period_ms(None, 168), roll_period_ms(1_000, 168)
-    (604800000, 1000)
-    """
-    return period_hours * 60 * 60 * 1000 if period_ms is None else period_ms
 
 
 def drawn_jitter_ms(max_jitter_ms: int, segment_ms: int, drawn: int) -> int:

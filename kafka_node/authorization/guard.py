@@ -181,6 +181,21 @@ class _Caller:
         return self.guard.judge(self.context, OnAll(operation, resource_type), quiet=True)
 
 
+class _Everything:
+    """Allows every operation. Implements Ask."""
+
+    def __call__(self, operation: Operation, resource_type: ResourceType, name: str, *, quiet: bool = False) -> bool:  # noqa: ARG002
+        return True
+
+    def on_all(self, operation: Operation, resource_type: ResourceType) -> bool:  # noqa: ARG002
+        """Return True."""
+        return True
+
+
+EVERYTHING: Ask = _Everything()
+"""The judge of a process without an authorizer."""
+
+
 def _denied(resource_type: ResourceType) -> Failure:
     code = CODES[resource_type]
     return Failure(code, code.message)

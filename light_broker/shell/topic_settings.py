@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_log.files.partition_settings import PartitionSettings, broker_log_settings
-from kafka_log.format.cleaning import CleaningSettings
+from kafka_log.format.cleaning_schedule import CleaningSettings
+from kafka_log.format.flush_schedule import FlushSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.retention import RetentionSettings
 from kafka_wire.compression import Compression
@@ -84,8 +85,11 @@ class TopicSettings:
             ),
             cleaning=CleaningSettings(
                 min_compaction_lag_ms=self.number("min.compaction.lag.ms"),
+                max_compaction_lag_ms=self.number("max.compaction.lag.ms"),
+                min_cleanable_ratio=self.decimal("min.cleanable.dirty.ratio"),
                 delete_retention_ms=self.number("delete.retention.ms"),
             ),
+            flush=FlushSettings(messages=self.number("flush.messages"), interval_ms=self.number("flush.ms")),
             producer_expiration_ms=self.broker.number("producer.id.expiration.ms"),
             file_delete_delay_ms=self.number("file.delete.delay.ms"),
         )

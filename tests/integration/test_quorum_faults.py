@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller_core.shell.quorum.format import draw_id
+from kafka_log.files.text_files import draw_directory_id
 from lab.ports import free_port
 from lab.quorum import Formatter, Load, Member, Program, QuorumNode, Voters, quorum
 from lab.waiting import wait_until
@@ -126,7 +126,9 @@ def test_a_second_process_with_the_id_of_a_leader_and_another_directory_only_obs
     with quorum((), stewards=(1, 2, 3), voters=Voters.INITIAL, formatter=Formatter.STEWARD, settings=SHORT) as voters:
         leader, epoch = voters.wait_for_leader()
         plan = replace(voters.plan, voters=Voters.STANDALONE)
-        copy = QuorumNode(plan, Member(leader, free_port(), draw_id()), voters.folder / "copy", is_steward=True)
+        copy = QuorumNode(
+            plan, Member(leader, free_port(), draw_directory_id()), voters.folder / "copy", is_steward=True
+        )
         with closing(copy):
             copy.format(Formatter.STEWARD)
             copy.start()

@@ -10,10 +10,10 @@ from typing import Any
 
 from kafka_log.errors import LogError, RefusedAppendError
 from kafka_log.files.cleaner import clean_segments
-from kafka_log.files.compaction import prepare_cleaning, swap_cleaned
+from kafka_log.files.compaction import PendingSwap, prepare_cleaning
 from kafka_log.files.partition_log import PartitionLog
 from kafka_log.files.partition_settings import Checkpoints, PartitionSettings, broker_log_settings
-from kafka_log.format.cleaning import CleaningSettings
+from kafka_log.format.cleaning_schedule import CleaningSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.producers import Origin
 from kafka_log.format.retention import RetentionSettings
@@ -110,7 +110,9 @@ class Session:
             return first_dirty_offset
         result = clean_segments(replace(task, max_keys=max_keys))
         for group in result.groups:
-            swap_cleaned(self.log, group)
+            swap = PendingSwap(self.log.log.folder, group)
+            swap.prepare()
+            swap.finish(self.log)
         return result.end_offset
 
     def state(self) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from kafka_log.format.roll import (
     RollReason,
     SegmentFill,
     drawn_jitter_ms,
-    roll_period_ms,
     roll_reason,
 )
 
@@ -58,12 +57,6 @@ def test_a_segment_is_rolled_for_one_reason(
 ) -> None:
     """LogSegment.shouldRoll. Of five index entries in 64 bytes the time index keeps the last one for the segment's end."""
     assert reason(fill, **batch) is expected
-
-
-def test_the_setting_in_milliseconds_precedes_the_one_in_hours() -> None:
-    """log.roll.ms, log.roll.hours, and the two settings of the jitter."""
-    assert roll_period_ms(None, 2) == 7_200_000
-    assert roll_period_ms(0, 2) == 0
 
 
 def test_a_jitter_is_below_its_limit_and_below_the_age() -> None:

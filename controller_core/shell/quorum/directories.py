@@ -9,11 +9,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from controller_core.shell.quorum.format import draw_id
 from controller_core.shell.quorum.settings import QuorumSettings
 from kafka_log.errors import LogError
 from kafka_log.files.lock import FolderLock
-from kafka_log.files.text_files import read_meta_properties, write_meta_properties
+from kafka_log.files.text_files import draw_directory_id, read_meta_properties, write_meta_properties
 from kafka_log.format.names import META_PROPERTIES
 from kafka_log.format.text_files import MetaProperties
 from kafka_wire.uuids import encode_uuid
@@ -63,9 +62,9 @@ def complete_directory_ids(settings: QuorumSettings) -> MetaProperties:
     taken = {meta.directory_id for meta in metas.values()}
     for directory, meta in metas.items():
         if meta.directory_id is None:
-            drawn = draw_id()
+            drawn = draw_directory_id()
             while drawn in taken:
-                drawn = draw_id()
+                drawn = draw_directory_id()
             metas[directory] = replace(meta, directory_id=drawn)
             taken.add(drawn)
             try:

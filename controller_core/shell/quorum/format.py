@@ -18,7 +18,7 @@ from controller_core.shell.quorum.format_plan import FormatError, FormatOptions,
 from controller_core.shell.quorum.settings import QuorumSettings
 from kafka_log.errors import LogError, UnreadableFileError
 from kafka_log.files.lock import FolderLock
-from kafka_log.files.text_files import read_meta_properties
+from kafka_log.files.text_files import draw_directory_id, read_meta_properties
 from kafka_log.format.names import LOCK, META_PROPERTIES
 from kafka_log.format.text_files import MetaProperties
 from kafka_metadata.metadata_versions import KRAFT_VERSION
@@ -27,15 +27,12 @@ from kafka_wire.uuids import encode_uuid
 SALT_BYTES = 26
 """As many as Kafka's salts have."""
 
-RESERVED_IDS = 100
-"""Directory ids below this number have a meaning of their own (DirectoryId)."""
-
 _Report = Callable[[str], None]
 
 
 def format_storage(settings: QuorumSettings, options: FormatOptions, report: _Report) -> None:
     """Format the directories of a controller that are not formatted, and report each as a sentence. Raises FormatError."""
-    plan = plan_format(settings, options, draw_id=draw_id, draw_salt=lambda: secrets.token_bytes(SALT_BYTES))
+    plan = plan_format(settings, options, draw_id=draw_directory_id, draw_salt=lambda: secrets.token_bytes(SALT_BYTES))
     with ExitStack() as locks:
         _format_all(settings, plan, options, report, locks)
 
@@ -58,14 +55,6 @@ def _format_all(
         raise FormatError(f"{str(error).removesuffix('.')}.") from error
     if not empty:
         report("All of the log directories are already formatted.")
-
-
-def draw_id() -> uuid.UUID:
-    """Draw a directory id: not a reserved one, and none that begins with a dash, which would be an option on a command line."""
-    while True:
-        drawn = uuid.uuid4()
-        if drawn.int >= RESERVED_IDS and not encode_uuid(drawn).startswith("-"):
-            return drawn
 
 
 def _check_identity(plan: FormatPlan, formatted: dict[Path, MetaProperties]) -> None:
@@ -126,7 +115,7 @@ def _format(
     if directory_id is not None and directory_id in taken:
         raise FormatError(f"The directory.id {encode_uuid(directory_id)} of {directory} is that of another directory.")
     while directory_id is None or directory_id in taken:
-        directory_id = draw_id()
+        directory_id = draw_directory_id()
     snapshot = None
     if has_metadata and plan.voters:
         kraft_version = plan.levels[KRAFT_VERSION]

@@ -12,11 +12,18 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 from light_broker.shell.apis import (
+    delete_records,
     describe_cluster,
     describe_configs,
+    describe_producers,
     describe_topic_partitions,
+    fetch,
+    init_producer_id,
     list_config_resources,
+    list_offsets,
     metadata,
+    offset_for_leader_epoch,
+    produce,
 )
 from light_broker.shell.broker import Broker
 
@@ -39,10 +46,17 @@ class Api:
 
 
 APIS: Mapping[ApiKey, Api] = {
-    ApiKey.METADATA: Api(metadata.VERSIONS, metadata.handle),
-    ApiKey.DESCRIBE_CONFIGS: Api(describe_configs.VERSIONS, describe_configs.handle),
+    ApiKey.DELETE_RECORDS: Api(delete_records.VERSIONS, delete_records.handle),
     ApiKey.DESCRIBE_CLUSTER: Api(describe_cluster.VERSIONS, describe_cluster.handle),
-    ApiKey.LIST_CONFIG_RESOURCES: Api(list_config_resources.VERSIONS, list_config_resources.handle),
+    ApiKey.DESCRIBE_CONFIGS: Api(describe_configs.VERSIONS, describe_configs.handle),
+    ApiKey.DESCRIBE_PRODUCERS: Api(describe_producers.VERSIONS, describe_producers.handle),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(describe_topic_partitions.VERSIONS, describe_topic_partitions.handle),
+    ApiKey.FETCH: Api(fetch.VERSIONS, fetch.handle),
+    ApiKey.INIT_PRODUCER_ID: Api(init_producer_id.VERSIONS, init_producer_id.handle),
+    ApiKey.LIST_CONFIG_RESOURCES: Api(list_config_resources.VERSIONS, list_config_resources.handle),
+    ApiKey.LIST_OFFSETS: Api(list_offsets.VERSIONS, list_offsets.handle),
+    ApiKey.METADATA: Api(metadata.VERSIONS, metadata.handle),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(offset_for_leader_epoch.VERSIONS, offset_for_leader_epoch.handle),
+    ApiKey.PRODUCE: Api(produce.VERSIONS, produce.handle),
 }
 """The dispatch answers ApiVersions, and the connections answer SaslHandshake and SaslAuthenticate."""

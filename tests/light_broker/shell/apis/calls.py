@@ -2,21 +2,43 @@
 
 from typing import Any
 
+from kafka_log.files.partition_settings import PartitionSettings
 from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
+from light_broker.core.fetch_sessions import FetchSessions
+from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.core.metadata_view import MetadataView
+from light_broker.core.partition import IsrRules
 from light_broker.core.settings import Settings
 from light_broker.shell.apis.table import APIS
 from light_broker.shell.broker import Broker
+from light_broker.shell.log_manager import LogManager
+from light_broker.shell.producer_ids import ProducerIds
+from light_broker.shell.replicas import ReplicaManager
 from tests.light_broker.fixed_control import LISTENER, FixedControl
 
 
 def broker_with(view: MetadataView, file: dict[str, str] | None = None, **parts: Any) -> Broker:
     """Return broker 1 with some metadata and settings, and other parts where a test needs them."""
-    return Broker(settings=Settings(1, file or {}), view=view, control=FixedControl(view), **parts)
+    control = FixedControl(view)
+    logs = LogManager(
+        [],
+        LogManagerSettings(),
+        cluster_id=view.cluster_id,
+        node_id=1,
+        partition_settings=lambda _: PartitionSettings(),
+        on_failed_directory=lambda _: None,
+        high_watermarks=dict,
+    )
+    fields: dict[str, Any] = {
+        "replicas": ReplicaManager(1, logs, control, view=lambda: view, isr_rules=lambda _: IsrRules()),
+        "producer_ids": ProducerIds(control),
+        "fetch_sessions": FetchSessions(),
+    }
+    return Broker(settings=Settings(1, file or {}), view=view, control=control, **(fields | parts))
 
 
 async def call(broker: Broker, key: ApiKey, body: Body, *, version: int | None = None, **context: Any) -> Body | None:

@@ -1,0 +1,80 @@
+"""What the control plane changes in a broker: metadata, roles of partitions, ACLs and credentials; and the settings that follow from it."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from kafka_node.authorization.acls import Acls
+from kafka_wire.errors import ErrorCode
+from kafka_wire.sasl.scram_keys import ScramCredential
+from kafka_wire.topic_partition import TopicPartition
+from light_broker.core.log_jobs import log_manager_settings
+from light_broker.core.metadata_view import (
+    CLUSTER_DEFAULT,
+    ConfigResource,
+    ConfigResourceType,
+    MetadataView,
+    PartitionView,
+)
+from light_broker.core.settings import Settings
+from light_broker.shell.broker import Broker
+from light_broker.shell.known_users import PresentAcls, PresentCredentials
+from light_broker.shell.log_manager import LogManager
+
+
+class ControlSide:
+    """Implements BrokerSide. `settings` are those of the properties file."""
+
+    def __init__(
+        self, broker: Broker, logs: LogManager, settings: Settings, acls: PresentAcls, credentials: PresentCredentials
+    ) -> None:
+        self._broker = broker
+        self._logs = logs
+        self._settings = settings
+        self._acls = acls
+        self._credentials = credentials
+
+    def set_view(self, view: MetadataView) -> None:
+        """Replace the metadata, and let logs and replicas follow the configs that changed."""
+        before, self._broker.view = self._broker.view, view
+        own = ConfigResource(ConfigResourceType.BROKER, str(self._settings.node_id))
+        settings = self._settings.with_dynamic(view.dynamic_configs(CLUSTER_DEFAULT), view.dynamic_configs(own))
+        if settings != self._broker.settings:
+            self._broker.settings = settings
+            self._logs.reconfigure_all(log_manager_settings(settings))
+            changed = set(view.topics)
+        else:
+            changed = _changed_topics(before, view)
+            for topic in changed:
+                self._logs.reconfigure(topic)
+        for topic in changed:
+            self._broker.replicas.reconfigure(topic)
+
+    async def lead(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
+        """Lead a partition."""
+        return await self._broker.replicas.lead(partition, topic_id, state)
+
+    async def follow(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
+        """Follow a partition's leader."""
+        return await self._broker.replicas.follow(partition, topic_id, state)
+
+    async def stop(self, partition: TopicPartition, *, delete: bool) -> ErrorCode:
+        """Stop serving a partition."""
+        return await self._broker.replicas.stop(partition, delete=delete)
+
+    def set_acls(self, acls: Acls) -> None:
+        """Replace the ACLs."""
+        self._acls.replace(acls)
+
+    def set_credentials(self, credentials: Mapping[str, Mapping[str, ScramCredential]]) -> None:
+        """Replace the SCRAM credentials."""
+        self._credentials.replace(credentials)
+
+
+def _changed_topics(before: MetadataView, after: MetadataView) -> set[str]:
+    """Return the topics whose dynamic configs differ."""
+    return {
+        resource.name
+        for resource in after.configs.keys() | before.configs.keys()
+        if resource.type is ConfigResourceType.TOPIC
+        and after.dynamic_configs(resource) != before.dynamic_configs(resource)
+    }

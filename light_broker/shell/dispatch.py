@@ -1,0 +1,134 @@
+"""Dispatch of the requests of one listener: to the handler of the API, or to the control plane.
+
+Source: KafkaApis.handle, ForwardingManager.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from kafka_node import versions
+from kafka_node.authorization.refusal import refusal
+from kafka_node.authorization.table import OPEN, WHOLE_REQUESTS, Table
+from kafka_node.context import RequestContext
+from kafka_node.dispatch import (
+    api_versions_error,
+    context_of,
+    encode_answer,
+    failed,
+    refused_by_header,
+    unsupported_version,
+)
+from kafka_node.versions import BrokerVersions, VersionRange
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body, CodecError, RequestHeader
+from kafka_wire.encoded_body import EncodedBody, Response
+from kafka_wire.errors import Failure
+from kafka_wire.net.server import CloseConnection, MalformedRequest, Peer
+from light_broker.control.port import ControlPlaneError
+from light_broker.shell.apis.table import APIS, Api
+from light_broker.shell.broker import Broker
+
+log = logging.getLogger(__name__)
+
+API_VERSIONS = (0, 4)
+
+UNITS = 400_000
+"""Decoding budget of a request: 70 ms and 12 MB at most. A fetch of 50,000 partitions takes half of it."""
+
+SHOWN_PRODUCE = (0, 13)
+"""Versions of Produce in ApiVersions. Kafka 4 shows 0 to 2, which it does not serve, since librdkafka reads from them which codecs a
+broker knows (KAFKA-18659)."""
+
+
+def needs(apis: Mapping[ApiKey, Api], forwarded: Mapping[ApiKey, VersionRange]) -> Table:
+    """Return the rights that requests need as a whole. Handlers judge the elements of all others."""
+    return {key: WHOLE_REQUESTS.get(key, OPEN) for key in [*apis, *forwarded]}
+
+
+class Dispatch:
+    """Handler of one listener. `started` is set when the broker serves: requests wait for it."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        listener: str,
+        started: asyncio.Event,
+        apis: Mapping[ApiKey, Api] = APIS,
+        authentication: Mapping[ApiKey, VersionRange] | None = None,
+    ) -> None:
+        self._broker = broker
+        self._listener = listener
+        self._started = started
+        self._apis = apis
+        self._forwarded = broker.control.forwarded
+        self._shown = {
+            ApiKey.API_VERSIONS: API_VERSIONS,
+            **{key: api.versions for key, api in apis.items()},
+            **self._forwarded,
+            **(authentication or {}),
+        }
+        if ApiKey.PRODUCE in apis:
+            self._shown[ApiKey.PRODUCE] = SHOWN_PRODUCE
+
+    async def handle(self, peer: Peer, frame: bytes) -> Response | None:
+        """Answer one request frame (a server's Handler)."""
+        if not self._started.is_set():
+            await self._started.wait()
+        try:
+            header = codec.peek_header(frame)
+            if header.api_key == ApiKey.API_VERSIONS:
+                return self._api_versions(header, frame)
+            return await self._request(_known(header.api_key), peer, header, frame)
+        except CodecError as error:
+            raise MalformedRequest(str(error)) from error
+
+    def _api_versions(self, header: RequestHeader, frame: bytes) -> bytes:
+        refused = api_versions_error(header, frame, API_VERSIONS, UNITS)
+        if refused is not None:
+            return refused
+        features = self._broker.view.features
+        finalized = BrokerVersions(
+            {},
+            finalized_features_epoch=features.epoch,
+            finalized_features={name: (level, level) for name, level in features.levels.items()},
+        )
+        body = versions.api_versions_body(self._shown, finalized, header.api_version)
+        return codec.encode_response(ApiKey.API_VERSIONS, header.api_version, header.correlation_id, body)
+
+    async def _request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> Response | None:
+        served = self._apis[key].versions if key in self._apis else self._forwarded.get(key)
+        if served is None:
+            raise CloseConnection(f"{key.name} is not served here")
+        if not served[0] <= header.api_version <= served[1]:
+            return unsupported_version(key, header)
+        context, guard = context_of(self._listener, peer, header), self._broker.guard
+        if guard is not None and (failure := await guard.refuse_by_header(key, context)) is not None:
+            return refused_by_header(key, header, frame, failure, UNITS)
+        body = codec.decode_bounded(frame, header, UNITS)
+        if guard is not None and (refused := await guard.refuse(key, context, body)) is not None:
+            return encode_answer(key, peer, header, refused)
+        answer = await self._answer(key, peer, header, context, body)
+        return None if answer is None else encode_answer(key, peer, header, answer)
+
+    async def _answer(
+        self, key: ApiKey, peer: Peer, header: RequestHeader, context: RequestContext, body: Body
+    ) -> Body | EncodedBody | None:
+        try:
+            if key in self._apis:
+                return await self._apis[key].handle(self._broker, context, body)
+            return await self._broker.control.forward(key, context, body)
+        except ControlPlaneError as error:
+            return refusal(key, header.api_version, body, Failure(error.code, str(error)))
+        except CloseConnection:
+            raise
+        except Exception as error:
+            raise failed(key, peer, header, error) from error
+
+
+def _known(number: int) -> ApiKey:
+    try:
+        return ApiKey(number)
+    except ValueError:
+        raise MalformedRequest(f"there is no api key {number}") from None

@@ -1,0 +1,285 @@
+"""Compaction of logs: the dirtiest one at a time, in a child process; the event loop swaps the result in.
+
+Truncation, deletion and the failure of a directory abort a round: the child is killed, and what it wrote is deleted. A partition that
+cannot be compacted is left out until the broker is restarted. Source: Kafka's LogCleaner and LogCleanerManager.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kafka_log.errors import LogError
+from kafka_log.files.cleaner import CleanedLog, CleaningTask, clean_segments, delete_segment_copies
+from kafka_log.files.compaction import PendingSwap, find_dirty_part, prepare_cleaning
+from kafka_log.files.durable import flush_folder
+from kafka_log.files.partition_log import PartitionLog
+from kafka_log.format.cleaning_schedule import DirtyPart, dirtiest_log
+from kafka_wire.topic_partition import TopicPartition
+from light_broker.core.log_jobs import LogManagerSettings
+from light_broker.shell.child_process import ChildFailedError, run_in_child
+from light_broker.shell.log_directory import LogDirectory
+from light_broker.shell.log_errors import is_disk_error
+
+log = logging.getLogger(__name__)
+
+KEY_BYTES = 160
+"""Memory of one key in a round: an entry of a dict, its hash of 16 bytes and its offset as objects. Kafka takes 24."""
+
+LOGS_BETWEEN_PAUSES = 50
+"""Logs that are inspected before the event loop serves others."""
+
+
+class CleanedLogs(Protocol):
+    """The part of the log manager that the cleaner uses."""
+
+    settings: LogManagerSettings
+
+    def online_logs(self) -> list[tuple[TopicPartition, LogDirectory, PartitionLog]]:
+        """Return the present logs."""
+
+    def present_high_watermarks(self) -> dict[TopicPartition, int]:
+        """Return their high watermarks."""
+
+    def fail(self, directory: LogDirectory, error: BaseException) -> None:
+        """Take a directory offline."""
+
+    async def write_cleaned_offsets(self, directory: LogDirectory) -> None:
+        """Write the checkpoint of the cleaner."""
+
+    def delete_old_segments(
+        self, partition: TopicPartition, directory: LogDirectory, opened: PartitionLog, high_watermark: int
+    ) -> int:
+        """Delete the segments of a log that retention deletes."""
+
+
+@dataclass(slots=True)
+class Round:
+    """A compaction in progress."""
+
+    partition: TopicPartition
+    directory: LogDirectory
+    opened: PartitionLog
+    task: CleaningTask
+    child: asyncio.Task[CleanedLog] | None = None
+    swap: PendingSwap | None = None
+    is_aborted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottledTask:
+    """A round with its share of the disk."""
+
+    task: CleaningTask
+    bytes_per_second: float
+
+
+@dataclass(slots=True)
+class Throttle:
+    """Waits so that a number of bytes a second is not exceeded. Source: Kafka's Throttler."""
+
+    bytes_per_second: float
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _started_s: float = field(init=False)
+    _total_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self._started_s = self.clock()
+
+    def __call__(self, size_bytes: int) -> None:
+        """Note bytes that were read or written, and wait."""
+        self._total_bytes += size_bytes
+        ahead_s = self._total_bytes / self.bytes_per_second - (self.clock() - self._started_s)
+        if ahead_s > 0:
+            self.sleep(ahead_s)
+
+
+def clean_throttled(throttled: ThrottledTask) -> CleanedLog:
+    """Run a round in a child process."""
+    return clean_segments(throttled.task, Throttle(throttled.bytes_per_second))
+
+
+class LogCleaner:
+    """The compaction of a broker's logs."""
+
+    def __init__(self, logs: CleanedLogs) -> None:
+        self._logs = logs
+        self._reconfigured = asyncio.Event()
+        self._rounds: dict[TopicPartition, Round] = {}
+        self.uncleanable: dict[TopicPartition, str] = {}
+        """Partitions that cannot be compacted, with the reasons."""
+        self.max_dirty_ratio = 0.0
+        """Of the dirtiest log at the last check."""
+
+    async def run(self) -> None:
+        """Compact logs until this is cancelled; then the rounds are aborted."""
+        workers: dict[int, asyncio.Task[None]] = {}
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._reconfigured.clear()
+                for number in range(self._logs.settings.cleaner_threads):
+                    if number not in workers or workers[number].done():
+                        workers[number] = group.create_task(self._run_rounds(number))
+                await self._reconfigured.wait()
+
+    def reconfigured(self) -> None:
+        """Take over a changed number of threads; one that is not needed ends after its round."""
+        self._reconfigured.set()
+
+    async def _run_rounds(self, number: int) -> None:
+        while number < self._logs.settings.cleaner_threads:
+            has_cleaned = await self.clean_dirtiest_log()
+            await self._delete_old_segments()
+            if not has_cleaned:
+                await asyncio.sleep(self._logs.settings.cleaner_backoff_ms / 1_000)
+
+    def is_cleaning(self, partition: TopicPartition) -> bool:
+        """Return whether a round of the log is in progress, so that nothing else may delete its segments."""
+        return partition in self._rounds
+
+    def abort(self, partition: TopicPartition) -> None:
+        """End a round before the log changes otherwise. Raises LogWriteError when a whole new segment cannot be deleted."""
+        found = self._rounds.get(partition)
+        if found is None:
+            return
+        found.is_aborted = True
+        if found.child is not None:
+            found.child.cancel()
+        if found.swap is not None:
+            found.swap.abort()
+
+    async def clean_dirtiest_log(self) -> bool:
+        """Run one round; return whether there was a log to compact."""
+        begun = await self._begin_round()
+        if begun is None:
+            return False
+        try:
+            await self._clean(begun)
+        except Exception as error:
+            if not isinstance(error, LogError | OSError | ChildFailedError):
+                raise
+            self._round_failed(begun, error)
+        finally:
+            self._rounds.pop(begun.partition, None)
+        return True
+
+    def _round_failed(self, failed: Round, error: Exception) -> None:
+        if is_disk_error(error):
+            self._logs.fail(failed.directory, error)
+            return
+        log.warning(
+            "Failed to compact log; it is left out until the broker is restarted",
+            extra={"partition": str(failed.partition), "error": str(error)},
+        )
+        self.uncleanable[failed.partition] = str(error)
+
+    async def _begin_round(self) -> Round | None:
+        parts: dict[TopicPartition, DirtyPart] = {}
+        logs: dict[TopicPartition, tuple[LogDirectory, PartitionLog]] = {}
+        self.max_dirty_ratio = 0.0
+        high_watermarks = self._logs.present_high_watermarks()
+        for count, (partition, directory, opened) in enumerate(self._logs.online_logs(), 1):
+            if count % LOGS_BETWEEN_PAUSES == 0:
+                await asyncio.sleep(0)
+            if self._may_clean(partition, directory, opened):
+                part = find_dirty_part(
+                    opened,
+                    directory.stored.cleaned.get(partition),
+                    high_watermark=min(high_watermarks.get(partition, 0), opened.end_offset),
+                )
+                self.max_dirty_ratio = max(self.max_dirty_ratio, part.ratio)
+                if part.is_cleanable(opened.settings.cleaning):
+                    parts[partition], logs[partition] = part, (directory, opened)
+        while (chosen := dirtiest_log(parts)) is not None:
+            del parts[chosen]
+            if self._may_clean(chosen, *logs[chosen]) and (begun := self._prepare(chosen, *logs[chosen])) is not None:
+                self._rounds[chosen] = begun
+                return begun
+        return None
+
+    def _prepare(self, partition: TopicPartition, directory: LogDirectory, opened: PartitionLog) -> Round | None:
+        task = prepare_cleaning(
+            opened,
+            directory.stored.cleaned.get(partition),
+            high_watermark=min(self._logs.present_high_watermarks().get(partition, 0), opened.end_offset),
+            max_keys=self._max_keys(),
+        )
+        return None if task is None else Round(partition, directory, opened, task)
+
+    def _may_clean(self, partition: TopicPartition, directory: LogDirectory, opened: PartitionLog) -> bool:
+        return (
+            opened.settings.append.is_compacted
+            and directory.is_online()
+            and directory.logs.get(partition) is opened
+            and partition not in self._rounds
+            and partition not in self.uncleanable
+        )
+
+    def _max_keys(self) -> int:
+        settings = self._logs.settings
+        memory_bytes = settings.cleaner_buffer_bytes / settings.cleaner_threads * settings.cleaner_load_factor
+        return max(int(memory_bytes / KEY_BYTES), 1)
+
+    async def _clean(self, begun: Round) -> None:
+        settings, partition = self._logs.settings, begun.partition
+        throttled = ThrottledTask(begun.task, settings.cleaner_bytes_per_second / settings.cleaner_threads)
+        begun.child = asyncio.ensure_future(
+            run_in_child(clean_throttled, throttled, what=f"the compaction of {partition}")
+        )
+        started_s = time.monotonic()
+        try:
+            cleaned = await begun.child
+        except asyncio.CancelledError:
+            # Either the round was aborted, or the cleaner is stopped.
+            await self._delete_leftovers(begun)
+            if begun.is_aborted and not _is_cancelled():
+                return
+            raise
+        finally:
+            begun.child.cancel()
+        for group in cleaned.groups:
+            begun.swap = PendingSwap(begun.task.folder, group)
+            if begun.is_aborted:
+                break
+            await begun.directory.run(begun.swap.prepare)
+            begun.swap.finish(begun.opened)
+        if begun.is_aborted:
+            await self._delete_leftovers(begun)
+            return
+        begun.directory.stored.cleaned[partition] = cleaned.end_offset
+        await begun.directory.run(lambda: flush_folder(begun.task.folder))
+        await self._logs.write_cleaned_offsets(begun.directory)
+        log.info(
+            "Compacted log",
+            extra={
+                "partition": str(partition),
+                "first_offset": begun.task.first_dirty_offset,
+                "end_offset": cleaned.end_offset,
+                "duration_s": round(time.monotonic() - started_s, 1),
+            },
+        )
+
+    async def _delete_leftovers(self, begun: Round) -> None:
+        if begun.directory.is_online():
+            # The folder of a deleted log was renamed.
+            with contextlib.suppress(OSError):
+                await begun.directory.run(lambda: delete_segment_copies(begun.task.folder, begun.task.segment_offsets))
+
+    async def _delete_old_segments(self) -> None:
+        """Apply retention to compacted logs, which the retention of other logs leaves to the cleaner."""
+        high_watermarks = self._logs.present_high_watermarks()
+        for count, (partition, directory, opened) in enumerate(self._logs.online_logs(), 1):
+            if count % LOGS_BETWEEN_PAUSES == 0:
+                await asyncio.sleep(0)
+            if self._may_clean(partition, directory, opened):
+                self._logs.delete_old_segments(partition, directory, opened, high_watermarks.get(partition, 0))
+
+
+def _is_cancelled() -> bool:
+    """Return whether the present task is cancelled itself, not only a task that it awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

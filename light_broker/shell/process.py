@@ -1,0 +1,285 @@
+"""Process of a broker: its logs and replicas, its control plane, its listeners, and HTTP endpoints for probes and metrics.
+
+    open the files ──► listen ──► metadata, partitions ──► serve … stop ──► close the listeners ──► close the logs, marked as clean
+
+Connections are accepted while the logs are loaded; their requests wait until the broker serves.
+"""
+
+import asyncio
+import gc
+import logging
+import socket
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from uuid import UUID
+
+from prometheus_client import CollectorRegistry
+
+from kafka_node.authorization.authorizer import Rules
+from kafka_node.authorization.guard import Guard
+from kafka_node.http_probes import LightProbeServer
+from kafka_node.security.endpoints import Endpoint
+from kafka_node.security.listeners import Demands, demands_of_listener
+from kafka_node.security.renewal import Renewal
+from kafka_wire import schema
+from kafka_wire.api import ApiKey
+from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
+from kafka_wire.net.server import Buffers, Server, ServerLimits, serve
+from kafka_wire.topic_partition import TopicPartition
+from light_broker.control.port import ControlPlane
+from light_broker.control.standalone.control import StandaloneControl
+from light_broker.control.standalone.state_file import StateFile, open_state_file
+from light_broker.core.fetch_sessions import FetchSessions
+from light_broker.core.log_jobs import log_manager_settings
+from light_broker.core.metadata_view import BrokerView, ConfigResource, ConfigResourceType, MetadataView
+from light_broker.core.metadata_view import Endpoint as ClientEndpoint
+from light_broker.core.partition import IsrRules
+from light_broker.core.settings import Settings
+from light_broker.shell.apis.table import APIS
+from light_broker.shell.broker import Broker
+from light_broker.shell.control_side import ControlSide
+from light_broker.shell.dispatch import Dispatch, needs
+from light_broker.shell.known_users import PresentAcls, PresentCredentials
+from light_broker.shell.log_manager import FailedDirectory, LogManager
+from light_broker.shell.producer_ids import ProducerIds
+from light_broker.shell.replicas import ReplicaManager
+from light_broker.shell.settings_reading import BrokerSettings
+from light_broker.shell.topic_settings import TopicSettings
+
+log = logging.getLogger(__name__)
+
+CLOSE_GRACE_MS = 1_000
+"""Time for the responses to running requests when the process stops. A fetch that waits for records is cut off: clients repeat it."""
+
+ISR_CHECKS_PER_LAG = 2
+"""Lagging followers are detected at half of replica.lag.time.max.ms, as in Kafka (ReplicaManager.startup)."""
+
+AUTHENTICATION = {ApiKey.SASL_HANDSHAKE: HANDSHAKE_VERSIONS, ApiKey.SASL_AUTHENTICATE: AUTHENTICATE_VERSIONS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessOptions:
+    """What the properties file does not have."""
+
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int | None = None
+    """None: no HTTP endpoints."""
+
+
+class BrokerProcess:
+    """One standalone broker: `run` serves until `stop` is called."""
+
+    def __init__(self, settings: BrokerSettings, options: ProcessOptions) -> None:
+        """Read the files of TLS. Raises ValueError for files that cannot be used."""
+        self.settings = settings
+        self.options = options
+        self._acls, self._credentials = PresentAcls(), PresentCredentials()
+        self._demands = {
+            one.listener: demands_of_listener(settings.security[one.listener], one.security_protocol, self._credentials)
+            for one in settings.listeners
+        }
+        self._renewal = Renewal((each.tls, settings.security[name].tls) for name, each in self._demands.items())
+        self._servers: dict[str, Server] = {}
+        self._registry = CollectorRegistry()
+        self._probes: LightProbeServer | None = None
+        self._started, self._stopping = asyncio.Event(), asyncio.Event()
+        self._broker: Broker | None = None
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether requests are answered."""
+        return self._started.is_set() and not self._stopping.is_set()
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """Bound ports by listener name."""
+        return {name: server.port for name, server in self._servers.items()}
+
+    @property
+    def metrics_port(self) -> int | None:
+        """Bound port of the HTTP endpoints."""
+        return None if self._probes is None else self._probes.port
+
+    def stop(self) -> None:
+        """Make `run` end gracefully."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Serve until `stop`.
+
+        Raises StateFileError, OSError (a port is taken), and the LogManager's errors: WrongFolderError, FolderLockedError, NoLogDirectoryError.
+        """
+        schema.names()  # loads the tables now, since the first request would block the event loop for it
+        async with AsyncExitStack() as stack:
+            file = open_state_file(self.settings.log_directories[0], self.settings.values.node_id)
+            broker, control = self._make(file)
+            await self._listen_for_probes(stack)
+            await self._open_listeners(stack, broker)
+            await self.logs.open_all()
+            stack.push_async_callback(self._close_logs, control)
+            stack.push_async_callback(broker.replicas.close)
+            file.count_start()
+            side = ControlSide(broker, self.logs, self.settings.values, self._acls, self._credentials)
+            stack.push_async_callback(control.close)
+            await control.start(side)
+            stack.push_async_callback(self._close_listeners)
+            await self._serve()
+
+    def _make(self, file: StateFile) -> tuple[Broker, StandaloneControl]:
+        values, rules = self.settings.values, self.settings.authorizer
+        control = StandaloneControl(
+            file,
+            self._own_view,
+            lambda: self.broker.settings,
+            lambda context: self.broker.may(context),  # noqa: PLW0108 - the broker is made later
+            has_authorizer=rules is not None,
+        )
+        self.logs = LogManager(
+            self.settings.log_directories,
+            log_manager_settings(values),
+            cluster_id=file.state.cluster_id,
+            node_id=values.node_id,
+            partition_settings=lambda topic: self._topic(topic).partition,
+            on_failed_directory=self._directory_failed,
+            high_watermarks=lambda: dict(self.broker.replicas.high_watermarks().items()),
+        )
+        replicas = ReplicaManager(
+            values.node_id,
+            self.logs,
+            control,
+            view=lambda: self.broker.view,
+            isr_rules=self._isr_rules,
+        )
+        broker = self._broker = Broker(
+            settings=values,
+            view=MetadataView(file.state.cluster_id),
+            control=control,
+            replicas=replicas,
+            producer_ids=ProducerIds(control),
+            fetch_sessions=FetchSessions(values.number("max.incremental.fetch.session.cache.slots")),
+            guard=None if rules is None else self._guard(control, rules),
+        )
+        return broker, control
+
+    def _guard(self, control: ControlPlane, rules: Rules) -> Guard:
+        return Guard(self._acls, rules, self._topic_name, needs(APIS, control.forwarded))
+
+    def _topic_name(self, topic_id: UUID) -> str | None:
+        return self.broker.view.topic_name(topic_id)
+
+    @property
+    def broker(self) -> Broker:
+        """The broker."""
+        assert self._broker is not None
+        return self._broker
+
+    # Listeners
+
+    async def _listen_for_probes(self, stack: AsyncExitStack) -> None:
+        if self.options.metrics_port is None:
+            return
+        self._probes = LightProbeServer(self._registry, self._not_ready_reason)
+        await self._probes.listen(self.options.metrics_host, self.options.metrics_port)
+        stack.push_async_callback(self._probes.close)
+
+    def _not_ready_reason(self) -> str | None:
+        if self._stopping.is_set():
+            return "the broker is stopping"
+        return None if self._started.is_set() else "the logs are being loaded"
+
+    async def _open_listeners(self, stack: AsyncExitStack, broker: Broker) -> None:
+        limits, buffers = server_limits(self.settings.values), Buffers(ServerLimits().max_buffered_bytes)
+        stack.push_async_callback(self._close_listeners)
+        for endpoint in self.settings.listeners:
+            demands = self._demands[endpoint.listener]
+            await self._open_listener(broker, endpoint, demands, limits, buffers)
+
+    async def _open_listener(
+        self, broker: Broker, endpoint: Endpoint, demands: Demands, limits: ServerLimits, buffers: Buffers
+    ) -> None:
+        authentication = AUTHENTICATION if demands.sasl is not None else {}
+        dispatch = Dispatch(broker, endpoint.listener, self._started, authentication=authentication)
+        self._servers[endpoint.listener] = await serve(
+            dispatch.handle,
+            endpoint.host,
+            endpoint.port,
+            limits=limits,
+            ssl=demands.tls,
+            sasl=demands.sasl,
+            principal_rules=demands.principal_rules,
+            buffers=buffers,
+        )
+
+    async def _close_listeners(self) -> None:
+        servers, self._servers = self._servers, {}
+        await asyncio.gather(*(server.close(CLOSE_GRACE_MS) for server in servers.values()))
+
+    def _own_view(self) -> BrokerView:
+        """Return this broker as clients see it; port 0 is the bound one, an empty host the name of this machine."""
+        endpoints = {
+            one.listener: ClientEndpoint(
+                one.host or socket.getfqdn(), one.port if one.port > 0 else self._servers[one.listener].port
+            )
+            for one in self.settings.advertised_listeners
+        }
+        control = self.broker.control
+        assert isinstance(control, StandaloneControl)
+        rack = self.settings.values.text("broker.rack")
+        return BrokerView(self.settings.values.node_id, control.broker_epoch, rack, endpoints)
+
+    # Running
+
+    async def _serve(self) -> None:
+        """Serve until `stop`, or until the last log directory fails."""
+        self._started.set()
+        gc.freeze()  # Modules and loaded logs stay: a collection over them would block the event loop.
+        log.info("Started the broker", extra={"broker": self.settings.values.node_id, "listeners": dict(self.ports)})
+        tasks = {
+            asyncio.create_task(self._stopping.wait(), name="stop"),
+            asyncio.create_task(self.logs.run(), name="logs"),
+            asyncio.create_task(self._shrink_isrs(), name="lagging followers"),
+            asyncio.create_task(self._renewal.follow(), name="renew certificates"),
+        }
+        try:
+            ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()
+        finally:
+            self._stopping.set()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        log.info("Stopping the broker", extra={"broker": self.settings.values.node_id})
+
+    async def _shrink_isrs(self) -> None:
+        while True:
+            lag_ms = self.broker.settings.number("replica.lag.time.max.ms")
+            await asyncio.sleep(lag_ms / ISR_CHECKS_PER_LAG / 1000)
+            self.broker.replicas.shrink_isrs()
+
+    async def _close_logs(self, control: StandaloneControl) -> None:
+        await self.logs.close(control.broker_epoch)
+
+    def _directory_failed(self, failed: FailedDirectory) -> None:
+        log.error("Log directory is offline", extra={"path": str(failed.path), "error": failed.error})
+        self.broker.replicas.log_directory_failed([TopicPartition(*each) for each in failed.partitions])
+
+    # Settings
+
+    def _topic(self, name: str) -> TopicSettings:
+        overrides = self.broker.view.dynamic_configs(ConfigResource(ConfigResourceType.TOPIC, name))
+        return TopicSettings(overrides, self.broker.settings)
+
+    def _isr_rules(self, topic: str) -> IsrRules:
+        settings = self._topic(topic)
+        return IsrRules(settings.number("min.insync.replicas"), self.broker.settings.number("replica.lag.time.max.ms"))
+
+
+def server_limits(values: Settings) -> ServerLimits:
+    """Return the limits of the listeners."""
+    return ServerLimits(
+        max_frame_bytes=values.number("socket.request.max.bytes"),
+        max_connections=values.number("max.connections"),
+        idle_timeout_ms=values.number("connections.max.idle.ms"),
+    )
