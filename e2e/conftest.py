@@ -99,9 +99,9 @@ def install_seconds(release: Release, request: pytest.FixtureRequest) -> float:
 
 
 @pytest.fixture(scope="session")
-def clients(release: Release) -> Iterator[KafkaClients]:
-    """Pods that use the Kafka cluster as applications do."""
-    pods = KafkaClients(release.kube)
+def clients(kube: Kube) -> Iterator[KafkaClients]:
+    """Pods that use the Kafka cluster as applications do, in a namespace of their own: the release may come later."""
+    pods = KafkaClients(kube)
     pods.install()
     yield pods
     pods.uninstall()

@@ -60,6 +60,9 @@ FIRST_CONTROLLER_ID = 990
 
 HELM_TIMEOUT_S = 300
 
+GONE_WITHIN_S = 120.0
+"""A namespace whose pods have ended is deleted in seconds."""
+
 
 class Release:
     """The chart in one namespace of a cluster."""
@@ -124,6 +127,18 @@ class Release:
             timeout_s=HELM_TIMEOUT_S,
             what="all pods of the release deleted",
             interval_s=1.0,
+        )
+
+    def uninstall_if_present(self) -> None:
+        """Uninstall it where an earlier test has left it: its operator serves all namespaces."""
+        if self.kube.get("deployment", f"{NAME}-operator") is not None:
+            self.uninstall()
+
+    def delete_namespace(self) -> None:
+        """Delete its namespace with all data, and wait until it is gone."""
+        timeout = f"--timeout={GONE_WITHIN_S:.0f}s"
+        self.kube.run(
+            "delete", "namespace", self.kube.namespace, "--ignore-not-found", timeout, timeout_s=GONE_WITHIN_S + 30
         )
 
     def run(self, *arguments: str, stdin: str | None = None) -> str:

@@ -9,6 +9,7 @@ import yaml
 
 from e2e import release as chart
 from e2e.clients import KafkaClients
+from e2e.kind.programs import clients as programs
 from e2e.kube import Kube
 from e2e.release import Release
 from e2e.resources import CLUSTERS, TOPICS, topic
@@ -22,8 +23,11 @@ SMALL: dict[str, Any] = {"brokers": {"replicas": 1}, "zookeeper": {"replicas": 1
 
 
 @pytest.fixture(scope="module")
-def previous(kube: Kube, release: Release) -> Iterator[Release]:
-    """The last release's chart, CRDs and program, in a namespace that has nothing else."""
+def previous(kube: Kube) -> Iterator[Release]:
+    """The last release's chart, CRDs and program, in a namespace that has nothing else: no data of an earlier installation either."""
+    release = Release(kube, programs().helm)
+    release.uninstall_if_present()
+    release.delete_namespace()
     kube.attempt("create", "namespace", chart.NAMESPACE)
     print(f"helm install of the last release to all Ready: {release.install_previous(**SMALL):.0f} s")
     yield release

@@ -44,9 +44,7 @@ TENANT = "tenant@example.org"
 @pytest.fixture(scope="module")
 def stock(kube: Kube) -> Iterator[StockKafka]:
     """Three nodes of Kafka 4.3. The usual release serves all namespaces: it is uninstalled first where an earlier test has left it."""
-    usual = Release(kube, programs().helm)
-    if kube.get("deployment", f"{chart.NAME}-operator") is not None:
-        usual.uninstall()
+    Release(kube, programs().helm).uninstall_if_present()
     stock_kafka.load_image(kube)
     cluster = StockKafka(kube)
     cluster.install()
@@ -62,8 +60,7 @@ def installed(kube: Kube, stock: StockKafka) -> Iterator[tuple[Release, float]]:
     release.kube.apply(*stock.client_secrets())
     seconds = release.install_operator(**OPERATOR_ONLY, clusters=[CLUSTER_SPEC])
     yield release, seconds
-    if release.kube.get("deployment", f"{chart.NAME}-operator") is not None:
-        release.uninstall()
+    release.uninstall_if_present()
     kube.delete("namespace", chart.OPERATOR_NAMESPACE, "--wait=false")
 
 

@@ -80,17 +80,14 @@ class SecuredRelease(Release):
 @pytest.fixture(scope="module")
 def secured(kube: Kube) -> Iterator[SecuredRelease]:
     """The chart with all of its security. The usual release serves all namespaces: it is uninstalled first where it is left."""
-    usual = Release(kube, programs().helm)
-    if kube.get("deployment", f"{chart.NAME}-operator") is not None:
-        usual.uninstall()
+    Release(kube, programs().helm).uninstall_if_present()
     release = SecuredRelease(kube)
     kube.apply(namespace(chart.SECURED_NAMESPACE))
     release.kube.apply(secret(USERS_SECRET, {"users": f"{USER}:{release.passwords[USER]}\n"}))
     print(f"helm install of the secured chart to all Ready: {release.install_secured():.0f} s")
     release.passwords[chart.NAME] = release.content(f"{chart.NAME}-user")["password"]
     yield release
-    if release.kube.get("deployment", f"{chart.NAME}-operator") is not None:
-        release.uninstall()
+    release.uninstall_if_present()
     kube.delete("namespace", chart.SECURED_NAMESPACE, "--wait=false")
 
 

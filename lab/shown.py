@@ -1,6 +1,6 @@
 """Lists of tests by feature and invariant in the docs: `python -m lab.shown` updates them from marks of the tests.
 
-A test has a mark with the numbers of what it shows: `@pytest.mark.shows("F12", "C9")`. F1 and E1 are rows of docs/features.md, C1, Q1,
+A test has a mark with the numbers of what it shows: `@pytest.mark.shows("F12", "C9")`. F1 and E1 are rows of docs/features.md, B1, C1, Q1,
 O1 and D1 rows of docs/invariants.md (D: a defect that was found). Both pages end with a list that is generated from the marks, with the
 real parts that each test runs on (`lab/tested_on.py`); the last column of the features has those of all tests of a row.
 tests/test_shown.py fails if a page is outdated, or if a mark has an unknown number.
@@ -17,7 +17,7 @@ from lab.tested_on import FAKE, FOLDERS, PARTS, ROOT, marks_of, parts_of
 
 MARK = "pytest.mark.shows"
 
-PAGES: Mapping[str, str] = {"docs/features.md": "FE", "docs/invariants.md": "CQOD"}
+PAGES: Mapping[str, str] = {"docs/features.md": "FE", "docs/invariants.md": "BCQOD"}
 """Page -> the first letters of the numbers in it."""
 
 COMMAND = "python -m lab.shown"

@@ -86,7 +86,9 @@ def kafka_cluster() -> Iterator[KafkaCluster]:
 @pytest.fixture(scope="session")
 def kraft_cluster() -> Iterator[KraftCluster]:
     """Three brokers of Kafka 4.x in two racks, and a controller of their own; mark the test `kafka` and use topics of your own."""
-    with kraft.kraft_cluster((1, 2, 3), controller_id=CONTROLLER_ID, racks={1: "a", 2: "b", 3: "b"}) as running:
+    with kraft.kraft_cluster(
+        (1, 2, 3), controller_id=CONTROLLER_ID, racks={1: "a", 2: "b", 3: "b"}, directories=2
+    ) as running:
         yield running
 
 

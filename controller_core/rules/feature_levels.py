@@ -1,52 +1,28 @@
-"""Levels of a KRaft cluster's features: names of metadata versions, defaults of a new cluster, and dependencies.
+"""Levels of a KRaft cluster's features: releases, defaults of a new cluster, and dependencies.
 
-Source: MetadataVersion, Feature and the FeatureVersion classes of Kafka 4.3.1, and Formatter for the levels of a new cluster.
+Source: Feature and the FeatureVersion classes of Kafka 4.3.1, and Formatter for the levels of a new cluster.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-METADATA_VERSION = "metadata.version"
-KRAFT_VERSION = "kraft.version"
+from kafka_metadata.metadata_versions import (
+    ELR_SINCE,
+    ELR_VERSION,
+    KRAFT_VERSION,
+    LATEST_PRODUCTION,
+    LATEST_UNSTABLE,
+    METADATA_VERSION,
+    MINIMUM_VERSION,
+    VERSION_NAMES,
+)
 
 INT16_MIN, INT16_MAX = -(1 << 15), (1 << 15) - 1
 
 
 class FeatureError(ValueError):
     """A level that a cluster cannot have; the message is a sentence."""
-
-
-_RELEASES = {
-    "3.3": (7, (3,)),
-    "3.4": (8, (0,)),
-    "3.5": (9, (0, 1, 2)),
-    "3.6": (12, (0, 1, 2)),
-    "3.7": (15, (0, 1, 2, 3, 4)),
-    "3.8": (20, (0,)),
-    "3.9": (21, (0,)),
-    "4.0": (22, (0, 1, 2, 3)),
-    "4.1": (26, (0, 1)),
-    "4.2": (28, (0, 1)),
-    "4.3": (30, (0,)),
-    "4.4": (31, (0,)),
-}
-"""By release: the level of its first metadata version, and the numbers of all."""
-
-VERSION_NAMES = {
-    first + position: f"{release}-IV{number}"
-    for release, (first, numbers) in _RELEASES.items()
-    for position, number in enumerate(numbers)
-}
-"""Names of metadata versions by level."""
-
-MINIMUM_VERSION = 7
-LATEST_PRODUCTION = 30
-"""The last level that Kafka 4.3.1 has released; higher ones may change."""
-LATEST_UNSTABLE = 31
-
-SCRAM_SINCE = 11
-"""Metadata version 3.5-IV2 has records of SCRAM credentials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +39,7 @@ class Feature:
 
 
 FEATURES = {
-    "eligible.leader.replicas.version": Feature((MINIMUM_VERSION, 26), {1: 23}),
+    ELR_VERSION: Feature((MINIMUM_VERSION, 26), {1: ELR_SINCE}),
     "group.version": Feature((MINIMUM_VERSION, 22)),
     KRAFT_VERSION: Feature((MINIMUM_VERSION, 21)),
     "share.version": Feature((MINIMUM_VERSION, 28)),

@@ -105,19 +105,20 @@ def snapshot_batches(
             header.append(control_record(ControlType.KRAFT_VOTERS, 2, timestamp_ms, voters_body(voters)))
     yield control_batch(header, epoch)
     offset = len(header)
-    for some in _in_batches(values, max_records):
+    for some in in_batches(values, max_records):
         records = [Record(offset + index, timestamp_ms, None, value) for index, value in enumerate(some)]
         yield encode_batch(records, partition_leader_epoch=epoch)
         offset += len(records)
     yield control_batch([control_record(ControlType.SNAPSHOT_FOOTER, offset, timestamp_ms, {})], epoch)
 
 
-def _in_batches(values: Iterable[bytes], max_records: int) -> Iterator[list[bytes]]:
+def in_batches(values: Iterable[bytes], max_records: int, max_bytes: int = MAX_BATCH_BYTES) -> Iterator[list[bytes]]:
+    """Split the values of records into batches, in their order. A value above the limit of bytes is a batch."""
     some: list[bytes] = []
     size = 0
     for value in values:
         needed = len(value) + RECORD_OVERHEAD_BYTES
-        if some and (len(some) == max_records or size + needed > MAX_BATCH_BYTES):
+        if some and (len(some) == max_records or size + needed > max_bytes):
             yield some
             some, size = [], 0
         some.append(value)

@@ -18,17 +18,20 @@ from kafka_operator.decide.cordon import SETTING
 from kafka_operator.decide.log_dirs import summarize
 from kafka_operator.decide.observed import Quorum
 from kafka_operator.decide.quorum import out_of_sync_ids, quorum_status
+from kafka_operator.decide.replica_dirs import ReplicaDir, replica_dirs_of
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.rolling import Hold, RollDecision, RollView, decide_roll
+from kafka_operator.decide.throttle import LOG_DIRS_RATE
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.log_dirs import NO_PROBLEMS, Directory
+from kafka_operator.resources.reassignment import Partition
 from lab.folder import lab_folder
 from lab.kraft import KraftCluster, kraft_cluster
 from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.steward import StewardOperator
 from lab.traffic import Traffic
 from lab.waiting import wait_until
-from tests.integration.kubernetes import User, plan_text
+from tests.integration.kubernetes import User, manifest, plan_text
 from tests.integration.pod_stand_in import PodStandIn
 from tests.integration.test_rolling import PATIENCE_S, declared, wait_for
 from tests.kafka_operator.cluster_pods import OLD, pod, pod_set
@@ -162,6 +165,56 @@ def test_a_broker_is_cordoned_and_emptied_before_it_is_scaled_in_and_a_voter_sta
     message = wait_for(user, "Scaled", "False", "ScaleInRefused")
     assert "voters of the quorum would be removed: 3." in message
     assert pods.replicas() == len(VOTERS)
+
+
+async def dirs_when(admin: KafkaAdmin, partitions: list[Partition], holds: Callable[[list[ReplicaDir]], bool]) -> None:
+    """Wait until the replicas of broker 1 are in directories as expected."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            found = replica_dirs_of(await admin.describe_replica_dirs([1], partitions))
+            if len(found) == len(partitions) and holds([found[name][1] for name in partitions]):
+                return
+            await asyncio.sleep(POLL_INTERVAL_S)
+
+
+@pytest.mark.shows("F44")
+async def test_replicas_move_between_the_directories_of_a_broker_and_back(
+    admin: KafkaAdmin, nodes: KraftCluster, site: Site, stock: Stock
+) -> None:
+    """KIP-113: a cancelled move leaves no future log and no rate; a completed one is rolled back."""
+    user, (first, second) = site.user, map(str, nodes[1].log_dirs)
+    stock.create("uneven", [[1]] * 4)
+    await asyncio.to_thread(stock.fill, "uneven", 80)
+    partitions = [Partition("uneven", index) for index in range(4)]
+    assert await admin.move_log_dirs({1: dict.fromkeys(partitions, first)}) == {}
+    await dirs_when(admin, partitions, lambda held: all(one == ReplicaDir(first) for one in held))
+    goal = {"balanceLogDirs": True, "topics": ["uneven"]}
+
+    def applied(name: str, **spec: object) -> None:
+        digest = user.read("reassignments", name)["status"]["digest"]
+        user.apply(
+            manifest("Reassignment", name, clusterRef={"name": "main"}, goal=goal, approvedDigest=digest, **spec)
+        )
+
+    def wait_for_reason(name: str, status: str, reason: str) -> None:
+        user.wait_for("reassignments", name, status, reason)
+
+    for name, throttle in (("slow-dirs", {"throttle": {"bytesPerSecond": 1000}}), ("even-dirs", {})):
+        user.apply(manifest("Reassignment", name, clusterRef={"name": "main"}, goal=goal, **throttle))
+        await asyncio.to_thread(wait_for_reason, name, "False", "ApprovalRequired")
+        await asyncio.to_thread(applied, name, **throttle)
+        if throttle:
+            await dirs_when(admin, partitions, lambda held: any(one.future == second for one in held))
+            assert stock.broker_config(1, LOG_DIRS_RATE) == "1000"
+            await asyncio.to_thread(applied, name, **throttle, action="Cancel")
+            await asyncio.to_thread(wait_for_reason, name, "False", "Cancelled")
+            await dirs_when(admin, partitions, lambda held: all(one == ReplicaDir(first) for one in held))
+            assert stock.broker_config(1, LOG_DIRS_RATE) is None
+    await asyncio.to_thread(wait_for_reason, "even-dirs", "True", "Completed")
+    await dirs_when(admin, partitions, lambda held: any(one == ReplicaDir(second) for one in held))
+    await asyncio.to_thread(applied, "even-dirs", action="Rollback")
+    await asyncio.to_thread(wait_for_reason, "even-dirs", "True", "RolledBack")
+    await dirs_when(admin, partitions, lambda held: all(one == ReplicaDir(first) for one in held))
 
 
 @pytest.mark.shows("F44", "F45")

@@ -35,8 +35,8 @@ class JavaError(Exception):
     """Kafka did not open the log; the text is its exception."""
 
 
-class JudgeProgram:
-    """A running Java program that answers each line with a line."""
+class JavaProgram:
+    """A running Java program, given by its source, that answers each line with a line."""
 
     def __init__(self, source: Path) -> None:
         quiet = {"log4j2.configurationFile": (JAVA_FOLDER / "log4j2.properties").resolve().as_uri()}
@@ -59,7 +59,7 @@ class JudgeProgram:
         self._process.communicate()  # the program ends with its input
 
     def exchange(self, question: str) -> str:
-        """Return the answer to a line."""
+        """Send a line and return the answer. Raises JavaError if the program has ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(question + "\n")
@@ -70,7 +70,7 @@ class JudgeProgram:
         return answer
 
 
-class LogJudge(JudgeProgram):
+class LogJudge(JavaProgram):
     """A running LogJudge.java."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ EXPIRATION_MS = 86_400_000
 """Time after which PartitionJudge.java forgets a producer (producer.id.expiration.ms)."""
 
 
-class PartitionJudge(JudgeProgram):
+class PartitionJudge(JavaProgram):
     """A running PartitionJudge.java."""
 
     def __init__(self) -> None:

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Disks, Layout
 from kafka_operator.decide.log_dirs import BrokerLogDirs, LogDir
 from kafka_operator.decide.observed import Failure, KafkaTopic
 from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.decide.replica_dirs import BrokerReplicaDirs, DirectoryLogs, Targets
 from kafka_operator.resources.reassignment import Partition
 
 T = TypeVar("T")
 
-BROKER_SETTINGS = {"leader.replication.throttled.rate", "follower.replication.throttled.rate", "cordoned.log.dirs"}
+LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+BROKER_SETTINGS = {
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "cordoned.log.dirs",
+    LOG_DIRS_RATE,
+}
+
+
+@dataclass
+class HeldFuture:
+    """A replica that moves to another directory of its broker until a time."""
+
+    path: str
+    began_s: float
+    ends_s: float
 
 
 class FakeBrokers:
@@ -28,6 +45,13 @@ class FakeBrokers:
         self.broker_configs: dict[int, dict[str, str]] = {}
         self.disks: dict[int, Disks] = {}
         self.log_dirs: dict[int, tuple[LogDir, ...]] = {}
+        self.replica_dirs: dict[tuple[int, Partition], str] = {}
+        """Directory of a replica, if it is not the first one of its broker."""
+        self.futures: dict[tuple[int, Partition], HeldFuture] = {}
+        self.dir_calls: list[Targets] = []
+        """Accepted requests for moves between directories."""
+        self.rates_at_dir_calls: list[str | None] = []
+        """Rate of a broker when it was asked for such a move."""
         self.racks: dict[int, str] = {}
         self.silent: set[int] = set()
         """Brokers that are alive and do not answer for themselves."""
@@ -42,6 +66,8 @@ class FakeBrokers:
         topics: dict[str, Any]
         moves: dict[Partition, Any]
         broker_ids: tuple[int, ...]
+        move_s: float
+        refuse_partitions: dict[Partition, Failure]
 
         async def _change(self, name: str, effect: Callable[[], T]) -> T: ...
         def shown(self, name: str) -> KafkaTopic: ...
@@ -78,6 +104,28 @@ class FakeBrokers:
             }
 
         return await self._change("describe_log_dir_states", effect)
+
+    async def describe_replica_dirs(
+        self, broker_ids: Collection[int], partitions: Collection[Partition] | None
+    ) -> BrokerReplicaDirs:
+        def effect() -> BrokerReplicaDirs:
+            return {broker: self._directories(broker, partitions) for broker in broker_ids}
+
+        return await self._change("describe_replica_dirs", effect)
+
+    async def move_log_dirs(self, targets: Targets) -> Mapping[Partition, Failure]:
+        def effect() -> Mapping[Partition, Failure]:
+            self.dir_calls.append(targets)
+            failures = {}
+            for broker, paths in targets.items():
+                self.rates_at_dir_calls.append(self.broker_configs.get(broker, {}).get(LOG_DIRS_RATE))
+                for partition, path in paths.items():
+                    failure = self._move_log_dir(broker, partition, path)
+                    if failure is not None:
+                        failures[partition] = failure
+            return failures
+
+        return await self._change("move_log_dirs", effect)
 
     async def describe_broker_configs(
         self, broker_ids: Collection[int], names: Sequence[str]
@@ -124,6 +172,55 @@ class FakeBrokers:
                     found[partition] = 0 if partition in self.still else int(whole * share)
         return found
 
+    def settle_dirs(self) -> None:
+        """Let each replica that is due be in its new directory."""
+        for key, future in list(self.futures.items()):
+            if future.ends_s <= _now_s():
+                self.replica_dirs[key] = future.path
+                del self.futures[key]
+
+    def dir_of(self, broker: int, partition: Partition) -> str:
+        """Return the directory of a replica."""
+        return self.replica_dirs.get((broker, partition), self.log_dirs.get(broker, (LogDir("/data"),))[0].path)
+
+    def _directories(
+        self, broker: int, partitions: Collection[Partition] | None
+    ) -> tuple[DirectoryLogs, ...] | Failure:
+        logs = self._logs(broker, partitions)
+        if isinstance(logs, Failure):
+            return logs
+        self.settle_dirs()
+        futures = {name: future for (held, name), future in self.futures.items() if held == broker and name in logs}
+        copied = {name: int(logs[name] * _share_of(future)) for name, future in futures.items()}
+        return tuple(
+            DirectoryLogs(
+                one,
+                {name: size for name, size in logs.items() if self.dir_of(broker, name) == one.path and one.online},
+                {name: copied[name] for name, future in futures.items() if future.path == one.path and one.online},
+            )
+            for one in self.log_dirs.get(broker, (LogDir("/data"),))
+        )
+
+    def _move_log_dir(self, broker: int, partition: Partition, path: str) -> Failure | None:
+        """As ReplicaManager.alterReplicaLogDirs: another directory replaces the future log, the present one removes it."""
+        if broker not in self.broker_ids or broker in self.silent:
+            return _away(broker)
+        if partition in self.refuse_partitions:
+            return self.refuse_partitions[partition]
+        directory = next((one for one in self.log_dirs[broker] if one.path == path), None)
+        if directory is None:
+            return Failure(57, "LOG_DIR_NOT_FOUND", f"The log dir {path} is not found in the broker config.")
+        if not directory.online:
+            return Failure(56, "KAFKA_STORAGE_ERROR", f"Log directory {path} is offline")
+        self.settle_dirs()
+        key, present = (broker, partition), self.futures.get((broker, partition))
+        if present is not None and present.path == path:
+            return None
+        self.futures.pop(key, None)
+        if self.dir_of(broker, partition) != path:
+            self.futures[key] = HeldFuture(path, _now_s(), _now_s() + self.move_s)
+        return None
+
     def _own_config(self, broker: int, names: Sequence[str]) -> Mapping[str, str] | Failure:
         if broker not in self.broker_ids or broker in self.silent:
             return _away(broker)
@@ -146,6 +243,10 @@ class FakeBrokers:
 
 def _away(broker: int) -> Failure:
     return Failure(8, "BROKER_NOT_AVAILABLE", f"Broker {broker} does not answer.")
+
+
+def _share_of(future: HeldFuture) -> float:
+    return (_now_s() - future.began_s) / max(1e-9, future.ends_s - future.began_s)
 
 
 def _now_s() -> float:

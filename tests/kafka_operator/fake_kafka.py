@@ -211,9 +211,12 @@ class FakeKafka(FakeBrokers):
     def state(self) -> dict[str, object]:
         """Return what a user of the cluster sees, ids aside; moves that are due are over."""
         self._settle()
+        self.settle_dirs()
         return {
             "topics": {name: (held.replicas, held.config) for name, held in sorted(self.topics.items())},
             "moves": {str(partition): move.target for partition, move in sorted(self.moves.items())},
+            "dirs": {f"{partition}@{broker}": path for (broker, partition), path in sorted(self.replica_dirs.items())},
+            "dir_moves": sorted(self.futures),
             "brokers": {broker: config for broker, config in sorted(self.broker_configs.items()) if config},
         }
 

@@ -70,8 +70,10 @@ class Stock:
     def broker_config(self, broker_id: int, name: str) -> str | None:
         """Return a setting that is set on a broker itself, None if it is not."""
         resource = ConfigResource(ResourceType.BROKER, str(broker_id))
-        found = self.admin.describe_configs([resource])[resource].result(PATIENCE_S)[name]
-        return found.value if found.source == DYNAMIC_BROKER_CONFIG else None
+        found = (
+            self.admin.describe_configs([resource])[resource].result(PATIENCE_S).get(name)
+        )  # a rate only if it is set
+        return found.value if found is not None and found.source == DYNAMIC_BROKER_CONFIG else None
 
     def create(self, topic: str, replicas: list[list[int]]) -> None:
         """Create a topic with exactly these replicas."""

@@ -20,6 +20,7 @@ from tests.kafka_operator.crash_stories import ends_alike
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import raw_config_map
 from tests.kafka_operator.tenants import allow, tenant_move
+from tests.kafka_operator.test_engine_log_dirs import GOAL, approved, have_uneven_directories
 from tests.kafka_operator.world import World
 
 pytestmark = pytest.mark.slow
@@ -102,6 +103,30 @@ async def goal(world: World) -> None:
     await world.run(4)
     digest = world.kube.objects[MOVE]["status"]["digest"]
     world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}, approvedDigest=digest))
+
+
+async def log_dirs(world: World) -> None:
+    """Replicas move between the directories of their brokers under a throttle, one partition after the other."""
+    have_uneven_directories(world)
+    await approved(world, throttle=THROTTLE, concurrency={"cluster": 1})
+
+
+async def log_dirs_cancelled(world: World) -> None:
+    """They are cancelled on the way."""
+    have_uneven_directories(world, move_s=1000)
+    await approved(world, throttle=THROTTLE)
+    await world.until(lambda: bool(world.kafka.futures), 60)
+    digest = world.kube.objects[MOVE]["spec"]["approvedDigest"]
+    world.kube.apply(raw_reassignment(goal=GOAL, throttle=THROTTLE, approvedDigest=digest, action="Cancel"))
+
+
+async def log_dirs_rolled_back(world: World) -> None:
+    """They go back on the way, before one of them has arrived."""
+    have_uneven_directories(world, move_s=1000)
+    await approved(world)
+    await world.until(lambda: bool(world.kafka.futures), 60)
+    digest = world.kube.objects[MOVE]["spec"]["approvedDigest"]
+    world.kube.apply(raw_reassignment(goal=GOAL, approvedDigest=digest, action="Rollback"))
 
 
 async def from_config_maps(world: World) -> None:
@@ -190,13 +215,19 @@ STORIES: tuple[Story, ...] = (
     rollback_after_the_end,
     rollback_deleted,
     goal,
+    log_dirs,
+    log_dirs_cancelled,
+    log_dirs_rolled_back,
     from_config_maps,
     revoked_on_the_way,
     two_namespaces,
 )
 
 
-@pytest.mark.shows("F19", "E3", "O3", "O9")
+LOG_DIRS = {log_dirs, log_dirs_cancelled, log_dirs_rolled_back}
+
+
+@pytest.mark.shows("F19", "F44", "E3", "O3", "O9")
 @pytest.mark.parametrize("story", [*STORIES, *in_soak(windows, guarded_pause)], ids=lambda story: story.__name__)
 @pytest.mark.timeout(300)
 def test_killed_at_any_call_the_end_is_the_same(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,5 +236,7 @@ def test_killed_at_any_call_the_end_is_the_same(story: Story, monkeypatch: pytes
         monkeypatch.setattr(plan_preparation, "INLINE_PARTITIONS", 1)
     _, kafka = ends_alike(story)
 
-    assert kafka["brokers"] == {1: {"leader.replication.throttled.rate": "777"}}
+    assert kafka["dir_moves"] == []
+    others = {} if story in LOG_DIRS else {1: {"leader.replication.throttled.rate": "777"}}
+    assert kafka["brokers"] == others
     assert kafka["moves"] == {}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kafka_operator.resources.auto_rebalance import TERMS
 from kafka_operator.resources.security import FORMER_TYPES
 from tests.kafka_operator.live import ROOT
 
@@ -102,3 +103,26 @@ ACCEPTED = [
 def test_a_resource_that_the_operator_has_not_seen_is_not_current(definition: Path) -> None:
     """To kstatus a resource without observedGeneration is current; the default says that no generation has been observed."""
     assert fields_of(definition)[f"{definition.stem}.status"]["default"] == {"observedGeneration": -1}
+
+
+@pytest.mark.parametrize("field", TERMS)
+def test_the_template_of_a_rebalance_has_the_fields_of_a_reassignment(field: str) -> None:
+    """The operator copies them; the digest that ends the wait of a canary is that of one Reassignment."""
+    by_kind = {path.stem: fields_of(path) for path in DEFINITIONS}
+    spec, template = "reassignments.spec", "clusters.spec.autoRebalance.template"
+
+    own = {path.removeprefix(f"{spec}."): schema for path, schema in by_kind["reassignments"].items()}
+    copied = {path.removeprefix(f"{template}."): schema for path, schema in by_kind["clusters"].items()}
+
+    wanted = {
+        path: rules_of(schema)
+        for path, schema in own.items()
+        if path == field or path.startswith((f"{field}.", f"{field}["))
+    }
+    wanted.pop("canary.approvedDigest", None)
+    assert wanted == {path: rules_of(copied[path]) for path in wanted}
+
+
+def rules_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """Everything of a field but its description and the fields below it."""
+    return {name: value for name, value in schema.items() if name not in {"description", "properties", "items"}}

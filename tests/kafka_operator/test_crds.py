@@ -181,6 +181,7 @@ BAD_GOALS = [
     ({"rebalance": False}, "Unsupported value"),
     ({"replicationFactor": 0}, "greater than or equal to 1"),
     ({"removeBrokers": [1, 1]}, "Duplicate value"),
+    ({"balanceLogDirs": True, "rebalance": True}, "cannot be combined with goals that move replicas between brokers"),
     ({"racks": True, "topics": ["a"], "excludedTopics": ["b"]}, "topics and excludedTopics cannot be combined"),
     ({"maxBytesMoved": 5}, "goal requires at least one of"),
     ({"racks": True, "maxBytesMoved": 0}, "maxBytesMoved must be a number of bytes larger than 0"),
@@ -456,6 +457,7 @@ BAD_AUTO = [
     ({"approval": "Maybe"}, "Unsupported value"),
     ({"template": {"maxBytesMoved": "much"}}, "maxBytesMoved must be a number of bytes larger than 0"),
     ({"template": {"throttle": {}}}, "exactly one of bytesPerSecond and adaptive"),
+    ({"template": {"guard": {"action": "Rollback"}}}, "guard requires at least one of maxUnderMinIsrPartitions"),
 ]
 
 
@@ -467,5 +469,12 @@ def test_a_bad_automatic_rebalance_is_refused_at_apply(namespace: Namespace, aut
 
 def test_an_automatic_rebalance_is_taken(namespace: Namespace) -> None:
     """Whole, and with everything left to what it is by default."""
-    template = {"throttle": {"bytesPerSecond": 5}, "maxBytesMoved": "500Gi", "excludedTopics": ["ledger"]}
+    template = {
+        "throttle": {"bytesPerSecond": 5},
+        "windows": [{"schedule": "0 22 * * *", "duration": "6h"}],
+        "guard": {"maxOfflinePartitions": 0, "queries": [{"name": "load", "query": "up", "max": 2}]},
+        "canary": {"partitions": 1},
+        "maxBytesMoved": "500Gi",
+        "excludedTopics": ["ledger"],
+    }
     namespace.take(raw_cluster("auto", autoRebalance={"onBrokersAdded": True, "onImbalance": {}, "template": template}))

@@ -18,7 +18,13 @@ from tests.reconciler.virtual_time import in_virtual_time
 
 FIRST, SECOND = (Key(kinds.REASSIGNMENT, "shop", f"main-auto-{number}") for number in (1, 2))
 BOTH = {"onBrokersAdded": True, "onBrokersRemoved": True}
-TERMS = {"throttle": {"bytesPerSecond": 5_000_000}, "concurrency": {"cluster": 2}}
+TERMS = {
+    "throttle": {"bytesPerSecond": 5_000_000},
+    "concurrency": {"cluster": 2},
+    "windows": [{"schedule": "* * * * *", "duration": "1h"}],
+    "guard": {"maxOfflinePartitions": 0},
+    "canary": {"partitions": 1, "soakSeconds": 5, "approval": "Automatic"},
+}
 
 
 def made(world: World) -> list[str]:

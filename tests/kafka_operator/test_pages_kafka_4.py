@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -10,6 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from kafka_operator.admin.client import KafkaAdmin
+from kafka_operator.decide.observed import Failure
+from kafka_operator.decide.replica_dirs import replica_dirs_of
+from kafka_operator.metrics import KafkaMetrics
+from kafka_operator.resources.reassignment import Partition
 from lab.kube_binaries import kube_binaries
 from lab.waiting import wait_until
 from tests.kafka_operator.live import PATIENCE_S, PLURALS, Namespace
@@ -117,6 +123,24 @@ def test_a_broker_is_replaced(shop: Namespace, kafka: Stock, run: Callable[[str]
 
     assert "bytesToMove" in output
     until_replicas(kafka, lambda found: all(3 not in replicas for replicas in found))
+
+
+@pytest.mark.shows("F44")
+@pytest.mark.usefixtures("orders")
+async def test_log_directories_are_balanced(kafka: Stock, run: Callable[[str], str]) -> None:
+    """All logs of the topic are in one directory of each broker at first."""
+    admin = KafkaAdmin(kafka.bootstrap.split(","), KafkaMetrics())
+    names = [Partition(TOPIC, index) for index in range(2)]
+    held = await admin.describe_replica_dirs((1, 2), ())
+    paths = {broker: found[0].directory.path for broker, found in held.items() if not isinstance(found, Failure)}
+    await admin.move_log_dirs({broker: dict.fromkeys(names, path) for broker, path in paths.items()})
+
+    output = await asyncio.to_thread(run, "balance-log-directories")
+
+    found = replica_dirs_of(await admin.describe_replica_dirs((1, 2), names))
+    await admin.close()
+    assert '"logDirs":' in output
+    assert {broker: len({found[name][broker].path for name in names}) for broker in (1, 2)} == {1: 2, 2: 2}
 
 
 @pytest.mark.shows("F5", "F27")

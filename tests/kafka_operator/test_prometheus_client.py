@@ -101,6 +101,14 @@ async def test_a_query_is_sent_over_verified_tls_with_the_token(authority: Autho
     assert asked == [("Bearer abc", "up")]
 
 
+def test_queries_with_the_same_authorities_share_a_context(authority: Authority) -> None:
+    """Authorities that were replaced in the Secret get another one."""
+    trusted = authority.certificate.read_text(encoding="ascii")
+
+    assert client.context_of(trusted) is client.context_of(trusted)
+    assert client.context_of(trusted) is not client.context_of(f"{trusted}\n")
+
+
 @pytest.mark.parametrize(
     ("response", "words"),
     [

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kafka_operator.decide.guard import Reading
 from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import KafkaPartition, KafkaTopic, Move
-from kafka_operator.decide.partition_progress import PartitionProgress, busy_brokers, find_progress
+from kafka_operator.decide.partition_progress import PartitionProgress, PresentPartitions, busy_brokers, find_progress
 from kafka_operator.decide.plan_completion import cancel_moves
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle, ThrottleInForce
@@ -388,15 +388,17 @@ def test_a_move_that_copies_nothing_waits_for_nobody() -> None:
     plan = tuple(Assignment(Partition("t", index), (2, 1)) for index in range(50))
     base = tuple(Assignment(item.partition, (1, 2)) for item in plan)
     topic = KafkaTopic("t", None, tuple(KafkaPartition(index, 1, (1, 2)) for index in range(50)))
-    partitions: PartitionProgress = find_progress(Recorded(plan, base), ReassignmentStatus(), {"t": topic}, {})
+    partitions: PartitionProgress = find_progress(
+        Recorded(plan, base), ReassignmentStatus(), PresentPartitions({"t": topic})
+    )
     assert hand_over_up_to(partitions, plan, 0, {}, Concurrency(1, 1)) == 50
 
     copied = tuple(replace(item, replicas=(1, 3)) for item in plan)
-    partitions = find_progress(Recorded(copied, base), ReassignmentStatus(), {"t": topic}, {})
+    partitions = find_progress(Recorded(copied, base), ReassignmentStatus(), PresentPartitions({"t": topic}))
     foreign = {Partition("u", 0): Move((5, 6), (5,), (6,))}
     assert (
         hand_over_up_to(partitions, copied, 0, {}, Concurrency(1, 5)),
         hand_over_up_to(partitions, copied, 0, foreign, Concurrency(9, 1)),
     ) == (1, 0)
     assert busy_brokers((1, 3), topic.partitions[0]) == frozenset({1, 3})
-    assert cancel_moves(plan[:1]) == Submit({plan[0].partition: None})
+    assert cancel_moves(plan[:1], PresentPartitions()) == Submit({plan[0].partition: None})

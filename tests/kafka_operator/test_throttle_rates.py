@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_operator.decide.move_progress import STUCK_AFTER_S, Measured, measure, seconds_left
 from kafka_operator.decide.observed import KafkaPartition, KafkaTopic, Moves
-from kafka_operator.decide.partition_progress import PartitionProgress, find_progress
+from kafka_operator.decide.partition_progress import PartitionProgress, PresentPartitions, find_progress
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.throttle_rate import HEADROOM, Need, need_of, rate_of, too_low
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
@@ -30,7 +30,9 @@ def partitions(moves: Moves | None = None, isr: tuple[int, ...] = (1, 2)) -> Par
     """Two partitions on 1 and 2, led by 1."""
     shown = tuple(KafkaPartition(index, 1, (1, 2), isr) for index in range(2))
     topics = {"orders": KafkaTopic("orders", None, shown)}
-    return find_progress(Recorded(PLAN, BASE), ReassignmentStatus(handing_over=2), topics, moves or {})
+    return find_progress(
+        Recorded(PLAN, BASE), ReassignmentStatus(handing_over=2), PresentPartitions(topics, moves or {})
+    )
 
 
 def test_the_need_is_that_of_the_busiest_broker() -> None:

@@ -92,6 +92,8 @@ async def take_role(broker: Broker, partition: TopicPartition, state: PartitionV
     topic_id = broker.view.topics[partition.topic].id
     call = broker.replicas.lead if state.leader == 1 else broker.replicas.follow
     await call(partition, topic_id, state)
+    log = broker.replicas.hosted()[partition].log
+    log._clock = log.log._clock = lambda: NOW_MS / 1000
 
 
 def with_state(view: MetadataView, partition: TopicPartition, state: PartitionView) -> MetadataView:

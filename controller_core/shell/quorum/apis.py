@@ -5,12 +5,12 @@ from functools import partial
 from controller_core.quorum.ready import AppendResult, UpgradeResult
 from controller_core.quorum.replicas import NO_NODE, endpoint_of
 from controller_core.quorum.rules import ALL_VERSIONS
-from controller_core.rules.feature_levels import KRAFT_VERSION
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.update_features import update_features
 from controller_core.shell.quorum.wire_requests import LogTopic, WrongTopicError, decode_request
 from controller_core.shell.quorum.wire_responses import encode_response, wrong_topic_body
+from kafka_metadata.metadata_versions import KRAFT_VERSION
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from controller_core.rules.feature_levels import KRAFT_VERSION
 from controller_core.shell.quorum.format_checkpoints import bootstrap_checkpoint, quorum_checkpoint
 from controller_core.shell.quorum.format_files import data_in, write_directory
 from controller_core.shell.quorum.format_plan import FormatError, FormatOptions, FormatPlan, plan_format
@@ -22,6 +21,7 @@ from kafka_log.files.lock import FolderLock
 from kafka_log.files.text_files import draw_directory_id, read_meta_properties
 from kafka_log.format.names import LOCK, META_PROPERTIES
 from kafka_log.format.text_files import MetaProperties
+from kafka_metadata.metadata_versions import KRAFT_VERSION
 from kafka_wire.uuids import encode_uuid
 
 SALT_BYTES = 26

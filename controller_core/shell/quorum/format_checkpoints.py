@@ -1,6 +1,6 @@
 """Bytes of the two checkpoints of a formatted directory: the metadata of a new cluster, and the voters of a new quorum.
 
-Both are snapshots of epoch 0 (`kafka_log.format.control_records`). Source: BatchFileWriter, MetadataRecordSerde, DynamicVoter and VoterSet
+Both are snapshots of epoch 0 (`kafka_log.format.control_records`). Source: BatchFileWriter, DynamicVoter and VoterSet
 of Kafka.
 """
 
@@ -9,24 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from controller_core.shell.quorum.endpoints import InitialController
 from kafka_log.format.control_records import Voter, snapshot_batches
-from kafka_wire.codec import Body, encode
-from kafka_wire.schema import definition
-from kafka_wire.varints import write_uvarint
-
-_FRAME_VERSION = 1
-"""Version of the frame of a metadata record: uvarints of it, the API key and the record's version, then the record."""
 
 SUPPORTED_KRAFT_VERSIONS = (0, 1)
 
 _BASE_CAPACITY = 16
 _LOAD_FACTOR = 0.75
-
-
-def metadata_record(name: str, version: int, body: Body) -> bytes:
-    """Return the value of a metadata record in the log."""
-    key = definition(name, version).api_key
-    assert key is not None, "metadata records have API keys"
-    return b"".join(map(write_uvarint, (_FRAME_VERSION, key, version))) + encode(name, version, body)
 
 
 def bootstrap_checkpoint(records: Sequence[bytes], *, now_ms: int) -> bytes:

@@ -8,10 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from controller_core.rules.feature_levels import (
-    KRAFT_VERSION,
-    METADATA_VERSION,
-    SCRAM_SINCE,
-    VERSION_NAMES,
     FeatureError,
     new_cluster_levels,
     parse_level,
@@ -23,9 +19,10 @@ from controller_core.shell.quorum.endpoints import (
     InitialController,
     parse_initial_controllers,
 )
-from controller_core.shell.quorum.format_checkpoints import metadata_record
 from controller_core.shell.quorum.format_scram import ScramArgumentError, parse_scram
 from controller_core.shell.quorum.settings import QuorumSettings
+from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION, SCRAM_SINCE, VERSION_NAMES
+from kafka_metadata.record_codec import record_frame
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.security.endpoints import Address
 
@@ -102,8 +99,8 @@ def plan_format(
         raise FormatError(str(error)) from error
     if scram and levels[METADATA_VERSION] < SCRAM_SINCE:
         raise FormatError(f"SCRAM is only supported in {METADATA_VERSION} {VERSION_NAMES[SCRAM_SINCE]} or later.")
-    records = [metadata_record("FeatureLevelRecord", 0, body) for body in _feature_records(levels)]
-    records += [metadata_record("UserScramCredentialRecord", 0, body) for body in scram]
+    records = [record_frame("FeatureLevelRecord", 0, body) for body in _feature_records(levels)]
+    records += [record_frame("UserScramCredentialRecord", 0, body) for body in scram]
     return FormatPlan(
         options.cluster_id, settings.node_id, levels, tuple(records), voters, settings.controller_listener_names[0]
     )

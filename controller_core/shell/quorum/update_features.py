@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from controller_core.quorum.rules import ALL_VERSIONS
 from controller_core.quorum.states import Leader
-from controller_core.rules.feature_levels import KRAFT_VERSION
 from controller_core.rules.features import UpgradeType
 from controller_core.shell.quorum.driver import Driver
+from kafka_metadata.metadata_versions import KRAFT_VERSION
 from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure

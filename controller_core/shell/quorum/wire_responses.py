@@ -27,7 +27,6 @@ from controller_core.quorum.messages import (
 from controller_core.quorum.positions import Position
 from controller_core.quorum.replicas import Endpoint
 from controller_core.quorum.voters import VersionRange
-from controller_core.rules.feature_levels import KRAFT_VERSION
 from controller_core.shell.quorum.wire_batches import decode_log, directory_or_zero
 from controller_core.shell.quorum.wire_requests import (
     PARTITION,
@@ -37,6 +36,7 @@ from controller_core.shell.quorum.wire_requests import (
     fetch_partition,
     the_partition,
 )
+from kafka_metadata.metadata_versions import KRAFT_VERSION
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

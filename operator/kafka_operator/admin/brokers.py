@@ -1,4 +1,4 @@
-"""Requests to individual brokers: sizes of logs, and settings of single brokers.
+"""Requests to individual brokers: sizes and directories of logs, and settings of single brokers.
 
 Each broker has its own connection; a broker that does not answer is a Failure in the result and does not delay the others.
 """
@@ -21,6 +21,7 @@ from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Disks
 from kafka_operator.decide.log_dirs import UNKNOWN_BYTES, BrokerLogDirs, LogDir
 from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.decide.replica_dirs import BrokerReplicaDirs, DirectoryLogs, Targets
 from kafka_operator.resources.reassignment import Partition
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -108,6 +109,65 @@ def log_dirs_of(response: Body) -> tuple[LogDir, ...] | Failure:
         )
         for item in response["results"]
     )
+
+
+async def query_replica_dirs(
+    connection: Connection, broker_ids: Collection[int], partitions: Collection[Partition] | None
+) -> BrokerReplicaDirs:
+    """Query brokers' log directories with the logs of these partitions, or (None) of all."""
+    return await ask_each(connection, dict.fromkeys(broker_ids, log_dirs_request(partitions)), replica_dirs_of)
+
+
+def replica_dirs_of(response: Body) -> tuple[DirectoryLogs, ...] | Failure:
+    """Read the log directories of a DescribeLogDirs response with their logs."""
+    directories = log_dirs_of(response)
+    if isinstance(directories, Failure):
+        return directories
+    pairs = zip(directories, response["results"], strict=True)
+    return tuple(
+        DirectoryLogs(directory, _sizes_in(result, is_future=False), _sizes_in(result, is_future=True))
+        for directory, result in pairs
+    )
+
+
+def _sizes_in(directory: Body, *, is_future: bool) -> Mapping[Partition, int]:
+    return {
+        Partition(topic["name"], item["partition_index"]): int(item["partition_size"])
+        for topic in directory["topics"]
+        for item in topic["partitions"]
+        if item["is_future_key"] == is_future
+    }
+
+
+async def change_log_dirs(connection: Connection, targets: Targets) -> Mapping[Partition, Failure]:
+    """Move replicas to other log directories; return the failures, one for each partition."""
+    wanted = {broker_id: alter_log_dirs_request(paths) for broker_id, paths in targets.items()}
+    failures: dict[Partition, Failure] = {}
+    for broker_id, found in (await ask_each(connection, wanted, refused_log_dirs)).items():
+        failures |= dict.fromkeys(targets[broker_id], found) if isinstance(found, Failure) else found
+    return failures
+
+
+def alter_log_dirs_request(paths: Mapping[Partition, str]) -> Request:
+    """Build an AlterReplicaLogDirs request for one broker."""
+    dirs: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for partition, path in paths.items():
+        dirs[path][partition.topic].append(partition.index)
+    body = [
+        {"path": path, "topics": [{"name": name, "partitions": sorted(held)} for name, held in topics.items()]}
+        for path, topics in dirs.items()
+    ]
+    return Request(ApiKey.ALTER_REPLICA_LOG_DIRS, {"dirs": body})
+
+
+def refused_log_dirs(response: Body) -> Mapping[Partition, Failure]:
+    """Read the rejected partitions of an AlterReplicaLogDirs response."""
+    return {
+        Partition(topic["topic_name"], item["partition_index"]): failure
+        for topic in response["results"]
+        for item in topic["partitions"]
+        if (failure := failure_of(item["error_code"])) is not None
+    }
 
 
 async def query_broker_configs(

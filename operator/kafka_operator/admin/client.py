@@ -13,10 +13,12 @@ from kafka_operator.admin import requests
 from kafka_operator.admin.broker_roles import only_brokers
 from kafka_operator.admin.brokers import (
     change_broker_configs,
+    change_log_dirs,
     query_broker_configs,
     query_disks,
     query_log_dirs,
     query_logs,
+    query_replica_dirs,
 )
 from kafka_operator.admin.cluster_metrics import query_cluster_metrics, query_versions
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
@@ -40,6 +42,7 @@ from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Layout
 from kafka_operator.decide.log_dirs import BrokerLogDirs
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.decide.replica_dirs import BrokerReplicaDirs, Targets
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.metrics import KafkaMetrics
@@ -195,6 +198,18 @@ class KafkaAdmin:
     async def describe_log_dir_states(self, broker_ids: Collection[int]) -> BrokerLogDirs:
         """Return the states of the log directories, queried from each broker."""
         return await self._call("describe_log_dir_states", lambda connection: query_log_dirs(connection, broker_ids))
+
+    async def describe_replica_dirs(
+        self, broker_ids: Collection[int], partitions: Collection[Partition] | None
+    ) -> BrokerReplicaDirs:
+        """Return the log directories with their logs, queried from each broker."""
+        return await self._call(
+            "describe_replica_dirs", lambda connection: query_replica_dirs(connection, broker_ids, partitions)
+        )
+
+    async def move_log_dirs(self, targets: Targets) -> Mapping[Partition, Failure]:
+        """Move replicas to other log directories, by a request to each broker."""
+        return await self._call("move_log_dirs", lambda connection: change_log_dirs(connection, targets))
 
     async def describe_broker_configs(
         self, broker_ids: Collection[int], names: Sequence[str]

@@ -14,6 +14,7 @@ from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Layout
 from kafka_operator.decide.log_dirs import BrokerLogDirs
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.decide.replica_dirs import BrokerReplicaDirs, Targets
 from kafka_operator.decide.replica_health import ReplicaHealth
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.cluster import Versions
@@ -150,6 +151,16 @@ class Admin(AdminReads, Protocol):
 
     async def describe_log_dir_states(self, broker_ids: Collection[int]) -> BrokerLogDirs:
         """Return the states of the log directories of each of these brokers."""
+        ...
+
+    async def describe_replica_dirs(
+        self, broker_ids: Collection[int], partitions: Collection[Partition] | None
+    ) -> BrokerReplicaDirs:
+        """Return the log directories of each of these brokers, with the logs of these partitions, or (None) of all."""
+        ...
+
+    async def move_log_dirs(self, targets: Targets) -> Mapping[Partition, Failure]:
+        """Move replicas to other log directories of their brokers; return the rejected partitions."""
         ...
 
     async def describe_versions(self, broker_ids: Collection[int]) -> Versions:

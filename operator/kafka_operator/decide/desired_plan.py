@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 
 from kafka_operator.decide.goals import Found, plan_for_goal
 from kafka_operator.decide.layout import Layout, Sizes, size_of
+from kafka_operator.decide.log_dir_goal import plan_for_log_dirs
 from kafka_operator.decide.observed import KafkaTopic, partition_in
 from kafka_operator.decide.plan import Plan, PlanProblem, Topics, exact_plan
 from kafka_operator.decide.plan_document import Document, digests_of
 from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.replica_dirs import BrokerReplicaDirs
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment
 from kafka_operator.resources.reassignment_records import BrokerFigures, Proposal
 from kafka_operator.resources.reassignment_terms import Approval
@@ -32,6 +34,8 @@ class DesiredPlan:
     cluster_id: str | None = None
     proposal: Proposal | None = None
     bytes_to_move: int | None = None
+    base: Plan | None = None
+    """The assignments before; None if they are the present replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class Material:
     layout: Layout = field(default_factory=Layout)
     sizes: Sizes | None = None
     document: Document | PlanProblem | None = None
+    dirs: BrokerReplicaDirs = field(default_factory=dict)
+    """Log directories of the brokers, if the goal is about them."""
 
 
 def desired_plan_of(reassignment: Reassignment, material: Material) -> DesiredPlan | PlanProblem:
@@ -61,8 +67,10 @@ def desired_plan_of(reassignment: Reassignment, material: Material) -> DesiredPl
         return found
     topics, sizes = material.layout.topics, material.sizes
     to_move = None if sizes is None else bytes_to_copy(found.plan, topics, sizes)
+    if reassignment.is_between_log_dirs:
+        to_move = found.copied
     cluster_id = material.document.cluster_id if isinstance(material.document, Document) else None
-    wanted = DesiredPlan(found.plan, cluster_id, None, to_move)
+    wanted = DesiredPlan(found.plan, cluster_id, None, to_move, found.base)
     if reassignment.goal is None and reassignment.approval is Approval.AUTOMATIC:
         return wanted
     least = to_move or 0
@@ -70,16 +78,19 @@ def desired_plan_of(reassignment: Reassignment, material: Material) -> DesiredPl
         partitions=len(found.plan),
         bytes_to_move=least,
         lower_bound_bytes=least if found.lower_bound is None else found.lower_bound,
-        brokers=figures(found.plan, topics, sizes or {}),
+        brokers=() if reassignment.is_between_log_dirs else figures(found.plan, topics, sizes or {}),
         unreached=found.unreached,
         left_out=found.left_out,
+        log_dirs=found.log_dirs,
     )
     return replace(wanted, proposal=proposal)
 
 
 def checked(wanted: DesiredPlan, topics: Topics) -> Checked:
     """Return a plan with its base, after `check_plan` has found no problem."""
-    base = tuple(Assignment(item.partition, _replicas(item.partition, topics)) for item in wanted.plan)
+    base = wanted.base
+    if base is None:
+        base = tuple(Assignment(item.partition, _replicas(item.partition, topics)) for item in wanted.plan)
     plan_digest, digest = digests_of(wanted.plan, base, wanted.cluster_id)
     recorded = Recorded(wanted.plan, base, wanted.cluster_id)
     return Checked(recorded, digest, plan_digest, wanted.proposal, wanted.bytes_to_move)
@@ -122,6 +133,8 @@ def _replicas(name: Partition, topics: Topics) -> tuple[int, ...]:
 
 
 def _found(reassignment: Reassignment, material: Material) -> Found | PlanProblem:
+    if reassignment.goal is not None and reassignment.goal.balance_log_dirs:
+        return plan_for_log_dirs(reassignment.goal, material.layout, material.dirs)
     if reassignment.goal is not None:
         return plan_for_goal(reassignment.goal, material.layout, material.sizes)
     if reassignment.plan_from is not None:

@@ -20,7 +20,7 @@ from kafka_operator.decide.layout import Layout, Sizes, size_of
 from kafka_operator.decide.observed import KafkaPartition
 from kafka_operator.decide.plan import MAX_LISTED, Plan, PlanProblem, listed
 from kafka_operator.resources.reassignment import Assignment, Partition
-from kafka_operator.resources.reassignment_records import LeftOut, written_bytes
+from kafka_operator.resources.reassignment_records import DirectoryFigures, LeftOut, written_bytes
 from kafka_operator.resources.reassignment_terms import Goal
 from move_planner import Plan as MovePlan
 from move_planner import PlanRequest, plan_moves
@@ -40,11 +40,15 @@ class Found:
     left_out: LeftOut | None = None
     copied: int = 0
     """Bytes that it copies, or replicas where sizes are not known."""
+    base: Plan | None = None
+    """The assignments before; None if they are the present replicas."""
+    log_dirs: tuple[DirectoryFigures, ...] = ()
+    """Log directories before and after, if the plan moves replicas between them."""
 
 
 def plan_for_goal(goal: Goal, layout: Layout, sizes: Sizes | None) -> Found | PlanProblem:
     """Return the plan for a goal, or why there can be none."""
-    rows = _rows(goal, layout)
+    rows = rows_of(goal, layout)
     problem = _problem(goal, layout, rows)
     if problem is None and goal.max_bytes_moved is not None and rows and sizes is None:
         problem = PlanProblem("SizesUnknown", SIZES_UNKNOWN, may_pass=True)
@@ -96,7 +100,8 @@ def _found(goal: Goal, answer: MovePlan, names: Sequence[Partition], *, sized: b
     return Found(plan, bound if sized else 0, unreached, left_out, answer.copied_bytes)
 
 
-def _rows(goal: Goal, layout: Layout) -> list[tuple[Partition, KafkaPartition]]:
+def rows_of(goal: Goal, layout: Layout) -> list[tuple[Partition, KafkaPartition]]:
+    """Return the partitions that a goal is for."""
     chosen, excluded = set(goal.topics), set(goal.excluded_topics)
     return [
         (Partition(topic.name, item.index), item)
@@ -108,7 +113,7 @@ def _rows(goal: Goal, layout: Layout) -> list[tuple[Partition, KafkaPartition]]:
 
 def problem_with_goal(goal: Goal, layout: Layout) -> PlanProblem | None:
     """Return why no plan can be made for a goal, as far as that is known without sizes and without making one."""
-    return _problem(goal, layout, _rows(goal, layout))
+    return _problem(goal, layout, rows_of(goal, layout))
 
 
 def _problem(goal: Goal, layout: Layout, rows: Sequence[tuple[Partition, KafkaPartition]]) -> PlanProblem | None:

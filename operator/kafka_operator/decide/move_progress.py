@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from kafka_operator.decide.layout import Sizes, size_of
 from kafka_operator.decide.observed import NO_LEADER, KafkaPartition
 from kafka_operator.decide.partition_progress import PartitionProgress
+from kafka_operator.decide.replica_dirs import planned_dirs
 from kafka_operator.resources.reassignment import Assignment, Partition
 
 MEASURE_EVERY_S = 5.0
@@ -105,7 +106,11 @@ def _to_add(items: Iterable[Assignment], partitions: PartitionProgress, sizes: S
 
 
 def copied_of(item: Assignment, partitions: PartitionProgress, sizes: Sizes) -> int:
-    """Return the bytes that the added replicas of a moving partition have."""
+    """Return the bytes that the added replicas of a moving partition have, or the future logs of one between log directories."""
+    if item.log_dirs:
+        dirs, whole = partitions.present.dirs_of(item.partition), size_of(item.partition, sizes)
+        there = [(dirs[broker], path) for broker, path in planned_dirs(item) if broker in dirs]
+        return sum(whole if found.path == path else found.copied for found, path in there)
     held = sizes.get(item.partition, {})
     return sum(held.get(broker, 0) for broker in _added(item, partitions))
 
@@ -133,6 +138,8 @@ def seconds_left(measured: Measured) -> int | None:
 
 
 def _added(item: Assignment, partitions: PartitionProgress) -> Collection[int]:
+    if item.log_dirs:
+        return [broker for broker, _ in planned_dirs(item)]
     base = partitions.base.get(item.partition, ())
     return [broker for broker in item.replicas if broker not in base]
 

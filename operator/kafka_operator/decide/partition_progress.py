@@ -13,6 +13,7 @@ from functools import cached_property
 
 from kafka_operator.decide.observed import NO_LEADER, KafkaPartition, KafkaTopic, Moves, partition_in
 from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.replica_dirs import ReplicaDir, ReplicaDirs, brokers_to_copy, group_of
 from kafka_operator.resources.reassignment import Assignment, Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import Progress
 
@@ -23,6 +24,12 @@ class PresentPartitions:
 
     topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
     moves: Moves = field(default_factory=dict)
+    dirs: ReplicaDirs = field(default_factory=dict)
+    """Directories of the replicas of a plan that moves them between directories."""
+
+    def dirs_of(self, partition: Partition) -> Mapping[int, ReplicaDir]:
+        """Return the directories of a partition's replicas, by broker."""
+        return self.dirs.get(partition, {})
 
     def get(self, partition: Partition) -> KafkaPartition | None:
         """Return a partition; None where there is none."""
@@ -71,6 +78,11 @@ class PartitionProgress:
         """The replicas before the move by partition; computed on first use, since few steps need it."""
         return {item.partition: item.replicas for item in self.origin}
 
+    @cached_property
+    def before(self) -> Mapping[Partition, Assignment]:
+        """The assignment before the move by partition; computed on first use, too."""
+        return {item.partition: item for item in self.origin}
+
     @property
     def total(self) -> int:
         """Return the number of all partitions."""
@@ -93,7 +105,12 @@ class PartitionProgress:
         return Progress(len(self.arrived), self.total)
 
     def brokers_of(self, item: Assignment) -> frozenset[int]:
-        """Return the brokers that a move keeps busy: those that get the replica, and the leader that sends it."""
+        """Return the brokers that a move keeps busy: those that get the replica, and the leader that sends it.
+
+        Between log directories these are the brokers that copy their own replica.
+        """
+        if item.log_dirs:
+            return brokers_to_copy(item, self.present.dirs_of(item.partition))
         known = self.present.get(item.partition)
         if known is None:
             return frozenset(item.replicas)
@@ -112,15 +129,17 @@ def busy_brokers(target: tuple[int, ...], present: KafkaPartition) -> frozenset[
     return adding | {present.leader} if adding and present.leader != NO_LEADER else adding
 
 
-def find_progress(
-    directed: Recorded, status: ReassignmentStatus, topics: Mapping[str, KafkaTopic], moves: Moves
-) -> PartitionProgress:
+def find_progress(directed: Recorded, status: ReassignmentStatus, present: PresentPartitions) -> PartitionProgress:
     """Group the partitions of a plan that runs forward: `directed.plan` is the target, `directed.base` the replicas before."""
     found: dict[str, list[Assignment]] = {name: [] for name in GROUPS}
     for number, (item, before) in enumerate(zip(directed.plan, directed.base, strict=True)):
-        known, move = partition_in(topics, item.partition), moves.get(item.partition)
+        known, move = partition_in(present.topics, item.partition), present.moves.get(item.partition)
         if known is None:
             group = "gone"
+        elif item.log_dirs:
+            dirs = present.dirs_of(item.partition)
+            waiting = _waiting(number, status)
+            group = group_of(item, before, known, dirs, waiting, begun=status.handing_over > 0, back=False)
         elif move is not None:
             group = "moving" if move.target == item.replicas else "stray"
         elif known.replicas == item.replicas:
@@ -130,27 +149,30 @@ def find_progress(
         else:
             group = _waiting(number, status)
         found[group].append(item)
-    return _progress(found, directed, PresentPartitions(topics, moves))
+    return _progress(found, directed, present)
 
 
 def find_rollback_progress(
-    directed: Recorded, status: ReassignmentStatus, topics: Mapping[str, KafkaTopic], moves: Moves
+    directed: Recorded, status: ReassignmentStatus, present: PresentPartitions
 ) -> PartitionProgress:
     """Group the partitions of a rollback: `directed.plan` is the base, which every partition returns to.
 
     One that still moves elsewhere is a stray until that move is cancelled.
     """
     found: dict[str, list[Assignment]] = {name: [] for name in GROUPS}
-    for number, item in enumerate(directed.plan):
-        known, move = partition_in(topics, item.partition), moves.get(item.partition)
+    for number, (item, before) in enumerate(zip(directed.plan, directed.base, strict=True)):
+        known, move = partition_in(present.topics, item.partition), present.moves.get(item.partition)
         if known is None:
             group = "gone"
+        elif item.log_dirs:
+            dirs = present.dirs_of(item.partition)
+            group = group_of(item, before, known, dirs, _waiting(number, status), begun=True, back=True)
         elif move is not None:
             group = "moving" if move.target == item.replicas else "stray"
         else:
             group = "arrived" if known.replicas == item.replicas else _waiting(number, status)
         found[group].append(item)
-    return _progress(found, directed, PresentPartitions(topics, moves))
+    return _progress(found, directed, present)
 
 
 GROUPS = ("arrived", "moving", "due", "later", "lost", "stray", "gone")

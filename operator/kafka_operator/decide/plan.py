@@ -99,7 +99,7 @@ def _repeated_replica(plan: Plan) -> PlanProblem | None:
     return PlanProblem("DuplicateReplica", f"The plan contains a broker twice for one partition: {listed(repeated)}.")
 
 
-def _sets(plan: Plan) -> frozenset[tuple[int, ...]]:
+def _sets(plan: Iterable[Assignment]) -> frozenset[tuple[int, ...]]:
     """Return the different replicas of a plan: large ones have the same for many partitions."""
     return frozenset(item.replicas for item in plan)
 
@@ -119,7 +119,8 @@ def _unknown_topics(names: Sequence[str]) -> PlanProblem:
 
 
 def _unknown_brokers(plan: Plan, broker_ids: frozenset[int]) -> PlanProblem | None:
-    unknown = sorted({broker for replicas in _sets(plan) for broker in replicas} - broker_ids)
+    moved = [item for item in plan if not item.log_dirs]  # the goal balanceLogDirs names live brokers only
+    unknown = sorted({broker for replicas in _sets(moved) for broker in replicas} - broker_ids)
     if unknown:
         alive = ", ".join(map(str, sorted(broker_ids)))
         message = f"Brokers are not live: {listed([str(broker) for broker in unknown])}. Live brokers: {alive}."

@@ -5,17 +5,18 @@ A throttle that could not be removed (the broker is offline, or rejects the chan
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from kafka_operator.decide.kafka_errors import message_of
 from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.partition_progress import PartitionProgress
+from kafka_operator.decide.partition_progress import PartitionProgress, PresentPartitions
 from kafka_operator.decide.plan import listed
 from kafka_operator.decide.reassignment_status import THROTTLE_LEFT, ended, flagged, written
 from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle, ThrottleInForce
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.steps import Submit
+from kafka_operator.decide.replica_dirs import targets_of, targets_to_cancel
+from kafka_operator.decide.steps import MoveLogDirs, Submit
 from kafka_operator.decide.throttle import NOTHING, DesiredThrottle, changes, settled, unseen
 from kafka_operator.resources.reassignment import Assignment, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
@@ -110,11 +111,23 @@ def stop(partitions: PartitionProgress, view: ReassignmentView) -> Step | None:
     """Cancel the moves in progress; None if there are none."""
     if not partitions.moving:
         return None
-    return Retry() if view.submitted and not view.failures else cancel_moves(partitions.moving)
+    if view.submitted and not view.failures:
+        return Retry()
+    return cancel_moves(partitions.moving, view.present) or Retry(RETRY_LATER_S)
 
 
-def cancel_moves(items: Iterable[Assignment]) -> Submit:
-    """Cancel moves."""
+def start_moves(items: Sequence[Assignment], present: PresentPartitions) -> Submit | MoveLogDirs:
+    """Start moves of a plan, which are all between brokers or all between log directories."""
+    if items[0].log_dirs:
+        return MoveLogDirs(targets_of(items, present.dirs))
+    return Submit({item.partition: item.replicas for item in items})
+
+
+def cancel_moves(items: Sequence[Assignment], present: PresentPartitions) -> Submit | MoveLogDirs | None:
+    """Cancel moves; None if they are on brokers that do not answer, which continue them when they are back."""
+    if items[0].log_dirs:
+        targets = targets_to_cancel(items, present.dirs)
+        return MoveLogDirs(targets) if targets else None
     return Submit({item.partition: None for item in items})
 
 

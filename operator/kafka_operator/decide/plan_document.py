@@ -3,12 +3,12 @@
     {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2, 3, 4]}, ...], "clusterId": "..."}
 
 `clusterId` is Steward's and optional; a plan that names another cluster than it is applied to is refused. `log_dirs` may be there
-as Kafka's tool writes them, all "any".
+as Kafka's tool writes them, all "any"; other ones are in the plans that the operator stores for the goal balanceLogDirs.
 
 The digest is SHA-256 over the canonical form: the document above with its partitions in order of topic and number, of each partition
 `topic`, `partition` and `replicas` alone, keys in alphabetical order, no space between tokens, UTF-8; in jq's words
 `jq -cjS '{version, partitions: [.partitions[] | {topic, partition, replicas}] | sort_by(.topic, .partition)}' plan.json | sha256sum`.
-So it is the same however a file is laid out. A proposal's digest covers the replicas of before as well, under `base`: the same plan
+A partition of the goal balanceLogDirs has `log_dirs` as well. So it is the same however a file is laid out. A proposal's digest covers the replicas of before as well, under `base`: the same plan
 from elsewhere is another thing to approve.
 """
 
@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_operator.resources.reassignment import Assignment, Partition
+from kafka_operator.resources.reassignment import ANY_LOG_DIR, Assignment, Partition
 from reconciler.resources.metadata import RawObject
 
 MAX_DOCUMENT_BYTES = 128 * 2**20
@@ -80,8 +80,11 @@ def read_config_maps(raws: Sequence[RawObject]) -> Document:
     return join_documents(named)
 
 
-def join_documents(named: Iterable[tuple[str, bytes]]) -> Document:
-    """Read documents (name, bytes) and join them in their order; DocumentError names the one that is wrong."""
+def join_documents(named: Iterable[tuple[str, bytes]], *, with_log_dirs: bool = False) -> Document:
+    """Read documents (name, bytes) and join them in their order; DocumentError names the one that is wrong.
+
+    `with_log_dirs`: whether they may choose log directories, which only plans that the operator stores may.
+    """
     plan: list[Assignment] = []
     cluster_ids: set[str] = set()
     budget = MAX_DOCUMENT_BYTES
@@ -89,8 +92,8 @@ def join_documents(named: Iterable[tuple[str, bytes]]) -> Document:
         budget -= len(data)
         if budget < 0:
             raise DocumentError(f"The plan is larger than {MAX_DOCUMENT_BYTES} bytes.")
-        document = _parsed(name, data)
-        plan.extend(_assignments(name, document))
+        document = _parsed(name, data, with_log_dirs)
+        plan.extend(_assignments(name, document, with_log_dirs))
         if len(plan) > MAX_PARTITIONS:
             raise DocumentError(f"The plan has more than {MAX_PARTITIONS} partitions.")
         cluster_id = document.get("clusterId")
@@ -131,7 +134,8 @@ def _digest(entries: str, base: str | None, cluster_id: str | None) -> str:
 def write_document(plan: Iterable[Assignment], cluster_id: str | None) -> bytes:
     """Return a plan in its own order as Kafka's tool reads it, with no space between tokens."""
     entries = ",".join(
-        f'{{"topic":{name},"partition":{index},"replicas":[{replicas}]}}' for name, index, replicas in _texts(plan)
+        f'{{"topic":{name},"partition":{index},"replicas":[{replicas}]{log_dirs and f",{log_dirs}"}}}'
+        for name, index, replicas, log_dirs in _texts(plan)
     )
     cluster = "" if cluster_id is None else f',"clusterId":{json.dumps(cluster_id)}'
     return f'{{"version":{VERSION},"partitions":[{entries}]{cluster}}}'.encode()
@@ -170,12 +174,13 @@ def _entries(assignments: Iterable[Assignment]) -> str:
     """Return entries in canonical order."""
     ordered = sorted(assignments, key=lambda item: item.partition)
     return ",".join(
-        f'{{"partition":{index},"replicas":[{replicas}],"topic":{name}}}' for name, index, replicas in _texts(ordered)
+        f'{{{log_dirs and f"{log_dirs},"}"partition":{index},"replicas":[{replicas}],"topic":{name}}}'
+        for name, index, replicas, log_dirs in _texts(ordered)
     )
 
 
-def _texts(assignments: Iterable[Assignment]) -> Iterator[tuple[str, int, str]]:
-    """Yield topic, partition and replicas of each as JSON has them.
+def _texts(assignments: Iterable[Assignment]) -> Iterator[tuple[str, int, str, str]]:
+    """Yield topic, partition and replicas of each as JSON has them, and the member `log_dirs`, empty if there is none.
 
     By hand, and what many share once: many times as fast as by json, and large plans are written often.
     """
@@ -185,12 +190,13 @@ def _texts(assignments: Iterable[Assignment]) -> Iterator[tuple[str, int, str]]:
         topic, index = item.partition
         name = names.get(topic) or names.setdefault(topic, json.dumps(topic, ensure_ascii=False))
         replicas = lists.get(item.replicas) or lists.setdefault(item.replicas, ",".join(map(str, item.replicas)))
-        yield name, index, replicas
+        log_dirs = f'"log_dirs":{json.dumps(item.log_dirs, separators=(",", ":"))}' if item.log_dirs else ""
+        yield name, index, replicas, log_dirs
 
 
-def _parsed(name: str, data: bytes) -> dict[str, Any]:
+def _parsed(name: str, data: bytes, with_log_dirs: bool) -> dict[str, Any]:
     try:
-        document = json.loads(data, object_hook=_Entries())
+        document = json.loads(data, object_hook=_Entries(with_log_dirs))
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"{name} is not JSON: {error}.") from error
     if not isinstance(document, dict) or not isinstance(document.get("partitions"), list):
@@ -210,26 +216,28 @@ class _Entries:
     So no second copy of a large plan is held, and names and replicas that many share are held once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, with_log_dirs: bool) -> None:
+        self._with_log_dirs = with_log_dirs
         self._topics: dict[str, str] = {}
         self._replicas: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def __call__(self, entry: dict[str, Any]) -> Assignment | dict[str, Any]:
-        if _problem(entry) is not None:
+        if _problem(entry, self._with_log_dirs) is not None:
             return entry
         topic, replicas = entry["topic"], tuple(entry["replicas"])
         topic, replicas = self._topics.setdefault(topic, topic), self._replicas.setdefault(replicas, replicas)
-        return Assignment(Partition(topic, entry["partition"]), replicas)
+        log_dirs = tuple(entry.get("log_dirs") or ()) if self._with_log_dirs else ()
+        return Assignment(Partition(topic, entry["partition"]), replicas, log_dirs)
 
 
-def _assignments(name: str, document: dict[str, Any]) -> Iterator[Assignment]:
+def _assignments(name: str, document: dict[str, Any], with_log_dirs: bool) -> Iterator[Assignment]:
     for place, entry in enumerate(document["partitions"]):
         if not isinstance(entry, Assignment):
-            raise DocumentError(f'"partitions"[{place}] in {name} {_problem(entry)}.')
+            raise DocumentError(f'"partitions"[{place}] in {name} {_problem(entry, with_log_dirs)}.')
         yield entry
 
 
-def _problem(entry: Any) -> str | None:
+def _problem(entry: Any, with_log_dirs: bool) -> str | None:
     """Return what is wrong with an entry."""
     if not isinstance(entry, dict):
         return "is not an object"
@@ -241,9 +249,19 @@ def _problem(entry: Any) -> str | None:
     if not isinstance(replicas, list) or not 0 < len(replicas) <= MAX_REPLICAS or not all(map(_is_id, replicas)):
         return f'does not have 1 to {MAX_REPLICAS} broker IDs in "replicas"'
     log_dirs = entry.get("log_dirs")
-    if log_dirs is not None and (not isinstance(log_dirs, list) or log_dirs.count("any") < len(log_dirs)):
-        return 'has "log_dirs" other than "any": a Reassignment cannot choose the log directory of a replica'
+    if with_log_dirs:
+        return (
+            None
+            if log_dirs is None or _are_paths(log_dirs, len(replicas))
+            else 'has "log_dirs" that do not fit "replicas"'
+        )
+    if log_dirs is not None and (not isinstance(log_dirs, list) or log_dirs.count(ANY_LOG_DIR) < len(log_dirs)):
+        return 'has "log_dirs" other than "any": log directories are chosen by the goal balanceLogDirs only'
     return None
+
+
+def _are_paths(value: Any, count: int) -> bool:
+    return isinstance(value, list) and len(value) == count and all(isinstance(item, str) for item in value)
 
 
 def _is_id(value: Any) -> bool:

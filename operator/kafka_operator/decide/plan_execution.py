@@ -15,7 +15,7 @@ from kafka_operator.decide.observed import NO_LEADER, Failure
 from kafka_operator.decide.partition_progress import PartitionProgress
 from kafka_operator.decide.permission import Permission
 from kafka_operator.decide.plan import MAX_LISTED, listed
-from kafka_operator.decide.plan_completion import as_seen, finish, stop, throttle_step
+from kafka_operator.decide.plan_completion import as_seen, finish, start_moves, stop, throttle_step
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_status import (
     STUCK,
@@ -29,7 +29,6 @@ from kafka_operator.decide.reassignment_status import (
 )
 from kafka_operator.decide.reassignment_steps import ReadThrottle
 from kafka_operator.decide.reassignment_view import STRAY_TIMEOUT_S, ReassignmentView, Step, poll_interval_s
-from kafka_operator.decide.steps import Submit
 from kafka_operator.decide.throttle import NOTHING, DesiredThrottle, desired_throttle_for, recorded, settled, unseen
 from kafka_operator.decide.throttle_rate import Need, need_of, rate_of, too_low
 from kafka_operator.decide.waves import hand_over_up_to
@@ -109,7 +108,7 @@ def _advance(
     if hold is not None and not partitions.moving:
         return Wait(hold.recheck_s)
     if hold is None and partitions.due:
-        return Retry() if view.submitted else Submit({item.partition: item.replicas for item in partitions.due})
+        return Retry() if view.submitted else start_moves(partitions.due, view.present)
     return Wait(poll_interval_s(partitions.total))
 
 

@@ -97,4 +97,4 @@ def _joined(raws: Sequence[RawObject], key: str) -> Document:
         if text is None:
             raise DocumentError(f"{name} is gone.")
         named.append((name, unpacked(name, base64.b64decode(text))))
-    return join_documents(named)
+    return join_documents(named, with_log_dirs=True)

@@ -71,7 +71,7 @@ def decide_proposed(reassignment: Reassignment, view: ReassignmentView, partitio
 def has_drifted(partitions: PartitionProgress) -> bool:
     """Return whether a partition of a plan that has not started differs from its base."""
     at_base = len(partitions.later) + len(partitions.due)
-    at_both = sum(partitions.base[item.partition] == item.replicas for item in partitions.arrived)
+    at_both = sum(partitions.before[item.partition] == item for item in partitions.arrived)
     return at_base + at_both < partitions.total
 
 

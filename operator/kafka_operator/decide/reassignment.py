@@ -92,7 +92,7 @@ def _expiry(reassignment: Reassignment, now: datetime) -> Step:
 
 def _decide_forward(reassignment: Reassignment, view: ReassignmentView, directed: Recorded) -> Step:
     status = reassignment.status
-    partitions = find_progress(directed, status, view.topics, view.moves)
+    partitions = find_progress(directed, status, view.present)
     if status.state is State.PROPOSED:
         return decide_proposed(reassignment, view, partitions)
     if reassignment.action is Action.CANCEL:
@@ -116,7 +116,7 @@ def _decide_forward(reassignment: Reassignment, view: ReassignmentView, directed
 
 def _begin_rollback(reassignment: Reassignment, view: ReassignmentView, recorded: Recorded) -> Step:
     begun = replace(reassignment.status, rollback=True, handed_over=0, handing_over=0, completion_time=None)
-    partitions = find_rollback_progress(in_direction(begun, recorded), begun, view.topics, view.moves)
+    partitions = find_rollback_progress(in_direction(begun, recorded), begun, view.present)
     shown = running(replace(reassignment, status=begun), partitions.progress, view.now)
     shown = released(shown, reassignment.metadata.generation, view.now)
     return written(reassignment, shown) or Retry()
@@ -127,14 +127,14 @@ def _decide_rollback(reassignment: Reassignment, view: ReassignmentView, recorde
     if not status.rollback:
         return _begin_rollback(reassignment, view, recorded)
     directed = in_direction(status, recorded)
-    partitions = find_rollback_progress(directed, status, view.topics, view.moves)
+    partitions = find_rollback_progress(directed, status, view.present)
     if reassignment.action is Action.CANCEL:
         return _cancel_rollback(reassignment, view, partitions)
     claimed = [item.partition for item in directed.plan if item.partition in view.rivals]
     if claimed:
         return _wait_for_rival(reassignment, view, listed(claimed), view.rivals[claimed[0]].name)
     if partitions.stray:
-        return Retry() if view.submitted else cancel_moves(partitions.stray)
+        return Retry() if view.submitted else cancel_moves(partitions.stray, view.present) or Retry(RETRY_LATER_S)
     if view.remaining_cordons and not status.handing_over and view.waited_s < CORDON_TIMEOUT_S:
         return _wait_for_cordons(
             reassignment, view, f"Waiting until the cordon of brokers {_ids(view.remaining_cordons)} is removed."
@@ -160,7 +160,10 @@ def _wait_for_rival(reassignment: Reassignment, view: ReassignmentView, names: s
 
 
 def _rolled_back(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Step:
-    message = f"All {len(partitions.arrived)} partitions have their previous replicas again."
+    what = (
+        "are in their previous log directories" if reassignment.is_between_log_dirs else "have their previous replicas"
+    )
+    message = f"All {len(partitions.arrived)} partitions {what} again."
     if partitions.gone:
         gone = listed([str(item.partition) for item in partitions.gone])
         message = f"{message} {len(partitions.gone)} no longer exist: {gone}."
@@ -198,7 +201,8 @@ def _cancel(reassignment: Reassignment, view: ReassignmentView, partitions: Part
 
 
 def _complete(reassignment: Reassignment, view: ReassignmentView, partitions: PartitionProgress) -> Step:
-    message = f"All {partitions.total} partitions have the replicas of the plan."
+    what = "are in the log directories" if reassignment.is_between_log_dirs else "have the replicas"
+    message = f"All {partitions.total} partitions {what} of the plan."
     progress = progress_of(reassignment, view, partitions)
     return finish(reassignment, view, State.COMPLETED, reason="Completed", message=message, progress=progress)
 

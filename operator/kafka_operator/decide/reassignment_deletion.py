@@ -26,8 +26,11 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
     moving = _moving(reassignment, view) if begun else ()
     if moving:
         if view.submitted:
-            return release_after_timeout(view.waited_s, _moves_go_on("The controller does not cancel the moves."))
-        return cancel_moves(moving)
+            return release_after_timeout(view.waited_s, _moves_go_on("The moves are not cancelled."))
+        cancellation = cancel_moves(moving, view.present)
+        return cancellation or release_after_timeout(
+            view.waited_s, _moves_go_on("A broker that moves replicas does not answer.")
+        )
     step, left, words = remove_throttle(reassignment, view)
     if step is not None:
         return step
@@ -59,7 +62,7 @@ def _moving(reassignment: Reassignment, view: ReassignmentView) -> tuple[Assignm
         return ()
     status, directed = reassignment.status, in_direction(reassignment.status, view.recorded)
     find = find_rollback_progress if status.rollback else find_progress
-    return find(directed, status, view.topics, view.moves).moving
+    return find(directed, status, view.present).moving
 
 
 def _moves_go_on(why: str) -> ResourceEvent:

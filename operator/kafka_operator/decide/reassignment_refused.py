@@ -72,10 +72,13 @@ def _deleted(reassignment: Reassignment, view: ReassignmentView, refusal: Refusa
 
 
 def _running(reassignment: Reassignment, view: ReassignmentView) -> int:
-    """Return how many partitions of its plan Kafka lists as moving."""
+    """Return how many partitions of its plan move, as Kafka shows them."""
     if not isinstance(view.recorded, Recorded) or not reassignment.status.begun:
         return 0
-    return sum(item.partition in view.moves for item in view.recorded.plan)
+    plan = view.recorded.plan
+    if reassignment.is_between_log_dirs:
+        return sum(any(found.future for found in view.present.dirs_of(item.partition).values()) for item in plan)
+    return sum(item.partition in view.moves for item in plan)
 
 
 def _words(refusal: Refusal) -> str:

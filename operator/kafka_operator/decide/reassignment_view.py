@@ -10,10 +10,12 @@ from kafka_operator.decide.desired_plan import Checked
 from kafka_operator.decide.guard import Reading
 from kafka_operator.decide.move_progress import Measured
 from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
+from kafka_operator.decide.partition_progress import PresentPartitions
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, ReadThrottle, StorePlan, ThrottleInForce
-from kafka_operator.decide.steps import Claim, Submit
+from kafka_operator.decide.replica_dirs import ReplicaDirs
+from kafka_operator.decide.steps import Claim, MoveLogDirs, Submit
 from kafka_operator.decide.throttle import NO_OTHERS, OtherThrottles, ThrottleSeen
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import Stored
@@ -40,7 +42,7 @@ CORDON_TIMEOUT_S = 30.0
 
 Write = WriteStatus[ReassignmentStatus]
 Read = MakePlan | ReadThrottle | ThrottleInForce
-Effect = StorePlan | AlterThrottle | Submit
+Effect = StorePlan | AlterThrottle | Submit | MoveLogDirs
 Step = Claim | Mark | Read | Effect | Write | Release | DeleteResource | Retry | Wait | Done
 
 
@@ -57,6 +59,8 @@ class ReassignmentView:
     broker_ids: tuple[int, ...] = ()
     topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
     moves: Moves = field(default_factory=dict)
+    dirs: ReplicaDirs = field(default_factory=dict)
+    """Directories of the replicas of a plan that moves them between directories."""
     rivals: Mapping[Partition, Key] = field(default_factory=dict)
     wanted: Checked | PlanProblem | None = None
     """The plan of the present spec, checked; None until it is computed."""
@@ -82,6 +86,11 @@ class ReassignmentView:
     """Brokers whose cordon has to end before a rollback (cordon.remaining_cordons)."""
     measured: Measured | None = None
     """A sample of sizes, if one was due."""
+
+    @property
+    def present(self) -> PresentPartitions:
+        """Return the partitions as they are."""
+        return PresentPartitions(self.topics, self.moves, self.dirs)
 
 
 def poll_interval_s(partitions: int) -> float:

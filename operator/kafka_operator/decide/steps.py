@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_operator.decide.replica_dirs import Targets
 from kafka_operator.names import MANAGED_CONFIG, ORIGIN
 from kafka_operator.resources.reassignment import Partition
 from reconciler.decide.steps import AddFinalizer, ResourceEvent
@@ -116,3 +117,10 @@ class Submit:
     """Hand the controller these targets; None cancels the partition's move (AlterPartitionReassignments)."""
 
     targets: Mapping[Partition, tuple[int, ...] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLogDirs:
+    """Have brokers move replicas to these log directories of theirs (AlterReplicaLogDirs); the present one cancels a move."""
+
+    targets: Targets

@@ -2,6 +2,8 @@
 
     leader.replication.throttled.rate, follower.replication.throttled.rate            on each broker that sends or receives
     leader.replication.throttled.replicas, follower.replication.throttled.replicas    on each topic that moves
+    replica.alter.log.dirs.io.max.bytes.per.second                                    on each broker that copies between its log
+                                                                                      directories, instead of all of the above
 
 A setting is recorded before it is made (`recorded`), and the record shrinks only when Kafka has been read without it. So after any crash
 the operator can remove exactly its own settings:
@@ -32,6 +34,7 @@ from kafka_operator.resources.throttle import BrokerThrottle, ThrottleRecord, To
 
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 LEADER_REPLICAS, FOLLOWER_REPLICAS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
+LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 RATES, LISTS = (LEADER_RATE, FOLLOWER_RATE), (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 
 EVERYTHING = "*"
@@ -55,6 +58,8 @@ class DesiredThrottle:
     rate: int = 0
     brokers: frozenset[int] = frozenset()
     topics: Mapping[str, tuple[frozenset[str], frozenset[str]]] = field(default_factory=dict)
+    log_dirs: bool = False
+    """Whether it is for moves between log directories."""
 
 
 NOTHING = DesiredThrottle()
@@ -62,7 +67,7 @@ NOTHING = DesiredThrottle()
 
 @dataclass(frozen=True, slots=True)
 class OtherThrottles:
-    """Throttle records of other Reassignments of the same Kafka cluster, by their relation to this one."""
+    """Throttle records of other Reassignments of the same Kafka cluster that set the same rates, by their relation to this one."""
 
     peers: tuple[ThrottleRecord, ...] = ()
     """Of the same namespace."""
@@ -91,7 +96,12 @@ def desired_throttle_for(
     """Return the throttle of these moves: previous replicas send, added replicas receive; offline brokers do neither."""
     brokers: set[int] = set()
     topics: dict[str, tuple[set[str], set[str]]] = {}
+    log_dirs = False
     for item in items:
+        if item.log_dirs:
+            brokers |= partitions.brokers_of(item)
+            log_dirs = True
+            continue
         known = partitions.present.get(item.partition)
         before = () if known is None else known.replicas
         adding = [broker for broker in item.replicas if broker not in before]
@@ -102,7 +112,12 @@ def desired_throttle_for(
         followers.update(f"{item.partition.index}:{broker}" for broker in adding)
         brokers.update(before, adding)
     shown = {name: (frozenset(leaders), frozenset(followers)) for name, (leaders, followers) in topics.items()}
-    return DesiredThrottle(rate, frozenset(brokers) & frozenset(alive), shown)
+    return DesiredThrottle(rate, frozenset(brokers) & frozenset(alive), shown, log_dirs)
+
+
+def rates_of(log_dirs: bool) -> tuple[str, ...]:
+    """Return the names of the rates on a broker of moves between log directories, or of moves between brokers."""
+    return (LOG_DIRS_RATE,) if log_dirs else RATES
 
 
 def unseen(record: ThrottleRecord | None, desired: DesiredThrottle, seen: ThrottleSeen) -> ReadThrottle | None:
@@ -124,7 +139,7 @@ def recorded(
     brokers = {item.broker_id: item for item in record.brokers} if record is not None else {}
     topics = {item.topic: item for item in record.topics} if record is not None else {}
     for broker_id in sorted(desired.brokers - brokers.keys()):
-        brokers[broker_id] = _broker_before(broker_id, seen, others)
+        brokers[broker_id] = _broker_before(broker_id, seen, others, desired.log_dirs)
     for name, (leader, follower) in sorted(desired.topics.items()):
         known = topics.get(name) or _topic_before(name, seen, others)
         topics[name] = TopicThrottle(
@@ -134,6 +149,7 @@ def recorded(
         (*rates, desired.rate),
         tuple(brokers[key] for key in sorted(brokers)),
         tuple(topics[key] for key in sorted(topics)),
+        desired.log_dirs,
     )
 
 
@@ -150,7 +166,7 @@ def settled(record: ThrottleRecord, desired: DesiredThrottle, left: Collection[o
     if not brokers and not topics:
         return None
     rates = record.rates if left else record.rates[-1:]
-    return ThrottleRecord(rates, tuple(brokers), tuple(topics))
+    return ThrottleRecord(rates, tuple(brokers), tuple(topics), record.log_dirs)
 
 
 def changes(
@@ -188,7 +204,7 @@ def changes(
     return (AlterThrottle(tuple(brokers), tuple(topics)) if brokers or topics else None), frozenset(left)
 
 
-def _broker_before(broker_id: int, seen: ThrottleSeen, others: OtherThrottles) -> BrokerThrottle:
+def _broker_before(broker_id: int, seen: ThrottleSeen, others: OtherThrottles, log_dirs: bool) -> BrokerThrottle:
     """Return a broker's rates before the operator's; if another Reassignment of the namespace throttles it, the rates before that.
 
     Another namespace than the Cluster's never replaces a rate set by another client, so it restores nothing.
@@ -203,8 +219,10 @@ def _broker_before(broker_id: int, seen: ThrottleSeen, others: OtherThrottles) -
     if isinstance(values, Failure):
         return BrokerThrottle(broker_id)
     set_by_others = _rates_on(broker_id, others.every)
-    leader, follower = (None if values.get(name) in set_by_others else values.get(name) for name in RATES)
-    return BrokerThrottle(broker_id, leader, follower)
+    before = {name: value for name, value in values.items() if value not in set_by_others}
+    if log_dirs:
+        return BrokerThrottle(broker_id, log_dirs_before=before.get(LOG_DIRS_RATE))
+    return BrokerThrottle(broker_id, before.get(LEADER_RATE), before.get(FOLLOWER_RATE))
 
 
 def _covering(broker_id: int, records: Iterable[ThrottleRecord]) -> list[ThrottleRecord]:
@@ -235,19 +253,24 @@ def _topic_before(name: str, seen: ThrottleSeen, others: OtherThrottles) -> Topi
 def _broker_values(
     item: BrokerThrottle, record: ThrottleRecord, desired: DesiredThrottle, values: Values, others: OtherThrottles
 ) -> dict[str, str | None]:
-    """Return the desired values of both rates of a broker; None for not set."""
-    present = {name: values.get(name) for name in RATES}
+    """Return the desired values of the rates of a broker; None for not set."""
+    names = rates_of(record.log_dirs)
+    present = {name: values.get(name) for name in names}
     throttled = item.broker_id in desired.brokers
     rate = _agreed_rate(item.broker_id, desired.rate if throttled else None, others)
     if throttled and not others.is_tenant:
-        return dict.fromkeys(RATES, rate)
+        return dict.fromkeys(names, rate)
     replaceable = {str(rate) for rate in record.rates}
     if throttled and not _covering(item.broker_id, others.owners):
         replaceable |= _rates_on(item.broker_id, others.every)
         return {name: rate if value is None or value in replaceable else value for name, value in present.items()}
-    before: dict[str, str | None] = dict.fromkeys(RATES)
+    before: dict[str, str | None] = dict.fromkeys(names)
     if not others.is_tenant:  # previous values in a status of another namespace are not trusted
-        before = {LEADER_RATE: item.leader_before, FOLLOWER_RATE: item.follower_before}
+        before = {
+            LEADER_RATE: item.leader_before,
+            FOLLOWER_RATE: item.follower_before,
+            LOG_DIRS_RATE: item.log_dirs_before,
+        }
     return {name: (rate or before[name]) if value in replaceable else value for name, value in present.items()}
 
 

@@ -53,6 +53,9 @@ def need_of(
     received: dict[int, list[float]] = defaultdict(list)
     for item in items:
         known, rate = partitions.present.get(item.partition), growth.get(item.partition, 0.0)
+        if item.log_dirs and rate > 0:
+            for broker in partitions.brokers_of(item):
+                received[broker].append(rate)
         adding = set(item.replicas) - set(known.replicas if known is not None else ())
         if known is None or not adding or rate <= 0:
             continue

@@ -45,7 +45,7 @@ class MoveProgress:
         assert isinstance(view.recorded, Recorded), item.key
         directed = in_direction(item.status, view.recorded)
         find = find_rollback_progress if item.status.rollback else find_progress
-        partitions = find(directed, item.status, view.topics, view.moves)
+        partitions = find(directed, item.status, view.present)
         before = self._memory(item)
         wanted = _partitions_to_sample(item, partitions, directed, whole=before is None)
         brokers = _brokers(directed) & set(view.broker_ids)

@@ -11,8 +11,10 @@ from kafka_operator.decide.layout import Layout, Sizes, sizes_of
 from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_document import Document
+from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle
-from kafka_operator.decide.throttle import LISTS, RATES, ThrottleSeen, Values
+from kafka_operator.decide.replica_dirs import ReplicaDirs, brokers_named, replica_dirs_of
+from kafka_operator.decide.throttle import LISTS, LOG_DIRS_RATE, RATES, ThrottleSeen, Values
 from kafka_operator.resources.reassignment import Partition, Reassignment
 
 MAX_NAMED_PARTITIONS = 2_000
@@ -84,15 +86,17 @@ class PartitionReader:
 
 
 async def query_material(
-    admin: Admin, topics: Sequence[str] | None, document: Document | PlanProblem | None, *, sized: bool
+    admin: Admin, topics: Sequence[str] | None, document: Document | PlanProblem | None, *, sized: bool, log_dirs: bool
 ) -> Material:
     """Read the planner's input for these topics, or (None) all; sizes are None if no broker returns them.
 
-    Without `sized`, sizes are queried only for few partitions: a plan without approval can start before it is measured.
+    With `log_dirs`, the log directories of all brokers are read with all of their logs. Without `sized`, sizes are queried only for few partitions: a plan without approval can start before it is measured.
     """
     if isinstance(document, PlanProblem):
         return Material(document=document)
     layout = await admin.describe_layout(topics)
+    if log_dirs:
+        return Material(layout, dirs=await admin.describe_replica_dirs(sorted(layout.racks), None))
     few = sum(len(topic.partitions) for topic in layout.topics.values()) <= SIZED_PARTITIONS
     return Material(layout, await sizes_in(admin, layout) if sized or few else None, document)
 
@@ -103,11 +107,18 @@ async def query_sizes(admin: Admin, brokers: Collection[int], partitions: Collec
     return sizes_of(await admin.describe_log_dirs(sorted(brokers), named))
 
 
+async def query_replica_dirs(admin: Admin, recorded: Recorded, alive: Collection[int]) -> ReplicaDirs:
+    """Query the directories of the replicas that a plan moves between directories."""
+    brokers = brokers_named(recorded.plan) & set(alive)
+    named = [item.partition for item in recorded.plan] if len(recorded.plan) <= MAX_NAMED_PARTITIONS else None
+    return replica_dirs_of(await admin.describe_replica_dirs(sorted(brokers), named))
+
+
 async def query_throttle(admin: Admin, step: ReadThrottle, before: ThrottleSeen) -> ThrottleSeen:
     """Read throttles of brokers and topics, in addition to those read before."""
     brokers = dict(before.brokers)
     if step.broker_ids:
-        brokers |= await admin.describe_broker_configs(step.broker_ids, RATES)
+        brokers |= await admin.describe_broker_configs(step.broker_ids, (*RATES, LOG_DIRS_RATE))
     topics: dict[str, Values | Failure] = dict(before.topics)
     if step.topics:
         answers = await admin.describe_configs({name: frozenset(LISTS) for name in step.topics})

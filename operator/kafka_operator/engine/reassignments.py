@@ -28,7 +28,8 @@ from kafka_operator.decide.reassignment_deletion import (
 from kafka_operator.decide.reassignment_refused import decide_refused, decide_refused_unavailable
 from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, ReadThrottle, StorePlan, ThrottleInForce
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.steps import Submit
+from kafka_operator.decide.replica_dirs import ReplicaDirs
+from kafka_operator.decide.steps import MoveLogDirs, Submit
 from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.engine.cache import Cache
@@ -42,6 +43,7 @@ from kafka_operator.engine.reassignment_reads import (
     PartitionSnapshot,
     alter_throttle,
     query_material,
+    query_replica_dirs,
     query_throttle,
     topics_of,
 )
@@ -59,6 +61,9 @@ from reconciler.names import Key
 MAX_ROUNDS = 30
 """Steps in one reconciliation: the longest sequence (plan, claim, store, record, read, write, mark, throttle, read, submit, read) needs fifteen."""
 
+CarriedOut = MakePlan | StorePlan | ReadThrottle | AlterThrottle | ThrottleInForce | Submit | MoveLogDirs
+"""Steps whose result is the input of the next decision."""
+
 T = TypeVar("T")
 
 
@@ -69,6 +74,8 @@ class Batch:
     ref: ClusterRef
     topics: frozenset[str]
     snapshot: PartitionSnapshot | Unavailable = field(default_factory=PartitionSnapshot)
+    dirs: dict[Key, ReplicaDirs] = field(default_factory=dict)
+    """Directories of replicas, by the Reassignment that moves them between directories."""
 
 
 class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
@@ -128,7 +135,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
                 if isinstance(step, Retry) and (view.missing_cordons or view.remaining_cordons):
                     self._wake(cluster_key(item.cluster))
                 return step
-            if isinstance(step, MakePlan | StorePlan | ReadThrottle | AlterThrottle | ThrottleInForce | Submit):
+            if isinstance(step, CarriedOut):
                 view = await self._carry_out(batch, item, step, view)
                 continue
             outcome = await self._writer.carry_out(item, step)
@@ -147,7 +154,9 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         if restored is not None:
             return restored
         step = self._decide_allowed(batch, item, view, refusal)
-        effect = isinstance(step, AlterThrottle | Submit) or (item.is_finished and not isinstance(step, WriteStatus))
+        effect = isinstance(step, AlterThrottle | Submit | MoveLogDirs) or (
+            item.is_finished and not isinstance(step, WriteStatus)
+        )
         return marked_first(item.metadata, step, effect=effect, digest=item.status.digest)
 
     def _decide_allowed(
@@ -194,6 +203,8 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             missing_cordons=missing_cordons(item, cluster),
             remaining_cordons=remaining_cordons(item, cluster),
         )
+        if item.is_between_log_dirs and isinstance(recorded, Recorded):
+            view = replace(view, dirs=await self._dirs(batch, item, recorded))
         if view.measured is None and isinstance(recorded, Recorded) and item.metadata.deleted is None:
             view = replace(view, measured=await self._measured(batch, item, view))
         if isinstance(recorded, Recorded) and is_guarded(item):
@@ -206,7 +217,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         self,
         batch: Batch,
         item: Reassignment,
-        step: MakePlan | StorePlan | ReadThrottle | AlterThrottle | ThrottleInForce | Submit,
+        step: CarriedOut,
         view: ReassignmentView,
     ) -> ReassignmentView:
         """Carry out a step; return the view with the result."""
@@ -225,6 +236,10 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             self._in_force.pop(item.key, None)
             refused = await self._use(batch, lambda admin: alter_throttle(admin, step))
             return replace(view, altered=True, unaltered=refused or {}, throttle=ThrottleSeen())
+        if isinstance(step, MoveLogDirs):
+            rejected = await self._use(batch, lambda admin: admin.move_log_dirs(step.targets))
+            batch.dirs.pop(item.key, None)
+            return replace(view, submitted=True, failures=view.failures or rejected or {})
         failures = await self._use(batch, lambda admin: admin.alter_reassignments(step.targets))
         if failures is not None:
             batch.snapshot = await self._read(batch, {partition.topic for partition in step.targets})
@@ -247,7 +262,9 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             refusal = refusal_of_topic(cluster, item.key.namespace, name)
             if refusal is not None:
                 return PlanProblem(refusal.reason, refusal.message, may_pass=True)
-        material = await self._use(batch, lambda admin: query_material(admin, names, document, sized=sized))
+        material = await self._use(
+            batch, lambda admin: query_material(admin, names, document, sized=sized, log_dirs=item.is_between_log_dirs)
+        )
         if material is None or isinstance(batch.snapshot, Unavailable):
             return None
         if item.goal is not None:
@@ -258,6 +275,15 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         plan = plan_for(item, material, replace(view, topics=material.layout.topics))
         batch.topics |= _topics([] if isinstance(plan, PlanProblem) else [plan.recorded])
         return plan
+
+    async def _dirs(self, batch: Batch, item: Reassignment, recorded: Recorded) -> ReplicaDirs:
+        """Return the directories of the replicas, as read since the last change of them in this batch."""
+        if item.key not in batch.dirs and isinstance(batch.snapshot, PartitionSnapshot):
+            alive = batch.snapshot.broker_ids
+            found = await self._use(batch, lambda admin: query_replica_dirs(admin, recorded, alive))
+            if found is not None:
+                batch.dirs[item.key] = found
+        return batch.dirs.get(item.key, {})
 
     async def _measured(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> Measured | None:
         if not self._move_progress.due(item):

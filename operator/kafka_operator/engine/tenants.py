@@ -114,7 +114,7 @@ class Tenants:
         tenants: dict[str, list[ThrottleRecord]] = {}
         for other in self.moves(here):
             record, namespace = other.status.throttle, other.key.namespace
-            if record is None or other.key == item.key:
+            if record is None or other.key == item.key or record.log_dirs != item.is_between_log_dirs:
                 continue
             if not all(self.may_name(here, other, topic.topic) for topic in record.topics) or not self._serves(other):
                 without_right.append(replace(record, topics=()))

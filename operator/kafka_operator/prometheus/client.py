@@ -10,6 +10,7 @@ import json
 import math
 import ssl
 from collections.abc import Mapping
+from functools import lru_cache
 
 import aiohttp
 
@@ -26,16 +27,19 @@ MAX_VALUE_BYTES = 64 * 1024
 """Limit of a response with one value: a series with the most and longest labels is smaller."""
 
 
+MAX_CONTEXTS = 64
+"""TLS contexts that are kept, one for each set of authorities: more than one operator has Clusters with different ones."""
+
+
 class HttpPrometheus:
     """Prometheus servers over HTTP; each query has a connection of its own."""
 
     async def query(self, server: PrometheusServer, expression: str) -> float:
         """Return the present value of an expression with exactly one value; PrometheusError otherwise."""
         try:
-            context = make_context(Security(tls=True, ca=server.ca))
+            context = context_of(server.ca)
         except BadCredentialsError as error:
             raise PrometheusError(f"the certificate authorities cannot be used: {error}") from None
-        assert context is not None, server.url
         form = {"query": expression, "timeout": f"{QUERY_TIMEOUT_S:g}s"}
         try:
             async with open_session(server.token, context, QUERY_TIMEOUT_S) as session:
@@ -43,6 +47,17 @@ class HttpPrometheus:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise PrometheusError(f"the request to {server.url} failed: {type(error).__name__}") from None
         return value_of(body)
+
+
+@lru_cache(MAX_CONTEXTS)
+def context_of(ca: str | None) -> ssl.SSLContext:
+    """Return the context that trusts these authorities, None for the system's; BadCredentialsError if they cannot be used.
+
+    It is kept: reading the authorities of a system takes some 10 ms, and guards send queries every few seconds.
+    """
+    context = make_context(Security(tls=True, ca=ca))
+    assert context is not None
+    return context
 
 
 def open_session(token: str | None, context: ssl.SSLContext, timeout_s: float) -> aiohttp.ClientSession:

@@ -16,6 +16,10 @@ DEFAULT_MINIMUM_INTERVAL_S = 86_400
 """A day: loads have a daily pattern, and a rebalance of the morning's load would be reverted in the evening."""
 
 
+TERMS = ("throttle", "concurrency", "windows", "guard", "canary")
+"""Fields of the template that are copied to the spec of each Reassignment."""
+
+
 @dataclass(frozen=True, slots=True)
 class OnImbalance:
     """Allowed deviation of a broker's bytes from the mean, and the minimum time since the last rebalance."""
@@ -36,7 +40,7 @@ class AutoRebalance:
     max_bytes_moved: int | str | None = None
     """As its user wrote it."""
     terms: Mapping[str, Any] = field(default_factory=dict)
-    """Throttle and concurrency, in the API's form."""
+    """Fields of TERMS, in the API's form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ def read_auto_rebalance(raw: RawObject | None) -> AutoRebalance | None:
         approval=Approval(raw.get("approval", Approval.REQUIRED)),
         excluded_topics=tuple(template.get("excludedTopics") or ()),
         max_bytes_moved=template.get("maxBytesMoved"),
-        terms={name: template[name] for name in ("throttle", "concurrency") if name in template},
+        terms={name: template[name] for name in TERMS if name in template},
     )
 
 

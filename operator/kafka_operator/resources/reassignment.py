@@ -68,19 +68,29 @@ class Partition(NamedTuple):
         return f"{self.topic}-{self.index}"
 
 
+ANY_LOG_DIR = "any"
+"""The log directory of a replica that a plan does not move between directories, as in kafka-reassign-partitions.sh."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A partition and its replicas in order, the preferred leader first."""
+    """A partition and its replicas in order, the preferred leader first.
+
+    `log_dirs` are the log directories of the replicas in the same order, ANY_LOG_DIR for those that stay; empty if all of them do.
+    """
 
     partition: Partition
     replicas: tuple[int, ...]
+    log_dirs: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the API's form."""
+        dirs = {"logDirs": list(self.log_dirs)} if self.log_dirs else {}
         return {
             "topic": self.partition.topic,
             "partition": self.partition.index,
             "replicas": list(self.replicas),
+            **dirs,
         }
 
 
@@ -187,6 +197,11 @@ class Reassignment:
         return self.metadata.key
 
     @property
+    def is_between_log_dirs(self) -> bool:
+        """Whether it moves replicas between the log directories of their brokers, and none between brokers."""
+        return self.goal is not None and self.goal.balance_log_dirs
+
+    @property
     def goes_back(self) -> bool:
         """Whether its partitions are to have their previous replicas: a user asked for it, or its guard started it."""
         return self.action is Action.ROLLBACK or self.status.rollback
@@ -252,7 +267,12 @@ def _read_status(status: RawObject) -> ReassignmentStatus:
 
 
 def _read_assignments(raw: Iterable[RawObject]) -> tuple[Assignment, ...]:
-    return tuple(Assignment(Partition(item["topic"], item["partition"]), tuple(item["replicas"])) for item in raw)
+    return tuple(
+        Assignment(
+            Partition(item["topic"], item["partition"]), tuple(item["replicas"]), tuple(item.get("logDirs") or ())
+        )
+        for item in raw
+    )
 
 
 def _write_assignments(assignments: Sequence[Assignment] | None) -> list[dict[str, Any]] | None:

@@ -68,6 +68,19 @@ class BrokerFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class DirectoryFigures:
+    """A log directory of a broker: bytes of its logs before and after."""
+
+    broker_id: int
+    path: str
+    bytes: tuple[int, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the API's form."""
+        return {"broker": self.broker_id, "path": self.path, "bytesBefore": self.bytes[0], "bytesAfter": self.bytes[1]}
+
+
+@dataclass(frozen=True, slots=True)
 class LeftOut:
     """Moves that a goal asks for and that its limit of bytes left out."""
 
@@ -92,6 +105,8 @@ class Proposal:
     """What of the goal is not reached, and why."""
     left_out: LeftOut | None = None
     """What `maxBytesMoved` left out, None where it left nothing out."""
+    log_dirs: tuple[DirectoryFigures, ...] = ()
+    """Log directories of the brokers whose replicas move between them."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the API's form."""
@@ -102,6 +117,7 @@ class Proposal:
             "brokers": [item.to_json() for item in self.brokers],
             "unreached": list(self.unreached),
             "leftOut": None if self.left_out is None else self.left_out.to_json(),
+            "logDirs": [item.to_json() for item in self.log_dirs] or None,
         }
 
 
@@ -150,6 +166,10 @@ def read_proposal(raw: RawObject | None) -> Proposal | None:
         ),
         tuple(raw.get("unreached") or ()),
         None if left_out is None else LeftOut(left_out["partitions"], left_out["bytesToMove"]),
+        tuple(
+            DirectoryFigures(item["broker"], item["path"], (item["bytesBefore"], item["bytesAfter"]))
+            for item in raw.get("logDirs") or ()
+        ),
     )
 
 

@@ -49,6 +49,8 @@ class Goal:
     add_brokers: tuple[int, ...] = ()
     remove_brokers: tuple[int, ...] = ()
     rebalance: bool = False
+    balance_log_dirs: bool = False
+    """Moves between the log directories of each broker; combined with no other goal."""
     racks: bool = False
     replication_factor: int | None = None
     topics: tuple[str, ...] = ()
@@ -87,6 +89,7 @@ def read_goal(raw: RawObject | None) -> Goal | None:
         add_brokers=tuple(raw.get("addBrokers") or ()),
         remove_brokers=tuple(raw.get("removeBrokers") or ()),
         rebalance=bool(raw.get("rebalance", False)),
+        balance_log_dirs=bool(raw.get("balanceLogDirs", False)),
         racks=bool(raw.get("racks", False)),
         replication_factor=raw.get("replicationFactor"),
         topics=tuple(raw.get("topics") or ()),

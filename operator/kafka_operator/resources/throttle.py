@@ -42,6 +42,7 @@ class BrokerThrottle:
     broker_id: int
     leader_before: str | None = None
     follower_before: str | None = None
+    log_dirs_before: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class ThrottleRecord:
     rates: tuple[int, ...]
     brokers: tuple[BrokerThrottle, ...] = ()
     topics: tuple[TopicThrottle, ...] = ()
+    log_dirs: bool = False
+    """Whether it is the rate of moves between log directories, which no topic has a list for."""
 
     @property
     def bytes_per_second(self) -> int:
@@ -74,7 +77,12 @@ class ThrottleRecord:
             "bytesPerSecond": self.bytes_per_second,
             "rates": list(self.rates),
             "brokers": [
-                {"id": item.broker_id} | _known(leaderBefore=item.leader_before, followerBefore=item.follower_before)
+                {"id": item.broker_id}
+                | _known(
+                    leaderBefore=item.leader_before,
+                    followerBefore=item.follower_before,
+                    logDirsBefore=item.log_dirs_before,
+                )
                 for item in self.brokers
             ],
             "topics": [
@@ -82,6 +90,7 @@ class ThrottleRecord:
                 | _known(leaderBefore=item.leader_before, followerBefore=item.follower_before)
                 for item in self.topics
             ],
+            "logDirs": self.log_dirs or None,
         }
 
 
@@ -102,10 +111,13 @@ def read_throttle_record(raw: RawObject | None) -> ThrottleRecord | None:
     return ThrottleRecord(
         rates=tuple(int(rate) for rate in raw["rates"]),
         brokers=tuple(
-            BrokerThrottle(int(item["id"]), item.get("leaderBefore"), item.get("followerBefore"))
+            BrokerThrottle(
+                int(item["id"]), item.get("leaderBefore"), item.get("followerBefore"), item.get("logDirsBefore")
+            )
             for item in raw.get("brokers") or ()
         ),
         topics=tuple(_read_topic(item) for item in raw.get("topics") or ()),
+        log_dirs=bool(raw.get("logDirs", False)),
     )
 
 

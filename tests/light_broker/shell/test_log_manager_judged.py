@@ -20,7 +20,7 @@ from kafka_wire.topic_partition import TopicPartition
 from kafka_wire.uuids import encode_uuid
 from tests.cases import case
 from tests.kafka_log.batches import fast_folder
-from tests.kafka_log.judge import JudgeProgram
+from tests.kafka_log.judge import JavaProgram
 from tests.kafka_log.partitions import NO_EPOCHS
 from tests.light_broker.log_managers import NODE_ID, ORDERS, TOPIC_ID, Managed
 
@@ -42,7 +42,7 @@ BATCHES = [
 """One segment and a half, of two producers."""
 
 
-class LogManagerJudge(JudgeProgram):
+class LogManagerJudge(JavaProgram):
     """A running LogManagerJudge.java."""
 
     def __init__(self) -> None:

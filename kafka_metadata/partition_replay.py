@@ -1,0 +1,75 @@
+"""Partitions after a record. Source: PartitionRegistration of Kafka."""
+
+from dataclasses import replace
+
+from kafka_metadata.failures import MetadataError
+from kafka_metadata.records import (
+    MIGRATING_DIRECTORY,
+    NO_LEADER_CHANGE,
+    NO_RECOVERY_CHANGE,
+    LeaderRecoveryState,
+    PartitionChangeRecord,
+    PartitionRecord,
+    Uuids,
+)
+
+
+def new_partition(record: PartitionRecord) -> PartitionRecord:
+    """Return a partition of the image: with a directory for each replica, and lists of eligible leader replicas."""
+    _check_recovery_state(record.leader_recovery_state)
+    return replace(
+        record,
+        directories=_directories(record.directories, len(record.replicas)),
+        eligible_leader_replicas=record.eligible_leader_replicas or (),
+        last_known_elr=record.last_known_elr or (),
+    )
+
+
+def changed_partition(partition: PartitionRecord, record: PartitionChangeRecord) -> PartitionRecord:
+    """Return a partition after a change. A leader in the change raises the leader epoch, even if it is the same broker."""
+    recovery_state = partition.leader_recovery_state
+    if record.leader_recovery_state != NO_RECOVERY_CHANGE:
+        recovery_state = record.leader_recovery_state
+        _check_recovery_state(recovery_state)
+    replicas = partition.replicas if record.replicas is None else record.replicas
+    directories = partition.directories if record.directories is None else record.directories
+    has_leader = record.leader != NO_LEADER_CHANGE
+    elr, last_known_elr = record.eligible_leader_replicas, record.last_known_elr
+    return replace(
+        partition,
+        replicas=replicas,
+        directories=_directories(directories, len(replicas)),
+        isr=partition.isr if record.isr is None else record.isr,
+        removing_replicas=partition.removing_replicas if record.removing_replicas is None else record.removing_replicas,
+        adding_replicas=partition.adding_replicas if record.adding_replicas is None else record.adding_replicas,
+        leader=record.leader if has_leader else partition.leader,
+        leader_epoch=partition.leader_epoch + has_leader,
+        leader_recovery_state=recovery_state,
+        partition_epoch=partition.partition_epoch + 1,
+        eligible_leader_replicas=partition.eligible_leader_replicas if elr is None else elr,
+        last_known_elr=partition.last_known_elr if last_known_elr is None else last_known_elr,
+    )
+
+
+def without_elr(partition: PartitionRecord) -> PartitionRecord:
+    """Return a partition without eligible leader replicas. Its epoch is raised if it had any."""
+    if not partition.eligible_leader_replicas and not partition.last_known_elr:
+        return partition
+    change = PartitionChangeRecord(
+        partition.partition_id, partition.topic_id, eligible_leader_replicas=(), last_known_elr=()
+    )
+    return changed_partition(partition, change)
+
+
+def _directories(directories: Uuids, replicas: int) -> Uuids:
+    """Return a directory for each replica; if all are unknown, as many as there are replicas."""
+    if all(directory == MIGRATING_DIRECTORY for directory in directories):
+        return (MIGRATING_DIRECTORY,) * replicas
+    if len(directories) != replicas:
+        raise MetadataError(f"there are {replicas} replicas and {len(directories)} directories")
+    return directories
+
+
+def _check_recovery_state(state: int) -> None:
+    if state not in LeaderRecoveryState.__members__.values():
+        raise MetadataError(f"{state} is no leader recovery state")

@@ -1,0 +1,89 @@
+"""Batches of a decision's records. Source: QuorumController.appendRecords of Kafka."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from controller_core.metadata.batches import MAX_BYTES, MAX_RECORDS, Write, write_batches
+from kafka_metadata import records
+from kafka_metadata.record_codec import decode_record
+from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire.records import Record, encode_batch
+
+NO_OP = records.NoOpRecord()
+BROKER = records.RegisterBrokerRecord(1, uuid.UUID(int=2), 3, ())
+
+
+def config(size_bytes: int) -> records.ConfigRecord:
+    """Return a config whose value has so many bytes."""
+    return records.ConfigRecord(records.ResourceType.TOPIC, "topic", "name", "x" * size_bytes)
+
+
+def test_an_atomic_write_is_one_batch() -> None:
+    """The log has it whole or not at all."""
+    batches = write_batches(Write((NO_OP,) * MAX_RECORDS), 30)
+
+    assert isinstance(batches, list)
+    assert list(map(len, batches)) == [10_000]
+
+
+def test_nothing_to_write_is_no_batch() -> None:
+    """A batch needs a record."""
+    assert write_batches(Write(()), 30) == []
+    assert write_batches(Write((), is_atomic=False), 30) == []
+
+
+def test_an_atomic_write_of_more_records_is_refused() -> None:
+    """CreateTopics of 1,000 topics with 10 partitions."""
+    assert write_batches(Write((NO_OP,) * 11_000), 30) == Failure(
+        ErrorCode.POLICY_VIOLATION,
+        "The change has 11000 records, but at most 10000 can be written at once. Change less in one request.",
+    )
+
+
+def test_an_atomic_write_of_more_bytes_is_refused() -> None:
+    """8 MiB with the batch's header and the fields around each value."""
+    refused = write_batches(Write((config(30_000),) * 300), 30)
+
+    assert isinstance(refused, Failure)
+    assert refused.code is ErrorCode.POLICY_VIOLATION
+    assert refused.message.endswith(" bytes, but at most 8388547 can be written at once. Change less in one request.")
+
+
+def test_another_write_is_split_in_its_order_with_the_registration_last() -> None:
+    """ClusterControlManager.registerBroker: the end of an unclean shutdown may have many records."""
+    batches = write_batches(Write((*[NO_OP] * 20_000, BROKER), is_atomic=False), 30)
+
+    assert isinstance(batches, list)
+    assert list(map(len, batches)) == [10_000, 10_000, 1]
+    assert decode_record(batches[-1][-1], 0) == BROKER
+
+
+def test_a_registration_that_is_not_last_is_a_defect() -> None:
+    """A failure after it would leave the rest undone."""
+    with pytest.raises(AssertionError, match="registration is last"):
+        write_batches(Write((BROKER, NO_OP), is_atomic=False), 30)
+
+
+def test_no_batch_has_more_than_8_mib() -> None:
+    """KafkaRaftClient.MAX_BATCH_SIZE_BYTES; the largest values that fit are in one batch."""
+    batches = write_batches(Write((config(30_000),) * 600, is_atomic=False), 30)
+
+    assert isinstance(batches, list)
+    sizes = [len(encode_batch([Record(place, 0, None, value) for place, value in enumerate(one)])) for one in batches]
+    assert sum(map(len, batches)) == 600
+    assert max(sizes) <= 8 * 1024 * 1024
+    assert max(sizes) > MAX_BYTES - 40_000
+
+
+def test_a_record_that_fits_no_batch_is_refused() -> None:
+    """An ACL, a token or a config has at most 32 KiB a field; a list of replicas is limited by nothing."""
+    huge = records.PartitionRecord(0, uuid.UUID(int=1), tuple(range(2_100_000)), (), -1)
+
+    for is_atomic in (True, False):
+        refused = write_batches(Write((replace(NO_OP), huge), is_atomic), 30)
+        assert isinstance(refused, Failure)
+        assert refused.code is ErrorCode.POLICY_VIOLATION

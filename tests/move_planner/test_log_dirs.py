@@ -1,0 +1,99 @@
+"""Plans of moves between the log directories of one broker."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from move_planner.log_dirs import TOLERANCE, Directory, DirectoryMove, level_log_dirs
+
+GIB = 2**30
+
+
+def volume(*replicas_gib: int, total_gib: int = 100, used_gib: int | None = None, accepts: bool = True) -> Directory:
+    """A directory on a volume of its own; other files take what its replicas do not."""
+    used = sum(replicas_gib) if used_gib is None else used_gib
+    sizes = tuple(size * GIB for size in replicas_gib)
+    return Directory(sizes, 0, total_gib * GIB, (total_gib - used) * GIB, accepts)
+
+
+def test_the_fullest_volume_gives_to_the_emptiest_one() -> None:
+    """As few bytes as make their used shares alike."""
+    plan = level_log_dirs([volume(30, 20, 10), volume()])
+
+    assert plan.moves == (DirectoryMove(0, 0, 1),)
+    assert plan.is_level
+    assert plan.lower_bound_bytes == 25 * GIB
+
+
+def test_shares_count_and_not_bytes() -> None:
+    """Volumes of different sizes have the same share when the larger one has more bytes."""
+    assert level_log_dirs([volume(20, 20, total_gib=100), volume(80, total_gib=200)]).moves == ()
+
+
+def test_directories_on_one_volume_get_no_moves_between_them() -> None:
+    """Two directories of a full volume count as one; the other volume takes."""
+    full = [Directory((10 * GIB,), 0, 100 * GIB, 80 * GIB), Directory((10 * GIB,), 0, 100 * GIB, 80 * GIB)]
+
+    plan = level_log_dirs([*full, volume(total_gib=200)])
+
+    assert [move.target for move in plan.moves] == [2]
+
+
+@pytest.mark.parametrize(("total", "usable"), [(-1, -1), (100 * GIB, 60 * GIB)], ids=["unknown", "one volume"])
+def test_logs_are_levelled_if_no_volume_is_known_from_another(total: int, usable: int) -> None:
+    """Brokers before Kafka 3.3 report no sizes; directories of a test cluster are on one disk."""
+    held = [Directory((10, 10, 10, 10), 0, total, usable), Directory((), 0, total, usable)]
+
+    plan = level_log_dirs(held)
+
+    assert len(plan.moves) == 2
+    assert plan.is_level
+
+
+def test_a_replica_that_does_not_fit_is_not_moved() -> None:
+    """It is on both volumes until it is copied."""
+    plan = level_log_dirs([volume(9, total_gib=10), volume(total_gib=8, used_gib=0)])
+
+    assert plan.moves == ()
+    assert not plan.is_level
+
+
+def test_a_directory_that_accepts_nothing_is_only_emptied() -> None:
+    """A cordoned directory (KIP-1066) gets no new replica."""
+    assert level_log_dirs([volume(30, 30), volume(accepts=False)]).moves == ()
+    assert level_log_dirs([volume(30, 30, accepts=False), volume()]).moves != ()
+
+
+DIRECTORIES = st.lists(
+    st.builds(
+        lambda replicas, other, free, accepts: Directory(
+            tuple(replicas), other, sum(replicas) + other + free + 1, free, accepts
+        ),
+        st.lists(st.integers(0, 10**12), max_size=12),
+        st.integers(0, 10**12),
+        st.integers(0, 10**12),
+        st.booleans(),
+    ),
+    max_size=5,
+)
+
+
+@given(DIRECTORIES)
+def test_no_volume_is_overfilled_and_no_replica_moves_twice(directories: list[Directory]) -> None:
+    """All moves may be in progress at once; the shares never come apart, and no more is copied than the bound says at least."""
+    plan = level_log_dirs(directories)
+
+    added = [0] * len(directories)
+    for move in plan.moves:
+        assert directories[move.target].accepts
+        added[move.target] += directories[move.source].replica_bytes[move.replica]
+    assert len({(move.source, move.replica) for move in plan.moves}) == len(plan.moves)
+    assert all(size <= item.usable_bytes for size, item in zip(added, directories, strict=True))
+    if plan.is_level:
+        assert sum(added) >= plan.lower_bound_bytes - 1
+    shares = [1 - item.usable_bytes / item.total_bytes for item in directories]
+    volumes = {(item.total_bytes, item.usable_bytes) for item in directories}
+    if len(volumes) == len(directories) > 1 and plan.moves:
+        assert plan.spread < max(shares) - min(shares) + TOLERANCE
