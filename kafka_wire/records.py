@@ -167,6 +167,14 @@ def encode_batch(
     return _assembled(records, base.offset, partition_leader_epoch, fields)
 
 
+def encode_batch_of(
+    encoded: bytes | memoryview, count: int, *, base_offset: int, timestamp_ms: int, partition_leader_epoch: int = -1
+) -> bytes:
+    """Return a batch of records that are already encoded, all with the same timestamp and with offsets one after another."""
+    fields = (0, count - 1, timestamp_ms, timestamp_ms, NO_PRODUCER, -1, -1)
+    return _framed(encoded, count, base_offset, partition_leader_epoch, fields)
+
+
 def encode_kept_records(header: BatchHeader, records: Sequence[Record], *, delete_horizon_ms: int | None) -> bytes:
     """Encode the records of a batch that compaction keeps, with the batch's offsets, producer, leader epoch and codec.
 
@@ -204,13 +212,24 @@ def _assembled(
     try:
         encoded = b"".join(_encode_record(record, base_offset, base_timestamp_ms) for record in records)
         packed = pack(Compression(attributes & _COMPRESSION_MASK), encoded)
-        checked = _AFTER_CRC.pack(*fields, len(records)) + packed
-        rest = _AFTER_LENGTH.pack(leader_epoch, MAGIC, google_crc32c.value(checked)) + checked
-        return _PREFIX.pack(base_offset, len(rest)) + rest
+        return _framed(packed, len(records), base_offset, leader_epoch, fields)
     except (struct.error, UnicodeEncodeError) as error:
         raise WireError(
             f"A batch of {len(records)} records from offset {base_offset} cannot be encoded: {error}"
         ) from None
+
+
+def _framed(
+    packed: bytes | memoryview,
+    count: int,
+    base_offset: int,
+    leader_epoch: int,
+    fields: tuple[int, int, int, int, int, int, int],
+) -> bytes:
+    checked = b"".join((_AFTER_CRC.pack(*fields, count), packed))
+    checksum = google_crc32c.value(checked)
+    length = _AFTER_LENGTH.size + len(checked)
+    return b"".join((_PREFIX.pack(base_offset, length), _AFTER_LENGTH.pack(leader_epoch, MAGIC, checksum), checked))
 
 
 def _encode_record(record: Record, base_offset: int, base_timestamp_ms: int) -> bytes:
@@ -255,6 +274,14 @@ def batch_headers(data: bytes) -> Iterator[tuple[int, BatchHeader]]:
         position += size
 
 
+def checked_records(data: bytes, position: int, header: BatchHeader) -> bytes:
+    """Return the records of the batch at a position, which may be compressed. Raises CorruptBatch for a wrong checksum."""
+    checked = data[position + _PREFIX.size + _AFTER_LENGTH.size : position + header.size_bytes]
+    if google_crc32c.value(checked) != header.crc:
+        raise CorruptBatch(f"The checksum of the batch at offset {header.base_offset} is wrong.")
+    return checked[_AFTER_CRC.size :]
+
+
 def decode_batches(data: bytes | memoryview, *, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> Iterator[RecordBatch]:
     """Yield each whole batch with its records.
 
@@ -262,10 +289,7 @@ def decode_batches(data: bytes | memoryview, *, max_unpacked_bytes: int = MAX_UN
     """
     data = bytes(data)
     for position, header in batch_headers(data):
-        checked = data[position + _PREFIX.size + _AFTER_LENGTH.size : position + header.size_bytes]
-        if google_crc32c.value(checked) != header.crc:
-            raise CorruptBatch(f"The checksum of the batch at offset {header.base_offset} is wrong.")
-        records = unpack(header.compression, checked[_AFTER_CRC.size :], max_unpacked_bytes)
+        records = unpack(header.compression, checked_records(data, position, header), max_unpacked_bytes)
         yield RecordBatch(header, tuple(_decode_records(records, header)))
 
 
@@ -277,7 +301,7 @@ def _decode_records(data: bytes, header: BatchHeader) -> Iterator[Record]:
     try:
         for _ in range(count):
             length, position = read_varint(data, position)
-            record, end = _decode_record(data, position, header)
+            record, end = decode_record(data, position, header)
             if end != position + length:
                 raise CorruptBatch(f"The record at offset {record.offset} does not have the length that it announces.")
             position = end
@@ -290,7 +314,11 @@ def _decode_records(data: bytes, header: BatchHeader) -> Iterator[Record]:
         )
 
 
-def _decode_record(data: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
+def decode_record(data: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
+    """Decode a record of a batch, from the position after its length; return it and the position after it.
+
+    Raises IndexError, UnicodeDecodeError and CodecError.
+    """
     position += 1  # the attributes, which Kafka does not use
     timestamp_delta, position = read_varint(data, position, MAX_VARLONG_BYTES)
     offset_delta, position = read_varint(data, position)

@@ -160,12 +160,12 @@ def _partitions(states: StateColumns, message: str, version: int, scratch: ByteA
     for topic in states.topics:
         first.append(first[-1] + topic.partitions)
     count = first[-1]
-    lengths = [_lengths(states.lists.get(name), count) for name in _list_names(message, version)]
+    lengths = [list_lengths(states.lists.get(name), count) for name in _list_names(message, version)]
     if all(type(length) is int for length in lengths):
         layout = _layout(message, version, tuple(map(int, lengths)))
         text = layout.write(states, slice(None), _buffer(scratch, count * layout.size))
         return text, [row * layout.size for row in first]
-    places = [(rows, _layout(message, version, found)) for rows, found in _places_by_layout(count, lengths)]
+    places = [(rows, _layout(message, version, found)) for rows, found in rows_by_layout(count, lengths)]
     sizes = np.zeros(count, dtype=np.int64)
     for rows, layout in places:
         sizes[rows] = layout.size
@@ -179,7 +179,7 @@ def _partitions(states: StateColumns, message: str, version: int, scratch: ByteA
     return text, offsets[first].tolist()
 
 
-def _lengths(ids: IntArray | None, count: int) -> int | Lengths:
+def list_lengths(ids: IntArray | None, count: int) -> int | Lengths:
     """Count the ids of each row; returns one number if all rows have the same count."""
     if ids is None:
         return 0
@@ -200,7 +200,7 @@ def _lengths(ids: IntArray | None, count: int) -> int | Lengths:
     return lengths
 
 
-def _places_by_layout(count: int, lengths: Sequence[int | Lengths]) -> Iterator[tuple[Lengths, tuple[int, ...]]]:
+def rows_by_layout(count: int, lengths: Sequence[int | Lengths]) -> Iterator[tuple[Lengths, tuple[int, ...]]]:
     """Yield the rows of each layout, with the lengths of its lists."""
     key = np.zeros(count, dtype=np.int64)
     for length in lengths:

@@ -67,7 +67,11 @@ ON_API = "user: User"
 ON_QUORUM = "kraft_cluster"
 """Is in the text of the tests that need brokers with a quorum."""
 
-JAVA_VOTERS = ("tests/kafka_log/test_java_controller.py", "tests/lab/test_quorum.py")
+JAVA_VOTERS = (
+    "tests/kafka_log/test_java_controller.py",
+    "tests/kafka_metadata/test_java_controller.py",
+    "tests/lab/test_quorum.py",
+)
 """Tests that start Java voters. At low priority the voters would lose their leader while other runs compute."""
 
 CORE = ("tests/controller_core", "tests/kafka_wire", "tests/kafka_zookeeper")

@@ -1,0 +1,258 @@
+"""Column decoder of metadata records of partitions: a snapshot of a million partitions in about a second.
+
+The lengths of the records are read one by one, everything else for all records at once: the position of a field in every record is a
+column, and so is its value. Supported is the usual form of PartitionRecord and PartitionChangeRecord: no key, no headers, one timestamp in a batch,
+lists of at most 126 elements. Every other record is returned as it is, for the codec, which is therefore the reference (tests).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_wire import schema
+from kafka_wire.compression import Compression
+from kafka_wire.failures import CodecError
+from kafka_wire.record_columns import ABSENT, FRAME_VERSION, UUID, Lists, RecordColumns
+from kafka_wire.records import (
+    BatchHeader,
+    CorruptBatch,
+    Record,
+    batch_headers,
+    checked_records,
+    decode_batches,
+    decode_record,
+)
+from kafka_wire.varints import read_uvarint
+
+Positions = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+MESSAGES = ("PartitionRecord", "PartitionChangeRecord")
+
+_ELEMENTS = {"int8": ">i1", "int16": ">i2", "int32": ">i4", "uuid": "V16"}
+_LENGTH_ENDS = (1 << 6, 1 << 13, 1 << 20, 1 << 27)
+"""Where the length of a record takes a byte more."""
+_NO_KEY = 1
+"""Length of no key, -1, as a varint."""
+_LONGEST = 126
+"""Elements of a list whose count takes one byte."""
+_SPARE = bytes(4_096)
+"""After the records: a field is read before its end is checked, and none takes more."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecodedRecords:
+    """Records of some batches, without control records."""
+
+    columns: tuple[tuple[Positions, RecordColumns], ...]
+    """By message and version: the offsets of the records, which increase, and the records."""
+    others: tuple[Record, ...]
+    """In the order of their offsets."""
+
+
+def decode_columns(data: bytes) -> DecodedRecords:
+    """Decode the records of whole batches. Raises CorruptBatch and UnsupportedCompression."""
+    others: list[Record] = []
+    batches: list[tuple[BatchHeader, bytes]] = []
+    sizes: list[int] = []
+    for position, header in batch_headers(data):
+        if header.is_control:
+            continue
+        if header.compression == Compression.NONE and header.last_offset_delta == header.record_count - 1:
+            records = checked_records(data, position, header)
+            sizes += _record_sizes(records, header)
+            batches.append((header, records))
+        else:
+            (batch,) = decode_batches(data[position : position + header.size_bytes])
+            others += batch.records
+    if not batches:
+        return DecodedRecords((), tuple(others))
+    walk = _Walk(batches, np.array(sizes, np.int64))
+    columns = tuple(walk.columns())
+    others += walk.rest()
+    return DecodedRecords(columns, tuple(sorted(others, key=lambda record: record.offset)))
+
+
+def _record_sizes(records: bytes, header: BatchHeader) -> list[int]:
+    """Return the bytes of each record of a batch after its length. Raises CorruptBatch if the lengths do not fit."""
+    sizes = []
+    position = signs = 0
+    try:
+        for _ in range(header.record_count):
+            zigzag = records[position]
+            position += 1
+            if zigzag >= 0x80:
+                # Nearly all records have 64 to 8,191 bytes: the usual second byte is read without a call.
+                following = records[position]
+                zigzag += following - 1 << 7
+                position += 1
+                if following >= 0x80:
+                    zigzag, position = read_uvarint(records, position - 2)
+            signs |= zigzag
+            size = zigzag >> 1
+            sizes.append(size)
+            position += size
+    except (IndexError, CodecError):
+        position = -1
+    if position != len(records) or signs & 1:
+        raise CorruptBatch(
+            f"The records of the batch at offset {header.base_offset} do not have the lengths that they announce."
+        )
+    return sizes
+
+
+class _Walk:
+    """Records that are read together."""
+
+    def __init__(self, batches: Sequence[tuple[BatchHeader, bytes]], sizes: Positions) -> None:
+        self._headers = [header for header, _ in batches]
+        self._firsts = np.cumsum([0, *(header.record_count for header in self._headers)])
+        self._content = b"".join((*(records for _, records in batches), _SPARE))
+        self._limit = len(self._content) - len(_SPARE)
+        self._bytes = np.frombuffer(self._content, np.uint8)
+        self._elements = {kind: self._overlapping(np.dtype(code)) for kind, code in _ELEMENTS.items()}
+        length_bytes = 1 + np.searchsorted(_LENGTH_ENDS, sizes, side="right")
+        self._ends: Positions = np.cumsum(sizes + length_bytes)
+        self._starts = self._ends - sizes
+        self._is_read = np.zeros(len(sizes), np.bool_)
+
+    def _overlapping(self, kind: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Return a view with an element at each byte."""
+        return np.ndarray((len(self._content) - kind.itemsize + 1,), kind, self._content, strides=(1,))
+
+    def columns(self) -> Iterator[tuple[Positions, RecordColumns]]:
+        """Yield the offsets and the records of each message and version."""
+        kinds, at = self._values()
+        for kind, (message, version) in _kinds().items():
+            rows = np.flatnonzero(kinds == kind)
+            if not len(rows):
+                continue
+            columns, is_whole = self._read(message, version, at[rows], self._ends[rows] - 1)
+            whole = rows[is_whole]
+            self._is_read[whole] = True
+            if len(whole):
+                yield self._offsets(whole), columns
+
+    def rest(self) -> Iterator[Record]:
+        """Yield the records that are in no column. Raises CorruptBatch."""
+        for row in np.flatnonzero(~self._is_read).tolist():
+            header = self._headers[int(np.searchsorted(self._firsts, row, side="right")) - 1]
+            yield _decode_record(self._content[int(self._starts[row]) : int(self._ends[row])], header)
+
+    def _offsets(self, rows: Positions) -> Positions:
+        batch = np.searchsorted(self._firsts, rows, side="right") - 1
+        bases = np.array([header.base_offset for header in self._headers])
+        offsets: Positions = bases[batch] + rows - self._firsts[batch]
+        return offsets
+
+    def _values(self) -> tuple[Positions, Positions]:
+        """Return the key and version of each record, as in `_kinds`, or -1, and the position after them."""
+        found, at = self._bytes, self._starts
+        usual = (found[at] == 0) & (found[at + 1] == 0)
+        _, at = self._varints(at + 2)
+        usual &= found[at] == _NO_KEY
+        zigzag, at = self._varints(at + 1)
+        usual &= (at + (zigzag >> 1) == self._ends - 1) & (found[self._ends - 1] == 0)
+        usual &= found[at] == FRAME_VERSION
+        kinds = found[at + 1].astype(np.int64) << 8 | found[at + 2]
+        return np.where(usual, kinds, -1), at + 3
+
+    def _varints(self, at: Positions) -> tuple[Positions, Positions]:
+        """Read unsigned varints of up to three bytes; a longer one gives a wrong number."""
+        first, second, third = (self._bytes[at + place].astype(np.int64) for place in range(3))
+        has_second = first >= 0x80
+        has_third = has_second & (second >= 0x80)
+        value = (first & 0x7F) + np.where(has_second, (second & 0x7F) << 7, 0) + np.where(has_third, third << 14, 0)
+        return value, at + 1 + has_second + has_third
+
+    def _read(self, message: str, version: int, at: Positions, ends: Positions) -> tuple[RecordColumns, Flags]:
+        """Read records of one message and version; returns those that could be read, and which these are."""
+        fields = [one for one in schema.definition(message, version).fields if version in one.versions]
+        found: dict[str, Any] = {}
+        for one in fields:
+            if one.tag is None:
+                found[one.key], at = self._field(one, at)
+        tags, at = self._bytes[at].astype(np.int64), at + 1
+        for tag, one in sorted((one.tag, one) for one in fields if one.tag is not None):
+            here = np.flatnonzero((tags > 0) & (self._bytes[at] == tag))
+            if len(here):
+                column, tagged_end = self._field(one, at[here] + 2)
+                # A wrong size keeps the tag, so that the record is not whole.
+                has_size = tagged_end - at[here] - 2 == self._bytes[at[here] + 1]
+                tags[here] -= has_size
+                at[here] = tagged_end
+                found[one.key] = _spread(one, column, here, len(at))
+        is_whole = (tags == 0) & (at == ends)
+        if not is_whole.all():
+            found = {name: column[is_whole] for name, column in found.items()}
+        lists = {name: column for name, column in found.items() if isinstance(column, Lists)}
+        numbers = {name: column for name, column in found.items() if name not in lists}
+        return RecordColumns(message, version, numbers.pop("topic_id"), numbers, lists), is_whole
+
+    def _field(self, one: schema.Field, at: Positions) -> tuple[Any, Positions]:
+        """Read a field at a position of each record; returns the column, and the positions after it."""
+        elements = self._elements[one.kind]
+        if not one.is_array:
+            return _native(elements[at]), at + elements.itemsize
+        counts = self._bytes[at].astype(np.int64)
+        # A null or a long list: the record ends elsewhere, so it is not whole.
+        lengths = np.where((counts == 0) | (counts > _LONGEST + 1), 0, counts - 1)
+        at = at + 1 + np.where(counts > _LONGEST + 1, self._limit, 0)
+        longest = int(lengths.max(initial=0))
+        values = (
+            np.full((len(at), longest), -1, np.int32) if one.kind == "int32" else np.zeros((len(at), longest), UUID)
+        )
+        same = bool((lengths == longest).all())
+        for slot in range(longest):
+            rows = slice(None) if same else np.flatnonzero(lengths > slot)
+            values[rows, slot] = elements[at[rows] + slot * elements.itemsize]
+        return Lists(values, lengths), np.minimum(at + lengths * elements.itemsize, self._limit)
+
+
+def _decode_record(content: bytes, header: BatchHeader) -> Record:
+    try:
+        record, end = decode_record(content, 0, header)
+    except (IndexError, UnicodeDecodeError, CodecError) as error:
+        raise CorruptBatch(f"A record in the batch at offset {header.base_offset} is malformed: {error}") from None
+    if end != len(content):
+        raise CorruptBatch(f"The record at offset {record.offset} does not have the length that it announces.")
+    return record
+
+
+def _native(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return column if column.dtype == UUID else column.astype(column.dtype.newbyteorder("="))
+
+
+def _spread(one: schema.Field, column: Any, rows: Positions, count: int) -> Any:
+    """Return a column of all records from that of some; the others have the default."""
+    if len(rows) == count:
+        return column
+    if not isinstance(column, Lists):
+        whole = np.full(count, one.default, column.dtype)
+        whole[rows] = column
+        return whole
+    lengths = np.full(count, ABSENT, np.int64)
+    lengths[rows] = column.lengths
+    values = (
+        np.full((count, column.values.shape[1]), -1, np.int32)
+        if one.kind == "int32"
+        else np.zeros((count, column.values.shape[1]), UUID)
+    )
+    values[rows] = column.values
+    return Lists(values, lengths)
+
+
+@cache
+def _kinds() -> dict[int, tuple[str, int]]:
+    """Return the messages and versions that are read, by API key and version as one number."""
+    found = {}
+    for message in MESSAGES:
+        for version in schema.known_versions(message).all():
+            key = schema.definition(message, version).api_key
+            assert key is not None, "metadata records have API keys"
+            found[key << 8 | version] = (message, version)
+    return found

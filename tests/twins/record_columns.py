@@ -1,0 +1,78 @@
+"""Plain twin of kafka_wire.record_columns: each record by the codec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from kafka_wire import codec, schema
+from kafka_wire.record_columns import ABSENT, Lists, RecordColumns
+from kafka_wire.records import Record, encode_batch
+from kafka_wire.varints import write_uvarint
+
+Body = dict[str, Any]
+
+
+def encode(
+    message: str, version: int, bodies: Sequence[Body], base_offset: int, timestamp_ms: int, epoch: int
+) -> bytes:
+    """Encode records as one batch."""
+    key = schema.definition(message, version).api_key or 0
+    head = b"".join(map(write_uvarint, (1, key, version)))
+    values = [head + codec.encode(message, version, body) for body in bodies]
+    found = [Record(base_offset + place, timestamp_ms, None, value) for place, value in enumerate(values)]
+    return encode_batch(found, partition_leader_epoch=epoch)
+
+
+def to_columns(message: str, version: int, bodies: Sequence[Body]) -> RecordColumns:
+    """Return bodies, which have every field of the version, as columns."""
+    fields = [one for one in schema.definition(message, version).fields if version in one.versions]
+    numbers = {
+        one.key: np.array([body[one.key] for body in bodies], np.int32)
+        for one in fields
+        if not one.is_array and one.kind != "uuid"
+    }
+    lists = {one.key: _lists([body[one.key] for body in bodies], one.kind) for one in fields if one.is_array}
+    topic_ids = np.array([body["topic_id"].bytes for body in bodies], "V16")
+    return RecordColumns(message, version, topic_ids, numbers, lists)
+
+
+def _lists(values: Sequence[Sequence[Any] | None], kind: str) -> Lists:
+    longest = max((len(value or ()) for value in values), default=0)
+    lengths = np.array([ABSENT if value is None else len(value) for value in values], np.int64)
+    if kind == "uuid":
+        padded = [[one.bytes for one in value or ()] + [bytes(16)] * (longest - len(value or ())) for value in values]
+        return Lists(np.array(padded, "V16").reshape(len(values), longest), lengths)
+    ids = [[*(value or ()), *[-1] * (longest - len(value or ()))] for value in values]
+    return Lists(np.array(ids, np.int32).reshape(len(values), longest), lengths)
+
+
+def to_bodies(columns: RecordColumns) -> list[Body]:
+    """Return columns as bodies with every field of the message."""
+    definition = schema.definition(columns.message, columns.version)
+    found = []
+    for row in range(len(columns)):
+        body: Body = {}
+        for one in definition.fields:
+            default = [] if one.is_array and one.default == () else one.default
+            if one.key == "topic_id":
+                body[one.key] = UUID(bytes=columns.topic_ids[row].tobytes())
+            elif one.key in columns.lists:
+                body[one.key] = _list(columns.lists[one.key], row, one.kind)
+            elif one.key in columns.numbers:
+                body[one.key] = int(columns.numbers[one.key][row])
+            else:
+                body[one.key] = default
+        found.append(body)
+    return found
+
+
+def _list(lists: Lists, row: int, kind: str) -> list[Any] | None:
+    length = int(lists.lengths[row])
+    if length == ABSENT:
+        return None
+    values = lists.values[row, :length]
+    return [UUID(bytes=one.tobytes()) for one in values] if kind == "uuid" else values.tolist()
