@@ -46,8 +46,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body | 
     """Append the batches, and return their offsets once `acks` replicas have them."""
     parts = list(_parts(broker, context, body))
     refused = {(part.topic, part.topic_id, part.partition): AppendResult(part.error) for part in parts if part.error}
-    # Copied once: the log needs bytes for their checksum, and the buffer of the frame is used again.
-    accepted = {TopicPartition(part.topic, part.partition): bytes(part.records) for part in parts if not part.error}
+    accepted = {TopicPartition(part.topic, part.partition): part.records for part in parts if not part.error}
     appended: dict[TopicPartition, AppendResult] = {}
     if accepted:
         appended = await broker.replicas.append(
