@@ -187,7 +187,7 @@ async def test_records_of_other_types_of_groups_are_skipped(tmp_path: Path) -> N
         await append_raw(
             broker,
             (struct.pack(">h", 3) + b"\0\1g", b"\0\0anything"),
-            encode_record(OffsetRecord("g", "orders", 0, CommittedOffset(7))),  # type: ignore[arg-type]
+            encode_record(OffsetRecord("g", "orders", 0, CommittedOffset(7))),
         )
         await reload(broker)
 
@@ -208,7 +208,7 @@ async def test_offsets_of_an_open_transaction_are_unstable(tmp_path: Path) -> No
     async with coordinating(tmp_path) as broker:
         await commit(broker, 5)
         record = encode_record(OffsetRecord("g", "orders", 0, CommittedOffset(7)))
-        await append_raw(broker, record, producer_id=4)  # type: ignore[arg-type]
+        await append_raw(broker, record, producer_id=4)
         await reload(broker)
 
         assert await committed(broker) == (5, ErrorCode.NONE)
