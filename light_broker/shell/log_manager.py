@@ -57,7 +57,7 @@ class FailedDirectory:
     """`directory.id` in its meta.properties; None if that could not be read."""
     error: str
     partitions: tuple[TopicPartition, ...]
-    """Partitions whose logs are in it, as far as they were loaded."""
+    """Partitions whose logs are in it; none if its folders could not be listed."""
 
 
 class LogManager:
@@ -91,7 +91,8 @@ class LogManager:
         self._high_watermarks = high_watermarks
         self._clock = clock
         self._directory_of: dict[TopicPartition, LogDirectory] = {}
-        self._creating: dict[TopicPartition, asyncio.Task[PartitionLog]] = {}
+        self._changing: dict[TopicPartition, asyncio.Task[Any]] = {}
+        """Logs that are created or removed."""
         self._flushes: dict[PartitionLog, Coalesced] = {}
         self.checkpoints = {one: LogCheckpoints(one, high_watermarks) for one in self.directories}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -117,7 +118,7 @@ class LogManager:
             await self._release_all()
             raise
         for directory in self.directories:
-            for partition in directory.unreadable:
+            for partition in directory.unreadable.keys() | directory.loading:
                 self._directory_of[partition] = directory
             for partition, opened in directory.logs.items():
                 self._register(partition, directory, opened)
@@ -142,7 +143,7 @@ class LogManager:
 
         A directory whose disk fails meanwhile is not marked.
         """
-        await asyncio.gather(*self._creating.values(), return_exceptions=True)
+        await asyncio.gather(*self._changing.values(), return_exceptions=True)
         await asyncio.gather(
             *(self._close(directory, broker_epoch) for directory in self.directories if directory.is_online())
         )
@@ -219,42 +220,32 @@ class LogManager:
         }
 
     async def create(
-        self,
-        partition: TopicPartition,
-        topic_id: uuid.UUID | None,
-        settings: PartitionSettings | None = None,
-        *,
-        is_new: bool = True,
+        self, partition: TopicPartition, topic_id: uuid.UUID | None, *, is_new: bool = False
     ) -> PartitionLog:
         """Return the log of a partition, which is created in the directory with the fewest logs if it is missing.
 
-        Concurrent calls for one partition return the same log. A log of a partition that is not new may be in a directory that failed, and
-        is not created then. Raises OfflineLogError, and WrongTopicIdError when the log belongs to another topic of that name.
+        A directory that could not be read at the start may have the log, which is not created then, unless the partition is new. Raises
+        OfflineLogError, and WrongTopicIdError when the log belongs to another topic of that name.
         """
+        await self._until_unchanged(partition)
         if (reason := self.offline_reason(partition)) is not None:
             raise OfflineLogError(reason)
         if (opened := self.log(partition)) is not None:
             await self._set_topic_id(partition, topic_id)
             return opened
-        if not is_new and (failed := next((one for one in self.directories if not one.is_online()), None)):
-            raise OfflineLogError(f"The log may be in {failed.path}, which is offline: {failed.error}")
-        task = self._creating.get(partition)
-        if task is None:
-            task = asyncio.ensure_future(self._create(partition, topic_id, settings or self._settings_of(partition)))
-            self._creating[partition] = task
-            task.add_done_callback(lambda _: self._creating.pop(partition))
-        return await asyncio.shield(task)
+        unread = next((one for one in self.directories if not one.is_listed), None)
+        if unread is not None and not is_new:
+            raise OfflineLogError(f"The log may be in {unread.path}, which is offline: {unread.error}")
+        return await self._change(partition, self._create(partition, topic_id))
 
-    async def _create(
-        self, partition: TopicPartition, topic_id: uuid.UUID | None, settings: PartitionSettings
-    ) -> PartitionLog:
+    async def _create(self, partition: TopicPartition, topic_id: uuid.UUID | None) -> PartitionLog:
         while online := [directory for directory in self.directories if directory.is_online()]:
             directory = min(online, key=lambda one: one.log_count)
             directory.creating.add(partition)
+            settings = self._settings_of(partition)
+            create = partial(create_log, directory.folder(partition), settings, topic_id, self._clock)
             try:
-                made = await directory.run(
-                    partial(create_log, directory.folder(partition), settings, topic_id, self._clock)
-                )
+                made = await directory.run(create)
             except (LogError, OSError) as error:
                 if not is_disk_error(error):
                     raise OfflineLogError(str(error)) from error
@@ -268,6 +259,18 @@ class LogManager:
                 return made.log
             made.log.close_files()
         raise OfflineLogError("All log directories are offline.")
+
+    async def _change(self, partition: TopicPartition, change: Coroutine[Any, Any, Result]) -> Result:
+        """Return the result of a change of which logs there are; it goes on when the caller is cancelled."""
+        task = asyncio.ensure_future(change)
+        self._changing[partition] = task
+        task.add_done_callback(lambda _: self._changing.pop(partition))
+        return await asyncio.shield(task)
+
+    async def _until_unchanged(self, partition: TopicPartition) -> None:
+        """Wait while the log is created or removed."""
+        while (task := self._changing.get(partition)) is not None:
+            await asyncio.wait([task])
 
     async def _set_topic_id(self, partition: TopicPartition, topic_id: uuid.UUID | None) -> None:
         directory = self._directory_of[partition]
@@ -283,6 +286,8 @@ class LogManager:
         self._directory_of[partition] = directory
         directory.logs[partition] = opened
         opened.before_truncation = partial(self._before_truncation, partition)
+        # They may have changed while the log was opened.
+        opened.reconfigure(self._settings_of(partition))
 
     def _settings_of(self, partition: TopicPartition) -> PartitionSettings:
         """Return the settings of one log; each draws its own part of segment.jitter.ms."""
@@ -319,13 +324,15 @@ class LogManager:
         await self._remove(partition, FolderKind.STRAY)
 
     async def _remove(self, partition: TopicPartition, kind: FolderKind) -> None:
-        if (task := self._creating.get(partition)) is not None:
-            await asyncio.wait([task])
+        await self._until_unchanged(partition)
         directory = self._directory_of.get(partition)
         if directory is None:
             return
         if not directory.is_online():
             raise OfflineLogError(directory.error)
+        await self._change(partition, self._rename(partition, directory, kind))
+
+    async def _rename(self, partition: TopicPartition, directory: LogDirectory, kind: FolderKind) -> None:
         self._abort_cleaning(partition, directory)
         opened = directory.logs.pop(partition, None)
         directory.unreadable.pop(partition, None)
@@ -382,6 +389,7 @@ class LogManager:
         directory = self._directory_of[partition]
 
         async def flush() -> None:
+            directory.check_online()
             pending = opened.begin_flush()
             await directory.run(pending.run)
             opened.complete(pending)
@@ -414,7 +422,7 @@ class LogManager:
         if not directory.is_online():
             return
         directory.error = str(error)
-        partitions = (*directory.logs, *directory.unreadable)
+        partitions = (*directory.logs, *directory.unreadable, *directory.loading)
         log.error(
             "Log directory failed and is offline until the broker is restarted",
             extra={"path": str(directory.path), "error": str(error), "partitions": len(partitions)},
