@@ -64,11 +64,11 @@ def kafka_dump_log(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.
 
 
 def run_tool_of_kafka_4(
-    main_class: str, *arguments: str, timeout_s: float = TIMEOUT_S
+    main_class: str, *arguments: str, timeout_s: float = TIMEOUT_S, stdin: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run any main class of the jars of Kafka 4.x to its end and return its outputs and exit code."""
+    """Run any main class of the jars of Kafka 4.x to its end, with `stdin` as its input, and return its outputs and exit code."""
     command = kafka_4_command(main_class, *arguments, heap=HEAP, log4j="log4j-tools.properties")
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=timeout_s)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=timeout_s, input=stdin)
 
 
 def run_tool(main_class: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:

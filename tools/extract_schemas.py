@@ -23,8 +23,12 @@ SOURCES = {
     "kafka-clients": "common/message/",
     "kafka-metadata": "common/metadata/",
     "kafka-raft": "common/message/",
+    "kafka-group-coordinator": "common/message/",
 }
-"""Folders of the definitions by jar, without those of the coordinators' records, which are not used."""
+"""Folders of the definitions by jar."""
+
+GROUP_RECORDS = {"OffsetCommitKey", "OffsetCommitValue", "GroupMetadataKey", "GroupMetadataValue"}
+"""Records of `__consumer_offsets` that are read and written; those of the other types of groups are not used."""
 
 COMMENT = re.compile(r'^\s*//.*$|//[^"\n]*$', re.MULTILINE)
 """A comment is on a separate line, or follows the JSON on its line; no definition has "//" inside a string of such a line."""
@@ -104,8 +108,14 @@ def definitions(jars: Path, version: str) -> list[Json]:
     for artifact, folder in SOURCES.items():
         with zipfile.ZipFile(jars / f"{artifact}-{version}.jar") as jar:
             names = (name for name in jar.namelist() if name.startswith(folder) and name.endswith(".json"))
-            found.extend(json.loads(COMMENT.sub("", jar.read(name).decode())) for name in names)
+            read = (json.loads(COMMENT.sub("", jar.read(name).decode())) for name in names)
+            found.extend(one for one in read if artifact != "kafka-group-coordinator" or is_used_record(one))
     return found
+
+
+def is_used_record(definition: Json) -> bool:
+    """Return whether a message of the group coordinator is used. Before Kafka 4 its keys had the record's type as their version."""
+    return definition["name"] in GROUP_RECORDS and definition["type"] in {"coordinator-key", "coordinator-value"}
 
 
 def main() -> None:

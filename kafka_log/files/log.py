@@ -29,6 +29,14 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedAppend:
+    """Encoded batches that may be appended to the active segment, which has room for them."""
+
+    data: bytes
+    batches: list[Batch]
+
+
+@dataclass(frozen=True, slots=True)
 class Appended:
     """Offsets of appended batches, both inclusive."""
 
@@ -130,6 +138,10 @@ class Log:
 
         Raises InvalidAppendError, and LogWriteError, such as on a full disk: the log then is as it was before.
         """
+        return self.write(self.make_room(data, verify_checksums=verify_checksums))
+
+    def make_room(self, data: bytes, *, verify_checksums: bool = True) -> CheckedAppend:
+        """Check encoded batches, and begin another segment if they need it. Raises as `append`."""
         self._raise_failure()
         batches = validated_batches(
             data,
@@ -150,15 +162,20 @@ class Log:
         )
         if reason is not None:
             self._roll(batches[0].base_offset)
+        return CheckedAppend(data, batches)
+
+    def write(self, checked: CheckedAppend) -> Appended:
+        """Append batches for which `make_room` made room since the last change of the log. Raises LogWriteError as `append`."""
+        batches = checked.batches
         try:
-            self._active.append(data, batches, self.settings.index_interval_bytes)
+            self._active.append(checked.data, batches, self.settings.index_interval_bytes)
         except FlushFailedError as error:
             self.fail(error)
         for batch in batches:
             if batch.leader_epoch >= 0:
                 self.epochs = self.epochs.assign(batch.leader_epoch, batch.base_offset)
-        self.end_offset = last + 1
-        return Appended(batches[0].base_offset, last)
+        self.end_offset = batches[-1].last_offset + 1
+        return Appended(batches[0].base_offset, batches[-1].last_offset)
 
     def append_as_leader(self, data: bytes, leader_epoch: int) -> Appended:
         """Append encoded batches with offsets from the log's end on, and this epoch. Raises as `append`."""

@@ -156,16 +156,18 @@ class PartitionLog:
             batches = read_producer_batches(data)
         except WireError as error:
             raise InvalidAppendError(str(error)) from None
+        active = self.log.active_base_offset
+        try:
+            checked = self.log.make_room(data, verify_checksums=verify_checksums)
+        finally:
+            if self.log.active_base_offset != active:
+                self._rolled()
+        # After the roll, as in Kafka: a batch that is refused or was sent again may begin a segment.
         prepared = self.producers.prepare(batches, origin, transaction_version=transaction_version)
         if prepared.duplicate is not None:
             known = prepared.duplicate
             return PartitionAppend(known.first_offset, known.last_offset, True, known.timestamp_ms)
-        active = self.log.active_base_offset
-        try:
-            appended = self.log.append(data, verify_checksums=verify_checksums)
-        finally:
-            if self.log.active_base_offset != active:
-                self._rolled()
+        appended = self.log.write(checked)
         self._commit(prepared, appended.last_offset + 1)
         return PartitionAppend(appended.first_offset, appended.last_offset, log_append_time_ms=log_append_time_ms)
 

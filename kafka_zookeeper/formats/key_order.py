@@ -8,21 +8,10 @@ depends on the table's history, the given order is kept.
 
 from collections.abc import Iterable
 
+from kafka_wire.java_hash import java_hash
+
 FIRST_TABLE_SIZE = 16
 """Both tables start with 16 buckets, and double when they are three quarters full."""
-
-
-def java_hash(text: str) -> int:
-    """Return Java's String.hashCode: base 31 over UTF-16 units, as 32 unsigned bits.
-
-    >>> java_hash("11")
-    1568
-    """
-    units = text.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return value
 
 
 def _spread(text: str) -> int:

@@ -10,6 +10,7 @@ from light_broker.control.port import ControlPlane
 from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.metadata_view import MetadataView
 from light_broker.core.settings import Settings
+from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.log_manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
 from light_broker.shell.replicas import ReplicaManager
@@ -29,6 +30,7 @@ class Broker:
     replicas: ReplicaManager
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
+    groups: GroupCoordinators
     guard: Guard | None = None
     """The authorizer; None: every caller may do everything."""
 

@@ -7,6 +7,7 @@ from kafka_node.authorization.acls import Acls
 from kafka_wire.errors import ErrorCode
 from kafka_wire.sasl.scram_keys import ScramCredential
 from kafka_wire.topic_partition import TopicPartition
+from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC
 from light_broker.core.log_jobs import log_manager_settings
 from light_broker.core.metadata_view import (
     CLUSTER_DEFAULT,
@@ -48,18 +49,31 @@ class ControlSide:
                 self._logs.reconfigure(topic)
         for topic in changed:
             self._broker.replicas.reconfigure(topic)
+        present = {topic.id for topic in view.topics.values()}
+        self._broker.groups.topics_deleted(
+            [(topic.name, topic.id) for topic in before.topics.values() if topic.id not in present]
+        )
 
     async def lead(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
-        """Lead a partition."""
-        return await self._broker.replicas.lead(partition, topic_id, state)
+        """Lead a partition, and coordinate its groups if it is one of `__consumer_offsets`."""
+        error = await self._broker.replicas.lead(partition, topic_id, state)
+        if partition.topic == OFFSETS_TOPIC and not error:
+            self._broker.groups.lead(partition.partition, state.leader_epoch)
+        return error
 
     async def follow(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
-        """Follow a partition's leader."""
+        """Follow a partition's leader, which coordinates its groups."""
+        self._resign(partition)
         return await self._broker.replicas.follow(partition, topic_id, state)
 
     async def stop(self, partition: TopicPartition, *, delete: bool) -> ErrorCode:
         """Stop serving a partition."""
+        self._resign(partition)
         return await self._broker.replicas.stop(partition, delete=delete)
+
+    def _resign(self, partition: TopicPartition) -> None:
+        if partition.topic == OFFSETS_TOPIC:
+            self._broker.groups.resign(partition.partition)
 
     def set_acls(self, acls: Acls) -> None:
         """Replace the ACLs."""

@@ -31,6 +31,7 @@ from light_broker.control.port import ControlPlane
 from light_broker.control.standalone.control import StandaloneControl
 from light_broker.control.standalone.state_file import StateFile, open_state_file
 from light_broker.core.fetch_sessions import FetchSessions
+from light_broker.core.groups.settings import group_settings
 from light_broker.core.log_jobs import log_manager_settings
 from light_broker.core.metadata_view import BrokerView, ConfigResource, ConfigResourceType, MetadataView
 from light_broker.core.metadata_view import Endpoint as ClientEndpoint
@@ -39,6 +40,7 @@ from light_broker.core.settings import Settings
 from light_broker.shell.apis.table import APIS
 from light_broker.shell.broker import Broker
 from light_broker.shell.control_side import ControlSide
+from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.dispatch import Dispatch, needs
 from light_broker.shell.known_users import PresentAcls, PresentCredentials
 from light_broker.shell.log_manager import FailedDirectory, LogManager
@@ -119,6 +121,7 @@ class BrokerProcess:
             await self.logs.open_all()
             stack.push_async_callback(self._close_logs, control)
             stack.push_async_callback(broker.replicas.close)
+            stack.push_async_callback(broker.groups.close)
             file.count_start()
             side = ControlSide(broker, self.logs, self.settings.values, self._acls, self._credentials)
             stack.push_async_callback(control.close)
@@ -159,6 +162,7 @@ class BrokerProcess:
             replicas=replicas,
             producer_ids=ProducerIds(control),
             fetch_sessions=FetchSessions(values.number("max.incremental.fetch.session.cache.slots")),
+            groups=GroupCoordinators(replicas, group_settings(values), view=lambda: self.broker.view),
             guard=None if rules is None else self._guard(control, rules),
         )
         return broker, control
@@ -240,6 +244,7 @@ class BrokerProcess:
             asyncio.create_task(self._stopping.wait(), name="stop"),
             asyncio.create_task(self.logs.run(), name="logs"),
             asyncio.create_task(self._shrink_isrs(), name="lagging followers"),
+            asyncio.create_task(self.broker.groups.run(), name="expired offsets"),
             asyncio.create_task(self._renewal.follow(), name="renew certificates"),
         }
         try:

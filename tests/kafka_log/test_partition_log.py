@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_log.errors import FlushFailedError, InvalidAppendError
@@ -61,7 +61,20 @@ def step_of(session: Session, drawn: tuple[Any, ...]) -> tuple[Any, ...]:
     return drawn
 
 
+DUPLICATE_THAT_ROLLS = [
+    ("plain", 1, 0, 0, 1),
+    ("plain", 2, 300, 0, 1),
+    ("data", 1, 0, 0, 1, False, "CLIENT"),
+    ("marker", 1, 0, False, 0, 0),
+    ("plain", 3, 282, 0, 1),
+    ("marker", 1, 0, False, 0, 0),
+    ("data", 1, 0, 0, 1, False, "CLIENT"),
+]
+"""The last batch was sent before, and the segment has no room for it."""
+
+
 @pytest.mark.java
+@example(DUPLICATE_THAT_ROLLS)
 @given(STEPS)
 def test_a_log_answers_and_leaves_the_files_that_kafkas_does(
     partition_judge: PartitionJudge, drawn: list[tuple[Any, ...]]

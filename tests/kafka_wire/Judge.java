@@ -25,7 +25,8 @@ import org.apache.kafka.common.protocol.ObjectSerializationCache;
  */
 public final class Judge {
     private static final String[] PACKAGES = {
-        "org.apache.kafka.common.message.", "org.apache.kafka.common.metadata.", "org.apache.kafka.raft.generated."
+        "org.apache.kafka.common.message.", "org.apache.kafka.common.metadata.", "org.apache.kafka.raft.generated.",
+        "org.apache.kafka.coordinator.group.generated."
     };
     private static final Map<String, Class<?>> MESSAGES = new HashMap<>();
     private static final Map<Class<?>, Method> TO_JSON = new HashMap<>();

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka_wire.java_hash import java_hash
 from kafka_zookeeper.formats.configs import encode_config
-from kafka_zookeeper.formats.key_order import java_hash
 from kafka_zookeeper.formats.topics import TopicAssignment, encode_topic
 
 _ORDERS = (Path(__file__).parent / "golden" / "partition_orders.txt").read_text().splitlines()[1:]

@@ -11,12 +11,15 @@ from kafka_wire.compression import Compression
 from kafka_wire.records import Record, encode_batch
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.fetch_sessions import FetchSessions
+from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC
+from light_broker.core.groups.settings import GroupSettings
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.core.metadata_view import MetadataView, PartitionView, TopicView
 from light_broker.core.partition import IsrRules
 from light_broker.core.replica_requests import FetchParams, FetchPartition, ReadLimit
 from light_broker.core.settings import Settings
 from light_broker.shell.broker import Broker
+from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.log_manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
 from light_broker.shell.replicas import ReplicaManager
@@ -37,6 +40,8 @@ async def hosting(
     settings: PartitionSettings | None = None,
     guard: Guard | None = None,
     clock: Callable[[], float] = lambda: 1_000.0,
+    wall_clock: Callable[[], float] = lambda: NOW_MS / 1000,
+    groups: GroupSettings | None = None,
 ) -> AsyncIterator[Broker]:
     """Yield broker 1, which leads the partitions of `topics` that it is the leader of and follows the others.
 
@@ -57,21 +62,28 @@ async def hosting(
         high_watermarks=lambda: present[0].replicas.high_watermarks() if present else {},
         clock=lambda: NOW_MS / 1000,
     )
+    replicas = ReplicaManager(
+        1,
+        logs,
+        control,
+        view=lambda: present[0].view,
+        isr_rules=lambda _: rules or IsrRules(),
+        clock=clock,
+    )
     broker = Broker(
         settings=Settings(1),
         view=view,
         control=control,
         logs=logs,
-        replicas=ReplicaManager(
-            1,
-            logs,
-            control,
-            view=lambda: present[0].view,
-            isr_rules=lambda _: rules or IsrRules(),
-            clock=clock,
-        ),
+        replicas=replicas,
         producer_ids=ProducerIds(control),
         fetch_sessions=FetchSessions(),
+        groups=GroupCoordinators(
+            replicas,
+            groups or GroupSettings(initial_rebalance_delay_ms=0),
+            view=lambda: present[0].view,
+            clock=wall_clock,
+        ),
         guard=guard,
     )
     present.append(broker)
@@ -82,6 +94,7 @@ async def hosting(
     try:
         yield broker
     finally:
+        await broker.groups.close()
         await broker.replicas.close()
         await logs.close()
 
@@ -94,6 +107,10 @@ async def take_role(broker: Broker, partition: TopicPartition, state: PartitionV
     await call(partition, topic_id, state)
     log = broker.replicas.hosted()[partition].log
     log._clock = log.log._clock = lambda: NOW_MS / 1000
+    if partition.topic == OFFSETS_TOPIC and state.leader == 1:
+        broker.groups.lead(partition.partition, state.leader_epoch)
+    elif partition.topic == OFFSETS_TOPIC:
+        broker.groups.resign(partition.partition)
 
 
 def with_state(view: MetadataView, partition: TopicPartition, state: PartitionView) -> MetadataView:

@@ -12,19 +12,30 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 from light_broker.shell.apis import (
+    delete_groups,
     delete_records,
     describe_cluster,
     describe_configs,
+    describe_groups,
     describe_log_dirs,
     describe_producers,
     describe_topic_partitions,
     fetch,
+    find_coordinator,
+    heartbeat,
     init_producer_id,
+    join_group,
+    leave_group,
     list_config_resources,
+    list_groups,
     list_offsets,
     metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
     offset_for_leader_epoch,
     produce,
+    sync_group,
 )
 from light_broker.shell.broker import Broker
 
@@ -60,5 +71,16 @@ APIS: Mapping[ApiKey, Api] = {
     ApiKey.METADATA: Api(metadata.VERSIONS, metadata.handle),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(offset_for_leader_epoch.VERSIONS, offset_for_leader_epoch.handle),
     ApiKey.PRODUCE: Api(produce.VERSIONS, produce.handle),
+    ApiKey.FIND_COORDINATOR: Api(find_coordinator.VERSIONS, find_coordinator.handle),
+    ApiKey.JOIN_GROUP: Api(join_group.VERSIONS, join_group.handle),
+    ApiKey.SYNC_GROUP: Api(sync_group.VERSIONS, sync_group.handle),
+    ApiKey.HEARTBEAT: Api(heartbeat.VERSIONS, heartbeat.handle),
+    ApiKey.LEAVE_GROUP: Api(leave_group.VERSIONS, leave_group.handle),
+    ApiKey.OFFSET_COMMIT: Api(offset_commit.VERSIONS, offset_commit.handle),
+    ApiKey.OFFSET_FETCH: Api(offset_fetch.VERSIONS, offset_fetch.handle),
+    ApiKey.OFFSET_DELETE: Api(offset_delete.VERSIONS, offset_delete.handle),
+    ApiKey.DESCRIBE_GROUPS: Api(describe_groups.VERSIONS, describe_groups.handle),
+    ApiKey.LIST_GROUPS: Api(list_groups.VERSIONS, list_groups.handle),
+    ApiKey.DELETE_GROUPS: Api(delete_groups.VERSIONS, delete_groups.handle),
 }
 """The dispatch answers ApiVersions, and the connections answer SaslHandshake and SaslAuthenticate."""

@@ -9,12 +9,14 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 from light_broker.core.fetch_sessions import FetchSessions
+from light_broker.core.groups.settings import GroupSettings
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.core.metadata_view import MetadataView
 from light_broker.core.partition import IsrRules
 from light_broker.core.settings import Settings
 from light_broker.shell.apis.table import APIS
 from light_broker.shell.broker import Broker
+from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.log_manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
 from light_broker.shell.replicas import ReplicaManager
@@ -33,11 +35,13 @@ def broker_with(view: MetadataView, file: dict[str, str] | None = None, **parts:
         on_failed_directory=lambda _: None,
         high_watermarks=dict,
     )
+    replicas = ReplicaManager(1, logs, control, view=lambda: view, isr_rules=lambda _: IsrRules())
     fields: dict[str, Any] = {
         "logs": logs,
-        "replicas": ReplicaManager(1, logs, control, view=lambda: view, isr_rules=lambda _: IsrRules()),
+        "replicas": replicas,
         "producer_ids": ProducerIds(control),
         "fetch_sessions": FetchSessions(),
+        "groups": GroupCoordinators(replicas, GroupSettings(), view=lambda: view),
     }
     return Broker(settings=Settings(1, file or {}), view=view, control=control, **(fields | parts))
 
