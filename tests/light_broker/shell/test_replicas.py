@@ -173,7 +173,7 @@ async def test_a_failed_write_takes_the_partition_offline(tmp_path: Path) -> Non
         def fail(*_: object, **__: object) -> None:
             raise OSError("the disk is gone")
 
-        hosted.log.log.append = fail  # type: ignore[assignment, method-assign]
+        hosted.log.log.write = fail  # type: ignore[assignment, method-assign]
         first, second = await append(broker), await append(broker)
 
         assert (first.error, second.error) == (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.KAFKA_STORAGE_ERROR)
