@@ -141,7 +141,7 @@ class LogManager:
     async def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
         """Flush and close all logs, write the checkpoints and the mark of a clean shutdown, and release the locks.
 
-        A directory whose disk fails meanwhile is not marked.
+        A directory whose disk fails in the meantime is not marked.
         """
         await asyncio.gather(*self._changing.values(), return_exceptions=True)
         await asyncio.gather(
@@ -165,6 +165,8 @@ class LogManager:
             await directory.run(partial(directory.mark_clean, broker_epoch))
         except (LogError, OSError) as error:
             self.fail(directory, error)
+        except OfflineLogError:
+            return  # it failed in the meantime
 
     async def settle(self) -> None:
         """Wait for what truncations and failures have started: checkpoint writes, and the closing of files."""
@@ -335,6 +337,8 @@ class LogManager:
     async def _rename(self, partition: TopicPartition, directory: LogDirectory, kind: FolderKind) -> None:
         self._abort_cleaning(partition, directory)
         opened = directory.logs.pop(partition, None)
+        if opened is not None:
+            self._flushes.pop(opened, None)
         directory.unreadable.pop(partition, None)
         directory.forget(partition)
         folder = await self._guarded(directory, partial(directory.rename, partition, kind))
@@ -371,7 +375,8 @@ class LogManager:
     async def run_on_disk_thread(self, partition: TopicPartition, function: Callable[[], Result]) -> Result:
         """Return the result of a function that blocks, run by a thread of the log's directory, such as a cold read of a LogSlice.
 
-        An error of the disk takes the directory offline. Raises OfflineLogError then, and what else the function raises.
+        An error of the disk takes the directory offline. Raises OfflineLogError then, and what else the function raises, such as
+        ClosedSegmentError when the log was truncated in the meantime.
         """
         directory = self._directory_of.get(partition)
         if directory is None or not directory.is_online():

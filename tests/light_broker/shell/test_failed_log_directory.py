@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from kafka_log.errors import LogWriteError, RefusedAppendError
+from kafka_log.errors import ClosedSegmentError, LogWriteError, RefusedAppendError
 from kafka_log.format.names import CLEAN_SHUTDOWN
 from kafka_wire.errors import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
@@ -120,6 +120,19 @@ async def test_a_cold_read_that_fails_takes_the_directory_offline(managed: Manag
         check_that_one_is_offline(managed, logs, failed, other)
         with pytest.raises(OfflineLogError):
             await logs.run_on_disk_thread(ORDERS, lambda: 5)
+
+
+async def test_a_read_of_what_is_truncated_in_the_meantime_is_no_failure_of_the_disk(managed: Managed) -> None:
+    """The segment was closed; its number may belong to another file, which is never read."""
+    async with managed.opened() as logs:
+        opened = await logs.create(ORDERS, TOPIC_ID)
+        append(logs, ORDERS, 20)
+        fetched = opened.log.locate(19, 1_000)
+        opened.truncate_to(1)
+
+        with pytest.raises(ClosedSegmentError, match="was removed while it was read"):
+            await logs.run_on_disk_thread(ORDERS, fetched.read)
+        assert managed.failures == []
 
 
 async def test_a_log_is_created_on_another_disk_when_the_first_one_fails(
