@@ -58,6 +58,18 @@ class DirectorySpace:
     usable_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class FailedDirectory:
+    """A log directory that went offline."""
+
+    path: Path
+    directory_id: uuid.UUID | None
+    """`directory.id` in its meta.properties; None if that could not be read."""
+    error: str
+    partitions: tuple[TopicPartition, ...]
+    """Partitions whose logs are in it; none if its folders could not be listed."""
+
+
 class LogDirectory:
     """A log directory. `error` is set once it has failed; nothing is read or written from then on."""
 

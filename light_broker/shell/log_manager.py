@@ -12,7 +12,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,13 +29,14 @@ from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.shell.coalesced import Coalesced
 from light_broker.shell.log_checkpoints import LogCheckpoints
 from light_broker.shell.log_cleaner import LogCleaner
-from light_broker.shell.log_directory import LogDirectory
+from light_broker.shell.log_directory import FailedDirectory, LogDirectory
 from light_broker.shell.log_errors import (
     NoLogDirectoryError,
     OfflineLogError,
     WrongTopicIdError,
     is_disk_error,
 )
+from light_broker.shell.log_flushes import LogFlushes
 from light_broker.shell.log_job_runner import LogJobRunner
 from light_broker.shell.log_loading import create_log
 from light_broker.shell.log_startup import claim_directories, load_directories
@@ -46,18 +47,6 @@ Result = TypeVar("Result")
 
 MAX_JITTER = 2**31 - 1
 """Random numbers of which the jitter of a log is made."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedDirectory:
-    """A log directory that went offline."""
-
-    path: Path
-    directory_id: uuid.UUID | None
-    """`directory.id` in its meta.properties; None if that could not be read."""
-    error: str
-    partitions: tuple[TopicPartition, ...]
-    """Partitions whose logs are in it; none if its folders could not be listed."""
 
 
 class LogManager:
@@ -93,7 +82,7 @@ class LogManager:
         self._directory_of: dict[TopicPartition, LogDirectory] = {}
         self._changing: dict[TopicPartition, asyncio.Task[Any]] = {}
         """Logs that are created or removed."""
-        self._flushes: dict[PartitionLog, Coalesced] = {}
+        self._flushes = LogFlushes()
         self.checkpoints = {one: LogCheckpoints(one, high_watermarks) for one in self.directories}
         self._tasks: set[asyncio.Task[None]] = set()
         self._none_left = asyncio.Event()
@@ -338,7 +327,7 @@ class LogManager:
         self._abort_cleaning(partition, directory)
         opened = directory.logs.pop(partition, None)
         if opened is not None:
-            self._flushes.pop(opened, None)
+            self._flushes.forget(opened)
         directory.unreadable.pop(partition, None)
         directory.forget(partition)
         folder = await self._guarded(directory, partial(directory.rename, partition, kind))
@@ -350,13 +339,7 @@ class LogManager:
             opened.close_files()
         # A log that is created again must not be opened with the checkpoints of this one.
         checkpoints = self.checkpoints[directory]
-        for file in (
-            checkpoints.recovery_points,
-            checkpoints.log_starts,
-            checkpoints.high_watermarks,
-            checkpoints.cleaned,
-        ):
-            await self._written(directory, file)
+        await asyncio.gather(*(self._written(directory, file) for file in checkpoints.all))
 
     def delete_old_segments(
         self, partition: TopicPartition, directory: LogDirectory, opened: PartitionLog, high_watermark: int
@@ -379,8 +362,8 @@ class LogManager:
         ClosedSegmentError when the log was truncated in the meantime.
         """
         directory = self._directory_of.get(partition)
-        if directory is None or not directory.is_online():
-            raise OfflineLogError(self.offline_reason(partition) or "The log was deleted.")
+        if directory is None:
+            raise OfflineLogError("The log was deleted.")
         return await self._guarded(directory, function)
 
     async def flush(self, partition: TopicPartition) -> int:
@@ -392,24 +375,12 @@ class LogManager:
         if opened is None:
             raise OfflineLogError(self.offline_reason(partition) or "The log was deleted.")
         directory = self._directory_of[partition]
-
-        async def flush() -> None:
-            directory.check_online()
-            pending = opened.begin_flush()
-            await directory.run(pending.run)
-            opened.complete(pending)
-
-        shared = self._flushes.setdefault(opened, Coalesced(flush))
         try:
-            await shared.run()
+            return await self._flushes.flush(directory, opened)
         except (LogError, OSError) as error:
             if directory.logs.get(partition) is opened:
                 self.fail(directory, error)
             raise OfflineLogError(str(error)) from error
-        finally:
-            if directory.logs.get(partition) is not opened:
-                self._flushes.pop(opened, None)
-        return opened.log.flushed_offset
 
     def report_failure(self, partition: TopicPartition, error: Exception) -> bool:
         """Take the log's directory offline after an error of its disk; return whether `error` is one.
@@ -434,7 +405,7 @@ class LogManager:
         )
         for partition, opened in directory.logs.items():
             self._directory_of[partition] = directory
-            self._flushes.pop(opened, None)
+            self._flushes.forget(opened)
             with contextlib.suppress(LogWriteError):
                 self.cleaner.abort(partition)
         self._spawn(asyncio.to_thread(directory.release))
