@@ -73,7 +73,7 @@ def changes(count: int, mixed: bool = False) -> RecordColumns:
 
 
 @pytest.mark.parametrize(("message", "version"), CALLS, ids=str)
-@examples(25)
+@examples(15)
 @given(data=st.data())
 def test_columns_are_encoded_as_by_the_codec_and_read_again(message: str, version: int, data: st.DataObject) -> None:
     """For lists of all lengths, and any combination of tagged fields."""
@@ -214,7 +214,7 @@ def test_a_wrong_checksum_is_found() -> None:
         decode_columns(bytes(batch))
 
 
-@examples(200)
+@examples(100)
 @given(st.binary(max_size=80), st.integers(0, 4))
 def test_batches_with_right_checksums_and_malformed_records_are_read_as_by_the_codec(noise: bytes, count: int) -> None:
     """Both read them, or both refuse them."""
