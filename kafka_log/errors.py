@@ -52,5 +52,9 @@ class UnreadableFileError(LogError):
     """A small file of state (checkpoint, properties, quorum-state) that cannot be parsed, or has an unsupported version."""
 
 
+class ClosedSegmentError(LogError):
+    """A segment that its log removed while another thread read it, by a truncation or a deletion: what was read is gone."""
+
+
 class FolderLockedError(LogError):
     """A data folder that another process uses."""

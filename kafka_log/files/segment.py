@@ -1,9 +1,10 @@
 """One segment of a log: a file of batches, and its two indexes."""
 
+import errno
 import os
 from pathlib import Path
 
-from kafka_log.errors import CorruptLogError, LogWriteError
+from kafka_log.errors import ClosedSegmentError, CorruptLogError, LogWriteError
 from kafka_log.files.durable import flush_file, write_at
 from kafka_log.files.index_file import IndexFile
 from kafka_log.format.batches import Batch, batch_at
@@ -155,10 +156,15 @@ class Segment:
         return batch
 
     def read(self, position: int, size_bytes: int) -> bytes:
-        """Read up to `size_bytes`, fewer at the end of the segment. Raises CorruptLogError when the disk cannot read them."""
+        """Read up to `size_bytes`, fewer at the end of the segment.
+
+        Raises CorruptLogError when the disk cannot read them, and ClosedSegmentError when another thread closes the segment.
+        """
         try:
             return os.pread(self._descriptor, min(size_bytes, self.size_bytes - position), position)
         except OSError as error:
+            if error.errno == errno.EBADF:
+                raise ClosedSegmentError(f"Log segment {self.path} was removed while it was read.") from None
             raise CorruptLogError(
                 f"Failed to read log segment {self.path} at byte offset {position}: {error.strerror}. Check the disk."
             ) from error

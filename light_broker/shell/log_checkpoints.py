@@ -30,6 +30,7 @@ class LogCheckpoints:
         self.log_starts = self._file(self._log_starts, write_log_start_offsets)
         self.high_watermarks = self._file(self._high_watermarks, write_high_watermarks)
         self.cleaned = self._file(self._cleaned, write_cleaned_offsets)
+        self.all = (self.recovery_points, self.log_starts, self.high_watermarks, self.cleaned)
 
     def _file(
         self, offsets: Callable[[], Offsets], write: Callable[[Path, Mapping[TopicPartition, int]], None]

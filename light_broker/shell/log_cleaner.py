@@ -22,7 +22,7 @@ from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.shell.child_process import ChildFailedError, run_in_child
 from light_broker.shell.log_directory import LogDirectory
-from light_broker.shell.log_errors import is_disk_error
+from light_broker.shell.log_errors import OfflineLogError, is_disk_error
 
 log = logging.getLogger(__name__)
 
@@ -159,6 +159,8 @@ class LogCleaner:
             return False
         try:
             await self._clean(begun)
+        except OfflineLogError:
+            return True
         except Exception as error:
             if not isinstance(error, LogError | OSError | ChildFailedError):
                 raise

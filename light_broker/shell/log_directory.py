@@ -33,7 +33,7 @@ from kafka_log.format.folder_names import FolderKind, folder_of, removed_folder_
 from kafka_log.format.names import CLUSTER_METADATA_FOLDER
 from kafka_log.format.text_files import MetaProperties
 from kafka_wire.topic_partition import TopicPartition
-from light_broker.shell.log_errors import WrongFolderError
+from light_broker.shell.log_errors import OfflineLogError, WrongFolderError
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +58,18 @@ class DirectorySpace:
     usable_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class FailedDirectory:
+    """A log directory that went offline."""
+
+    path: Path
+    directory_id: uuid.UUID | None
+    """`directory.id` in its meta.properties; None if that could not be read."""
+    error: str
+    partitions: tuple[TopicPartition, ...]
+    """Partitions whose logs are in it; none if its folders could not be listed."""
+
+
 class LogDirectory:
     """A log directory. `error` is set once it has failed; nothing is read or written from then on."""
 
@@ -69,6 +81,10 @@ class LogDirectory:
         self.topic_ids: dict[TopicPartition, uuid.UUID | None] = {}
         self.unreadable: dict[TopicPartition, str] = {}
         """Logs that cannot be opened, with the reasons."""
+        self.loading: set[TopicPartition] = set()
+        """Logs that are not opened yet."""
+        self.is_listed = False
+        """Whether its logs are known, which stay known when it fails."""
         self.creating: set[TopicPartition] = set()
         self.stored = StoredOffsets()
         """As read at the start; `cleaned` is kept up to date."""
@@ -87,10 +103,16 @@ class LogDirectory:
     @property
     def log_count(self) -> int:
         """Number of logs in it, for the placement of new ones."""
-        return len(self.logs) + len(self.unreadable) + len(self.creating)
+        return len(self.logs) + len(self.unreadable) + len(self.loading) + len(self.creating)
+
+    def check_online(self) -> None:
+        """Raise OfflineLogError if it has failed."""
+        if self.error is not None:
+            raise OfflineLogError(self.error)
 
     async def run(self, function: Callable[[], Result]) -> Result:
-        """Return the result of a function that blocks."""
+        """Return the result of a function that blocks. Raises what it raises, and OfflineLogError."""
+        self.check_online()
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
 
     # Start
@@ -140,6 +162,8 @@ class LogDirectory:
                 found[folder.partition] = path
         self.broker_epoch = take_clean_shutdown(self.path)
         self.was_clean = self.broker_epoch is not None
+        self.loading = set(found)
+        self.is_listed = True
         return found
 
     def checkpoints(self, partition: TopicPartition) -> Checkpoints:

@@ -3,6 +3,7 @@
 Source: Kafka's LogManager.loadLog.
 """
 
+import shutil
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -44,13 +45,18 @@ def open_log(one: LogToOpen, clock: Callable[[], float]) -> OpenedLog:
 def create_log(
     folder: Path, settings: PartitionSettings, topic_id: uuid.UUID | None, clock: Callable[[], float]
 ) -> OpenedLog:
-    """Create an empty log. Raises LogError and OSError."""
-    opened = PartitionLog(folder, settings, Checkpoints(is_clean=True), clock=clock)
+    """Create an empty log. Raises LogError and OSError; a folder that is left would be a second log of the partition after a restart."""
+    try:
+        opened = PartitionLog(folder, settings, Checkpoints(is_clean=True), clock=clock)
+    except Exception:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     try:
         if topic_id is not None:
             write_topic_id(folder, topic_id)
     except Exception:
         opened.close_files()
+        shutil.rmtree(folder, ignore_errors=True)
         raise
     return OpenedLog(opened, topic_id)
 

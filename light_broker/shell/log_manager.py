@@ -12,7 +12,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,13 +29,14 @@ from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.shell.coalesced import Coalesced
 from light_broker.shell.log_checkpoints import LogCheckpoints
 from light_broker.shell.log_cleaner import LogCleaner
-from light_broker.shell.log_directory import LogDirectory
+from light_broker.shell.log_directory import FailedDirectory, LogDirectory
 from light_broker.shell.log_errors import (
     NoLogDirectoryError,
     OfflineLogError,
     WrongTopicIdError,
     is_disk_error,
 )
+from light_broker.shell.log_flushes import LogFlushes
 from light_broker.shell.log_job_runner import LogJobRunner
 from light_broker.shell.log_loading import create_log
 from light_broker.shell.log_startup import claim_directories, load_directories
@@ -46,18 +47,6 @@ Result = TypeVar("Result")
 
 MAX_JITTER = 2**31 - 1
 """Random numbers of which the jitter of a log is made."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedDirectory:
-    """A log directory that went offline."""
-
-    path: Path
-    directory_id: uuid.UUID | None
-    """`directory.id` in its meta.properties; None if that could not be read."""
-    error: str
-    partitions: tuple[TopicPartition, ...]
-    """Partitions whose logs are in it, as far as they were loaded."""
 
 
 class LogManager:
@@ -91,8 +80,9 @@ class LogManager:
         self._high_watermarks = high_watermarks
         self._clock = clock
         self._directory_of: dict[TopicPartition, LogDirectory] = {}
-        self._creating: dict[TopicPartition, asyncio.Task[PartitionLog]] = {}
-        self._flushes: dict[PartitionLog, Coalesced] = {}
+        self._changing: dict[TopicPartition, asyncio.Task[Any]] = {}
+        """Logs that are created or removed."""
+        self._flushes = LogFlushes()
         self.checkpoints = {one: LogCheckpoints(one, high_watermarks) for one in self.directories}
         self._tasks: set[asyncio.Task[None]] = set()
         self._none_left = asyncio.Event()
@@ -117,7 +107,7 @@ class LogManager:
             await self._release_all()
             raise
         for directory in self.directories:
-            for partition in directory.unreadable:
+            for partition in directory.unreadable.keys() | directory.loading:
                 self._directory_of[partition] = directory
             for partition, opened in directory.logs.items():
                 self._register(partition, directory, opened)
@@ -140,9 +130,9 @@ class LogManager:
     async def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
         """Flush and close all logs, write the checkpoints and the mark of a clean shutdown, and release the locks.
 
-        A directory whose disk fails meanwhile is not marked.
+        A directory whose disk fails in the meantime is not marked.
         """
-        await asyncio.gather(*self._creating.values(), return_exceptions=True)
+        await asyncio.gather(*self._changing.values(), return_exceptions=True)
         await asyncio.gather(
             *(self._close(directory, broker_epoch) for directory in self.directories if directory.is_online())
         )
@@ -164,6 +154,8 @@ class LogManager:
             await directory.run(partial(directory.mark_clean, broker_epoch))
         except (LogError, OSError) as error:
             self.fail(directory, error)
+        except OfflineLogError:
+            return  # it failed in the meantime
 
     async def settle(self) -> None:
         """Wait for what truncations and failures have started: checkpoint writes, and the closing of files."""
@@ -219,42 +211,32 @@ class LogManager:
         }
 
     async def create(
-        self,
-        partition: TopicPartition,
-        topic_id: uuid.UUID | None,
-        settings: PartitionSettings | None = None,
-        *,
-        is_new: bool = True,
+        self, partition: TopicPartition, topic_id: uuid.UUID | None, *, is_new: bool = False
     ) -> PartitionLog:
         """Return the log of a partition, which is created in the directory with the fewest logs if it is missing.
 
-        Concurrent calls for one partition return the same log. A log of a partition that is not new may be in a directory that failed, and
-        is not created then. Raises OfflineLogError, and WrongTopicIdError when the log belongs to another topic of that name.
+        A directory that could not be read at the start may have the log, which is not created then, unless the partition is new. Raises
+        OfflineLogError, and WrongTopicIdError when the log belongs to another topic of that name.
         """
+        await self._until_unchanged(partition)
         if (reason := self.offline_reason(partition)) is not None:
             raise OfflineLogError(reason)
         if (opened := self.log(partition)) is not None:
             await self._set_topic_id(partition, topic_id)
             return opened
-        if not is_new and (failed := next((one for one in self.directories if not one.is_online()), None)):
-            raise OfflineLogError(f"The log may be in {failed.path}, which is offline: {failed.error}")
-        task = self._creating.get(partition)
-        if task is None:
-            task = asyncio.ensure_future(self._create(partition, topic_id, settings or self._settings_of(partition)))
-            self._creating[partition] = task
-            task.add_done_callback(lambda _: self._creating.pop(partition))
-        return await asyncio.shield(task)
+        unread = next((one for one in self.directories if not one.is_listed), None)
+        if unread is not None and not is_new:
+            raise OfflineLogError(f"The log may be in {unread.path}, which is offline: {unread.error}")
+        return await self._change(partition, self._create(partition, topic_id))
 
-    async def _create(
-        self, partition: TopicPartition, topic_id: uuid.UUID | None, settings: PartitionSettings
-    ) -> PartitionLog:
+    async def _create(self, partition: TopicPartition, topic_id: uuid.UUID | None) -> PartitionLog:
         while online := [directory for directory in self.directories if directory.is_online()]:
             directory = min(online, key=lambda one: one.log_count)
             directory.creating.add(partition)
+            settings = self._settings_of(partition)
+            create = partial(create_log, directory.folder(partition), settings, topic_id, self._clock)
             try:
-                made = await directory.run(
-                    partial(create_log, directory.folder(partition), settings, topic_id, self._clock)
-                )
+                made = await directory.run(create)
             except (LogError, OSError) as error:
                 if not is_disk_error(error):
                     raise OfflineLogError(str(error)) from error
@@ -268,6 +250,18 @@ class LogManager:
                 return made.log
             made.log.close_files()
         raise OfflineLogError("All log directories are offline.")
+
+    async def _change(self, partition: TopicPartition, change: Coroutine[Any, Any, Result]) -> Result:
+        """Return the result of a change of which logs there are; it goes on when the caller is cancelled."""
+        task = asyncio.ensure_future(change)
+        self._changing[partition] = task
+        task.add_done_callback(lambda _: self._changing.pop(partition))
+        return await asyncio.shield(task)
+
+    async def _until_unchanged(self, partition: TopicPartition) -> None:
+        """Wait while the log is created or removed."""
+        while (task := self._changing.get(partition)) is not None:
+            await asyncio.wait([task])
 
     async def _set_topic_id(self, partition: TopicPartition, topic_id: uuid.UUID | None) -> None:
         directory = self._directory_of[partition]
@@ -283,6 +277,8 @@ class LogManager:
         self._directory_of[partition] = directory
         directory.logs[partition] = opened
         opened.before_truncation = partial(self._before_truncation, partition)
+        # They may have changed while the log was opened.
+        opened.reconfigure(self._settings_of(partition))
 
     def _settings_of(self, partition: TopicPartition) -> PartitionSettings:
         """Return the settings of one log; each draws its own part of segment.jitter.ms."""
@@ -319,15 +315,19 @@ class LogManager:
         await self._remove(partition, FolderKind.STRAY)
 
     async def _remove(self, partition: TopicPartition, kind: FolderKind) -> None:
-        if (task := self._creating.get(partition)) is not None:
-            await asyncio.wait([task])
+        await self._until_unchanged(partition)
         directory = self._directory_of.get(partition)
         if directory is None:
             return
         if not directory.is_online():
             raise OfflineLogError(directory.error)
+        await self._change(partition, self._rename(partition, directory, kind))
+
+    async def _rename(self, partition: TopicPartition, directory: LogDirectory, kind: FolderKind) -> None:
         self._abort_cleaning(partition, directory)
         opened = directory.logs.pop(partition, None)
+        if opened is not None:
+            self._flushes.forget(opened)
         directory.unreadable.pop(partition, None)
         directory.forget(partition)
         folder = await self._guarded(directory, partial(directory.rename, partition, kind))
@@ -339,13 +339,7 @@ class LogManager:
             opened.close_files()
         # A log that is created again must not be opened with the checkpoints of this one.
         checkpoints = self.checkpoints[directory]
-        for file in (
-            checkpoints.recovery_points,
-            checkpoints.log_starts,
-            checkpoints.high_watermarks,
-            checkpoints.cleaned,
-        ):
-            await self._written(directory, file)
+        await asyncio.gather(*(self._written(directory, file) for file in checkpoints.all))
 
     def delete_old_segments(
         self, partition: TopicPartition, directory: LogDirectory, opened: PartitionLog, high_watermark: int
@@ -364,11 +358,12 @@ class LogManager:
     async def run_on_disk_thread(self, partition: TopicPartition, function: Callable[[], Result]) -> Result:
         """Return the result of a function that blocks, run by a thread of the log's directory, such as a cold read of a LogSlice.
 
-        An error of the disk takes the directory offline. Raises OfflineLogError then, and what else the function raises.
+        An error of the disk takes the directory offline. Raises OfflineLogError then, and what else the function raises, such as
+        ClosedSegmentError when the log was truncated in the meantime.
         """
         directory = self._directory_of.get(partition)
-        if directory is None or not directory.is_online():
-            raise OfflineLogError(self.offline_reason(partition) or "The log was deleted.")
+        if directory is None:
+            raise OfflineLogError("The log was deleted.")
         return await self._guarded(directory, function)
 
     async def flush(self, partition: TopicPartition) -> int:
@@ -380,23 +375,12 @@ class LogManager:
         if opened is None:
             raise OfflineLogError(self.offline_reason(partition) or "The log was deleted.")
         directory = self._directory_of[partition]
-
-        async def flush() -> None:
-            pending = opened.begin_flush()
-            await directory.run(pending.run)
-            opened.complete(pending)
-
-        shared = self._flushes.setdefault(opened, Coalesced(flush))
         try:
-            await shared.run()
+            return await self._flushes.flush(directory, opened)
         except (LogError, OSError) as error:
             if directory.logs.get(partition) is opened:
                 self.fail(directory, error)
             raise OfflineLogError(str(error)) from error
-        finally:
-            if directory.logs.get(partition) is not opened:
-                self._flushes.pop(opened, None)
-        return opened.log.flushed_offset
 
     def report_failure(self, partition: TopicPartition, error: Exception) -> bool:
         """Take the log's directory offline after an error of its disk; return whether `error` is one.
@@ -414,14 +398,14 @@ class LogManager:
         if not directory.is_online():
             return
         directory.error = str(error)
-        partitions = (*directory.logs, *directory.unreadable)
+        partitions = (*directory.logs, *directory.unreadable, *directory.loading)
         log.error(
             "Log directory failed and is offline until the broker is restarted",
             extra={"path": str(directory.path), "error": str(error), "partitions": len(partitions)},
         )
         for partition, opened in directory.logs.items():
             self._directory_of[partition] = directory
-            self._flushes.pop(opened, None)
+            self._flushes.forget(opened)
             with contextlib.suppress(LogWriteError):
                 self.cleaner.abort(partition)
         self._spawn(asyncio.to_thread(directory.release))

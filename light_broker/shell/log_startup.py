@@ -13,7 +13,7 @@ from kafka_log.files.partition_settings import PartitionSettings
 from kafka_log.format.text_files import MetaProperties
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.shell.log_directory import LogDirectory, check_identity
-from light_broker.shell.log_errors import WrongFolderError, is_disk_error
+from light_broker.shell.log_errors import OfflineLogError, WrongFolderError, is_disk_error
 from light_broker.shell.log_loading import LARGE_LOG_BYTES, LogToOpen, bytes_to_check, open_log, recover_in_child
 
 log = logging.getLogger(__name__)
@@ -96,6 +96,7 @@ def _refuse_duplicates(found: dict[LogDirectory, dict[TopicPartition, Path]]) ->
         log.error("Duplicate log", extra={"partition": str(partition), "reason": reason})
         for directory in several:
             del found[directory][partition]
+            directory.loading.discard(partition)
             directory.unreadable[partition] = reason
 
 
@@ -117,10 +118,13 @@ async def _load(
             if not one.checkpoints.is_clean and await directory.run(lambda: bytes_to_check(one)) >= LARGE_LOG_BYTES:
                 one = await recover_in_child(one)
             opened = await directory.run(lambda: open_log(one, clock))
+        except OfflineLogError:
+            return
         except Exception as error:
             if is_disk_error(error):
                 fail(directory, error)
             else:
+                directory.loading.discard(partition)
                 directory.unreadable[partition] = str(error)
                 log.error(
                     "Failed to open log; its partition is offline",
@@ -131,6 +135,7 @@ async def _load(
         if not directory.is_online():
             opened.log.close_files()
             return
+        directory.loading.discard(partition)
         directory.logs[partition] = opened.log
         directory.topic_ids[partition] = opened.topic_id
         progress.loaded += 1

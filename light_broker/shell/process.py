@@ -43,7 +43,8 @@ from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.dispatch import Dispatch, needs
 from light_broker.shell.known_users import PresentAcls, PresentCredentials
 from light_broker.shell.listener_limits import SharedLimits, connection_quotas, request_channel, server_limits
-from light_broker.shell.log_manager import FailedDirectory, LogManager
+from light_broker.shell.log_directory import FailedDirectory
+from light_broker.shell.log_manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
 from light_broker.shell.replicas import ReplicaManager
 from light_broker.shell.settings_reading import BrokerSettings

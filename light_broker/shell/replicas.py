@@ -4,6 +4,7 @@ Everything runs on the event loop, in the order of the calls: a call appends or 
 requests of a connection take effect in their order. Source: Kafka's ReplicaManager.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -177,7 +178,7 @@ class ReplicaManager:
     ) -> dict[TopicPartition, AppendResult]:
         """Append one batch to each partition, before the first wait.
 
-        Returns at once with acks 0 and 1. With acks -1 it returns when the high watermarks have passed the batches, or after `timeout_ms`
+        Returns at once with acks 0 and 1, or after a flush if flush.messages requires one. With acks -1 it returns when the high watermarks have passed the batches, or after `timeout_ms`
         with REQUEST_TIMED_OUT for the partitions that wait still. `allow_internal` is for coordinators and brokers.
         """
         if acks not in VALID_ACKS:
@@ -189,9 +190,26 @@ class ReplicaManager:
         for partition, result in results.items():
             if result.error is ErrorCode.NONE:
                 self._after_change(partition)
+        await self._flush_due(results)
         if acks == ACKS_ALL and any(result.error is ErrorCode.NONE for result in results.values()):
             await self._waiting.wait(DelayedProduce(results, self._replication_error), results, timeout_ms)
         return results
+
+    async def _flush_due(self, results: dict[TopicPartition, AppendResult]) -> None:
+        """Write the logs to the disk in which as many records as flush.messages wait for it. A failure is the result of the append."""
+        due = [
+            partition
+            for partition, result in results.items()
+            if result.error is ErrorCode.NONE
+            and (hosted := self._hosted.get(partition)) is not None
+            and hosted.log.is_flush_due_by_messages()
+        ]
+        flushed = await asyncio.gather(*map(self._logs.flush, due), return_exceptions=True) if due else ()
+        for partition, outcome in zip(due, flushed, strict=True):
+            if isinstance(outcome, OfflineLogError):
+                results[partition] = AppendResult(ErrorCode.KAFKA_STORAGE_ERROR)
+            elif isinstance(outcome, BaseException):
+                raise outcome
 
     def _append_one(
         self, partition: TopicPartition, data: bytes, acks: int, origin: Origin, *, allow_internal: bool

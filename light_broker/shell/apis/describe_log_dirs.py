@@ -12,6 +12,7 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.shell.broker import Broker
 from light_broker.shell.log_directory import LogDirectory
+from light_broker.shell.log_errors import OfflineLogError
 
 VERSIONS = (1, 5)
 
@@ -34,10 +35,10 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
 
 async def _result(broker: Broker, directory: LogDirectory, requested: Collection[TopicPartition] | None) -> Body:
     failed = {"error_code": ErrorCode.KAFKA_STORAGE_ERROR, "log_dir": str(directory.path), "topics": []}
-    if not directory.is_online():
-        return failed
     try:
         space = await directory.run(directory.space)
+    except OfflineLogError:
+        return failed
     except OSError as error:
         broker.logs.fail(directory, error)
         return failed

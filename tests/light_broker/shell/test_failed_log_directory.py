@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from kafka_log.errors import LogWriteError, RefusedAppendError
+from kafka_log.errors import ClosedSegmentError, LogWriteError, RefusedAppendError
 from kafka_log.format.names import CLEAN_SHUTDOWN
 from kafka_wire.errors import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
@@ -122,6 +122,19 @@ async def test_a_cold_read_that_fails_takes_the_directory_offline(managed: Manag
             await logs.run_on_disk_thread(ORDERS, lambda: 5)
 
 
+async def test_a_read_of_what_is_truncated_in_the_meantime_is_no_failure_of_the_disk(managed: Managed) -> None:
+    """The segment was closed; its number may belong to another file, which is never read."""
+    async with managed.opened() as logs:
+        opened = await logs.create(ORDERS, TOPIC_ID)
+        append(logs, ORDERS, 20)
+        fetched = opened.log.locate(19, 1_000)
+        opened.truncate_to(1)
+
+        with pytest.raises(ClosedSegmentError, match="was removed while it was read"):
+            await logs.run_on_disk_thread(ORDERS, fetched.read)
+        assert managed.failures == []
+
+
 async def test_a_log_is_created_on_another_disk_when_the_first_one_fails(
     managed: Managed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,16 +154,22 @@ async def test_a_log_is_created_on_another_disk_when_the_first_one_fails(
         assert logs.directory(ORDERS) is logs.directories[1]
 
 
-async def test_a_log_that_may_be_on_a_failed_disk_is_not_created_again(managed: Managed) -> None:
-    """Its records would be lost for the leader (LogManager.getOrCreateLog, isNew)."""
+async def test_a_log_that_may_be_on_a_disk_that_is_not_mounted_is_not_created_again(managed: Managed) -> None:
+    """Its leader would lose the records; a new partition cannot be there (LogManager.getOrCreateLog, isNew)."""
+    managed.directories[0].write_text("")
+    async with managed.opened() as logs:
+        with pytest.raises(OfflineLogError, match=r"may be in .*, which is offline: Failed to create folder"):
+            await logs.create(ORDERS, TOPIC_ID)
+        assert await logs.create(ORDERS, TOPIC_ID, is_new=True) is not None
+
+
+async def test_a_partition_without_a_log_on_the_failed_disk_is_created_on_another_one(managed: Managed) -> None:
+    """The logs of a directory that failed later are known."""
     async with managed.opened() as logs:
         await with_logs(logs)
         logs.report_failure(ORDERS, OSError(errno.EIO, "broken"))
-        old = TopicPartition("old", 0)
 
-        with pytest.raises(OfflineLogError, match=r"may be in .*, which is offline: .*broken"):
-            await logs.create(old, TOPIC_ID, is_new=False)
-        assert await logs.create(old, TOPIC_ID) is not None
+        assert await logs.create(TopicPartition("other", 0), TOPIC_ID) is not None
 
 
 async def test_a_directory_that_cannot_be_used_at_the_start_is_offline(managed: Managed) -> None:
@@ -158,7 +177,7 @@ async def test_a_directory_that_cannot_be_used_at_the_start_is_offline(managed: 
     managed.directories[0].write_text("")
 
     async with managed.opened() as logs:
-        await logs.create(ORDERS, TOPIC_ID)
+        await logs.create(ORDERS, TOPIC_ID, is_new=True)
         assert [each.path for each in managed.failures] == [managed.directories[0]]
         assert logs.directory(ORDERS) is logs.directories[1]
 
@@ -182,6 +201,8 @@ async def test_a_log_that_the_disk_cannot_read_takes_its_directory_offline_at_th
     monkeypatch.setattr(os, "pread", pread)
     async with managed.opened() as logs:
         assert [each.path for each in managed.failures] == [failed.path]
+        assert logs.offline_reason(ORDERS) is not None
+        assert len(managed.failures[0].partitions) == 2
         assert {each for each, _, _ in logs.online_logs()} == {
             each for each in PARTITIONS if (other.path / str(each)).is_dir()
         }

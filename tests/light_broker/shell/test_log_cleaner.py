@@ -202,7 +202,7 @@ async def test_a_log_that_changes_otherwise_ends_its_compaction(
         assert [path.name for path in (managed.directories[0] / "orders-0").iterdir() if ".cleaned" in path.name] == []
 
 
-async def test_a_log_that_is_compacted_is_not_deleted_from_meanwhile(
+async def test_a_log_that_is_compacted_loses_no_segments_otherwise(
     managed: Managed, logs: LogManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """compact,delete: the cleaner deletes old segments when no round is in progress."""

@@ -64,6 +64,18 @@ async def test_concurrent_calls_for_one_partition_create_one_log(managed: Manage
         assert await logs.create(ORDERS, TOPIC_ID) is first
 
 
+async def test_a_log_that_is_deleted_and_created_at_the_same_time_is_a_new_one(managed: Managed) -> None:
+    """A topic that is deleted and created again: one change of a partition ends before the next begins."""
+    async with managed.opened() as logs:
+        old = await logs.create(ORDERS, TOPIC_ID)
+        append(logs, ORDERS)
+        *_, new = await asyncio.gather(logs.delete(ORDERS), logs.create(ORDERS, uuid.UUID(int=5)))
+
+        assert new is not old
+        assert new.end_offset == 0
+        assert logs.topic_id(ORDERS) == uuid.UUID(int=5)
+
+
 async def test_a_log_of_an_older_topic_of_that_name_is_not_used(managed: Managed) -> None:
     """partition.metadata: INCONSISTENT_TOPIC_ID."""
     async with managed.opened() as logs:

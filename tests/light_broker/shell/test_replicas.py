@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_log.files.partition_settings import PartitionSettings
+from kafka_log.format.flush_schedule import FlushSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.retention import RetentionSettings
 from kafka_wire.errors import ErrorCode
@@ -381,3 +382,31 @@ async def test_a_high_watermark_survives_a_restart(tmp_path: Path) -> None:
     following = topic_view("orders", replace(REPLICATED, leader=2))
     async with hosting(tmp_path, following) as broker:
         assert broker.replicas.high_watermark(ORDERS) == 2
+
+
+async def test_an_append_is_on_the_disk_before_it_is_acknowledged_if_the_topic_requires_it(tmp_path: Path) -> None:
+    """flush.messages: by default the page cache and the other replicas have it. Source: UnifiedLog.append."""
+    for messages, flushed in ((2, 2), (3, 0)):
+        settings = PartitionSettings(flush=FlushSettings(messages=messages))
+        async with hosting(tmp_path / str(messages), settings=settings) as broker:
+            await append(broker)
+            opened = broker.logs.log(ORDERS)
+
+            assert opened is not None
+            assert opened.log.flushed_offset == flushed
+
+
+async def test_an_append_that_the_disk_does_not_take_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failed fsync: KAFKA_STORAGE_ERROR, also for what comes next."""
+
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    settings = PartitionSettings(flush=FlushSettings(messages=1))
+    async with hosting(tmp_path, settings=settings) as broker:
+        monkeypatch.setattr("os.fdatasync", fail)
+
+        assert (await append(broker)).error is ErrorCode.KAFKA_STORAGE_ERROR
+        assert (await append(broker)).error is ErrorCode.KAFKA_STORAGE_ERROR
