@@ -12,7 +12,7 @@ A leader assigns each member `to MEMBER`.
 from dataclasses import dataclass, field
 
 from kafka_wire.errors import ErrorCode
-from light_broker.core.groups.effects import Answer, Beaten, Joined, Left, Reply, Synced
+from light_broker.core.groups.effects import Answer, HeartbeatReceived, Joined, Left, Reply, Synced
 from light_broker.core.groups.events import Heartbeat, LeaveGroup, Leaver
 from light_broker.core.groups.records import CoordinatorRecord, GroupRecord
 from light_broker.core.groups.states import Protocol
@@ -121,7 +121,7 @@ def _answer(answer: Answer) -> str:
             return f"JoinGroup {answer.error.name} {answer.member_id}".rstrip()
         case Synced(error=ErrorCode.NONE):
             return f"assigned {answer.assignment.decode()!r}"
-        case Synced() | Beaten():
+        case Synced() | HeartbeatReceived():
             return f"{'SyncGroup' if isinstance(answer, Synced) else 'Heartbeat'} {answer.error.name}"
         case Left():
             return f"left {answer.error.name} {[error.name for _, _, error in answer.members]}"
