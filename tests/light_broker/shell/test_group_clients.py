@@ -88,6 +88,7 @@ def groups_command(broker: LightBroker, *arguments: str) -> str:
 
 
 @pytest.mark.java
+@pytest.mark.shows("F63")
 def test_java_consumer_and_kafka_consumer_groups(broker: LightBroker) -> None:
     """Consume, describe, reset, delete offsets and delete, with the tools of Kafka 4.3."""
     consumed = run_tool_of_kafka_4(
@@ -119,6 +120,7 @@ def test_java_consumer_and_kafka_consumer_groups(broker: LightBroker) -> None:
     assert "successful" in deleted
 
 
+@pytest.mark.shows("F63")
 def test_kafka_python_goes_on_where_its_group_was(broker: LightBroker) -> None:
     """An independent client: one member consumes, commits and leaves, the next one has nothing left to read."""
 
@@ -151,6 +153,7 @@ def test_kafka_python_goes_on_where_its_group_was(broker: LightBroker) -> None:
     assert last == (0, [RECORDS // PARTITIONS] * PARTITIONS)
 
 
+@pytest.mark.shows("F63")
 def test_cooperative_members_keep_what_they_need_not_give_up(
     broker: LightBroker, consumers: Callable[..., Consumer]
 ) -> None:
@@ -191,6 +194,7 @@ def test_static_member_comes_back_without_a_rebalance(consumers: Callable[..., C
     assert revoked == []
 
 
+@pytest.mark.shows("B7")
 def test_offsets_survive_a_crash_and_kafka_reads_them(broker: LightBroker, consumers: Callable[..., Consumer]) -> None:
     """B7: an acknowledged commit is there after kill -9; DumpLogSegments decodes every record of `__consumer_offsets`."""
     consumer = consumers("crash")

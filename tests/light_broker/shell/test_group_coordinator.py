@@ -52,6 +52,7 @@ async def test_a_member_joins_gets_its_assignment_and_commits(tmp_path: Path) ->
         assert await committed(broker, partition=1) == (-1, ErrorCode.NONE)
 
 
+@pytest.mark.shows("B7")
 async def test_groups_and_offsets_survive_a_restart(tmp_path: Path) -> None:
     """B7: replay of the log gives the state, with the members and their assignments."""
     async with coordinating(tmp_path) as broker:
@@ -67,6 +68,7 @@ async def test_groups_and_offsets_survive_a_restart(tmp_path: Path) -> None:
         assert await committed(broker, "simple") == (8, ErrorCode.NONE)
 
 
+@pytest.mark.shows("B7")
 async def test_a_commit_is_answered_and_visible_once_it_is_replicated(tmp_path: Path) -> None:
     """B7: before, a failure of this broker could take it back."""
     async with coordinating(tmp_path, REPLICATED) as broker:
@@ -82,6 +84,7 @@ async def test_a_commit_is_answered_and_visible_once_it_is_replicated(tmp_path: 
         assert await committed(broker) == (7, ErrorCode.NONE)
 
 
+@pytest.mark.shows("B7")
 async def test_a_stable_read_waits_for_commits_that_are_being_replicated(tmp_path: Path) -> None:
     """KIP-447, require_stable: a consumer must not start below an offset that it has committed."""
     async with coordinating(tmp_path, REPLICATED) as broker:
@@ -278,6 +281,7 @@ async def test_a_cancelled_commit_is_still_stored(tmp_path: Path) -> None:
         assert await committed(broker) == (7, ErrorCode.NONE)
 
 
+@pytest.mark.shows("B7")
 async def test_commits_are_applied_in_the_order_of_the_log(tmp_path: Path) -> None:
     """B7: many clients of one group at once; the last record decides."""
     async with coordinating(tmp_path) as broker:

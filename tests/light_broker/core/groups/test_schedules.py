@@ -17,6 +17,7 @@ SEEDS_FOR_A_BUG = 200
 """Every planted bug is found by one of the first seeds; most by one of the first ten."""
 
 
+@pytest.mark.shows("B7")
 def test_laws_hold_under_random_schedules() -> None:
     """A failing seed is an argument of `python -m tests.light_broker.core.groups.schedules`."""
     _run_seeds(SEEDS)
