@@ -260,7 +260,7 @@ async def test_requests_above_the_in_flight_limit_are_not_read(start_server, con
     server = await start_server(stuck, max_in_flight=8)
     peer = await connect(server)
     flood = asyncio.ensure_future(_flood(peer))
-    await until(lambda: server.held_bytes >= 100_000)
+    await until(lambda: server.held_bytes >= 8_000)
     assert await _is_responsive(server, connect)
     held = server.held_bytes
     assert await _is_responsive(server, connect)
