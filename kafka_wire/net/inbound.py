@@ -76,6 +76,8 @@ class InboundConnection(asyncio.BufferedProtocol):
         """Whether the transport reads."""
         self._waits = False
         """Whether the connection waits for the request channel, and does not read."""
+        self._waits_to_read = False
+        """Whether it waits to begin a request, whose first bytes do not count in the channel yet."""
         self._used_bytes = 0
         """Bytes of its requests that count in the request channel."""
         self._ended = False
@@ -149,8 +151,12 @@ class InboundConnection(asyncio.BufferedProtocol):
     def resume(self) -> None:
         """Continue to read: the request channel has room."""
         self._waits = False
-        if not self.is_closed:
-            self.start_requests()
+        if self.is_closed:
+            return
+        if self._waits_to_read:
+            self._waits_to_read = False
+            self._use(self._assembler.buffered)
+        self.start_requests()
 
     # Callbacks of asyncio.
 
@@ -173,7 +179,9 @@ class InboundConnection(asyncio.BufferedProtocol):
     def get_buffer(self, _sizehint: int) -> memoryview:
         """Return where the next bytes go: while the request channel is full, only the size of a request that begins."""
         if self._owner.channel.is_full and not self._assembler.buffered and not self.is_closed:
-            self._wait()
+            self._waits_to_read = self._waits = True
+            self._read(wanted=False)
+            self._owner.channel.wait_to_read(self)
             return self._owner.buffers.scratch[:SIZE_BYTES]
         return self._assembler.get_buffer()
 
@@ -183,7 +191,8 @@ class InboundConnection(asyncio.BufferedProtocol):
             return
         self._assembler.received(nbytes)
         self.hold(nbytes)
-        self._use(nbytes)
+        if not self._waits_to_read:
+            self._use(nbytes)
         self.start_requests()
         self._assembler.keep()
 
@@ -228,12 +237,16 @@ class InboundConnection(asyncio.BufferedProtocol):
                     len(self._writer.slots) >= (1 if self._is_unauthenticated() else self._limits.max_in_flight)
                     or self._writer.handled_bytes >= self._limits.max_frame_bytes
                 )
-                if full or (frame := self._assembler.pop()) is None:
+                if full:
+                    break
+                if channel.is_queue_full and self._assembler.buffered:
+                    if not self._waits:
+                        self._waits = True
+                        channel.wait_to_start(self)
+                    break
+                if (frame := self._assembler.pop()) is None:
                     break
                 self._start(frame)
-                if channel.queued_requests >= channel.max_requests:
-                    self._wait()
-                    break
         except MalformedFrame as error:
             self.abort(f"malformed stream: {error}", self._owner.malformed_request_level(self.peer.host))
         if self.is_closed:
@@ -321,12 +334,6 @@ class InboundConnection(asyncio.BufferedProtocol):
     def _waits_for_peer(self) -> bool:
         """Return whether no request is running, or the peer has ended its stream and may never read the responses."""
         return self._ended or (not self._writer.slots and self._partial_since is None and not self._waits)
-
-    def _wait(self) -> None:
-        """Stop reading until the request channel has room."""
-        self._waits = True
-        self._read(wanted=False)
-        self._owner.channel.wait(self)
 
     def _use(self, byte_count: int) -> None:
         """Add bytes of requests to the request channel; a negative count releases them."""

@@ -34,16 +34,21 @@ class RequestChannel:
         """Kafka's MemoryPoolUsed."""
         self.waits = 0
         """How often a connection had to wait for the channel."""
-        self._waiting: dict[Waiting, None] = {}
-        """In the order in which they began to wait."""
+        self._to_start: dict[Waiting, None] = {}
+        """Connections with a request that waits for room in the queue, in the order in which they began to wait."""
+        self._to_read: dict[Waiting, None] = {}
+        """Connections that wait until they may begin to read a request."""
         self._is_scheduled = False
+
+    @property
+    def is_queue_full(self) -> bool:
+        """Whether no request may be taken from its stream."""
+        return self.queued_requests >= self.max_requests
 
     @property
     def is_full(self) -> bool:
         """Whether no connection may begin to read a request."""
-        return self.queued_requests >= self.max_requests or (
-            self.max_bytes is not None and self.used_bytes >= self.max_bytes
-        )
+        return self.is_queue_full or (self.max_bytes is not None and self.used_bytes >= self.max_bytes)
 
     @property
     def available_bytes(self) -> int | None:
@@ -65,28 +70,48 @@ class RequestChannel:
         self.queued_requests -= 1
         self._wake()
 
-    def wait(self, connection: Waiting) -> None:
-        """Resume a connection when the channel has room, after those that wait already."""
-        if connection not in self._waiting:
-            self.waits += 1
-            self._waiting[connection] = None
-        self._wake()
+    def wait_to_start(self, connection: Waiting) -> None:
+        """Resume a connection when the queue has room, whatever the bytes: its request may be what exceeds their limit."""
+        self._wait(connection, self._to_start)
+
+    def wait_to_read(self, connection: Waiting) -> None:
+        """Resume a connection when the channel is not full."""
+        self._wait(connection, self._to_read)
 
     def leave(self, connection: Waiting) -> None:
         """Forget a connection that has ended."""
-        self._waiting.pop(connection, None)
+        self._to_start.pop(connection, None)
+        self._to_read.pop(connection, None)
+
+    def _wait(self, connection: Waiting, waiting: dict[Waiting, None]) -> None:
+        self.waits += 1
+        waiting[connection] = None
+        self._wake()
+
+    def _next(self) -> Waiting | None:
+        """Remove and return the connection that may go on, if there is one."""
+        if self._to_start and not self.is_queue_full:
+            waiting = self._to_start
+        elif self._to_read and not self.is_full:
+            waiting = self._to_read
+        else:
+            return None
+        connection = next(iter(waiting))
+        del waiting[connection]
+        return connection
 
     def _wake(self) -> None:
-        if self._waiting and not self._is_scheduled and not self.is_full:
+        has_room = (self._to_start and not self.is_queue_full) or (self._to_read and not self.is_full)
+        if has_room and not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._resume)
 
     def _resume(self) -> None:
+        """Resume connections until the channel is full again; each once, so that the event loop goes on."""
         self._is_scheduled = False
-        for _ in range(len(self._waiting)):
-            if self.is_full:
+        for _ in range(len(self._to_start) + len(self._to_read)):
+            connection = self._next()
+            if connection is None:
                 return
-            connection = next(iter(self._waiting))
-            del self._waiting[connection]
             connection.resume()
         self._wake()
