@@ -35,6 +35,7 @@ from bench import (
     quorum_of_five,
     quorum_simulator,
     quorum_snapshot,
+    receive,
     results,
     sampling,
     shutdown,
@@ -81,6 +82,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         quorum_snapshot,
         quorum_frozen,
         quorum_simulator,
+        receive,
     )
 }
 """Name -> module. Each module has NAME, ABOUT and measure(effort), which yields rows."""
