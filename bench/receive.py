@@ -41,14 +41,14 @@ def measure(effort: Effort) -> Iterator[Row]:
         yield Row(f"{NAME}.{name}", what, PEER, unit, Better.LOWER, side_of(ours), side_of(peer), len(ours))
 
 
-def cpu_seconds_a_gb(design: str, size_bytes: int, count: int) -> float:
+def cpu_seconds_a_gb(variant: str, size_bytes: int, count: int) -> float:
     """Return the processor seconds of a server for each GB, without those of its start."""
-    idle = _seconds_of(design, size_bytes, CONNECTIONS)
-    return (_seconds_of(design, size_bytes, count) - idle) / (size_bytes * count / 1e9)
+    idle = _seconds_of(variant, size_bytes, CONNECTIONS)
+    return (_seconds_of(variant, size_bytes, count) - idle) / (size_bytes * count / 1e9)
 
 
-def _seconds_of(design: str, size_bytes: int, count: int) -> float:
-    with started(design) as server:
+def _seconds_of(variant: str, size_bytes: int, count: int) -> float:
+    with started(variant) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         port = int(server.stdout.readline())
@@ -63,9 +63,9 @@ def _seconds_of(design: str, size_bytes: int, count: int) -> float:
 
 
 @contextlib.contextmanager
-def started(design: str) -> Iterator[subprocess.Popen[str]]:
+def started(variant: str) -> Iterator[subprocess.Popen[str]]:
     """Yield a server process, which ends with the block."""
-    command = [sys.executable, "-m", "bench.receiving_server", design]
+    command = [sys.executable, "-m", "bench.receiving_server", variant]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:

@@ -1,6 +1,6 @@
-"""Servers that receive frames, check them and answer: `python -m bench.receiving_server DESIGN`.
+"""Servers that receive frames, check them and answer: `python -m bench.receiving_server VARIANT`.
 
-Writes the port, serves until its input ends, then writes the seconds of processor time. The designs that Steward does not have are those
+Writes the port, serves until its input ends, then writes the seconds of processor time. The variants that Steward does not have are those
 that ADR 51 compares: the streams of asyncio, a thread for each connection, and handlers in another thread behind a queue.
 """
 
@@ -106,12 +106,12 @@ def _received(connection: socket.socket, into: memoryview) -> bool:
     return True
 
 
-DESIGNS: dict[str, Callable[[], Awaitable[int]]] = {one.__name__: one for one in (steward, queued, streams, threads)}
+VARIANTS: dict[str, Callable[[], Awaitable[int]]] = {one.__name__: one for one in (steward, queued, streams, threads)}
 
 
-async def main(design: str) -> None:
+async def main(variant: str) -> None:
     """Serve until the input ends."""
-    sys.stdout.write(f"{await DESIGNS[design]()}\n")
+    sys.stdout.write(f"{await VARIANTS[variant]()}\n")
     sys.stdout.flush()
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     usage = resource.getrusage(resource.RUSAGE_SELF)
