@@ -83,12 +83,10 @@ def _decode_classic(data: memoryview, position: int) -> Body:
 
 
 def _decode_flexible(version: int, data: memoryview, position: int) -> Body:
+    size, position = _compact_size(data, position)
     transactional_id = None
-    if data[position]:
-        size, position = _compact_size(data, position)
+    if size != -1:
         transactional_id, position = _text(data, position, size)
-    else:
-        position += 1
     acks, timeout_ms, count = _FLEXIBLE_HEAD.unpack_from(data, position)
     count, position = (count - 1, position + 7) if count < 0x80 else _compact_size(data, position + 6)
     left = _check_count(count, MAX_ELEMENTS, len(data) - position)

@@ -62,6 +62,16 @@ def test_malformed_requests_raise_the_errors_of_the_codec(version: int, data: st
         assert decoded(mutant, as_view=True) == by_codec(mutant)
 
 
+@pytest.mark.parametrize("null", ["00", "8000", "808000"])
+def test_a_null_in_several_bytes_is_null(null: str) -> None:
+    """A varint may have leading zeros; the codec accepts it too."""
+    frame = frame_of(9, {})
+    at = codec.peek_header(frame).body_offset
+    padded = frame[:at] + bytes.fromhex(null) + frame[at + 1 :]
+
+    assert decoded(padded, as_view=True) == by_codec(frame)
+
+
 @pytest.mark.parametrize("version", [3, 8, 9, 12, 13])
 def test_records_are_views_of_the_frame(version: int) -> None:
     """No record is copied: a change of the frame's buffer is a change of the records."""
