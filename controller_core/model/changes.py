@@ -19,6 +19,9 @@ from kafka_wire.errors import Failure
 
 Value = TypeVar("Value")
 
+Directories = tuple[UUID, ...]
+"""Directory of each replica of a partition, in the order of the replicas."""
+
 
 class Origin(Enum):
     """Origin of a topic, of a deletion or of a list of requests, which determines whether it has to be written."""
@@ -225,7 +228,7 @@ class PartitionStates:
     """The last leader of partitions without one (KIP-966, KRaft mode). None: unchanged."""
     moves: Mapping[int, Move | None] | None = None
     """Running moves after the change, by row (KRaft mode): started, changed, or (None) ended. Rows without an entry keep theirs."""
-    directories: Mapping[int, tuple[UUID, ...]] | None = None
+    directories: Mapping[int, Directories] | None = None
     """Directories of all replicas after the change, by row (KRaft mode). Rows without an entry keep theirs."""
 
     def recovering_after(self, before: BoolArray) -> BoolArray:
