@@ -54,7 +54,9 @@ def remove_broker(cluster: Cluster, broker: int) -> None:
 def observe_heartbeat(change: changes.HeartbeatObserved, cluster: Cluster) -> None:
     """Record how far a broker has read the metadata; it is alive."""
     known = cluster.progress.get(change.broker, BrokerProgress())
-    cluster.progress[change.broker] = replace(known, metadata_offset=change.metadata_offset)
+    cluster.progress[change.broker] = replace(
+        known, metadata_offset=change.metadata_offset, may_shut_down=change.may_shut_down
+    )
     cluster.suspected.discard(change.broker)
 
 

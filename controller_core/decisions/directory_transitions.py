@@ -7,7 +7,7 @@ directories in ZooKeeper mode).
 import numpy as np
 
 from controller_core.model import NO_BROKER, Broker, Cluster, IntArray, changes
-from controller_core.model.columns import any_of, pad
+from controller_core.model.columns import pad
 
 
 def set_directories(cluster: Cluster, row: int, directories: changes.Directories) -> None:
@@ -33,15 +33,9 @@ def set_first_directories(cluster: Cluster, rows: IntArray, replicas: IntArray, 
 
 def refresh_offline_replicas(cluster: Cluster, broker: Broker) -> None:
     """Compare the directories of all replicas of a broker with those that are online."""
-    columns = cluster.columns
     forget_offline_replicas(cluster, broker.id)
-    if columns.directories is None:
-        return
-    is_online = np.array([*map(broker.has_online, cluster.directory_ids), True])
-    rows = columns.hosted_by(columns.flags([broker.id]))
-    width = min(columns.directories.shape[1], columns.width)
-    numbers, replicas = columns.directories[rows, :width], columns.replicas[rows, :width]
-    for row in rows[any_of((replicas == broker.id) & ~is_online[numbers])].tolist():
+    offline = {one for one in cluster.directory_ids if not broker.has_online(one)}
+    for row in cluster.rows_in_directories(broker.id, offline).tolist():
         _set_offline(cluster, row, broker.id, is_offline=True)
 
 

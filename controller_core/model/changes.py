@@ -78,6 +78,8 @@ class HeartbeatObserved:
 
     broker: int
     metadata_offset: int
+    may_shut_down: bool = False
+    """Whether the broker was told that it may shut down."""
 
 
 @dataclass(frozen=True, slots=True)

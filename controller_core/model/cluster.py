@@ -12,7 +12,7 @@ import numpy as np
 
 from controller_core.model.broker import MIGRATING_DIRECTORY, Broker
 from controller_core.model.changes import BrokerDefault, TopicDeletion
-from controller_core.model.columns import BoolArray, IntArray, PartitionColumns, unpad
+from controller_core.model.columns import BoolArray, IntArray, PartitionColumns, any_of, unpad
 from controller_core.model.ids import NO_BROKER, TopicPartition
 from controller_core.model.move import Move, Replicas
 
@@ -45,6 +45,8 @@ class ModeRules:
     """Whether replicas are placed by StripedReplicaPlacer, on fenced brokers too; otherwise by AdminUtils on live brokers."""
     directories: bool = False
     """Whether replicas are assigned to log directories (KIP-858)."""
+    cordoned_directories: bool = False
+    """Whether log directories may be cordoned (KIP-1066)."""
     new_leader_at_once: bool = False
     """Whether new partitions are written together with their first leaders."""
 
@@ -80,6 +82,7 @@ def kraft_rules(features: Mapping[str, int]) -> ModeRules:
         whole_isr_must_be_live=True,
         striped_placement=True,
         directories=features.get(METADATA_VERSION_FEATURE, 0) >= DIRECTORIES_SINCE,
+        cordoned_directories=features.get(METADATA_VERSION_FEATURE, 0) >= CORDONED_DIRECTORIES_SINCE,
         new_leader_at_once=True,
     )
 
@@ -92,6 +95,20 @@ class BrokerProgress:
     """Offset up to which the broker has read the metadata."""
     shutdown_offset: int = -1
     """Offset that the other brokers must have read before the broker may shut down; -1 outside controlled shutdown."""
+    may_shut_down: bool = False
+    """Whether the broker was told that it may shut down."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """How restarted brokers are treated beyond Kafka's own rules (ADR 57)."""
+
+    admits_same_directories: bool = True
+    """Whether a process with all log directories of its predecessor is registered although that one's session is valid."""
+    admits_after_shutdown: bool = True
+    """Whether a process is registered although the session of its predecessor, which was granted its shutdown, is valid."""
+    elects_suspected_last: bool = True
+    """Whether a broker whose connection with its heartbeats ended is elected only where no other replica can lead."""
 
 
 @dataclass(slots=True)
@@ -137,6 +154,8 @@ class Cluster:
         """Brokers whose connection with their heartbeats ended: they are elected only where no other replica can lead."""
         self.progress: dict[int, BrokerProgress] = {}
         """By broker, in the active controller of KRaft mode."""
+        self.cluster_id = ""
+        self.restarts = RestartPolicy()
         self.features: dict[str, int] = {}
         """Levels of features in KRaft mode; those at level 0 are missing."""
         self.min_isr_topics: dict[str, int] = {}
@@ -299,6 +318,17 @@ class Cluster:
             number = self._directory_numbers[directory] = len(self.directory_ids)
             self.directory_ids.append(directory)
         return number
+
+    def rows_in_directories(self, broker: int, directories: AbstractSet[UUID]) -> IntArray:
+        """Return the rows whose replica on a broker is in one of the directories."""
+        columns = self.columns
+        rows = columns.hosted_by(columns.flags([broker]))
+        if columns.directories is None:
+            return rows[:0]
+        width = min(columns.directories.shape[1], columns.width)
+        numbers, replicas = columns.directories[rows, :width], columns.replicas[rows, :width]
+        is_meant = np.array([*(one in directories for one in self.directory_ids), False])
+        return rows[any_of((replicas == broker) & is_meant[numbers])]
 
     def directories_of(self, row: int) -> tuple[UUID, ...]:
         """Return the directory of each replica of a row, in the order of the replicas."""

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from controller_core.model import scope
 from controller_core.model.broker import Broker
+from controller_core.model.broker_events import BrokerEvent
 from controller_core.model.changes import BrokerDefault, StatesObserved, TopicDeletion
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
@@ -386,6 +387,8 @@ class IsrChange:
     partition_epoch: int
     is_recovering: bool = False
     """The leader recovers from an unclean election (KIP-704)."""
+    isr_epochs: tuple[int, ...] = ()
+    """Epoch of each member's broker when it caught up (KIP-903); NO_EPOCH for a member whose epoch the leader does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,4 +493,5 @@ Event = (
     | AlterPartition
     | ControlledShutdown
     | AllocateProducerIds
+    | BrokerEvent
 )
