@@ -91,7 +91,7 @@ def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> De
 def _change_isrs(cluster: Cluster, wanted: Mapping[int, events.IsrChange]) -> changes.PartitionStates | None:
     isr = [change.isr for change in wanted.values()]
     recovering = [change.is_recovering for change in wanted.values()]
-    if not cluster.rules.move_ends_with_its_isr:
+    if not cluster.rules.elects_completely:
         return partition_change.change_isr(cluster, list(wanted), isr, recovering)
     rows = np.array(list(wanted), dtype=np.int32)
     target = Target(pad(isr), recovering=np.array(recovering, dtype=np.bool_))
@@ -281,5 +281,6 @@ def decide_allocate_producer_ids(
     if last > LAST_PRODUCER_ID:
         return Decision(reply=Failure(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been allocated."))
     return Decision(
-        (changes.ProducerIdsAllocated(event.broker, first, last, event.broker_epoch),), reply=ProducerIdBlock(first, BLOCK_SIZE)
+        (changes.ProducerIdsAllocated(event.broker, first, last, event.broker_epoch),),
+        reply=ProducerIdBlock(first, BLOCK_SIZE),
     )

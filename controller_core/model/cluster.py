@@ -39,6 +39,8 @@ class ModeRules:
     """Whether an ISR may be empty. Without eligible leader replicas the last members stay in it, since only they may lead again."""
     move_ends_with_its_isr: bool
     """Whether a move ends with the change that adds its last replica to the ISR; otherwise it ends when removed replicas are deleted."""
+    elects_completely: bool = False
+    """Whether a change of leaders has everything that follows from it: eligible replicas, ended moves (`rules.complete_change`)."""
     whole_isr_must_be_live: bool = False
     """Whether all members of an ISR that a leader requests must be live; otherwise only those that join."""
     striped_placement: bool = False
@@ -79,6 +81,7 @@ def kraft_rules(features: Mapping[str, int]) -> ModeRules:
         isr_shrink_raises_leader_epoch=features.get(METADATA_VERSION_FEATURE, 0) < LEADER_EPOCH_STAYS_SINCE,
         empty_isr_allowed=elr,
         move_ends_with_its_isr=True,
+        elects_completely=True,
         whole_isr_must_be_live=True,
         striped_placement=True,
         directories=features.get(METADATA_VERSION_FEATURE, 0) >= DIRECTORIES_SINCE,
