@@ -105,7 +105,8 @@ class CheckedDriver(QuorumDriver):
         if change.moves is not None and row in change.moves and change.moves[row] is None and move is not None:
             target = set(unpad(change.replicas[position])) if change.replicas is not None else set()
             assert isr & target or not before, f"C9: {name} moves away from its records"
-            assert set(move.adding) <= isr or target == set(move.origin) or not before, f"C9: {name} ends too early"
+            added = target - set(move.origin)
+            assert added <= isr or is_unclean or not before, f"C9: {name} ends too early"
 
     def _live(self) -> list[int]:
         return [process.id for process in self.processes.values() if process.is_up]
