@@ -14,7 +14,7 @@ from controller_core.model import NO_BROKER, Broker, Cluster, changes
 from controller_core.model.changes import BrokerDefault, ConfigType
 from controller_core.model.cluster import BrokerProgress, kraft_rules
 from controller_core.model.columns import any_of
-from controller_core.rules.topic_configs import config_value
+from kafka_node.configs.topic_configs import config_value
 
 MIN_ISR = "min.insync.replicas"
 
