@@ -88,32 +88,32 @@ def make_settings() -> kopf.OperatorSettings:
 class NoDifferences(kopf.DiffBaseStorage):
     """A storage for the last handled version of a resource, which handlers of raw events do not use."""
 
-    def build(self, *, body: kopf.Body, extra_fields: Iterable[kopf.FieldSpec] | None = None) -> kopf.BodyEssence:
+    def build(self, **_: Any) -> kopf.BodyEssence:
         """Return the part of a resource that is compared: nothing."""
         return kopf.BodyEssence()
 
-    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:
+    def fetch(self, **_: Any) -> kopf.BodyEssence | None:
         """Return the last handled version: none."""
         return None
 
-    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+    def store(self, **_: Any) -> None:
         """Store nothing."""
 
 
 class NoProgress(kopf.ProgressStorage):
     """A storage for retries of handlers, which those of raw events do not have."""
 
-    def fetch(self, *, key: kopf.HandlerId, body: kopf.Body) -> kopf.ProgressRecord | None:
+    def fetch(self, **_: Any) -> kopf.ProgressRecord | None:
         """Return the progress of a handler: none."""
         return None
 
-    def store(self, *, key: kopf.HandlerId, record: kopf.ProgressRecord, body: kopf.Body, patch: kopf.Patch) -> None:
+    def store(self, **_: Any) -> None:
         """Store nothing."""
 
-    def purge(self, *, key: kopf.HandlerId, body: kopf.Body, patch: kopf.Patch) -> None:
+    def purge(self, **_: Any) -> None:
         """Delete nothing."""
 
-    def touch(self, *, body: kopf.Body, patch: kopf.Patch, value: str | None) -> None:
+    def touch(self, **_: Any) -> None:
         """Change nothing."""
 
     def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from kafka_operator.decide.goals import Found, rows_of
+from kafka_operator.decide.goals import Found, problem_with_goal, rows_of
 from kafka_operator.decide.kafka_errors import message_of
 from kafka_operator.decide.layout import Layout
 from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.plan import MAX_LISTED, PlanProblem, listed
+from kafka_operator.decide.plan import MAX_LISTED, PlanProblem
 from kafka_operator.decide.replica_dirs import BrokerReplicaDirs, DirectoryLogs
 from kafka_operator.resources.reassignment import ANY_LOG_DIR, Assignment, Partition
 from kafka_operator.resources.reassignment_records import DirectoryFigures, LeftOut, written_bytes
@@ -39,9 +39,9 @@ class _Change:
 
 def plan_for_log_dirs(goal: Goal, layout: Layout, found: BrokerReplicaDirs) -> Found | PlanProblem:
     """Return the plan, or why there can be none."""
-    missing = sorted(set(goal.topics) - layout.topics.keys())
-    if missing:
-        return PlanProblem("UnknownTopic", f"Topics do not exist: {listed(missing)}.", may_pass=True)
+    problem = problem_with_goal(goal, layout)
+    if problem is not None:
+        return problem
     failures = {broker: item for broker, item in sorted(found.items()) if isinstance(item, Failure)}
     if failures and len(failures) == len(found):
         words = message_of(next(iter(failures.values())))

@@ -30,7 +30,7 @@ from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, Re
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
 from kafka_operator.decide.replica_dirs import ReplicaDirs
 from kafka_operator.decide.steps import MoveLogDirs, Submit
-from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
+from kafka_operator.decide.tenancy import NOT_ALLOWED, Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
@@ -255,6 +255,8 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             refusal = refusal_of_whole_cluster(cluster, item.key.namespace)
             if refusal is not None:
                 return PlanProblem(refusal.reason, refusal.message, may_pass=True)
+        if item.is_between_log_dirs and item.key.namespace != item.cluster.namespace:
+            return PlanProblem(NOT_ALLOWED, "goal.balanceLogDirs can be used only in the namespace of the Cluster.")
         document = None if item.plan_from is None else await self._plans.read(item.key.namespace, item.plan_from)
         names = topics_of(item, document)
         sized = item.goal is not None or item.approval is Approval.REQUIRED
