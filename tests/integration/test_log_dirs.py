@@ -19,6 +19,7 @@ from kafka_operator.resources.reassignment import Partition
 from lab.kafka import KafkaBroker
 from lab.traffic import Traffic
 from lab.waiting import wait_until
+from tests.conftest import SMALL_FETCHES
 from tests.integration.clusters import held_cluster, metadata_by
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.faults import (
@@ -32,7 +33,7 @@ from tests.kafka_operator.stock import Stock
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
-SETTINGS = {"replica.high.watermark.checkpoint.interval.ms": "500"}
+SETTINGS = {"replica.high.watermark.checkpoint.interval.ms": "500", **SMALL_FETCHES}
 """Interval in which a broker writes into each of its directories, also without load: it soon detects a failed one."""
 NOTIFICATIONS = f"{CHROOT}/log_dir_event_notification"
 DELETED = "deleted"
@@ -158,15 +159,15 @@ async def test_a_replica_moves_between_directories_and_a_cancelled_move_leaves_i
     first = replica_dirs_of(await admin.describe_replica_dirs([broker_id], [name]))[name][broker_id].path
     (second,) = folders - {first}
     try:
-        await admin.alter_broker_configs([AlterBroker(broker_id, ((LOG_DIRS_RATE, "1000"),))])
-        assert await admin.move_log_dirs({broker_id: {name: second}}) == {}
-        await wait_for_dir(admin, broker_id, name, lambda found: (found.path, found.future) == (first, second))
-        assert await admin.move_log_dirs({broker_id: {name: first}}) == {}
-        await wait_for_dir(admin, broker_id, name, lambda found: found == ReplicaDir(first))
-
-        await admin.alter_broker_configs([AlterBroker(broker_id, ((LOG_DIRS_RATE, None),))])
         assert await admin.move_log_dirs({broker_id: {name: second}}) == {}
         await wait_for_dir(admin, broker_id, name, lambda found: found == ReplicaDir(second))
+
+        await admin.alter_broker_configs([AlterBroker(broker_id, ((LOG_DIRS_RATE, "1000"),))])
+        assert await admin.move_log_dirs({broker_id: {name: first}}) == {}
+        await wait_for_dir(admin, broker_id, name, lambda found: (found.path, found.future) == (second, first))
+        assert await admin.move_log_dirs({broker_id: {name: second}}) == {}
+        await wait_for_dir(admin, broker_id, name, lambda found: found == ReplicaDir(second))
+        await admin.alter_broker_configs([AlterBroker(broker_id, ((LOG_DIRS_RATE, None),))])
         refused = await admin.move_log_dirs({broker_id: {name: "/none"}})
     finally:
         await admin.close()
