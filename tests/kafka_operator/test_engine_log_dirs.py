@@ -9,6 +9,7 @@ import pytest
 from kafka_operator import kinds
 from kafka_operator.decide.log_dirs import LogDir
 from kafka_operator.decide.observed import Failure
+from kafka_operator.engine import replica_dir_reader
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import Key
 from tests.kafka_operator.fake_brokers import LOG_DIRS_RATE
@@ -182,6 +183,27 @@ async def test_a_move_of_another_client_makes_a_new_proposal_before_the_start() 
         assert status(world)["digest"] != first
         assert world.kafka.dir_calls == []
         assert condition(world, "Ready")[0] == "False"
+
+
+def test_of_a_large_plan_only_the_moves_in_progress_are_read_at_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All logs of a broker are read before the plan, at its start, and every 30 s."""
+    monkeypatch.setattr(replica_dir_reader, "MAX_NAMED_PARTITIONS", 1)
+
+    async def story() -> None:
+        async with running() as world:
+            have_uneven_directories(world, move_s=10)
+            await approved(world, concurrency={"cluster": 1})
+            await world.until(lambda: status(world)["state"] == "Completed", seconds=120)
+            asked = world.kafka.dirs_asked
+            assert None in asked
+            assert len([names for names in asked if names is None]) * 3 < len(asked)
+            assert {broker: len(held) for broker, held in dirs(world).items()} == {"1": 2, "2": 2}
+
+            world.kube.apply(raw_reassignment(goal=GOAL, approvedDigest=status(world)["digest"], action="Rollback"))
+            await world.until(lambda: status(world)["state"] == "RolledBack", seconds=120)
+            assert dirs(world) == {}
+
+    run_virtually(story())
 
 
 @in_virtual_time

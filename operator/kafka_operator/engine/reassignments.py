@@ -43,10 +43,10 @@ from kafka_operator.engine.reassignment_reads import (
     PartitionSnapshot,
     alter_throttle,
     query_material,
-    query_replica_dirs,
     query_throttle,
     topics_of,
 )
+from kafka_operator.engine.replica_dir_reader import ReplicaDirReader
 from kafka_operator.engine.tenants import Tenants
 from kafka_operator.resources.cluster_ref import ClusterRef, cluster_key
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
@@ -105,6 +105,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         self._guards = guards
         self._wake = wake
         self._in_force: dict[Key, Hashable] = {}
+        self._dir_reader = ReplicaDirReader(move_progress.clock)
         self._readers: dict[ClusterRef, PartitionReader] = {}
 
     def _find(self, key: Key) -> Reassignment | None:
@@ -282,7 +283,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         """Return the directories of the replicas, as read since the last change of them in this batch."""
         if item.key not in batch.dirs and isinstance(batch.snapshot, PartitionSnapshot):
             alive = batch.snapshot.broker_ids
-            found = await self._use(batch, lambda admin: query_replica_dirs(admin, recorded, alive))
+            found = await self._use(batch, lambda admin: self._dir_reader.read(admin, item, recorded, alive))
             if found is not None:
                 batch.dirs[item.key] = found
         return batch.dirs.get(item.key, {})
@@ -334,6 +335,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
     def _forget(self, key: Key) -> None:
         self._in_force.pop(key, None)
         self._move_progress.forget(key)
+        self._dir_reader.forget(key)
         self._guards.forget(key)
 
 
