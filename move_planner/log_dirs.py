@@ -111,8 +111,8 @@ def _next_move(
 
 def _place(source: _Bin, target: _Bin, free: float) -> int | None:
     """Return the largest replica that makes both shares alike or leaves the source fuller, else the smallest one if the shares come closer."""
-    level = round((source.share - target.share) / (1 / source.capacity + 1 / target.capacity))
-    place = bisect_right(source.replicas, min(level, free), key=lambda item: item[0]) - 1
+    level = (source.share - target.share) / (1 / source.capacity + 1 / target.capacity)
+    place = bisect_right(source.replicas, min(round(level), free), key=lambda item: item[0]) - 1
     if place >= 0:
         return place
     if source.replicas and source.replicas[0][0] < min(2 * level, free + 1):
