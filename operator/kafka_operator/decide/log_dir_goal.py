@@ -50,14 +50,17 @@ def plan_for_log_dirs(goal: Goal, layout: Layout, found: BrokerReplicaDirs) -> F
         )
         return PlanProblem("LogDirsUnknown", message, may_pass=True)
     replicas = {name: item.replicas for name, item in rows_of(goal, layout)}
+    movable: dict[int, set[Partition]] = defaultdict(set)
+    for name, brokers in replicas.items():
+        for broker in brokers:
+            movable[broker].add(name)
     by_broker: list[list[_Change]] = []
     bound, unreached = 0, [f"broker {broker}: {message_of(item)}" for broker, item in failures.items()]
     for broker, held in sorted(found.items()):
         if isinstance(held, Failure):
             continue
         directories = sorted((item for item in held if item.directory.online), key=lambda item: item.directory.path)
-        movable = {name for name, at in replicas.items() if broker in at}
-        changes, least, reason = _levelled(broker, directories, movable)
+        changes, least, reason = _levelled(broker, directories, movable[broker])
         by_broker.append(changes)
         bound += least
         unreached += [] if reason is None else [reason]
