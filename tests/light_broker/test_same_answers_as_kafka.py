@@ -165,7 +165,9 @@ def answers(port: int) -> dict[str, Any]:
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"})
-    for future in admin.create_topics([NewTopic(TOPIC, 1, replica_assignment=[[1]])], operation_timeout=TIMEOUT_S).values():
+    for future in admin.create_topics(
+        [NewTopic(TOPIC, 1, replica_assignment=[[1]])], operation_timeout=TIMEOUT_S
+    ).values():
         future.result(TIMEOUT_S)
     found = {}
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
