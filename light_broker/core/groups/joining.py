@@ -141,7 +141,7 @@ def _reason(event: JoinGroup) -> str:
 
 
 def _replace_static(draft: Draft, event: JoinGroup, old: Member, member_id: str) -> None:
-    """Give a static member that comes back a new id; whoever waits under the old one is fenced.
+    """Give a static member that comes back a new id; requests under the old id that wait are fenced.
 
     In a stable group whose protocol stays the same there is no rebalance: the new id is stored, and the member gets its old assignment.
     """

@@ -57,7 +57,7 @@ class Write:
 
     @property
     def end_offset(self) -> int:
-        """Offset behind the last record, if it is known."""
+        """Offset after the last record, if it is known."""
         return self.base_offset + len(self.records) if self.base_offset != NO_OFFSET else NO_OFFSET
 
 

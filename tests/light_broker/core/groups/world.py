@@ -1,6 +1,6 @@
 """A coordinator of one partition on a log in memory, with a clock that the test moves.
 
-It carries out effects as the shell does. Appends end when the test says so (`settle`), or at once with `replicates_at_once`.
+It carries out effects as the shell does. Appends end with `settle`, or at once with `replicates_at_once`.
 """
 
 from collections import defaultdict
