@@ -205,6 +205,8 @@ def static_member_stored(draft: Draft, event: StaticMemberStored) -> None:
         _rename(draft, draft.group.members[event.member_id], event.replaced.id)
         draft.restart_session(event.replaced.id)
         return
+    # Its session may have ended without effect while it waited.
+    draft.restart_session(event.member_id)
     answer = joined_generation(group, event.member_id)
     if event.can_skip_assignment:
         is_leader = group.leader == event.member_id
