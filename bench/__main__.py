@@ -25,6 +25,7 @@ from bench import (
     log_open,
     measured_plan,
     metadata_herd,
+    metadata_records,
     placement,
     plan_start,
     quorum_appends,
@@ -34,6 +35,7 @@ from bench import (
     quorum_of_five,
     quorum_simulator,
     quorum_snapshot,
+    receive,
     results,
     sampling,
     shutdown,
@@ -72,6 +74,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         analytics,
         whole_run,
         log_open,
+        metadata_records,
         quorum_election,
         quorum_appends,
         quorum_of_five,
@@ -79,6 +82,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         quorum_snapshot,
         quorum_frozen,
         quorum_simulator,
+        receive,
     )
 }
 """Name -> module. Each module has NAME, ABOUT and measure(effort), which yields rows."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lab.folder import lab_folder
-from lab.jars import JAVA_FOLDER, java_with_compiler, kafka_jars
+from lab.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION, java_with_compiler, kafka_jars
 from lab.missing import LabError
 
 SOURCE = Path(__file__).parent / "java" / "Peer.java"
@@ -100,6 +100,28 @@ def compiled_peer() -> Iterator[Jvm]:
     with lab_folder() as folder:
         compile_java([SOURCE], folder, class_path_of(kafka_jars()))
         yield Jvm(folder)
+
+
+@contextlib.contextmanager
+def newest_peer(
+    source: Path, classes: Path, *arguments: str, heap: str, repeat: int = 1, quick: bool | None = None
+) -> Iterator[HotPeer]:
+    """Compile a peer for Kafka's newest version into `classes` and yield it, warmed unless `quick` is None."""
+    jars = kafka_jars(NEWEST_KAFKA_VERSION)
+    compile_java([source], classes, class_path_of(jars))
+    log4j = (JAVA_FOLDER / "log4j-tools.properties").resolve().as_uri()
+    options = (f"-Xmx{heap}", f"-Dlog4j.configuration={log4j}", "-cp", f"{classes}:{jars / '*'}")
+    command = [java_with_compiler(), *options, source.stem, *arguments]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as process:
+        try:
+            peer = HotPeer(process, repeat)
+            if quick is not None:
+                peer.warm(quick=quick)
+            yield peer
+        finally:
+            process.kill()
 
 
 def compile_java(sources: Iterable[Path], folder: Path, class_path: str) -> None:

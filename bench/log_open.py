@@ -4,23 +4,20 @@ Both check every batch and build the indexes again. The files are in the page ca
 once before, in its favour: a controller that starts again has not.
 """
 
-import contextlib
 import os
 import shutil
 import struct
-import subprocess
 import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from bench.harness import Effort, Row, alternate, duration, promised
-from bench.jvm import HotPeer, class_path_of, compile_java
+from bench.jvm import newest_peer
 from kafka_log.files.log import Log
 from kafka_log.format.names import CLUSTER_METADATA_FOLDER, segment_name
 from kafka_wire.records import Record, encode_batch
 from lab.folder import lab_folder
-from lab.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION, java_with_compiler, kafka_jars
 
 NAME = "log-open"
 ABOUT = "a quorum's log of 1 GiB opened after a kill, compared with Kafka's own log in a JVM"
@@ -43,12 +40,10 @@ def measure(effort: Effort) -> Iterator[Row]:
     """Yield each row when it is measured."""
     size_bytes = QUICK_BYTES if effort.quick else LOG_BYTES
     with lab_folder(None) as folder:
-        jars = kafka_jars(NEWEST_KAFKA_VERSION)
-        compile_java([SOURCE], folder, class_path_of(jars))
         for name, (records, record_bytes) in BATCHES.items():
             made = folder / name / CLUSTER_METADATA_FOLDER
             count = make_log(made, records, record_bytes, size_bytes)
-            with peer(folder, jars, made) as jvm:
+            with newest_peer(SOURCE, folder, str(made), heap=HEAP) as jvm:
                 assert jvm.checksum == count * records
                 sides = alternate(partial(opened, made), jvm.run, effort.runs(ROUNDS))
             what = (
@@ -82,18 +77,3 @@ def opened(folder: Path) -> float:
     seconds = time.perf_counter() - started
     log.close()
     return seconds
-
-
-@contextlib.contextmanager
-def peer(classes: Path, jars: Path, folder: Path) -> Iterator[HotPeer]:
-    """Yield a JVM that has opened the log once."""
-    log4j = (JAVA_FOLDER / "log4j-tools.properties").resolve().as_uri()
-    quiet = f"-Dlog4j.configuration={log4j}"
-    command = [java_with_compiler(), f"-Xmx{HEAP}", quiet, "-cp", f"{classes}:{jars / '*'}", "LogPeer", str(folder)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-    ) as process:
-        try:
-            yield HotPeer(process)
-        finally:
-            process.kill()

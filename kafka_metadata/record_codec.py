@@ -30,10 +30,9 @@ from kafka_metadata.records import (
 from kafka_wire import schema, unknown_tags
 from kafka_wire.codec import Body
 from kafka_wire.failures import CodecError
+from kafka_wire.records import METADATA_FRAME_VERSION
 from kafka_wire.schema import LATEST
 from kafka_wire.varints import read_uvarint, write_uvarint
-
-FRAME_VERSION = 1
 
 _STRUCTS: Mapping[tuple[type[MetadataRecord], str], type] = MappingProxyType(
     {
@@ -54,7 +53,7 @@ def record_frame(name: str, version: int, body: Mapping[str, Any], tags: unknown
     """Return the value of a metadata record in the log. Raises CodecError."""
     key = schema.definition(name, version).api_key
     assert key is not None, "metadata records have API keys"
-    head = b"".join(map(write_uvarint, (FRAME_VERSION, key, version)))
+    head = b"".join(map(write_uvarint, (METADATA_FRAME_VERSION, key, version)))
     return head + unknown_tags.encode(name, version, body, tags)
 
 
@@ -99,8 +98,8 @@ def decode_record(value: bytes | None, offset: int) -> MetadataRecord:
 
 def _decode(value: bytes) -> MetadataRecord:
     frame_version, position = read_uvarint(value, 0)
-    if frame_version != FRAME_VERSION:
-        raise CodecError(f"its frame version is {frame_version}, only {FRAME_VERSION} is known")
+    if frame_version != METADATA_FRAME_VERSION:
+        raise CodecError(f"its frame version is {frame_version}, only {METADATA_FRAME_VERSION} is known")
     key, position = read_uvarint(value, position)
     version, position = read_uvarint(value, position)
     kind = _kinds_by_key().get(key)

@@ -1,4 +1,4 @@
-"""Parts that every Kafka process needs, controller or broker: TLS, SASL, authorization, probes, tables of API versions.
+"""Parts that every Kafka process needs, controller or broker: settings and configs, TLS, SASL, authorization, probes, tables of API versions.
 
 It builds on kafka_wire only, and depends neither on ZooKeeper nor on the decisions of a process.
 """

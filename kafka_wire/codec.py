@@ -168,8 +168,10 @@ def decode_request(frame: bytes | memoryview, max_bytes: int = MAX_OPENED_REQUES
     return header, body
 
 
-def decode_bounded(frame: bytes, header: RequestHeader, units: int) -> Body:
+def decode_bounded(frame: bytes | memoryview, header: RequestHeader, units: int) -> Body:
     """Decode a request's body within a budget of `units` (source_decoder.element_units); large byte fields are views of the frame.
+
+    All byte fields are views if the frame is one.
 
     Bytes after the body are ignored, as in decode_request. Raises TooManyElements before the budget is exceeded, and CodecError.
     """
@@ -177,12 +179,38 @@ def decode_bounded(frame: bytes, header: RequestHeader, units: int) -> Body:
         name = ApiKey(header.api_key).message + "Request"
     except ValueError:
         raise CodecError(f"unknown API key {header.api_key}", message="RequestHeader") from None
+    if isinstance(frame, memoryview):
+        return compiler.bounded_decoder(name, header.api_version, views=True)(frame, header.body_offset, units)[0]
     return compiler.bounded_decoder(name, header.api_version)(frame, header.body_offset, units)[0]
 
 
 def decode_response(key: ApiKey, version: int, frame: bytes | memoryview) -> tuple[int, Body]:
     """Decode a whole response frame (without its size); returns its correlation id and its body. Raises CodecError."""
     frame, name = bytes(frame), key.message + "Response"
+    correlation_id, offset = _read_response_header(key, version, frame)
+    body, end = compiler.decoder(name, version)(frame, offset)
+    _expect_end(name, version, len(frame), end)
+    return correlation_id, body
+
+
+def decode_response_view(key: ApiKey, version: int, frame: memoryview) -> tuple[int, Body]:
+    """Decode a whole response frame without a copy: byte fields are views of it. Raises CodecError."""
+    name = key.message + "Response"
+    correlation_id, offset = _read_response_header(key, version, frame)
+    body, end = compiler.view_decoder(name, version)(frame, offset)
+    _expect_end(name, version, len(frame), end)
+    return correlation_id, body
+
+
+def encode_response_pieces(key: ApiKey, version: int, correlation_id: int, body: Mapping[str, Any]) -> list[Any]:
+    """Encode a response with its header to pieces, which a caller joins or writes. Values of byte fields are pieces unchanged."""
+    pieces = compiler.pieces_encoder(key.message + "Response", version)(body)
+    pieces.insert(0, response_header(key, version, correlation_id))
+    return pieces
+
+
+def _read_response_header(key: ApiKey, version: int, frame: bytes | memoryview) -> tuple[int, int]:
+    """Return the correlation id of a response, and the position of its body."""
     offset = _CORRELATION_ID.size
     try:
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
@@ -190,9 +218,7 @@ def decode_response(key: ApiKey, version: int, frame: bytes | memoryview) -> tup
             offset = _skip_tags(frame, offset)
     except (struct.error, IndexError):
         raise CodecError(f"{len(frame)} bytes are too short for a response header", message="ResponseHeader") from None
-    body, end = compiler.decoder(name, version)(frame, offset)
-    _expect_end(name, version, len(frame), end)
-    return correlation_id, body
+    return correlation_id, offset
 
 
 def _expect_end(name: str, version: int, length: int, end: int) -> None:

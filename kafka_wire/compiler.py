@@ -8,7 +8,7 @@ slowly, and reports the field and the reason.
 import struct
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_wire import plain_decoder, plain_encoder, schema
 from kafka_wire.failures import CodecError, TooManyElements
@@ -17,9 +17,12 @@ from kafka_wire.source_decoder import decoder_source
 from kafka_wire.source_encoder import encoder_source
 
 Encoder = Callable[[Mapping[str, Any]], bytes]
+Encoded = TypeVar("Encoded")
+PiecesEncoder = Callable[[Mapping[str, Any]], list[Any]]
 Decoder = Callable[[bytes, int], tuple[dict[str, Any], int]]
+ViewDecoder = Callable[[memoryview, int], tuple[dict[str, Any], int]]
 
-BoundedDecoder = Callable[[bytes, int, int], tuple[dict[str, Any], int]]
+BoundedDecoder = Callable[[bytes | memoryview, int, int], tuple[dict[str, Any], int]]
 
 EXPLAINED_BYTES = 4_096
 """Largest malformed request whose error is explained: the plain decoder is slow, and the peer chooses its input."""
@@ -38,15 +41,29 @@ def encoder(name: str, version: int) -> Encoder:
 
 def encoder_of(definition: Message, version: int) -> Encoder:
     """Return the encoder of a definition, which may have only some fields of a message."""
-    name = definition.name
-    fast = compiled(f"<encoder of {name} v{version}>", *encoder_source(definition, version))["encode"]
+    space = compiled(f"<encoder of {definition.name} v{version}>", *encoder_source(definition, version))
+    return _explaining(space["encode"], definition, version)
 
-    def encode(body: Mapping[str, Any]) -> bytes:
+
+@cache
+def pieces_encoder(name: str, version: int) -> PiecesEncoder:
+    """Return an encoder to pieces that are not joined: values of byte fields are pieces unchanged, and only need a length."""
+    definition = schema.definition(name, version)
+    space = compiled(f"<pieces encoder of {name} v{version}>", *encoder_source(definition, version))
+    return _explaining(space["encode_pieces"], definition, version)
+
+
+def _explaining(
+    fast: Callable[[Mapping[str, Any]], Encoded], definition: Message, version: int
+) -> Callable[[Mapping[str, Any]], Encoded]:
+    """Return an encoder whose failures are explained by the plain encoder."""
+
+    def encode(body: Mapping[str, Any]) -> Encoded:
         try:
-            return fast(body)  # type: ignore[no-any-return]
+            return fast(body)
         except _ENCODE_FAILURES as failure:
             plain_encoder.encode(definition, version, body)
-            raise CodecError(f"cannot be encoded: {failure!r}", message=name, version=version) from failure
+            raise CodecError(f"cannot be encoded: {failure!r}", message=definition.name, version=version) from failure
 
     return encode
 
@@ -68,16 +85,34 @@ def decoder(name: str, version: int) -> Decoder:
 
 
 @cache
-def bounded_decoder(name: str, version: int) -> BoundedDecoder:
+def view_decoder(name: str, version: int) -> ViewDecoder:
+    """Return the decoder of one version of a memoryview, whose byte fields are views of it. Raises the errors of `encoder`."""
+    definition = schema.definition(name, version)
+    title = f"<view decoder of {name} v{version}>"
+    fast = compiled(title, *decoder_source(definition, version, views=True))["decode"]
+
+    def decode(data: memoryview, position: int) -> tuple[dict[str, Any], int]:
+        try:
+            return fast(data, position)  # type: ignore[no-any-return]
+        except _DECODE_FAILURES as failure:
+            raise malformed(definition, version, data, position, failure) from failure
+
+    return decode
+
+
+@cache
+def bounded_decoder(name: str, version: int, *, views: bool = False) -> BoundedDecoder:
     """Return the bounded decoder of one version: (bytes, position, units) to (body, position after it).
 
-    The decoder raises TooManyElements before it exceeds the units (source_decoder.element_units). Raises the errors of `encoder`.
+    The decoder raises TooManyElements before it exceeds the units (source_decoder.element_units). With `views` it takes a memoryview. Raises
+    the errors of `encoder`.
     """
     definition = schema.definition(name, version)
-    namespace = compiled(f"<bounded decoder of {name} v{version}>", *decoder_source(definition, version, bounded=True))
+    title = f"<bounded decoder of {name} v{version}>"
+    namespace = compiled(title, *decoder_source(definition, version, bounded=True, views=views))
     fast, budget = namespace["decode"], namespace["budget"]
 
-    def decode(data: bytes, position: int, units: int) -> tuple[dict[str, Any], int]:
+    def decode(data: bytes | memoryview, position: int, units: int) -> tuple[dict[str, Any], int]:
         budget[0] = units
         try:
             return fast(data, position)  # type: ignore[no-any-return]
@@ -85,11 +120,21 @@ def bounded_decoder(name: str, version: int) -> BoundedDecoder:
             reason = f"its elements cost more than the limit of {units} units"
             raise TooManyElements(reason, message=name, version=version) from None
         except _DECODE_FAILURES as failure:
-            if len(data) <= EXPLAINED_BYTES:
-                plain_decoder.decode(definition, version, data, position)
-            raise CodecError(f"cannot be decoded: {failure!r}", message=name, version=version) from failure
+            raise malformed(definition, version, data, position, failure) from failure
 
     return decode
+
+
+def malformed(
+    definition: Message, version: int, data: bytes | memoryview, position: int, failure: Exception
+) -> CodecError:
+    """Return the error of a message that a fast decoder could not decode; for a short message, the plain decoder's."""
+    if len(data) <= EXPLAINED_BYTES:
+        try:
+            plain_decoder.decode(definition, version, bytes(data), position)
+        except CodecError as error:
+            return error
+    return CodecError(f"cannot be decoded: {failure!r}", message=definition.name, version=version)
 
 
 def compiled(title: str, source: str, namespace: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from kafka_wire.file_slice import FileResponse
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayPlace:
@@ -57,7 +59,7 @@ class PiecewiseResponse:
                 yield view[begin : begin + max_bytes]
 
 
-Response = bytes | PiecewiseResponse
+Response = bytes | PiecewiseResponse | FileResponse
 """A response frame without its size."""
 
 

@@ -25,13 +25,13 @@ class FrameTooLarge(MalformedFrame):
     """The size of a message exceeds the limit. The connection must be closed."""
 
 
-def frame_size(prefix: bytes | bytearray | memoryview, max_frame_bytes: int = MAX_FRAME_BYTES) -> int:
-    """Return the size in bytes that the first four bytes of `prefix` announce.
+def frame_size(data: bytes | bytearray | memoryview, max_frame_bytes: int = MAX_FRAME_BYTES, position: int = 0) -> int:
+    """Return the size in bytes that the four bytes at `position` announce.
 
     Raises FrameTooLarge over the limit, MalformedFrame for a size that no message has. A peer that sends another protocol
     (TLS, HTTP) to a Kafka port fails here: its first bytes decode to a huge or negative size.
     """
-    (size,) = _SIZE.unpack_from(prefix)
+    (size,) = _SIZE.unpack_from(data, position)
     if size < MIN_FRAME_BYTES:
         raise MalformedFrame(
             f"A frame announces {size} bytes, the smallest message has {MIN_FRAME_BYTES}. Check that the peer uses Kafka's protocol."

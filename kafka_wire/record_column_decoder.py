@@ -16,8 +16,9 @@ import numpy.typing as npt
 from kafka_wire import schema
 from kafka_wire.compression import Compression
 from kafka_wire.failures import CodecError
-from kafka_wire.record_columns import ABSENT, FRAME_VERSION, UUID, Lists, RecordColumns
+from kafka_wire.record_columns import ABSENT, UUID, Lists, RecordColumns
 from kafka_wire.records import (
+    METADATA_FRAME_VERSION,
     BatchHeader,
     CorruptBatch,
     Record,
@@ -157,7 +158,7 @@ class _Walk:
         usual &= found[at] == _NO_KEY
         zigzag, at = self._varints(at + 1)
         usual &= (at + (zigzag >> 1) == self._ends - 1) & (found[self._ends - 1] == 0)
-        usual &= found[at] == FRAME_VERSION
+        usual &= found[at] == METADATA_FRAME_VERSION
         kinds = found[at + 1].astype(np.int64) << 8 | found[at + 2]
         return np.where(usual, kinds, -1), at + 3
 
@@ -181,9 +182,9 @@ class _Walk:
             here = np.flatnonzero((tags > 0) & (self._bytes[at] == tag))
             if len(here):
                 column, tagged_end = self._field(one, at[here] + 2)
-                # A wrong size keeps the tag, so that the record is not whole.
-                has_size = tagged_end - at[here] - 2 == self._bytes[at[here] + 1]
-                tags[here] -= has_size
+                size = self._bytes[at[here] + 1]
+                # A wrong or long size keeps the tag, so that the record is not whole.
+                tags[here] -= (tagged_end - at[here] - 2 == size) & (size < 0x80)
                 at[here] = tagged_end
                 found[one.key] = _spread(one, column, here, len(at))
         is_whole = (tags == 0) & (at == ends)
@@ -199,13 +200,12 @@ class _Walk:
         if not one.is_array:
             return _native(elements[at]), at + elements.itemsize
         counts = self._bytes[at].astype(np.int64)
-        # A null or a long list: the record ends elsewhere, so it is not whole.
-        lengths = np.where((counts == 0) | (counts > _LONGEST + 1), 0, counts - 1)
-        at = at + 1 + np.where(counts > _LONGEST + 1, self._limit, 0)
+        is_usual = (counts > 0) & (counts <= _LONGEST + 1)
+        lengths = np.where(is_usual, counts - 1, 0)
+        # After a null or a long list the position is not in the record, so that this is not whole.
+        at = at + 1 + np.where(is_usual, 0, self._limit)
         longest = int(lengths.max(initial=0))
-        values = (
-            np.full((len(at), longest), -1, np.int32) if one.kind == "int32" else np.zeros((len(at), longest), UUID)
-        )
+        values = _no_elements(one, len(at), longest)
         same = bool((lengths == longest).all())
         for slot in range(longest):
             rows = slice(None) if same else np.flatnonzero(lengths > slot)
@@ -237,13 +237,14 @@ def _spread(one: schema.Field, column: Any, rows: Positions, count: int) -> Any:
         return whole
     lengths = np.full(count, ABSENT, np.int64)
     lengths[rows] = column.lengths
-    values = (
-        np.full((count, column.values.shape[1]), -1, np.int32)
-        if one.kind == "int32"
-        else np.zeros((count, column.values.shape[1]), UUID)
-    )
+    values = _no_elements(one, count, column.values.shape[1])
     values[rows] = column.values
     return Lists(values, lengths)
+
+
+def _no_elements(one: schema.Field, count: int, longest: int) -> npt.NDArray[Any]:
+    """Return the padding of lists of a field."""
+    return np.full((count, longest), -1, np.int32) if one.kind == "int32" else np.zeros((count, longest), UUID)
 
 
 @cache

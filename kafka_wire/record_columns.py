@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from kafka_wire import schema
 from kafka_wire.failures import CodecError
-from kafka_wire.records import encode_batch_of
+from kafka_wire.records import METADATA_FRAME_VERSION, encode_batch_of
 from kafka_wire.state_columns import list_lengths, rows_by_layout
 from kafka_wire.varints import write_uvarint, write_varint
 
@@ -30,7 +30,6 @@ UUID = np.dtype("V16")
 """Element of columns of ids: 16 bytes."""
 ABSENT = -1
 """Length of a list that a record does not have (null)."""
-FRAME_VERSION = 1
 MAX_BATCH_RECORDS = 1 << 20
 """Records whose offset in the batch takes at most three bytes; a batch of the metadata log has at most 10,000."""
 LAYOUTS_KEPT = 64
@@ -88,7 +87,10 @@ class RecordColumns:
 def encode_columns(
     columns: RecordColumns, *, base_offset: int, timestamp_ms: int, partition_leader_epoch: int = -1
 ) -> bytes:
-    """Encode records as one batch of the metadata log. Raises CodecError for a field that the version lacks."""
+    """Encode records as one batch of the metadata log.
+
+    Raises CodecError for a field that the version lacks, and for a missing list that must not be null.
+    """
     assert 0 < len(columns) <= MAX_BATCH_RECORDS, "a batch has records, and not too many"
     lacking = {*columns.numbers, *columns.lists} - {one.key for one in _fields(columns.message, columns.version)}
     if lacking:
@@ -149,7 +151,7 @@ def _deltas(begin: int, end: int) -> list[ByteArray]:
 
 
 def _shape(columns: RecordColumns, one: schema.Field) -> int | Lengths:
-    """Return what of a field decides the layout: 0 for no list or number, 1 for a number, 1 + its length for a list."""
+    """Return what a field adds to the shape: 0 if it is missing, 1 for a number, 1 + its length for a list. Raises CodecError."""
     if not one.is_array:
         if one.key not in columns.numbers:
             return 0
@@ -157,7 +159,10 @@ def _shape(columns: RecordColumns, one: schema.Field) -> int | Lengths:
         return _one_or_all(present.astype(np.int64))
     if one.key not in columns.lists:
         return 0 if one.tag is not None else 1
-    return _one_or_all(columns.lists[one.key].lengths + 1)
+    lengths = columns.lists[one.key].lengths
+    if one.tag is None and (lengths == ABSENT).any():
+        raise CodecError("must not be null", message=columns.message, version=columns.version, field=one.key)
+    return _one_or_all(lengths + 1)
 
 
 def _one_or_all(shapes: Lengths) -> int | Lengths:
@@ -174,7 +179,7 @@ class _Layout:
         """Field, slot in its list, type and offset."""
         key = schema.definition(message, version).api_key
         assert key is not None, "metadata records have API keys"
-        self._value += write_uvarint(FRAME_VERSION) + write_uvarint(key) + write_uvarint(version)
+        self._value += write_uvarint(METADATA_FRAME_VERSION) + write_uvarint(key) + write_uvarint(version)
         for one in _fields(message, version):
             if one.tag is None:
                 self._add(one, shape.get(one.key, 1) - 1)
@@ -199,9 +204,9 @@ class _Layout:
         self._value += default or bytes(kind.itemsize)
 
     def _add_tagged(self, tag: int, one: schema.Field, length: int) -> None:
-        size = len(write_uvarint(length + 1)) + length * _ELEMENTS[one.kind].itemsize if one.is_array else 1
-        assert one.is_array or one.kind in _FORMATS
-        if not one.is_array:
+        if one.is_array:
+            size = len(write_uvarint(length + 1)) + length * _ELEMENTS[one.kind].itemsize
+        else:
             size = np.dtype(_FORMATS[one.kind]).itemsize
         self._value += write_uvarint(tag) + write_uvarint(size)
         self._add(one, length)

@@ -22,6 +22,9 @@ from kafka_wire.varints import MAX_VARLONG_BYTES, read_varint, write_varint
 
 MAGIC = 2
 
+METADATA_FRAME_VERSION = 1
+"""First number in the value of a metadata record; its API key, its version and the record follow (AbstractApiMessageSerde)."""
+
 _PREFIX = struct.Struct(">qi")
 """Offset and length, which the length itself does not count."""
 _AFTER_LENGTH = struct.Struct(">ibI")

@@ -12,7 +12,7 @@ from typing import Any
 from kafka_wire.failures import TooManyElements
 from kafka_wire.plain_encoder import MAX_STRING_BYTES, is_default
 from kafka_wire.schema import Field
-from kafka_wire.varints import ONE_BYTE, read_uvarint, write_uvarint
+from kafka_wire.varints import ONE_BYTE, Buffer, read_uvarint, write_uvarint
 
 MAX_SHORT_LENGTH = 0x7E
 """Compact lengths are sent plus one; up to this length they take one byte, which is looked up in SHORT_LENGTHS."""
@@ -144,7 +144,7 @@ def encode_tags(tags: list[tuple[int, bytes]]) -> bytes:
     return write_uvarint(len(tags)) + b"".join(encoded)
 
 
-def skip_tags(data: bytes, position: int) -> int:
+def skip_tags(data: Buffer, position: int) -> int:
     """Return the position after unknown tagged fields, whose count is at `position`."""
     count, position = read_uvarint(data, position)
     for _ in range(count):

@@ -56,13 +56,17 @@ VIEW_BYTES = 65_536
 _SLICE = f"data[position:end] if size <= {VIEW_BYTES} else memoryview(data)[position:end]"
 
 
-def decoder_source(definition: Message, version: int, *, bounded: bool = False) -> tuple[str, dict[str, Any]]:
+def decoder_source(
+    definition: Message, version: int, *, bounded: bool = False, views: bool = False
+) -> tuple[str, dict[str, Any]]:
     """Return the source, whose `decode(data, position) -> (body, end)` is the decoder, and its namespace.
 
     A bounded decoder charges each array to `budget[0]` of the namespace before it creates it, and raises TooManyElements when
     the budget is exhausted. Large byte fields are views of the frame, not copies.
+
+    A decoder with `views` takes a memoryview, and all its byte fields are views of that.
     """
-    module = Module(version, version in definition.flexible, bounded=bounded)
+    module = Module(version, version in definition.flexible, bounded=bounded, views=views)
     root = module.add_struct(definition.fields)
     module.functions.append(
         f"def decode(data, position):\n    (body,), position = read_{root}(data, position, 1)\n    return body, position"
@@ -83,10 +87,11 @@ def element_units(element: Field) -> int:
 class Module:
     """Functions generated so far, and the objects that they use."""
 
-    def __init__(self, version: int, flexible: bool, *, bounded: bool = False) -> None:
+    def __init__(self, version: int, flexible: bool, *, bounded: bool = False, views: bool = False) -> None:
         self.version = version
         self.flexible = flexible
         self.bounded = bounded
+        self.views = views
         self.functions: list[str] = []
         self.structs = 0
         self.namespace: dict[str, Any] = {
@@ -230,11 +235,11 @@ class _StructReader:
         if field.kind == "string":
             self.lines += [f"if size > {MAX_STRING_BYTES}:", "    raise Malformed"]
         self.lines += ["end = position + size", "if end > total:", "    raise Malformed"]
-        decode = ".decode()" if field.kind == "string" else ""
-        self.lines += [f"{target} = data[position:end]{decode}"]
-        if self.module.bounded and field.kind != "string":
-            self.lines[-1] = f"{target} = {_SLICE}"
-        self.lines.append("position = end")
+        if field.kind == "string":
+            decoded = "str(data[position:end], 'utf-8')" if self.module.views else "data[position:end].decode()"
+        else:
+            decoded = _SLICE if self.module.bounded and not self.module.views else "data[position:end]"
+        self.lines += [f"{target} = {decoded}", "position = end"]
 
     def array(self, field: Field, target: str) -> None:
         element = field.elements()

@@ -43,7 +43,8 @@ def encoder_source(definition: Message, version: int) -> tuple[str, dict[str, An
     module = _Module(version, version in definition.flexible)
     root = module.add_struct(definition.fields)
     module.functions.append(
-        f"def encode(body):\n    out = []\n    write_{root}(out.append, (body,))\n    return join(out)"
+        f"def encode_pieces(body):\n    out = []\n    write_{root}(out.append, (body,))\n    return out\n\n"
+        "def encode(body):\n    return join(encode_pieces(body))"
     )
     return "\n\n".join(module.functions), module.namespace
 

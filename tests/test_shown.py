@@ -24,7 +24,7 @@ NUMBERS = {
         *(f"F{number}" for number in range(50, 63)),
     ],
     "docs/invariants.md": [
-        *(f"B{number}" for number in (1, 2, 3, 6, 8)),
+        *(f"B{number}" for number in (1, 2, 3, 6, 7, 8)),
         *(f"C{number}" for number in range(1, 15)),
         *(f"Q{number}" for number in range(1, 20)),
         *(f"O{number}" for number in range(1, 15)),

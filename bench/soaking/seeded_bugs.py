@@ -105,8 +105,8 @@ SEEDED_BUGS = (
         "C7",
         "cancelled_reassignment_removes_all_in_sync_replicas",
         f"{_DECISIONS}/reassignment.py",
-        "if isr and set(isr).isdisjoint(target):",
-        "if not isr:",
+        "if serving and serving.isdisjoint(target):",
+        "if not serving:",
     ),
     SeededBug(
         "C8",

@@ -1,8 +1,10 @@
 """Requests of brokers: new ISRs (AlterPartition), controlled shutdown, blocks of producer ids.
 
-AlterPartition (KIP-497, KIP-841): the checks and their order are those of KafkaController.alterPartitions. The leader epoch stays, so
-replicas are sent nothing; the leader gets the new ISR with the response, all other brokers by UpdateMetadata. The shell resolves topic
-ids to names.
+AlterPartition (KIP-497, KIP-841, KIP-903): the checks and their order are those of KafkaController.alterPartitions and
+ReplicationControlManager.validateAlterPartitionData. The leader epoch stays, so replicas are sent nothing; the leader gets the new ISR
+with the response. In KRaft mode the same change may end a move, and then elect another leader (NEW_LEADER_ELECTED). The shell resolves
+topic ids to names. A leader that lost the response and repeats its request is answered with the present state (Kafka's KRaft controller
+answers INVALID_UPDATE_VERSION, after which the leader waits for the metadata).
 
 ControlledShutdown (KIP-143): a broker's leaders move to other brokers before it exits. Afterwards the broker leads no partition that
 another live ISR member can lead (C8), is in no ISR that has another member, and is sent requests to stop following, so that no leader
@@ -17,9 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller_core.model import BoolArray, Cluster, IntArray, Replicas, TopicPartition, changes, events
+from controller_core.model.columns import pad, unpad
 from controller_core.model.decision import Decision, SendStopReplica, decision
 from controller_core.model.ids import NO_BROKER, NO_EPOCH, NO_LEADER
 from controller_core.rules import election, election_columns, partition_change
+from controller_core.rules.complete_change import Target, complete_change, electing
 from kafka_wire.errors import ErrorCode, Failure
 
 
@@ -60,8 +64,7 @@ def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> De
     if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch)) is not None:
         return Decision(reply=failure)
     answers: dict[TopicPartition, Failure | PartitionAnswer] = {}
-    changed: list[int] = []
-    changes: list[events.IsrChange] = []
+    wanted: dict[int, events.IsrChange] = {}
     granted: list[int] = []
     for change in event.changes:
         row = cluster.row_of(*change.partition)
@@ -70,25 +73,45 @@ def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> De
             answers[change.partition] = failure or _unknown()
             continue
         granted.append(row)
-        if _is_done_already(cluster, change, row):
-            answers[change.partition] = _answer(change, int(cluster.columns.partition_epoch[row]), event.broker)
-        else:
-            changed.append(row)
-            changes.append(change)
-            answers[change.partition] = _answer(
-                change, partition_change.next_partition_epoch(change.partition_epoch), event.broker
-            )
-    written = partition_change.change_isr(
-        cluster, changed, [change.isr for change in changes], [change.is_recovering for change in changes]
-    )
+        answers[change.partition] = _present_state(cluster, row)
+        if not _is_done_already(cluster, change, row):
+            wanted[row] = change
+    written = _change_isrs(cluster, wanted)
+    for position, row in enumerate([] if written is None else written.rows.tolist()):
+        assert written is not None
+        answers[wanted[row].partition] = _state_after(cluster, written, position, event.broker)
+    if cluster.rules.move_ends_with_its_isr:
+        return Decision(() if written is None else (written,), reply=answers)
     # Also for ISRs that are already set: an earlier write may have succeeded while its response was lost.
     moving = frozenset(cluster.topic_at(row).name for row in granted if row in cluster.moves)
     later = (events.AdvanceMoves(moving),) if moving else ()
     return Decision(() if written is None else (written,), later=later, reply=answers)
 
 
-def _answer(change: events.IsrChange, partition_epoch: int, leader: int) -> PartitionAnswer:
-    return PartitionAnswer(leader, change.leader_epoch, change.isr, partition_epoch)
+def _change_isrs(cluster: Cluster, wanted: Mapping[int, events.IsrChange]) -> changes.PartitionStates | None:
+    isr = [change.isr for change in wanted.values()]
+    recovering = [change.is_recovering for change in wanted.values()]
+    if not cluster.rules.elects_completely:
+        return partition_change.change_isr(cluster, list(wanted), isr, recovering)
+    rows = np.array(list(wanted), dtype=np.int32)
+    target = Target(pad(isr), recovering=np.array(recovering, dtype=np.bool_))
+    return complete_change(cluster, rows, target, electing(cluster, rows))
+
+
+def _present_state(cluster: Cluster, row: int) -> PartitionAnswer:
+    columns = cluster.columns
+    leader, leader_epoch = int(columns.leader[row]), int(columns.leader_epoch[row])
+    return PartitionAnswer(leader, leader_epoch, columns.isr_of(row), int(columns.partition_epoch[row]))
+
+
+def _state_after(
+    cluster: Cluster, written: changes.PartitionStates, position: int, broker: int
+) -> Failure | PartitionAnswer:
+    leader, row = int(written.leader[position]), int(written.rows[position])
+    if leader != broker:
+        return Failure(ErrorCode.NEW_LEADER_ELECTED, f"The move of the partition ended; its leader is now {leader}.")
+    partition_epoch = partition_change.next_partition_epoch(int(cluster.columns.partition_epoch[row]))
+    return PartitionAnswer(leader, int(written.leader_epoch[position]), unpad(written.isr[position]), partition_epoch)
 
 
 def _unknown() -> Failure:
@@ -138,10 +161,18 @@ def _refuse_isr(cluster: Cluster, broker: int, change: events.IsrChange, row: in
     if change.is_recovering and not cluster.columns.recovering[row]:
         return Failure(ErrorCode.INVALID_REQUEST, "The leader has recovered; it cannot recover again (KIP-704).")
     joining = set(change.isr) - set(cluster.columns.isr_of(row))
-    if dead := sorted(joining - cluster.may_lead()):
+    members = set(change.isr) if cluster.rules.whole_isr_must_be_live else joining
+    if dead := sorted(members - cluster.may_lead()):
         return Failure(
             ErrorCode.INELIGIBLE_REPLICA, f"Brokers that are not live cannot join the ISR: {dead} (KIP-841)."
         )
+    if restarted := [
+        member
+        for member, epoch in zip(change.isr, change.isr_epochs, strict=False)
+        if epoch not in {NO_EPOCH, cluster.brokers[member].epoch}
+    ]:
+        words = f"Brokers that restarted since they caught up cannot join the ISR: {restarted} (KIP-903)."
+        return Failure(ErrorCode.INELIGIBLE_REPLICA, words)
     if offline := sorted(joining & {*cluster.offline_at(row), *cluster.refused_at(row)}):
         words = f"Offline replicas of live brokers cannot join the ISR: {offline} (KIP-112)."
         return Failure(ErrorCode.INELIGIBLE_REPLICA, words)
@@ -250,5 +281,6 @@ def decide_allocate_producer_ids(
     if last > LAST_PRODUCER_ID:
         return Decision(reply=Failure(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been allocated."))
     return Decision(
-        (changes.ProducerIdsAllocated(event.broker, first, last),), reply=ProducerIdBlock(first, BLOCK_SIZE)
+        (changes.ProducerIdsAllocated(event.broker, first, last, event.broker_epoch),),
+        reply=ProducerIdBlock(first, BLOCK_SIZE),
     )

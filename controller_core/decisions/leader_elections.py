@@ -29,9 +29,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller_core.model import NO_BROKER, NO_EPOCH, BoolArray, Cluster, IntArray, TopicPartition, events
+from controller_core.model import (
+    NO_BROKER,
+    NO_EPOCH,
+    NO_LEADER,
+    BoolArray,
+    Cluster,
+    IntArray,
+    TopicPartition,
+    changes,
+    events,
+)
+from controller_core.model.broker_events import ElectUncleanLeaders
 from controller_core.model.decision import Decision, decision
 from controller_core.rules import election_columns
+from controller_core.rules.complete_change import Electing, complete_change, electing, present_target
 from controller_core.rules.election import Election, ElectionReason, elect_offline, elect_preferred, no_leader
 from controller_core.rules.partition_change import NewState, change_leaders, change_states
 from kafka_wire.errors import ErrorCode, Failure
@@ -76,8 +88,7 @@ def decide_elect_leaders(
         requested = tuple(cluster.names_of(cluster.columns.used()))
     live = frozenset(cluster.may_lead())
     results: dict[TopicPartition, Failure | None] = {}
-    states: list[NewState] = []
-    elected: list[TopicPartition] = []
+    asked: dict[int, Election] = {}
     for partition in dict.fromkeys(requested):
         row = cluster.row_of(*partition)
         if row is None:
@@ -89,18 +100,38 @@ def decide_elect_leaders(
         if _was_elected(cluster, row, event.elected.get(partition)):
             results[partition] = None
             continue
-        election = _elect(cluster, row, live - cluster.offline_at(row), unclean=event.unclean)
-        if election.elected:
-            elected.append(partition)
-            states.append(NewState(row, election.leader, election.isr, unclean=election.unclean))
-            results[partition] = None
-        elif event.partitions is not None or election.reason is not ElectionReason.ELECTION_NOT_NEEDED:
-            results[partition] = FAILURES[election.reason]
-    written = change_states(cluster, states)
+        online = live - cluster.offline_at(row) - (frozenset() if event.unclean else cluster.suspected)
+        election = asked[row] = _elect(cluster, row, online, unclean=event.unclean)
+        if event.partitions is not None or election.reason is not ElectionReason.ELECTION_NOT_NEEDED:
+            results[partition] = FAILURES.get(election.reason)
+    written = _change_elected(cluster, asked, unclean=event.unclean)
     if written is None:
         return Decision(reply=results, retry_event=event)
+    elected = cluster.names_of(written.rows)
+    results |= dict.fromkeys(elected)
     epochs = {**event.elected, **dict(zip(elected, written.leader_epoch.tolist(), strict=True))}
     return Decision((written,), reply=results, retry_event=replace(event, elected=epochs))
+
+
+def _change_elected(
+    cluster: Cluster, asked: Mapping[int, Election], *, unclean: bool
+) -> changes.PartitionStates | None:
+    """Return the change with the elected leaders.
+
+    In KRaft mode a preferred election also finds another leader for a partition without one, and an unclean one takes an eligible replica
+    first.
+    """
+    if not cluster.rules.elects_completely:
+        states = [
+            NewState(row, election.leader, election.isr, unclean=election.unclean)
+            for row, election in asked.items()
+            if election.elected
+        ]
+        return change_states(cluster, states)
+    needed = [row for row, election in asked.items() if election.reason is not ElectionReason.ELECTION_NOT_NEEDED]
+    rows = np.array(needed, dtype=np.int32)
+    who = Electing(cluster.may_lead(), np.full(len(rows), unclean), preferred=not unclean)
+    return complete_change(cluster, rows, present_target(cluster, rows), who)
 
 
 def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
@@ -122,12 +153,25 @@ def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -
     leader, replicas, isr = int(columns.leader[row]), columns.replicas_of(row), columns.isr_of(row)
     if not unclean:
         return elect_preferred(leader, replicas, isr, live)
-    if leader in live:
+    if leader in live or (leader != NO_LEADER and cluster.rules.elects_completely):
         return Election(leader, isr, False, ElectionReason.ELECTION_NOT_NEEDED)
     return elect_offline(replicas, isr, live, unclean_allowed=True)
 
 
 PERCENT = 100
+MAX_BALANCED = 1_000
+"""Leaders elected by one balancing in KRaft mode, as in Kafka (`MAX_ELECTIONS_PER_IMBALANCE`): the rest follows with the next one."""
+
+
+def decide_elect_unclean_leaders(cluster: Cluster, event: ElectUncleanLeaders) -> Decision[None]:
+    """Elect leaders for partitions without one whose topics allow an unclean leader (KRaft mode).
+
+    Source: ReplicationControlManager.maybeElectUncleanLeaders, which runs periodically and when the setting changes.
+    """
+    columns = cluster.columns
+    rows = columns.without_live_leader(columns.flags(cluster.registered()))
+    rows = rows[cluster.unclean_allowed(rows)][: event.count]
+    return decision(complete_change(cluster, rows, present_target(cluster, rows), electing(cluster, rows)))
 
 
 def decide_balance_leaders(cluster: Cluster, event: events.BalanceLeaders) -> Decision[None]:
@@ -145,6 +189,10 @@ def decide_balance_leaders(cluster: Cluster, event: events.BalanceLeaders) -> De
         columns.isr[candidates],
         columns.flags(cluster.may_lead()),
     )
+    if cluster.rules.elects_completely:
+        candidates = candidates[elections.elected][:MAX_BALANCED]
+        who = Electing(cluster.may_lead(), np.zeros(len(candidates), dtype=np.bool_), preferred=True)
+        return decision(complete_change(cluster, candidates, present_target(cluster, candidates), who))
     return decision(change_leaders(cluster, candidates, elections))
 
 

@@ -3,14 +3,17 @@
 Changes of this kind change leaders, ISRs, replica lists, or the replicas that brokers still have. `transition.apply` calls these functions.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from controller_core.decisions.broker_transitions import remove_broker
+from controller_core.decisions.directory_transitions import set_directories
 from controller_core.model import NO_BROKER, NO_EPOCH, NO_LEADER, Cluster, IntArray, Move, MoveStage, Replicas, changes
-from controller_core.model.columns import any_of, keep_ids, pad
+from controller_core.model.columns import any_of, contained_in, keep_ids, pad
 from controller_core.model.move import current_replicas, plan_move, without
-from controller_core.rules.partition_change import check_states, contained_in, next_partition_epoch
+from controller_core.rules.partition_change import check_states, next_partition_epoch
 
 
 def observe_brokers(change: changes.BrokersObserved, cluster: Cluster) -> None:
@@ -46,6 +49,10 @@ def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
     recovering = change.recovering_after(columns.recovering[change.rows])
     if change.replicas is not None:
         columns.set_replicas(change.rows, change.replicas)
+    if change.elr is not None and change.last_known_elr is not None:
+        columns.set_elr(change.rows, change.elr, change.last_known_elr)
+    for row, directories in (change.directories or {}).items():
+        set_directories(cluster, row, directories)
     columns.set_states(
         change.rows,
         change.leader,
@@ -57,6 +64,9 @@ def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
     )
     if cluster.corrected_rows:
         cluster.corrected_rows.difference_update(change.rows.tolist())
+    if change.moves is not None:
+        _set_moves(cluster, change.moves)
+        return
     for row in _moving_rows(cluster, change.rows):
         move = cluster.moves[row]
         leader_epoch = int(columns.leader_epoch[row])
@@ -67,6 +77,15 @@ def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
             cluster.moves[row] = replace(move, stage=MoveStage.REMOVING, waiting=waiting, removal_epoch=leader_epoch)
         elif move.stage is MoveStage.PLANNED and change.requests is changes.RequestsToBrokers.LEADER_AND_ISR:
             cluster.moves[row] = replace(move, stage=MoveStage.UNION)
+
+
+def _set_moves(cluster: Cluster, moves: Mapping[int, Move | None]) -> None:
+    """Start, change and (None) end moves that the same change carries out."""
+    for row, move in moves.items():
+        if move is None:
+            cluster.moves.pop(row, None)
+        else:
+            cluster.moves[row] = move
 
 
 def observe_states(change: changes.StatesObserved, cluster: Cluster) -> None:
@@ -179,7 +198,8 @@ def observe_stray_replicas(change: changes.StrayReplicasObserved, cluster: Clust
 
 
 def unregister_broker(change: changes.BrokerUnregistered, cluster: Cluster) -> None:
-    """Stop waiting for the stray replicas of a broker."""
+    """Stop waiting for the stray replicas of a broker, and end its registration."""
+    remove_broker(cluster, change.broker)
     for row in list(cluster.stray_replicas):
         _clear_stray_replicas(cluster, row, (change.broker,))
 

@@ -16,16 +16,24 @@ The stages in between:
 After a change of controller the lists are sufficient to continue: a move found written is PLANNED again, and every step may be
 repeated. Kafka's controller does not wait for the responses; this one does, since a stray log is otherwise never found.
 
+In KRaft mode a move has no stages: the record that starts it has the lists, and the AlterPartition that brings its last replica into the ISR
+also ends it (`rules.complete_change`). A move that only removes or reorders replicas, and a cancellation, end in the record that starts
+them. Replicas that a changed move no longer adds leave at its end.
+
 Choosing targets is in `rules.placement`; waves and throttles are in the operator.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from controller_core.model import Cluster, Move, MoveStage, Replicas, TopicPartition, changes, events
+from controller_core.model.columns import pad, unpad
 from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import NO_EPOCH, NO_LEADER
 from controller_core.model.move import current_replicas, plan_move, without
+from controller_core.rules.complete_change import Target, complete_change, electing
 from controller_core.rules.election import elect_reassigned
 from controller_core.rules.partition_change import NewState, change_states, raise_epochs
 from kafka_wire.errors import ErrorCode, Failure
@@ -55,6 +63,9 @@ def decide_alter_reassignments(cluster: Cluster, event: events.AlterReassignment
             moves.setdefault(partition.topic, {})[partition.partition] = planned
             if target is None:
                 cancelled[partition] = planned.target
+    if cluster.rules.move_ends_with_its_isr:
+        written = _start_moves(cluster, moves)
+        return Decision(() if written is None else (written,), reply=results)
     # As in Kafka, the latest request takes precedence. Superseded requests are removed first, so that a controller that takes over does
     # not start them again. Another process may change the list at the same time; it is reviewed after this event.
     superseded = _remove_superseded_requests(cluster, moves)
@@ -68,6 +79,27 @@ def decide_alter_reassignments(cluster: Cluster, event: events.AlterReassignment
     later = (events.ReviewReassignmentRequests(),) if superseded else ()
     then = (events.RepairPartitions(topics), events.AdvanceMoves(topics)) if topics else ()
     return Decision(made, then=then, later=later, reply=results, retry_event=replace(event, cancelled=cancelled))
+
+
+def _start_moves(cluster: Cluster, planned: Mapping[str, Mapping[int, Move]]) -> changes.PartitionStates | None:
+    """Start moves in KRaft mode: those whose replicas are in sync already end at once."""
+    columns = cluster.columns
+    found = {
+        row: move
+        for topic, of_topic in planned.items()
+        for partition, move in of_topic.items()
+        if (row := cluster.row_of(topic, partition)) is not None
+    }
+    replicas, isr = [], []
+    moves: dict[int, Move | None] = {}
+    for row, move in found.items():
+        ends = move.returns_to_origin
+        replicas.append(move.target if ends else move.replicas)
+        isr.append(without(columns.isr_of(row), move.removing) if ends else columns.isr_of(row))
+        # A replica that is added and removed was being added by a move that this one changes.
+        moves[row] = None if ends else replace(move, adding=without(move.adding, move.removing))
+    rows = np.array(list(found), dtype=np.int32)
+    return complete_change(cluster, rows, Target(pad(isr), pad(replicas), moves), electing(cluster, rows))
 
 
 def _was_cancelled(cluster: Cluster, partition: TopicPartition, event: events.AlterReassignments) -> bool:
@@ -111,7 +143,8 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
         assert running is not None
         # The controller's id is dropped from the origin: the move was removing it.
         target = without(running.origin, (cluster.controller_id,))
-        if isr and set(isr).isdisjoint(target):
+        serving = set(isr) or set(unpad(cluster.columns.elr_in(np.array([row], dtype=np.int32))[0]))
+        if serving and serving.isdisjoint(target):
             words = f"The reassignment cannot be cancelled: none of the original replicas {list(target)} is in sync."
             return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
         if (failure := _refuse_target(cluster, row, target)) is not None:
@@ -140,7 +173,9 @@ def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failu
             f"Node {cluster.controller_id} is the controller and holds no data. Replica list: {list(target)}, "
             f"live broker list: {sorted(cluster.may_lead())}"
         )
-    elif dead := set(target) - set(present) - cluster.may_lead():
+    elif cluster.rules.striped_placement and (unknown := set(target) - cluster.registered()):
+        words = f"The manual partition assignment includes broker {min(unknown)}, but no such broker is registered."
+    elif not cluster.rules.striped_placement and (dead := set(target) - set(present) - cluster.may_lead()):
         words = (
             f"Replica assignment has brokers that are not alive. Replica list: {list(target)}, "
             f"not alive: {sorted(dead)}, live broker list: {sorted(cluster.may_lead())}"

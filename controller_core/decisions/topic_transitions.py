@@ -8,7 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller_core.model import Cluster, Deletion, changes
+from controller_core.decisions.directory_transitions import set_first_directories
+from controller_core.model import Cluster, Deletion, IntArray, changes
+from controller_core.model.ids import INITIAL_LEADER_EPOCH
 from kafka_node.configs.topic_configs import config_value
 
 Key = TypeVar("Key")
@@ -33,6 +35,7 @@ def add_topic(change: changes.TopicAdded, cluster: Cluster) -> None:
     assert change.name not in cluster.topics, f"topic {change.name} exists already"
     topic = cluster.add_topic(change.name, change.topic_id)
     topic.rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
+    _set_first_states(cluster, topic.rows, change)
     for position, partition in enumerate(change.partitions.tolist()):
         if (move := change.moves.get(partition)) is not None:
             cluster.moves[int(topic.rows[position])] = move
@@ -45,7 +48,16 @@ def add_partitions(change: changes.PartitionsAdded, cluster: Cluster) -> None:
     """Add partitions to a topic."""
     topic = cluster.topics[change.topic]
     rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
+    _set_first_states(cluster, rows, change)
     topic.rows = np.concatenate([topic.rows, rows])
+
+
+def _set_first_states(cluster: Cluster, rows: IntArray, change: changes.TopicAdded | changes.PartitionsAdded) -> None:
+    if (states := change.states) is None:
+        return
+    first = np.full(len(rows), INITIAL_LEADER_EPOCH, dtype=np.int32)
+    cluster.columns.set_states(rows, states.leader, first, states.isr, first, cluster.controller_epoch)
+    set_first_directories(cluster, rows, change.replicas, states)
 
 
 def assign_topic_id(change: changes.TopicIdAssigned, cluster: Cluster) -> None:

@@ -3,8 +3,9 @@
 Topics of a request are independent of each other. Error messages are Kafka's (ZkAdminManager.createTopics, createPartitions), since
 users and tools know them.
 
-A topic is first written without partition states. Its partitions then become online in the same way as those of a topic that a broker
-created (auto-creation), so a crash between the two writes loses nothing.
+In ZooKeeper mode a topic is first written without partition states. Its partitions then become online in the same way as those of a topic
+that a broker created (auto-creation), so a crash between the two writes loses nothing. In KRaft mode the first leaders and ISRs are in the
+same write: a partition gets its live replicas as its ISR, and needs at least one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,11 +15,13 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import NO_BROKER, Cluster, IntArray, Replicas, changes, events
+from controller_core.model import NO_BROKER, BoolArray, Cluster, IntArray, Replicas, changes, events
 from controller_core.model.columns import pad, unpad
 from controller_core.model.decision import Decision
+from controller_core.rules.election_columns import elect_new
 from controller_core.rules.mutation_quota import Spending
 from controller_core.rules.placement import PlacementError, place_added, place_replicas
+from controller_core.rules.striped_placement import StripedBroker, place_striped
 from kafka_node.configs.topic_configs import topic_config_error
 from kafka_node.topic_names import topic_name_error
 from kafka_wire.errors import ErrorCode, Failure
@@ -60,6 +63,10 @@ def decide_create_topics(cluster: Cluster, event: events.CreateTopics) -> Decisi
         if not event.validate_only and (refused := spending.take(len(placed))) is not None:
             results[new.name] = TopicCreation(refused)
             continue
+        states = _first_states(cluster, placed)
+        if isinstance(states, Failure):
+            results[new.name] = TopicCreation(states)
+            continue
         remaining -= len(placed)
         configs = _configs(new)
         replication_factor = len(unpad(placed[0]))
@@ -68,12 +75,33 @@ def decide_create_topics(cluster: Cluster, event: events.CreateTopics) -> Decisi
             partitions = np.arange(len(placed), dtype=np.int32)
             made.append(
                 changes.TopicAdded(
-                    new.name, new.topic_id, partitions, placed, changes.Origin.REQUESTED, configs=configs
+                    new.name, new.topic_id, partitions, placed, changes.Origin.REQUESTED, configs=configs, states=states
                 )
             )
     created = frozenset(name for name, result in results.items() if result.failure is None)
-    then = (events.RepairPartitions(created),) if created and not event.validate_only else ()
+    needs_leaders = created and not event.validate_only and not cluster.rules.new_leader_at_once
+    then = (events.RepairPartitions(created),) if needs_leaders else ()
     return Decision(tuple(made), then=then, reply=results)
+
+
+def _first_states(cluster: Cluster, replicas: IntArray) -> changes.FirstStates | Failure | None:
+    """Return first leaders, ISRs and directories; None where the mode writes them later."""
+    if not cluster.rules.new_leader_at_once:
+        return None
+    elections = elect_new(replicas, _flags(cluster.may_lead(), replicas))
+    if not elections.elected.all():
+        words = f"All replicas of partition {int(np.argmin(elections.elected))} are fenced or in controlled shutdown."
+        return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+    placed = [broker for broker in np.unique(replicas).tolist() if broker in cluster.brokers]
+    directories = {broker: cluster.brokers[broker].default_directory for broker in placed}
+    return changes.FirstStates(elections.leader, elections.isr, directories)
+
+
+def _flags(brokers: Iterable[int], replicas: IntArray) -> BoolArray:
+    """Return flags by broker id that `replicas` can index: new replicas may be on brokers that no partition has yet."""
+    flags = np.zeros(int(replicas.max(initial=0)) + 2, dtype=np.bool_)
+    flags[[broker for broker in brokers if broker < len(flags) - 1]] = True
+    return flags
 
 
 def _created_earlier(cluster: Cluster, new: events.NewTopic) -> TopicCreation | None:
@@ -117,9 +145,20 @@ def _place_topic(
         words = f"Unable to create more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
         return Failure(ErrorCode.POLICY_VIOLATION, words)
     try:
+        if cluster.rules.striped_placement:
+            return place_striped(_usable(cluster), partitions, replication_factor, seed=new.seed)
         return place_replicas(_racks(cluster), partitions, replication_factor, new.start_index, new.replica_shift)
     except PlacementError as error:
         return _refused_placement(error)
+
+
+def _usable(cluster: Cluster) -> list[StripedBroker]:
+    """Return the brokers that may get replicas in KRaft mode: fenced ones too, but none in shutdown or without a free directory."""
+    return [
+        StripedBroker(broker.id, broker.rack, broker.fenced)
+        for broker in cluster.brokers.values()
+        if broker.id not in cluster.shutting_down and broker.may_get_replicas
+    ]
 
 
 def _given(cluster: Cluster, assignment: Mapping[int, Replicas]) -> IntArray | Failure:
@@ -144,7 +183,7 @@ def _known_brokers(cluster: Cluster, lists: Iterable[Replicas]) -> frozenset[int
     Kafka in ZooKeeper mode accepts any id (ZkAdminManager.createTopics); an id that nothing in the cluster contains is a mistake.
     """
     known = frozenset(cluster.registered())
-    if not known.issuperset(chain.from_iterable(lists)):
+    if not cluster.rules.striped_placement and not known.issuperset(chain.from_iterable(lists)):
         columns = cluster.columns
         known |= frozenset(np.unique(columns.replicas[columns.used()]).tolist())
     return known - {NO_BROKER, cluster.controller_id}
@@ -169,15 +208,19 @@ def decide_create_partitions(cluster: Cluster, event: events.CreatePartitions) -
     spending = Spending(event.allowance)
     for new in event.topics:
         placed = _place_partitions(cluster, new)
+        states = None if isinstance(placed, Failure) else _first_states(cluster, placed)
+        if isinstance(states, Failure):
+            placed, states = states, None
         if not isinstance(placed, Failure) and not event.validate_only:
             placed = spending.take(len(placed)) or placed
         results[new.topic] = placed if isinstance(placed, Failure) else None
         if not isinstance(placed, Failure) and not event.validate_only:
             first = len(cluster.topics[new.topic].rows)
             partitions = np.arange(first, first + len(placed), dtype=np.int32)
-            made.append(changes.PartitionsAdded(new.topic, partitions, placed, changes.Origin.REQUESTED))
+            made.append(changes.PartitionsAdded(new.topic, partitions, placed, changes.Origin.REQUESTED, states))
     # Also for refused topics: an earlier attempt at the request may have added their partitions.
-    then = () if event.validate_only else (events.RepairPartitions(frozenset(results)),)
+    needs_leaders = not event.validate_only and not cluster.rules.new_leader_at_once
+    then = (events.RepairPartitions(frozenset(results)),) if needs_leaders else ()
     return Decision(tuple(made), then=then, reply=results)
 
 
@@ -205,6 +248,8 @@ def _place_partitions(cluster: Cluster, new: events.NewPartitions) -> IntArray |
     if new.assignments is not None:
         return _given_added(cluster, new.assignments, added, len(first_replicas))
     try:
+        if cluster.rules.striped_placement:
+            return place_striped(_usable(cluster), added, len(first_replicas), seed=new.seed)
         return place_added(_racks(cluster), first_replicas, present, added)
     except PlacementError as error:
         return _refused_placement(error)
@@ -220,11 +265,24 @@ def _given_added(
         words = f"Existing topic has replication factor {replication_factor}; every added partition must have as many replicas."
     else:
         # Unlike those of a new topic, brokers of added partitions must be alive (ZkAdminManager.createPartitions).
-        live = cluster.may_lead()
+        live = cluster.registered() if cluster.rules.striped_placement else cluster.may_lead()
         words = next(
             (bad for replicas in assignments if (bad := _refuse_replicas(cluster, replicas, live)) is not None), None
         )
     return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else pad(assignments)
+
+
+def check_deletions(cluster: Cluster, event: events.DeleteTopics) -> dict[str, Failure | None]:
+    """Return for each name why its topic may not be deleted; None: it may."""
+    if cluster.topic_deletion is changes.TopicDeletion.DISABLED:
+        disabled = Failure(ErrorCode.TOPIC_DELETION_DISABLED, ErrorCode.TOPIC_DELETION_DISABLED.message)
+        return dict.fromkeys(event.names, disabled)
+    spending = Spending(event.allowance)
+    unknown = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+    return {
+        name: spending.take(len(cluster.topics[name].rows)) if name in cluster.topics else unknown
+        for name in event.names
+    }
 
 
 def _racks(cluster: Cluster) -> dict[int, str | None]:

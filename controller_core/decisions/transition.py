@@ -7,19 +7,22 @@ state of the cluster; an assertion that fails is a defect of this program.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller_core.decisions import partition_transitions, topic_transitions
+from controller_core.decisions import broker_transitions, partition_transitions, topic_transitions
 from controller_core.model import Cluster, changes
 
 NOT_IN_METADATA = (
     changes.AssignmentRestored,
+    changes.BrokerSuspected,
     changes.DeletionQueued,
     changes.ElectionRequestsProcessed,
+    changes.HeartbeatObserved,
     changes.PendingReassignmentRequestsChanged,
     changes.NotificationsProcessed,
     changes.ProducerIdsAllocated,
     changes.ProducerIdsObserved,
     changes.ReplicaRemovalAnswered,
     changes.ReplicasDeleted,
+    changes.ShutdownOffsetObserved,
     changes.UncleanElectionObserved,
 )
 """Changes that no Metadata response shows; every other kind increments `metadata_version`."""
@@ -38,6 +41,14 @@ def _apply_nothing(_change: changes.Change, _cluster: Cluster) -> None:
 
 TRANSITIONS: Mapping[type[changes.Change], Callable[[Any, Cluster], None]] = {
     changes.BrokersObserved: partition_transitions.observe_brokers,
+    changes.BrokerRegistered: broker_transitions.register_broker,
+    changes.BrokerChanged: broker_transitions.change_broker,
+    changes.HeartbeatObserved: broker_transitions.observe_heartbeat,
+    changes.ShutdownOffsetObserved: broker_transitions.observe_shutdown_offset,
+    changes.BrokerSuspected: broker_transitions.suspect_broker,
+    changes.ConfigsChanged: broker_transitions.change_configs,
+    changes.FeatureLevelChanged: broker_transitions.change_feature_level,
+    changes.ElrCleared: broker_transitions.clear_elr,
     changes.ControlledShutdownStarted: partition_transitions.start_controlled_shutdown,
     changes.UncleanElectionObserved: topic_transitions.observe_unclean_election,
     changes.TopicDeletionObserved: topic_transitions.observe_topic_deletion_setting,

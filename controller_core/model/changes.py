@@ -8,13 +8,19 @@ are committed, and `propagation` derives the requests to brokers. Partitions are
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeVar
 from uuid import UUID
 
 from controller_core.model.broker import Broker
 from controller_core.model.columns import BoolArray, IntArray
-from controller_core.model.ids import TopicPartition
+from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Move, Replicas
 from kafka_wire.errors import Failure
+
+Value = TypeVar("Value")
+
+Directories = tuple[UUID, ...]
+"""Directory of each replica of a partition, in the order of the replicas."""
 
 
 class Origin(Enum):
@@ -44,6 +50,51 @@ class BrokersObserved:
     brokers: tuple[Broker, ...]
     unreachable: tuple[Broker, ...] = ()
     """Registered without the inter-broker listener: the controller cannot send requests to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistered:
+    """A broker registered, for the first time or again (KRaft mode). Another epoch means another incarnation."""
+
+    broker: Broker
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerChanged:
+    """State of a registered broker that changed (KRaft mode); None: unchanged."""
+
+    broker: int
+    broker_epoch: int
+    fenced: bool | None = None
+    in_controlled_shutdown: bool | None = None
+    directories: tuple[UUID, ...] | None = None
+    """Log directories that are still online."""
+    cordoned_directories: tuple[UUID, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatObserved:
+    """A broker has read the metadata up to this offset (KRaft mode). In memory only."""
+
+    broker: int
+    metadata_offset: int
+    may_shut_down: bool = False
+    """Whether the broker was told that it may shut down."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownOffsetObserved:
+    """A broker may shut down when the other brokers have read the metadata up to this offset (KRaft mode). In memory only."""
+
+    broker: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSuspected:
+    """The connection with a broker's heartbeats ended: it is elected only where no other replica can lead. In memory only."""
+
+    broker: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +140,47 @@ class TopicDeletionObserved:
     setting: TopicDeletion
 
 
+class ConfigType(Enum):
+    """Kind of the resource that has configurations: Kafka's numbers (ConfigResource.Type)."""
+
+    TOPIC = 2
+    BROKER = 4
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigsChanged:
+    """Configurations of one resource that changed (KRaft mode); None: removed."""
+
+    type: ConfigType
+    name: str
+    """Empty for the default of all brokers."""
+    values: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureLevelChanged:
+    """A feature has another level for the whole cluster (KRaft mode); level 0 means off."""
+
+    name: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstStates:
+    """First leaders and ISRs of new partitions, which KRaft writes together with their assignment. Leader and partition epoch are 0."""
+
+    leader: IntArray
+    isr: IntArray
+    """Shape (n, longest), padded with -1."""
+    directories: Mapping[int, UUID]
+    """Directory of a broker's new replicas, by broker id."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicAdded:
-    """A new topic with its assignment; its partitions have no state yet (NewPartition)."""
+    """A new topic with its assignment. In ZooKeeper mode its partitions have no state yet (NewPartition)."""
 
     name: str
     topic_id: UUID | None
@@ -103,6 +192,8 @@ class TopicAdded:
     moves: Mapping[int, Move] = field(default_factory=dict)
     """Running moves by partition id, for a topic that was found with some."""
     configs: Mapping[str, str] = field(default_factory=dict)
+    states: FirstStates | None = None
+    """None: the partitions get their first leaders by a later change."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +204,8 @@ class PartitionsAdded:
     partitions: IntArray
     replicas: IntArray
     origin: Origin
+    states: FirstStates | None = None
+    """None: the partitions get their first leaders by a later change."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,11 +218,20 @@ class PartitionStates:
     isr: IntArray
     requests: RequestsToBrokers
     replicas: IntArray | None = None
-    """New replica lists: the targets of moves whose target replicas are all in sync. None: they stay."""
+    """New replica lists. In ZooKeeper mode the targets of moves whose target replicas are all in sync; in KRaft mode also the unions of
+    moves that start. None: they stay."""
     unclean: BoolArray | None = None
     """Rows whose new leader was not in sync: acknowledged records may be lost (C7). None: no row."""
     recovering: BoolArray | None = None
     """Rows whose leader reports that it still recovers from an unclean election (KIP-704). None: unchanged."""
+    elr: IntArray | None = None
+    """Eligible leader replicas after the change (KIP-966, KRaft mode). None: unchanged."""
+    last_known_elr: IntArray | None = None
+    """The last leader of partitions without one (KIP-966, KRaft mode). None: unchanged."""
+    moves: Mapping[int, Move | None] | None = None
+    """Running moves after the change, by row (KRaft mode): started, changed, or (None) ended. Rows without an entry keep theirs."""
+    directories: Mapping[int, Directories] | None = None
+    """Directories of all replicas after the change, by row (KRaft mode). Rows without an entry keep theirs."""
 
     def recovering_after(self, before: BoolArray) -> BoolArray:
         """Return the rows whose leader recovers after the change: one that was not in sync does, until it reports the end."""
@@ -147,7 +249,22 @@ class PartitionStates:
             None if self.replicas is None else self.replicas[positions],
             None if self.unclean is None else self.unclean[positions],
             None if self.recovering is None else self.recovering[positions],
+            None if self.elr is None else self.elr[positions],
+            None if self.last_known_elr is None else self.last_known_elr[positions],
+            _in_rows(self.moves, self.rows[positions]),
+            _in_rows(self.directories, self.rows[positions]),
         )
+
+
+def _in_rows(by_row: Mapping[int, Value] | None, rows: IntArray) -> Mapping[int, Value] | None:
+    return None if by_row is None else {row: by_row[row] for row in rows.tolist() if row in by_row}
+
+
+@dataclass(frozen=True, slots=True)
+class ElrCleared:
+    """The eligible leader replicas of a topic, or (None) of all topics, are discarded (KRaft mode): min.insync.replicas changed."""
+
+    topic: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -261,9 +378,11 @@ class StrayReplicasObserved:
 
 @dataclass(frozen=True, slots=True)
 class BrokerUnregistered:
-    """An offline broker never returns: nothing waits for the stray logs on it any longer. In memory only."""
+    """A broker never returns. In ZooKeeper mode nothing waits for the stray logs on it any longer, in memory only."""
 
     broker: int
+    broker_epoch: int = NO_EPOCH
+    """Epoch of the registration that ends (KRaft mode)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +443,7 @@ class ProducerIdsAllocated:
     broker: int
     first: int
     last: int
+    broker_epoch: int = NO_EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +455,14 @@ class ProducerIdsObserved:
 
 Change = (
     BrokersObserved
+    | BrokerRegistered
+    | BrokerChanged
+    | HeartbeatObserved
+    | ShutdownOffsetObserved
+    | BrokerSuspected
+    | ConfigsChanged
+    | FeatureLevelChanged
+    | ElrCleared
     | ControlledShutdownStarted
     | UncleanElectionObserved
     | TopicDeletionObserved

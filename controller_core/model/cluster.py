@@ -3,18 +3,21 @@
 Only `controller_core.decisions.transition.apply` changes it; decisions read it. One event loop owns it, so it has no locks.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from uuid import UUID
 
 import numpy as np
 
-from controller_core.model.broker import Broker
+from controller_core.model.broker import MIGRATING_DIRECTORY, Broker
 from controller_core.model.changes import BrokerDefault, TopicDeletion
-from controller_core.model.columns import BoolArray, IntArray, PartitionColumns
-from controller_core.model.ids import TopicPartition
+from controller_core.model.columns import BoolArray, IntArray, PartitionColumns, any_of, unpad
+from controller_core.model.ids import NO_BROKER, TopicPartition
 from controller_core.model.move import Move, Replicas
+
+DEFAULT_MIN_ISR = 1
+"""Kafka's default of `min.insync.replicas`."""
 
 MAX_DELETED_TOPICS = 10_000
 """Names of deleted topics that are remembered, the latest ones. Logs of topics with older names are only reported."""
@@ -35,7 +38,19 @@ class ModeRules:
     empty_isr_allowed: bool
     """Whether an ISR may be empty. Without eligible leader replicas the last members stay in it, since only they may lead again."""
     move_ends_with_its_isr: bool
-    """Whether a move ends with the change that adds its last target replica to the ISR; otherwise it ends when removed replicas are deleted."""
+    """Whether a move ends with the change that adds its last replica to the ISR; otherwise it ends when removed replicas are deleted."""
+    elects_completely: bool = False
+    """Whether a change of leaders has everything that follows from it: eligible replicas, ended moves (`rules.complete_change`)."""
+    whole_isr_must_be_live: bool = False
+    """Whether all members of an ISR that a leader requests must be live; otherwise only those that join."""
+    striped_placement: bool = False
+    """Whether replicas are placed by StripedReplicaPlacer, on fenced brokers too; otherwise by AdminUtils on live brokers."""
+    directories: bool = False
+    """Whether replicas are assigned to log directories (KIP-858)."""
+    cordoned_directories: bool = False
+    """Whether log directories may be cordoned (KIP-1066)."""
+    new_leader_at_once: bool = False
+    """Whether new partitions are written together with their first leaders."""
 
 
 ZOOKEEPER_RULES = ModeRules(
@@ -46,6 +61,57 @@ ZOOKEEPER_RULES = ModeRules(
     move_ends_with_its_isr=False,
 )
 """Rules of a cluster in ZooKeeper mode."""
+
+ELR_FEATURE = "eligible.leader.replicas.version"
+METADATA_VERSION_FEATURE = "metadata.version"
+LEADER_EPOCH_STAYS_SINCE = 12
+"""Metadata version 3.6-IV0: followers stop fetching of their own accord when an ISR shrinks (KAFKA-15021)."""
+
+DIRECTORIES_SINCE = 17
+"""Metadata version 3.7-IV2."""
+CORDONED_DIRECTORIES_SINCE = 30
+"""Metadata version 4.3-IV0 (KIP-1066)."""
+
+
+def kraft_rules(features: Mapping[str, int]) -> ModeRules:
+    """Return the rules of a cluster in KRaft mode with these levels of features."""
+    elr = features.get(ELR_FEATURE, 0) >= 1
+    return ModeRules(
+        elr=elr,
+        isr_shrink_raises_leader_epoch=features.get(METADATA_VERSION_FEATURE, 0) < LEADER_EPOCH_STAYS_SINCE,
+        empty_isr_allowed=elr,
+        move_ends_with_its_isr=True,
+        elects_completely=True,
+        whole_isr_must_be_live=True,
+        striped_placement=True,
+        directories=features.get(METADATA_VERSION_FEATURE, 0) >= DIRECTORIES_SINCE,
+        cordoned_directories=features.get(METADATA_VERSION_FEATURE, 0) >= CORDONED_DIRECTORIES_SINCE,
+        new_leader_at_once=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerProgress:
+    """What the active controller knows of an incarnation of a broker from its heartbeats (KRaft mode)."""
+
+    metadata_offset: int = -1
+    """Offset up to which the broker has read the metadata."""
+    shutdown_offset: int = -1
+    """Offset that the other brokers must have read before the broker may shut down; -1 outside controlled shutdown."""
+    may_shut_down: bool = False
+    """Whether the broker was told that it may shut down."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """How restarted brokers are treated beyond Kafka's own rules (ADR 57)."""
+
+    admits_same_directories: bool = True
+    """Whether a process with all log directories of its predecessor is registered although that one's session is valid."""
+    admits_after_shutdown: bool = True
+    """Whether a process is registered although the session of its predecessor, which was granted its shutdown, is valid."""
+    elects_suspected_last: bool = True
+    """Whether a broker whose connection with its heartbeats ended is elected only where no other replica can lead."""
 
 
 @dataclass(slots=True)
@@ -84,6 +150,24 @@ class Cluster:
         self.unreachable: dict[int, Broker] = {}
         """Brokers registered without the inter-broker listener. They count as offline: no request can be sent to them."""
         self.shutting_down: set[int] = set()
+        """Brokers in controlled shutdown."""
+        self.fenced: set[int] = set()
+        """Registered brokers that are out of service. None in ZooKeeper mode."""
+        self.suspected: set[int] = set()
+        """Brokers whose connection with their heartbeats ended: they are elected only where no other replica can lead."""
+        self.progress: dict[int, BrokerProgress] = {}
+        """By broker, in the active controller of KRaft mode."""
+        self.cluster_id = ""
+        self.restarts = RestartPolicy()
+        self.features: dict[str, int] = {}
+        """Levels of features in KRaft mode; those at level 0 are missing."""
+        self.min_isr_topics: dict[str, int] = {}
+        """`min.insync.replicas` per topic in KRaft mode; topics without an entry use the default."""
+        self.min_isr_default: int | None = None
+        """`min.insync.replicas` of the default of all brokers in KRaft mode; None: not set."""
+        self.directory_ids: list[UUID] = []
+        """Ids of log directories, by their numbers in the columns."""
+        self._directory_numbers: dict[UUID, int] = {}
         self.topics: dict[str, Topic] = {}
         self.columns = PartitionColumns()
         self.moves: dict[int, Move] = {}
@@ -120,7 +204,7 @@ class Cluster:
 
     def unfenced(self) -> AbstractSet[int]:
         """Ids of the brokers in service: their replicas are online and they accept requests. In ZooKeeper mode all registered ones."""
-        return self.brokers.keys()
+        return self.brokers.keys() - self.fenced if self.fenced else self.brokers.keys()
 
     def may_lead(self) -> AbstractSet[int]:
         """Ids of the brokers that may get leaders and replicas: unfenced, and not in controlled shutdown."""
@@ -214,6 +298,47 @@ class Cluster:
                 allowed[topic.index] = is_allowed
         return allowed[self.columns.topic[rows]]
 
+    def min_isr(self, rows: IntArray) -> IntArray:
+        """Return `min.insync.replicas` of each row, at most the number of replicas of its topic's partition 0: shape (rows,)."""
+        minimum = np.full(
+            len(self._by_index), DEFAULT_MIN_ISR if self.min_isr_default is None else self.min_isr_default
+        )
+        for name, topic_minimum in self.min_isr_topics.items():
+            if (topic := self.topics.get(name)) is not None:
+                minimum[topic.index] = topic_minimum
+        first = np.zeros(len(self._by_index), dtype=np.int32)
+        for index in np.unique(self.columns.topic[rows]).tolist():
+            topic = self._by_index[index]
+            assert topic is not None, "a row belongs to no topic"
+            first[index] = topic.rows[0]
+        factor = (self.columns.replicas[first] != NO_BROKER).sum(axis=1)
+        effective: IntArray = np.minimum(minimum, factor)[self.columns.topic[rows]].astype(np.int32)
+        return effective
+
+    def directory_number(self, directory: UUID) -> int:
+        """Return the number of a log directory in the columns; a new one is added."""
+        if (number := self._directory_numbers.get(directory)) is None:
+            number = self._directory_numbers[directory] = len(self.directory_ids)
+            self.directory_ids.append(directory)
+        return number
+
+    def rows_in_directories(self, broker: int, directories: AbstractSet[UUID]) -> IntArray:
+        """Return the rows whose replica on a broker is in one of the directories."""
+        columns = self.columns
+        rows = columns.hosted_by(columns.flags([broker]))
+        if columns.directories is None:
+            return rows[:0]
+        width = min(columns.directories.shape[1], columns.width)
+        numbers, replicas = columns.directories[rows, :width], columns.replicas[rows, :width]
+        is_meant = np.array([*(one in directories for one in self.directory_ids), False])
+        return rows[any_of((replicas == broker) & is_meant[numbers])]
+
+    def directories_of(self, row: int) -> tuple[UUID, ...]:
+        """Return the directory of each replica of a row, in the order of the replicas."""
+        numbers = [] if self.columns.directories is None else unpad(self.columns.directories[row])
+        known = [self.directory_ids[number] for number in numbers]
+        return (*known, *[MIGRATING_DIRECTORY] * (len(self.columns.replicas_of(row)) - len(known)))
+
     def without_pending_deletion(self, rows: IntArray) -> IntArray:
         """Drop the rows of topics that are out of service because of their deletion (C10)."""
         pending = [self.topics[name].index for name in self.deletions if self.is_pending_deletion(name)]
@@ -256,6 +381,7 @@ class Cluster:
             self._names_by_id.pop(topic.topic_id, None)
         self.deletions.pop(name, None)
         self.unclean_topics.pop(name, None)
+        self.min_isr_topics.pop(name, None)
 
     def record_deleted_topic(self, name: str) -> None:
         """Record that a topic was deleted together with all of its known logs."""

@@ -4,7 +4,8 @@ Goals: an election over 200,000 partitions touches a few arrays and no Python ob
 times slower). Constraints: replica lists have different lengths, topics are created and deleted.
 
 Replicas and ISR are two-dimensional, in Kafka's order, padded on the right with -1; the width grows to the longest list
-so far. Rows of deleted topics are blanked, so that no query finds them, and reused. A row number is valid only within one
+so far. Columns that few partitions need (eligible leader replicas, directories) do not exist before their first value. Rows of deleted
+topics are blanked, so that no query finds them, and reused. A row number is valid only within one
 scheduled event of its topic (`shell.scheduler`): code that awaits keeps names instead.
 
 Names and ids of topics are in `cluster.Cluster`.
@@ -75,6 +76,12 @@ class PartitionColumns:
         self.recovering: BoolArray = np.zeros(INITIAL_ROWS, dtype=np.bool_)
         self.replicas: IntArray = np.full((INITIAL_ROWS, INITIAL_WIDTH), NO_BROKER, dtype=np.int32)
         self.isr: IntArray = np.full((INITIAL_ROWS, INITIAL_WIDTH), NO_BROKER, dtype=np.int32)
+        self.elr: IntArray | None = None
+        """Eligible leader replicas (KIP-966), padded like the ISR; None while no partition has any."""
+        self.last_known_elr: IntArray | None = None
+        """The last leader of partitions without one (KIP-966), padded like the ISR; None while no partition has any."""
+        self.directories: IntArray | None = None
+        """Directory of each replica, as a number of `Cluster.directory_ids`; None in ZooKeeper mode."""
         self._end = 0
         self._free: list[int] = []
         self._highest_id = 0
@@ -106,6 +113,9 @@ class PartitionColumns:
         self.recovering[rows] = False
         self.replicas[rows] = NO_BROKER
         self.isr[rows] = NO_BROKER
+        for optional in (self.elr, self.last_known_elr, self.directories):
+            if optional is not None:
+                optional[rows] = NO_BROKER
         self._free.extend(rows.tolist())
 
     def set_replicas(self, rows: IntArray, replicas: IntArray) -> None:
@@ -136,6 +146,32 @@ class PartitionColumns:
         self.controller_epoch[rows] = controller_epoch
         self.recovering[rows] = recovering
 
+    def set_elr(self, rows: IntArray, elr: IntArray, last_known_elr: IntArray) -> None:
+        """Set eligible leader replicas and last known leaders: shapes (rows, any width)."""
+        self.elr = self._set_optional(self.elr, rows, elr)
+        self.last_known_elr = self._set_optional(self.last_known_elr, rows, last_known_elr)
+
+    def set_directories(self, rows: IntArray, directories: IntArray) -> None:
+        """Set the directories of all replicas: shape (rows, any width), in the order of the replicas."""
+        self.directories = self._set_optional(self.directories, rows, directories)
+
+    def elr_in(self, rows: IntArray) -> IntArray:
+        """Return the eligible leader replicas of rows: shape (rows, at least 1)."""
+        return _optional_in(self.elr, rows)
+
+    def last_known_elr_in(self, rows: IntArray) -> IntArray:
+        """Return the last known leaders of rows: shape (rows, at least 1)."""
+        return _optional_in(self.last_known_elr, rows)
+
+    def _set_optional(self, column: IntArray | None, rows: IntArray, ids: IntArray) -> IntArray | None:
+        if column is None:
+            if not (ids != NO_BROKER).any():
+                return None
+            column = np.full((len(self.topic), 1), NO_BROKER, dtype=np.int32)
+        column = widen(column, ids.shape[1])
+        column[rows] = widen(ids, column.shape[1])
+        return column
+
     def flags(self, ids: Iterable[int]) -> BoolArray:
         """Return a set of brokers that a whole column can index: `flags[column]`, False for padding."""
         # One element more than the highest id: index -1 (padding, no leader) reads the False at the end.
@@ -159,6 +195,12 @@ class PartitionColumns:
         """Rows of partitions that have a state and no live leader (OfflinePartition)."""
         has_state = self.partition_epoch[: self._end] != NO_EPOCH
         return _rows(has_state & ~live[self.leader[: self._end]])
+
+    def with_in_elr(self, brokers: BoolArray) -> IntArray:
+        """Rows that have any of the brokers among their eligible leader replicas."""
+        if self.elr is None:
+            return _rows(np.zeros(0, dtype=np.bool_))
+        return _rows(any_of(brokers[self.elr[: self._end]]))
 
     def with_in_isr(self, brokers: BoolArray) -> IntArray:
         """Rows that have any of the brokers in their ISR."""
@@ -194,6 +236,9 @@ class PartitionColumns:
         self.recovering = np.pad(self.recovering, (0, more))
         self.replicas = np.pad(self.replicas, ((0, more), (0, 0)), constant_values=NO_BROKER)
         self.isr = np.pad(self.isr, ((0, more), (0, 0)), constant_values=NO_BROKER)
+        self.elr = _lengthen(self.elr, more)
+        self.last_known_elr = _lengthen(self.last_known_elr, more)
+        self.directories = _lengthen(self.directories, more)
 
     def _fit(self, width: int) -> None:
         if width > self.width:
@@ -242,6 +287,15 @@ def keep_ids(ids: IntArray, kept: BoolArray) -> IntArray:
     return closed.astype(np.int32, copy=False)
 
 
+def contained_in(inner: IntArray, outer: IntArray) -> BoolArray:
+    """Return which ids of each row of `inner` are in that row of `outer`: slot by slot, so that wide rows need no memory."""
+    found = np.zeros(inner.shape, dtype=np.bool_)
+    for slot in outer.T:
+        found |= inner == slot[:, None]
+    members: BoolArray = found & (inner != NO_BROKER)
+    return members
+
+
 def any_of(flags: BoolArray) -> BoolArray:
     """Return for each row whether any flag is set: shape (rows, slots) to (rows,)."""
     # Slot by slot: numpy reduces short rows one at a time, which takes ten times as long.
@@ -249,6 +303,14 @@ def any_of(flags: BoolArray) -> BoolArray:
     for slot in flags.T:
         found |= slot
     return found
+
+
+def _lengthen(column: IntArray | None, more: int) -> IntArray | None:
+    return None if column is None else np.pad(column, ((0, more), (0, 0)), constant_values=NO_BROKER)
+
+
+def _optional_in(column: IntArray | None, rows: IntArray) -> IntArray:
+    return np.full((len(rows), 1), NO_BROKER, dtype=np.int32) if column is None else column[rows]
 
 
 def _rows(mask: BoolArray) -> IntArray:

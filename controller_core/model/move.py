@@ -49,6 +49,22 @@ class Move:
         """The replicas before the move, to which a cancellation returns; their order as far as it is known."""
         return without(self.replicas, self.adding)
 
+    def completed_isr(self, isr: Sequence[int]) -> Replicas | None:
+        """Return the ISR with which the move ends in KRaft mode; None while it has to wait.
+
+        All added replicas must be in sync, at least one replica must stay, and all of the target if the number of replicas falls: the ISR
+        might become smaller than it is (PartitionReassignmentReplicas.maybeCompleteReassignment).
+
+        >>> Move((2, 3, 4, 1), adding=(4,), removing=(1,)).completed_isr((1, 2, 4))
+        (2, 4)
+        """
+        staying, target = without(isr, self.removing), self.target
+        if (self.removing and not (staying and target)) or not set(self.adding) <= set(staying):
+            return None
+        if len(self.adding) < len(self.removing) and not set(target) <= set(staying):
+            return None
+        return staying
+
     @property
     def returns_to_origin(self) -> bool:
         """Whether the target is the origin: the move was cancelled, or changes only the order of replicas.

@@ -1,4 +1,4 @@
-"""Leader election for one partition: the four selectors of Kafka's controller.
+"""Leader election for one partition: the selectors of Kafka's controllers.
 
 Each is one function of plain values and returns the choice with its reason. They determine leader and ISR;
 `partition_change` determines the epochs. `election_columns` has the selectors that events with many partitions need, over whole
@@ -7,6 +7,8 @@ columns, and the first leader of a new partition; this module is its plain twin.
     selector            the leader is the first of ...                    the new ISR is
     elect_offline       assignment, live and in the ISR                   the ISR's live members
       unclean           assignment, live                                  only the leader
+    elect_online        the present leader, live and in service; else as elect_offline, with the last known leader before an
+                        unclean one
     elect_reassigned    target, live and in the ISR                       the same
     elect_preferred     only the assignment's first, live and in the ISR  the same
     elect_shutdown      assignment, in the ISR, live, not shutting down   the ISR without those that shut down
@@ -14,6 +16,10 @@ columns, and the first leader of a new partition; this module is its plain twin.
 Without a candidate the leader is NO_LEADER and the ISR stays as it is. Invariants: C1
 (leader in the ISR), C2 (ISR within the assignment if it was before), C7 (unclean only if allowed and no ISR member is
 live), C8 (a broker that shuts down leads nothing afterwards).
+
+`elect_online` is KRaft's (PartitionChangeBuilder.electAnyLeader of Kafka 4.3). Its replicas "in service" are the ISR or, where that is empty,
+the eligible leader replicas (KIP-966). A suspected broker is elected only where no other one in service can be: its connection with
+its heartbeats ended, so that it may be dead although its session has not expired (ADR 57).
 
 Source: Kafka 3.9's Election and PartitionLeaderElectionAlgorithms (protocol notes, Z62 to Z64). "Live" excludes brokers that are
 shutting down, except for elect_shutdown, and replicas in a failed log directory: callers pass the set of live replicas of the
@@ -44,12 +50,14 @@ class ElectionReason(IntEnum):
     """Another replica took over from a broker that shuts down."""
     NEW = 6
     """The partition got its first leader."""
+    LAST_KNOWN_LEADER = 7
+    """No replica is in service; the last leader took over (KIP-966). Acknowledged records may be lost."""
     NO_REPLICA_ONLINE = -1
     """No replica that may lead is live (Kafka's NoReplicaOnlineException)."""
     PREFERRED_LEADER_NOT_AVAILABLE = -2
     """The preferred replica is not live or not in the ISR."""
     ELECTION_NOT_NEEDED = -3
-    """The preferred replica is the leader already (Kafka's LeaderElectionNotNeededException)."""
+    """The leader is the requested one already (Kafka's LeaderElectionNotNeededException)."""
     STATE_CHANGE_FAILED = -4
     """No other replica in the ISR can take over from the broker that shuts down."""
 
@@ -73,7 +81,12 @@ class Election:
 
 
 def elect_offline(
-    assignment: Sequence[int], isr: Sequence[int], live: Collection[int], *, unclean_allowed: bool
+    assignment: Sequence[int],
+    isr: Sequence[int],
+    live: Collection[int],
+    *,
+    unclean_allowed: bool,
+    suspected: Collection[int] = (),
 ) -> Election:
     """Elect a leader where there is no live one: a live member of the ISR, or else, if allowed, any live replica.
 
@@ -82,10 +95,39 @@ def elect_offline(
     """
     online = among(assignment, live)
     if in_sync := among(online, isr):
-        return Election(in_sync[0], among(isr, live), False, ElectionReason.LIVE_IN_ISR)
+        return Election(_first(in_sync, suspected), among(isr, live), False, ElectionReason.LIVE_IN_ISR)
     if online and unclean_allowed:
-        return Election(online[0], online[:1], True, ElectionReason.UNCLEAN)
+        leader = _first(online, suspected)
+        return Election(leader, (leader,), True, ElectionReason.UNCLEAN)
     return no_leader(isr, ElectionReason.NO_REPLICA_ONLINE)
+
+
+def _first(replicas: Replicas, suspected: Collection[int]) -> int:
+    """Return the first replica whose broker is not suspected, or else the first one."""
+    return next((replica for replica in replicas if replica not in suspected), replicas[0])
+
+
+def elect_online(
+    leader: int,
+    assignment: Sequence[int],
+    in_service: Sequence[int],
+    live: Collection[int],
+    *,
+    unclean_allowed: bool,
+    last_known: Sequence[int] = (),
+    suspected: Collection[int] = (),
+) -> Election:
+    """Keep the leader if it is live and in service; else elect one that is, or the last known leader, or, if allowed, any live replica.
+
+    >>> elect_online(-1, [1, 2, 3], [], {2, 3}, unclean_allowed=True, last_known=[3])
+    Election(leader=3, isr=(3,), unclean=True, reason=<ElectionReason.LAST_KNOWN_LEADER: 7>)
+    """
+    if leader in live and leader in in_service:
+        return Election(leader, tuple(in_service), False, ElectionReason.ELECTION_NOT_NEEDED)
+    # With several entries the field does not have the last leader (PartitionChangeBuilder.canElectLastKnownLeader).
+    if not in_service and len(last_known) == 1 and last_known[0] in live:
+        return Election(last_known[0], (last_known[0],), True, ElectionReason.LAST_KNOWN_LEADER)
+    return elect_offline(assignment, in_service, live, unclean_allowed=unclean_allowed, suspected=suspected)
 
 
 def elect_reassigned(target: Sequence[int], isr: Sequence[int], live: Collection[int]) -> Election:

@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray
-from controller_core.model.columns import pad, positions_of, widen
+from controller_core.model.columns import any_of, pad, positions_of, widen
 from controller_core.rules.election import Election, ElectionReason
 
 FEW = 4
@@ -63,22 +63,64 @@ class Elections:
         return self.reason > 0
 
 
-def elect_offline(replicas: IntArray, isr: IntArray, live: BoolArray, unclean_allowed: BoolArray) -> Elections:
-    """Elect live members of the ISR, or else any live replica in rows where that is allowed (shape (n,))."""
+def elect_offline(
+    replicas: IntArray, isr: IntArray, live: BoolArray, unclean_allowed: BoolArray, suspected: BoolArray | None = None
+) -> Elections:
+    """Elect live members of the ISR, or else any live replica in rows where that is allowed (shape (n,)).
+
+    Brokers in `suspected` are elected only where no other one can be.
+    """
     slots, isr_slots = slots_of(replicas), slots_of(isr)
     online = flags_of(live, slots)
-    leader = first_where(slots, [flag & is_in(slot, isr_slots) for flag, slot in zip(online, slots, strict=True)])
+    in_sync = [flag & is_in(slot, isr_slots) for flag, slot in zip(online, slots, strict=True)]
+    leader = _first_unsuspected(slots, in_sync, suspected)
     new_isr = drop_where(isr_slots, flags_of(~live, isr_slots))
     leaderless = np.flatnonzero(leader == NO_LEADER)
     new_isr[leaderless] = isr[leaderless]
     tried = leaderless[unclean_allowed[leaderless]]
-    leader[tried] = first_where([slot[tried] for slot in slots], [flag[tried] for flag in online])
+    leader[tried] = _first_unsuspected([slot[tried] for slot in slots], [flag[tried] for flag in online], suspected)
     chosen = tried[leader[tried] != NO_LEADER]
     new_isr[chosen] = NO_BROKER
     new_isr[chosen, 0] = leader[chosen]
     elections = with_reasons(leader, new_isr, ElectionReason.LIVE_IN_ISR, ElectionReason.NO_REPLICA_ONLINE)
     elections.unclean[chosen] = True
     elections.reason[chosen] = ElectionReason.UNCLEAN
+    return elections
+
+
+def _first_unsuspected(slots: Slots, fits: list[BoolArray], suspected: BoolArray | None) -> IntArray:
+    first = first_where(slots, fits)
+    if suspected is None or not suspected.any():
+        return first
+    trusted = [fit & ~flag for fit, flag in zip(fits, flags_of(suspected, slots), strict=True)]
+    better = first_where(slots, trusted)
+    blend(first, better, better != NO_LEADER)
+    return first
+
+
+def elect_online(
+    leader: IntArray,
+    replicas: IntArray,
+    in_service: IntArray,
+    live: BoolArray,
+    unclean_allowed: BoolArray,
+    last_known: IntArray,
+    suspected: BoolArray | None = None,
+) -> Elections:
+    """Keep leaders that are live and in service; else elect those that are, last known leaders, or (where allowed) any live replica."""
+    stays = live.take(leader) & is_in(leader, slots_of(in_service)) & (leader != NO_LEADER)
+    last = np.ascontiguousarray(last_known[:, 0])
+    only_one = (last_known != NO_BROKER).sum(axis=1) == 1
+    returns = ~stays & only_one & live.take(last) & ~any_of(in_service != NO_BROKER)
+    elections = elect_offline(replicas, in_service, live, unclean_allowed & ~returns, suspected)
+    blend(elections.leader, last, returns)
+    blend(elections.leader, leader, stays)
+    elections.isr[returns] = NO_BROKER
+    elections.isr[returns, 0] = last[returns]
+    elections.isr[stays] = in_service[stays]
+    elections.unclean[stays], elections.unclean[returns] = False, True
+    elections.reason[returns] = ElectionReason.LAST_KNOWN_LEADER
+    elections.reason[stays] = ElectionReason.ELECTION_NOT_NEEDED
     return elections
 
 

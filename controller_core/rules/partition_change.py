@@ -28,7 +28,7 @@ from typing import TypeVar
 import numpy as np
 
 from controller_core.model import BoolArray, Cluster, IntArray, Replicas, changes
-from controller_core.model.columns import any_of, keep_ids, pad
+from controller_core.model.columns import any_of, contained_in, keep_ids, pad
 from controller_core.model.ids import INITIAL_LEADER_EPOCH, NO_BROKER, NO_EPOCH, NO_LEADER
 from controller_core.rules.election_columns import Elections
 
@@ -156,22 +156,19 @@ def check_states(cluster: Cluster, change: changes.PartitionStates) -> None:
     # The leader that requested its ISR keeps its epoch; brokers accept a LeaderAndIsr only with a higher one.
     if change.requests is changes.RequestsToBrokers.METADATA_ONLY:
         assert bool(stays.all()), "C4: a leader epoch that is not sent to its leader"
-    elif rules.isr_shrink_raises_leader_epoch or change.replicas is not None:
+    elif rules.isr_shrink_raises_leader_epoch and not rules.move_ends_with_its_isr:
         assert bool(grows.all()), "C4: a leader epoch that does not grow"
     else:
         same_leader = change.leader == columns.leader[rows]
         assert bool((grows | (stays & same_leader)).all()), "C4: a new leader with an old leader epoch"
+    if change.elr is not None:
+        eligible = change.elr != NO_BROKER
+        assert not contained_in(change.elr, change.isr).any(), "C20: an eligible replica in the ISR"
+        assert bool((contained_in(change.elr, replicas) == eligible).all()), (
+            "C20: an eligible replica outside the replicas"
+        )
 
 
 def _has_duplicates(ids: IntArray) -> bool:
     ordered = np.sort(ids, axis=1)
     return bool(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)).any())
-
-
-def contained_in(inner: IntArray, outer: IntArray) -> BoolArray:
-    """Return which ids of each row of `inner` are in that row of `outer`: slot by slot, so that wide rows need no memory."""
-    found = np.zeros(inner.shape, dtype=np.bool_)
-    for slot in outer.T:
-        found |= inner == slot[:, None]
-    members: BoolArray = found & (inner != NO_BROKER)
-    return members

@@ -26,14 +26,14 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from controller_core.decisions.topics import check_deletions
 from controller_core.model import Cluster, Deletion, Topic, TopicPartition, changes, events
 from controller_core.model.columns import unpad
 from controller_core.model.decision import Decision, Send, SendMetadata, SendStopReplica, decision
 from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH
 from controller_core.model.move import without
-from controller_core.rules.mutation_quota import Spending
 from controller_core.zookeeper_mode.stray_logs import deleted_stale_logs
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire.errors import Failure
 
 
 def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:
@@ -41,18 +41,9 @@ def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decisi
 
     The front refuses requests while `delete.topic.enable` is false; here the request was accepted before the setting changed.
     """
-    results: dict[str, Failure | None] = {}
+    results = check_deletions(cluster, event)
     if cluster.topic_deletion is changes.TopicDeletion.DISABLED:
-        disabled = Failure(ErrorCode.TOPIC_DELETION_DISABLED, ErrorCode.TOPIC_DELETION_DISABLED.message)
-        return Decision(reply=dict.fromkeys(event.names, disabled))
-    spending = Spending(event.allowance)
-    for name in event.names:
-        known = name in cluster.topics
-        words = "This server does not host this topic-partition."
-        if known:
-            results[name] = spending.take(len(cluster.topics[name].rows))
-        else:
-            results[name] = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
+        return Decision(reply=results)
     queue = tuple(name for name, failure in results.items() if failure is None and name not in cluster.deletions)
     made = (changes.DeletionQueued(queue, changes.Origin.REQUESTED),) if queue else ()
     return Decision(made, then=(events.AdvanceDeletions(),), reply=results)

@@ -18,6 +18,13 @@ SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
         Operation.DESCRIBE_CONFIGS,
         Operation.ALTER_CONFIGS,
     ),
+    ResourceType.GROUP: (
+        Operation.READ,
+        Operation.DELETE,
+        Operation.DESCRIBE,
+        Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS,
+    ),
     ResourceType.CLUSTER: (
         Operation.CREATE,
         Operation.ALTER,
@@ -28,7 +35,7 @@ SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
         Operation.IDEMPOTENT_WRITE,
     ),
 }
-"""All operations on a resource, for the two types that answers contain."""
+"""All operations on a resource, for the types that answers contain."""
 
 
 def _everything(_: Operation) -> bool:

@@ -15,6 +15,9 @@ class ServerLimits:
     max_connections: int = 1_000
     """Open connections; further ones are closed at once. Brokers and the clients that need the controller are far fewer."""
 
+    max_connection_creation_rate: float = 2**31 - 1
+    """Connections that the server accepts a second (Kafka's max.connection.creation.rate of a listener; this is its default)."""
+
     max_in_flight: int = 64
     """Requests of one connection that are handled concurrently; reading pauses there. Kafka's clients send at most 5
     (max.in.flight.requests.per.connection)."""

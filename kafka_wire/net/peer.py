@@ -42,6 +42,9 @@ class Peer:
         return f"{self.host}:{self.port}"
 
 
+Frame = bytes | memoryview
+"""A small frame, or a view of a large one. The view stays valid for as long as it, or a slice of it, is referenced."""
+
 Handler = Callable[[Peer, bytes], Awaitable[Response | None]]
 """Returns the response frame of a request frame, both without the size, or None if the request has no response.
 
@@ -49,3 +52,9 @@ MalformedRequest and CloseConnection close the connection for their reason; any 
 logged with its traceback. When the connection ends, its handlers are cancelled: work that must be finished belongs in
 a separate task.
 """
+
+LargeHandler = Callable[[Peer, memoryview], Awaitable[Response | None]]
+"""Handler of large frames, which are not copied: a view of a reused buffer. The buffer is reused once nothing refers to it, so a handler that
+waits should first drop what it no longer needs."""
+
+FrameHandler = Callable[[Peer, Frame], Awaitable[Response | None]]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from kafka_wire.frames import MalformedFrame
 from kafka_wire.net.assembler import FrameAssembler
 from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut
+from kafka_wire.net.receive_buffers import buffers_of_loop
 
 MAX_UNANSWERED_REQUESTS = 256
 """Requests of one connection without a response. A Kafka broker handles the requests of a connection one at a time,
@@ -43,7 +44,7 @@ class _Waiter:
         self.response = response
 
 
-class Pipeline(asyncio.Protocol):
+class Pipeline(asyncio.BufferedProtocol):
     """Protocol object of one connection. `name` is the peer's address, for messages.
 
     `on_held` is called with each change in the bytes held for an incomplete response, which may be negative.
@@ -52,7 +53,8 @@ class Pipeline(asyncio.Protocol):
     def __init__(self, name: str, *, max_frame_bytes: int, on_held: Callable[[int], None] | None = None) -> None:
         self._name = name
         self._loop = asyncio.get_running_loop()
-        self._assembler = FrameAssembler(max_frame_bytes)
+        self._buffers = buffers_of_loop()
+        self._assembler = FrameAssembler(max_frame_bytes, self._buffers)
         self._max_frame_bytes = max_frame_bytes
         self._on_held = on_held
         self._held_bytes = 0
@@ -154,14 +156,19 @@ class Pipeline(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        """Return where the next bytes go."""
+        return self._assembler.get_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Complete the futures of the whole responses that have arrived."""
-        self._assembler.feed(data)
+        self._assembler.received(nbytes)
         try:
             while self.failure is None and (frame := self._assembler.pop()) is not None:
-                self._complete(frame)
+                self._complete(frame if isinstance(frame, bytes) else self._buffers.copied(frame))
         except MalformedFrame as error:
             self.fail(ConnectionFailed(f"{self._name} sent a malformed stream: {error}", sent=True))
+        self._assembler.keep()
         self._report_held(self._assembler.buffered)
         self._wake()
 
@@ -184,6 +191,7 @@ class Pipeline(asyncio.Protocol):
         failure = ConnectionFailed(reason, sent=True)
         failure.__cause__ = exc
         self.fail(failure)
+        self._assembler.close()
         if not self._lost.done():
             self._lost.set_result(None)
 

@@ -22,7 +22,7 @@ from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.encoded_body import Response
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import CloseConnection, MalformedRequest
-from kafka_wire.net.peer import Handler, Peer
+from kafka_wire.net.peer import Frame, FrameHandler, Peer
 from kafka_wire.net.sasl_client import MECHANISMS, draw_nonce
 from kafka_wire.sasl.plain import PLAIN, read_plain, verify_plain
 from kafka_wire.sasl.scram_decoy import CredentialShape, decoy_credential
@@ -107,7 +107,7 @@ class SaslAuthenticator:
     def __init__(
         self,
         server: SaslServer,
-        handler: Handler,
+        handler: FrameHandler,
         peer: Peer,
         *,
         on_authenticated: Callable[[], None],
@@ -133,13 +133,13 @@ class SaslAuthenticator:
         """Whether the peer has authenticated at least once."""
         return self._user is not None
 
-    async def handle(self, peer: Peer, frame: bytes) -> Response | None:
-        """Handle one frame of the authentication, or pass it to the handler (a server's Handler)."""
+    async def handle(self, peer: Peer, frame: Frame) -> Response | None:
+        """Handle one frame of the authentication, or pass it to the handler."""
         if self._bare_tokens and self._state is not _State.AUTHENTICATED:
             if self._state is _State.BUSY:
                 raise CloseConnection("the peer sent a SASL token before the response to the previous one")
             try:
-                return (await self._take(frame)).reply
+                return (await self._take(bytes(frame))).reply
             except SaslFailed as failure:
                 await self._fail(failure)
                 raise CloseConnection("the authentication failed") from None
@@ -158,7 +158,7 @@ class SaslAuthenticator:
             raise CloseConnection(f"the peer sent API key {header.api_key} before authentication")
         return await self._handler(peer, frame)
 
-    async def _handshake(self, header: RequestHeader, frame: bytes) -> bytes:
+    async def _handshake(self, header: RequestHeader, frame: Frame) -> bytes:
         _check_version(header, HANDSHAKE_VERSIONS)
         mechanism = codec.decode_request(frame)[1]["mechanism"]
         if self._state not in {_State.HANDSHAKE, _State.AUTHENTICATED}:
@@ -174,7 +174,7 @@ class SaslAuthenticator:
             self._state = _State.FIRST_TOKEN
         return codec.encode_response(ApiKey.SASL_HANDSHAKE, header.api_version, header.correlation_id, body)
 
-    async def _authenticate(self, header: RequestHeader, frame: bytes) -> bytes:
+    async def _authenticate(self, header: RequestHeader, frame: Frame) -> bytes:
         _check_version(header, AUTHENTICATE_VERSIONS)
         token = bytes(codec.decode_request(frame)[1]["auth_bytes"])
         body: Body

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from kafka_node.configs.config_rules import ConfigType, ConfigValue, InvalidValue
+from kafka_node.configs.config_rules import ConfigType, ConfigValue, InvalidValue, java_string
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 from kafka_node.configs.topic_defaults import broker_names, in_unit
@@ -76,7 +76,8 @@ _WIRE_TYPES = {
     ConfigType.DOUBLE: 6,
     ConfigType.LIST: 7,
 }
-UNKNOWN_TYPE = 0
+UNKNOWN_TYPE, PASSWORD_TYPE = 0, 9
+"""The table of settings has the type STRING for Kafka's PASSWORD and CLASS, and INT for SHORT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,7 @@ def value_text(value: ConfigValue | None) -> str | None:
     """Format a value as ConfigDef.convertToString does."""
     if isinstance(value, tuple):
         return ",".join(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return None if value is None else str(value)
+    return None if value is None else java_string(value)
 
 
 def topic_text(name: str, overrides: Mapping[str, str], settings: Settings) -> str:
@@ -135,7 +134,9 @@ def topic_value(name: str, overrides: Mapping[str, str], settings: Settings) -> 
 def topic_entry(name: str, overrides: Mapping[str, str], settings: Settings) -> ConfigEntry:
     """Return a topic config as DescribeConfigs lists it."""
     synonyms = [Synonym(name, overrides[name], ConfigSource.TOPIC)] if name in overrides else []
-    synonyms += _synonyms([setting for setting, _ in broker_names(name)], settings)
+    settings_of_name = [setting for setting, _ in broker_names(name)]
+    if settings_of_name:
+        synonyms += _synonyms(settings_of_name[0], settings_of_name, settings)
     return ConfigEntry(
         name,
         value_text(topic_value(name, overrides, settings)),
@@ -149,7 +150,7 @@ def topic_entry(name: str, overrides: Mapping[str, str], settings: Settings) -> 
 
 def broker_entry(name: str, settings: Settings) -> ConfigEntry:
     """Return a broker's setting as DescribeConfigs lists it; one that Kafka does not have is sensitive, since its type is unknown."""
-    synonyms = _synonyms(_same_setting(name), settings)
+    synonyms = _synonyms(name, _same_setting(name), settings)
     sensitive = is_sensitive(name)
     if sensitive:
         synonyms = [Synonym(one.name, None, one.source) for one in synonyms]
@@ -160,7 +161,7 @@ def broker_entry(name: str, settings: Settings) -> ConfigEntry:
         tuple(synonyms),
         is_read_only=name not in DYNAMIC_SETTINGS,
         is_sensitive=sensitive,
-        wire_type=_WIRE_TYPES[SETTINGS[name].kind] if name in SETTINGS else UNKNOWN_TYPE,
+        wire_type=_wire_type(name),
     )
 
 
@@ -175,7 +176,7 @@ def cluster_default_entry(name: str, settings: Settings) -> ConfigEntry:
         (Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER),),
         is_read_only=name not in DYNAMIC_SETTINGS,
         is_sensitive=sensitive,
-        wire_type=_WIRE_TYPES[SETTINGS[name].kind] if name in SETTINGS else UNKNOWN_TYPE,
+        wire_type=_wire_type(name),
     )
 
 
@@ -184,18 +185,22 @@ def is_sensitive(name: str) -> bool:
     return name not in SETTINGS or name.endswith(_SENSITIVE)
 
 
-def _synonyms(names: list[str], settings: Settings) -> list[Synonym]:
+def _wire_type(name: str) -> int:
+    if name not in SETTINGS:
+        return UNKNOWN_TYPE
+    return PASSWORD_TYPE if is_sensitive(name) else _WIRE_TYPES[SETTINGS[name].kind]
+
+
+def _synonyms(name: str, names: list[str], settings: Settings) -> list[Synonym]:
+    """List the values of a setting by all of its names; Kafka's default is only listed under the setting's own name."""
     layers = (
         (settings.own, ConfigSource.DYNAMIC_BROKER),
         (settings.cluster, ConfigSource.DYNAMIC_DEFAULT_BROKER),
         (settings.file, ConfigSource.STATIC_BROKER),
     )
-    found = [Synonym(name, values[name], source) for values, source in layers for name in names if name in values]
-    found += [
-        Synonym(name, default, ConfigSource.DEFAULT)
-        for name in names
-        if name in SETTINGS and (default := SETTINGS[name].default) is not None
-    ]
+    found = [Synonym(each, values[each], source) for values, source in layers for each in names if each in values]
+    if name in SETTINGS and (default := SETTINGS[name].default) is not None:
+        found.append(Synonym(name, default, ConfigSource.DEFAULT))
     return found
 
 

@@ -26,6 +26,8 @@ DEFAULT_SLOTS = 1_000
 """Sessions of a broker (max.incremental.fetch.session.cache.slots)."""
 EVICTION_MS = 120_000
 """Time for which a session is safe from others, and after which an idle one may be replaced (FetchSession's minimum)."""
+MAX_PARTITIONS = 200_000
+"""Partitions of all sessions together, which take 100 MB; clients may name any partition. Beyond it there are full requests only."""
 
 UNKNOWN_HIGH_WATERMARK = -1
 
@@ -95,8 +97,11 @@ class OpenedFetch:
 class FetchSessions:
     """The sessions of a broker."""
 
-    def __init__(self, slots: int = DEFAULT_SLOTS, eviction_ms: int = EVICTION_MS) -> None:
+    def __init__(
+        self, slots: int = DEFAULT_SLOTS, eviction_ms: int = EVICTION_MS, max_partitions: int = MAX_PARTITIONS
+    ) -> None:
         self._slots = slots
+        self._max_partitions = max_partitions
         self._eviction_ms = eviction_ms
         self._sessions: dict[int, FetchSession] = {}
         """In the order of their last use."""
@@ -132,6 +137,9 @@ class FetchSessions:
         if session.uses_topic_ids != uses_topic_ids:
             return OpenedFetch({}, error=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         _update(session, partitions, forgotten)
+        if partitions and self.partition_count > self._max_partitions:
+            del self._sessions[session_id]
+            return OpenedFetch({}, error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if not session.partitions:
             del self._sessions[session_id]
             return OpenedFetch(partitions)
@@ -155,6 +163,8 @@ class FetchSessions:
         `new_id` is a random positive number.
         """
         if not partitions or new_id in self._sessions or new_id == NO_SESSION:
+            return NO_SESSION
+        if self.partition_count + len(partitions) > self._max_partitions:
             return NO_SESSION
         session = FetchSession(new_id, uses_topic_ids, is_privileged, now_ms, now_ms)
         for key, request in partitions.items():

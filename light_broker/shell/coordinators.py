@@ -10,7 +10,7 @@ Source: Kafka's GroupCoordinatorService.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -93,7 +93,7 @@ class GroupCoordinators:
         led.coordinator.close()
         log.info("Unloaded the groups of a partition", extra={"partition": f"{OFFSETS_TOPIC}-{partition}"})
 
-    def topics_deleted(self, topics: Iterable[tuple[str, UUID]]) -> None:
+    def topics_deleted(self, topics: Sequence[tuple[str, UUID]]) -> None:
         """Delete the offsets of all groups for deleted topics."""
         for led in self._led.values():
             if led.code:
@@ -108,7 +108,10 @@ class GroupCoordinators:
         while True:
             await asyncio.sleep(self.settings.offsets_retention_check_interval_ms / 1000)
             for coordinator in self.loaded():
-                await coordinator.expire()
+                try:
+                    await coordinator.expire()
+                except Exception:
+                    log.exception("Failed to delete expired offsets; retrying at the next check")
 
     async def close(self) -> None:
         """Answer all requests that wait, and end all tasks."""
@@ -170,6 +173,10 @@ class GroupCoordinators:
             log.error(  # An operator must repair the log; the groups of other partitions go on.
                 "Failed to load the groups of a partition", extra={"partition": str(partition), "error": str(error)}
             )
+            return
+        except Exception:
+            led.code = ErrorCode.NOT_COORDINATOR
+            log.exception("Failed to load the groups of a partition", extra={"partition": str(partition)})
             return
         led.coordinator.start()
         led.code = ErrorCode.NONE

@@ -14,15 +14,19 @@ from light_broker.core.replica_requests import AppendResult, DeletedRecords, Fet
 
 
 class Waiting:
-    """A request whose coroutine awaits `done`."""
+    """A request whose coroutine awaits `done`, which is made when it has to wait."""
 
-    def __init__(self) -> None:
-        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    done: asyncio.Future[None] | None = None
 
-    def complete(self, *, expired: bool) -> None:  # noqa: ARG002 -- the results tell what has expired
+    def complete(self, *, expired: bool) -> None:
         """Wake the coroutine, unless it was cancelled."""
-        if not self.done.done():
+        if expired:
+            self.expire()
+        if self.done is not None and not self.done.done():
             self.done.set_result(None)
+
+    def expire(self) -> None:
+        """Note that the time is over."""
 
 
 class DelayedProduce(Waiting):
@@ -37,7 +41,6 @@ class DelayedProduce(Waiting):
 
         `replication_error` returns the result of a partition's batch that ends at an offset, None while replicas lack it.
         """
-        super().__init__()
         self.results = results
         self._replication_error = replication_error
         self._pending = {
@@ -69,7 +72,6 @@ class DelayedFetch(Waiting):
         readable_bytes: Callable[[TopicPartition, FetchPartition, FetchParams], int | None],
     ) -> None:
         """Wait for `min_bytes` in all; `readable_bytes` returns what a partition gives, None if it ends the wait."""
-        super().__init__()
         self._params = params
         self._partitions = partitions
         self._readable_bytes = readable_bytes
@@ -95,7 +97,6 @@ class DelayedDeleteRecords(Waiting):
         low_watermark: Callable[[TopicPartition], DeletedRecords],
     ) -> None:
         """Wait for the successful `results` whose low watermark is below the required offset."""
-        super().__init__()
         self.results = results
         self._low_watermark = low_watermark
         self._pending = {
@@ -103,8 +104,6 @@ class DelayedDeleteRecords(Waiting):
             for partition, result in results.items()
             if result.error is ErrorCode.NONE and result.low_watermark < required[partition]
         }
-        for partition in self._pending:
-            results[partition] = replace(results[partition], error=ErrorCode.REQUEST_TIMED_OUT)
 
     def is_satisfied(self, key: TopicPartition | None) -> bool:
         """Examine one partition or all."""
@@ -117,3 +116,8 @@ class DelayedDeleteRecords(Waiting):
                 del self._pending[partition]
                 self.results[partition] = now
         return not self._pending
+
+    def expire(self) -> None:
+        """Time out the partitions whose replicas have records below the offset."""
+        for partition in self._pending:
+            self.results[partition] = replace(self.results[partition], error=ErrorCode.REQUEST_TIMED_OUT)

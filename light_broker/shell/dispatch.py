@@ -25,6 +25,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response
 from kafka_wire.errors import Failure
+from kafka_wire.net.peer import Frame
 from kafka_wire.net.server import CloseConnection, MalformedRequest, Peer
 from light_broker.control.port import ControlPlaneError
 from light_broker.shell.apis.table import APIS, Api
@@ -72,14 +73,14 @@ class Dispatch:
         if ApiKey.PRODUCE in apis:
             self._shown[ApiKey.PRODUCE] = SHOWN_PRODUCE
 
-    async def handle(self, peer: Peer, frame: bytes) -> Response | None:
-        """Answer one request frame (a server's Handler)."""
+    async def handle(self, peer: Peer, frame: Frame) -> Response | None:
+        """Answer one request frame (a server's Handler, and its LargeHandler)."""
         if not self._started.is_set():
             await self._started.wait()
         try:
             header = codec.peek_header(frame)
             if header.api_key == ApiKey.API_VERSIONS:
-                return self._api_versions(header, frame)
+                return self._api_versions(header, bytes(frame))
             return await self._request(_known(header.api_key), peer, header, frame)
         except CodecError as error:
             raise MalformedRequest(str(error)) from error
@@ -97,27 +98,36 @@ class Dispatch:
         body = versions.api_versions_body(self._shown, finalized, header.api_version)
         return codec.encode_response(ApiKey.API_VERSIONS, header.api_version, header.correlation_id, body)
 
-    async def _request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> Response | None:
-        served = self._apis[key].versions if key in self._apis else self._forwarded.get(key)
+    async def _request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: Frame) -> Response | None:
+        api = self._apis.get(key)
+        served = self._forwarded.get(key) if api is None else api.versions
         if served is None:
             raise CloseConnection(f"{key.name} is not served here")
         if not served[0] <= header.api_version <= served[1]:
             return unsupported_version(key, header)
         context, guard = context_of(self._listener, peer, header), self._broker.guard
         if guard is not None and (failure := await guard.refuse_by_header(key, context)) is not None:
-            return refused_by_header(key, header, frame, failure, UNITS)
-        body = codec.decode_bounded(frame, header, UNITS)
+            return refused_by_header(key, header, bytes(frame), failure, UNITS)
+        body = _decoded(api, header, frame)
+        del frame  # a large one is a view of a buffer, which is used again when nothing refers to it
         if guard is not None and (refused := await guard.refuse(key, context, body)) is not None:
             return encode_answer(key, peer, header, refused)
-        answer = await self._answer(key, peer, header, context, body)
-        return None if answer is None else encode_answer(key, peer, header, answer)
+        answer = await self._answer(api, key, peer, header, context, body)
+        if answer is None:
+            return None
+        if api is None or api.encode is None or isinstance(answer, EncodedBody):
+            return encode_answer(key, peer, header, answer)
+        try:
+            return api.encode(header.api_version, header.correlation_id, answer)
+        except CodecError as error:
+            raise failed(key, peer, header, error) from error
 
     async def _answer(
-        self, key: ApiKey, peer: Peer, header: RequestHeader, context: RequestContext, body: Body
+        self, api: Api | None, key: ApiKey, peer: Peer, header: RequestHeader, context: RequestContext, body: Body
     ) -> Body | EncodedBody | None:
         try:
-            if key in self._apis:
-                return await self._apis[key].handle(self._broker, context, body)
+            if api is not None:
+                return await api.handle(self._broker, context, body)
             return await self._broker.control.forward(key, context, body)
         except ControlPlaneError as error:
             return refusal(key, header.api_version, body, Failure(error.code, str(error)))
@@ -125,6 +135,12 @@ class Dispatch:
             raise
         except Exception as error:
             raise failed(key, peer, header, error) from error
+
+
+def _decoded(api: Api | None, header: RequestHeader, frame: Frame) -> Body:
+    if api is None or api.decode is None:
+        return codec.decode_bounded(bytes(frame), header, UNITS)
+    return api.decode(frame, header)
 
 
 def _known(number: int) -> ApiKey:

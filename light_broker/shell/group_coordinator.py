@@ -196,9 +196,11 @@ class GroupCoordinator:
 
     def _ring(self) -> None:
         self._alarm = None
-        while (due := self._timers.pop_due(self._monotonic_ms())) is not None:
-            self._handle(*due)
-        self._set_alarm()
+        try:
+            while (due := self._timers.pop_due(self._monotonic_ms())) is not None:
+                self._handle(*due)
+        finally:
+            self._set_alarm()
 
     # Offsets
 
@@ -328,10 +330,10 @@ class GroupCoordinator:
         try:
             error, base_offset = await self._replicated(write)
         except WireError as failure:
-            log.warning("Failed to encode records of a group", extra={"error": str(failure)})
+            log.debug("Failed to encode records of a group", extra={"error": str(failure)})
         finally:
             if error:
-                log.info("Failed to store records", extra={"partition": str(self._partition), "error": error.name})
+                log.debug("Failed to store records", extra={"partition": str(self._partition), "error": error.name})
                 self._report(write, error)
             self._report_applied(self.shard.finish(write, error, base_offset))
 

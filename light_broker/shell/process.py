@@ -36,13 +36,13 @@ from light_broker.core.log_jobs import log_manager_settings
 from light_broker.core.metadata_view import BrokerView, ConfigResource, ConfigResourceType, MetadataView
 from light_broker.core.metadata_view import Endpoint as ClientEndpoint
 from light_broker.core.partition import IsrRules
-from light_broker.core.settings import Settings
 from light_broker.shell.apis.table import APIS
 from light_broker.shell.broker import Broker
 from light_broker.shell.control_side import ControlSide
 from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.dispatch import Dispatch, needs
 from light_broker.shell.known_users import PresentAcls, PresentCredentials
+from light_broker.shell.listener_limits import SharedLimits, connection_quotas, request_channel, server_limits
 from light_broker.shell.log_directory import FailedDirectory
 from light_broker.shell.log_manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
@@ -195,26 +195,34 @@ class BrokerProcess:
         return None if self._started.is_set() else "the logs are being loaded"
 
     async def _open_listeners(self, stack: AsyncExitStack, broker: Broker) -> None:
-        limits, buffers = server_limits(self.settings.values), Buffers(ServerLimits().max_buffered_bytes)
+        values = self.settings.values
+        shared = SharedLimits(
+            server_limits(values),
+            Buffers(ServerLimits().max_buffered_bytes),
+            request_channel(values),
+            connection_quotas(values),
+        )
         stack.push_async_callback(self._close_listeners)
         for endpoint in self.settings.listeners:
             demands = self._demands[endpoint.listener]
-            await self._open_listener(broker, endpoint, demands, limits, buffers)
+            await self._open_listener(broker, endpoint, demands, shared)
 
-    async def _open_listener(
-        self, broker: Broker, endpoint: Endpoint, demands: Demands, limits: ServerLimits, buffers: Buffers
-    ) -> None:
+    async def _open_listener(self, broker: Broker, endpoint: Endpoint, demands: Demands, shared: SharedLimits) -> None:
         authentication = AUTHENTICATION if demands.sasl is not None else {}
         dispatch = Dispatch(broker, endpoint.listener, self._started, authentication=authentication)
         self._servers[endpoint.listener] = await serve(
             dispatch.handle,
             endpoint.host,
             endpoint.port,
-            limits=limits,
+            limits=shared.limits,
+            large_handler=dispatch.handle,
             ssl=demands.tls,
             sasl=demands.sasl,
             principal_rules=demands.principal_rules,
-            buffers=buffers,
+            buffers=shared.buffers,
+            channel=shared.channel,
+            quotas=shared.quotas,
+            is_protected=endpoint.listener == self.settings.inter_broker_listener and len(self.settings.listeners) > 1,
         )
 
     async def _close_listeners(self) -> None:
@@ -281,12 +289,3 @@ class BrokerProcess:
     def _isr_rules(self, topic: str) -> IsrRules:
         settings = self._topic(topic)
         return IsrRules(settings.number("min.insync.replicas"), self.broker.settings.number("replica.lag.time.max.ms"))
-
-
-def server_limits(values: Settings) -> ServerLimits:
-    """Return the limits of the listeners."""
-    return ServerLimits(
-        max_frame_bytes=values.number("socket.request.max.bytes"),
-        max_connections=values.number("max.connections"),
-        idle_timeout_ms=values.number("connections.max.idle.ms"),
-    )

@@ -31,6 +31,7 @@ class WaitingRequests:
         if number is None:
             return
         self._set_timer(deadline_ms)
+        request.done = asyncio.get_running_loop().create_future()
         try:
             await request.done
         finally:

@@ -32,6 +32,7 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "night",
         "stall",
         "log-open",
+        "metadata-records",
         "quorum-election",
         "quorum-appends",
         "quorum-of-five",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,19 @@ import pytest
 
 from controller_core.metadata.activation import activation_write
 from kafka_log.files.snapshots import SnapshotReader, list_snapshots
-from kafka_log.format.control_records import last_contained_timestamp_ms
+from kafka_log.format.control_records import last_contained_timestamp_ms, snapshot_batches
 from kafka_log.format.names import CLUSTER_METADATA_FOLDER, SnapshotId, snapshot_name
 from kafka_metadata import records
 from kafka_metadata.metadata_log import MetadataLog, apply_batch, load_snapshot
 from kafka_metadata.record_codec import decode_record
 from kafka_metadata.records import MetadataRecord
-from kafka_metadata.snapshot import snapshot_records
+from kafka_metadata.replay import replay
+from kafka_metadata.snapshot import snapshot_records, snapshot_values
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.node import Node
 from kafka_wire.records import RecordBatch, decode_batches
-from lab.kraft import kraft_cluster
+from lab.kraft import KraftNode, kraft_cluster
 from lab.waiting import wait_until
 from tests.controller_core.metadata.test_activation import LEVELS
 from tests.kafka_metadata.judge import MetadataJudge, in_one_order
@@ -113,8 +115,8 @@ REQUESTS: tuple[tuple[ApiKey, Mapping[str, Any]], ...] = (
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    """The folder of a node that was broker and controller, after these requests, a snapshot, and a kill -9."""
+def killed() -> Iterator[KraftNode]:
+    """A node that was broker and controller, after these requests, a snapshot, and a kill -9."""
     with kraft_cluster((1,), settings=SETTINGS) as cluster:
         node = cluster[1]
         assert node.port is not None
@@ -128,7 +130,13 @@ def folder() -> Iterator[Path]:
             what="the controller has written a snapshot",
         )
         node.kill()
-        yield log
+        yield node
+
+
+@pytest.fixture(scope="module")
+def folder(killed: KraftNode) -> Path:
+    """The node's folder of the metadata log."""
+    return killed.data_folder / CLUSTER_METADATA_FOLDER
 
 
 def has_all(folder: Path, snapshot: SnapshotId) -> bool:
@@ -228,6 +236,27 @@ def test_the_snapshot_of_a_controller_makes_kafkas_image(folder: Path, judge: Me
     assert in_one_order(written) == in_one_order(steward)
     assert kinds_in_order(written) == kinds_in_order(steward)
     assert found.last_timestamp_ms > 1_600_000_000_000
+
+
+def test_kafka_starts_with_a_snapshot_written_here(killed: KraftNode, folder: Path) -> None:
+    """Instead of its own: its next snapshot has the same, also a config that the log does not have. Brokers and leaders are new."""
+    latest = list_snapshots(folder)[-1]
+    before = image_of(folder, latest)
+    image = replay(before.image, [records.ConfigRecord(16, "written-here", "interval.ms", "1000")])
+    batches = snapshot_batches(
+        snapshot_values(image),
+        epoch=latest.epoch,
+        timestamp_ms=before.last_timestamp_ms,
+        last_contained_timestamp_ms=before.last_timestamp_ms,
+    )
+    path_of(folder, latest).write_bytes(b"".join(batches))
+
+    killed.start()
+    wait_until(lambda: list_snapshots(folder)[-1] > latest, timeout_s=60, what="Kafka has written its next snapshot")
+    killed.kill()
+    after = image_of(folder, list_snapshots(folder)[-1]).image
+    assert after == replace(image, brokers=after.brokers, controllers=after.controllers, topics=after.topics)
+    assert {topic.name for topic in after.topics.values()} == {topic.name for topic in image.topics.values()}
 
 
 def records_of(batch: RecordBatch) -> list[MetadataRecord]:

@@ -83,7 +83,7 @@ def test_versions_of_records_are_kafkas_at_every_metadata_version(judge: Metadat
     assert steward == kafka
 
 
-@examples(80)
+@examples(60)
 @given(log=record_logs())
 @example(log=EVERY_TYPE)
 def test_kafka_has_the_same_image_of_a_log_and_of_its_snapshot(

@@ -65,7 +65,7 @@ def test_a_transaction_counts_from_its_end_on() -> None:
     "batches", [[[BEGIN, TOPIC, ABORT, CONFIG]], [[BEGIN], [TOPIC], [ABORT], [CONFIG]]], ids=["one", "several"]
 )
 def test_an_aborted_transaction_leaves_nothing(batches: list[list[MetadataRecord]]) -> None:
-    """C21. In one batch and over several."""
+    """KIP-868. In one batch and over several."""
     assert applied([VERSION], *batches) == MetadataLog(image(VERSION, CONFIG), 5)
 
 
@@ -97,7 +97,7 @@ def test_markers_out_of_order_are_refused(found: list[MetadataRecord], refusal: 
 
 
 def test_a_snapshot_is_read_as_it_was_written() -> None:
-    """C15, for an image."""
+    """By the batches of control records around it, too."""
     before = image(VERSION, BROKER, TOPIC, CONFIG)
     batches = snapshot_batches(
         snapshot_values(before), epoch=2, timestamp_ms=5, last_contained_timestamp_ms=4, max_records=2

@@ -50,7 +50,7 @@ def test_a_class_has_the_fields_of_kafkas_schema(record_class: type[MetadataReco
     assert fields == {field.key for field in definition.fields} | {"unknown_tags"}
 
 
-@examples(60)
+@examples(25)
 @given(record_logs())
 def test_a_record_is_read_as_it_was_written_at_every_metadata_version(log: list[MetadataRecord]) -> None:
     """Metadata versions 7 to 30."""

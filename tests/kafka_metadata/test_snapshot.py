@@ -31,7 +31,7 @@ ORDER = [
 """Order of MetadataImage.write; partitions follow their topic."""
 
 
-@examples(60)
+@examples(25)
 @given(record_logs())
 def test_a_snapshot_has_the_whole_image(log: list[MetadataRecord]) -> None:
     """Except what Kafka's snapshots lack: the state of a migration, and eligible leader replicas while their feature is off."""
@@ -44,7 +44,7 @@ def test_a_snapshot_has_the_whole_image(log: list[MetadataRecord]) -> None:
         assert again == replace(before, zk_migration_state=None)
 
 
-@examples(60)
+@examples(25)
 @given(record_logs())
 def test_records_are_in_the_order_of_kafkas_images(log: list[MetadataRecord]) -> None:
     """metadata.version is the first record."""

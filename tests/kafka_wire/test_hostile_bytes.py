@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_wire import codec, plain_decoder, schema
+from kafka_wire import codec, compiler, plain_decoder, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import CodecError
 from tests.effort import examples
@@ -38,7 +38,7 @@ def check_mutants(name: str, version: int, body: Body) -> None:
 
 
 def both(name: str, version: int, data: bytes) -> None:
-    """Decode with both decoders, which must return the same body or both raise an error."""
+    """Decode with both decoders, and as a view: all must return the same body or raise an error."""
     definition = schema.definition(name, version)
     try:
         expected, end = plain_decoder.decode(definition, version, data)
@@ -47,6 +47,10 @@ def both(name: str, version: int, data: bytes) -> None:
     if end == len(data):
         assert repr(expected) == repr(codec.decode(name, version, data))  # repr: a NaN is not equal to itself
         return
+    if end == -1:
+        with pytest.raises(CodecError) as refusal:
+            compiler.view_decoder(name, version)(memoryview(data), 0)
+        assert "cannot be decoded" not in refusal.value.reason
     with pytest.raises(CodecError) as refusal:
         codec.decode(name, version, data)
     assert (name, version) == (refusal.value.message, refusal.value.version)

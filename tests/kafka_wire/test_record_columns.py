@@ -73,7 +73,7 @@ def changes(count: int, mixed: bool = False) -> RecordColumns:
 
 
 @pytest.mark.parametrize(("message", "version"), CALLS, ids=str)
-@examples(25)
+@examples(15)
 @given(data=st.data())
 def test_columns_are_encoded_as_by_the_codec_and_read_again(message: str, version: int, data: st.DataObject) -> None:
     """For lists of all lengths, and any combination of tagged fields."""
@@ -147,6 +147,21 @@ def test_a_field_that_the_version_lacks_is_refused() -> None:
         encode_columns(old, base_offset=0, timestamp_ms=0)
 
 
+def test_a_missing_list_that_must_not_be_null_is_refused() -> None:
+    """Only tagged lists may be missing."""
+    replicas = Lists.padded(np.array([[1]], np.int32), np.array([False]))
+    columns = RecordColumns(
+        "PartitionRecord",
+        2,
+        np.array([TOPIC_ID.bytes], "V16"),
+        {"partition_id": np.zeros(1, np.int32)},
+        {"replicas": replicas},
+    )
+
+    with pytest.raises(CodecError, match="PartitionRecord v2: replicas: must not be null"):
+        encode_columns(columns, base_offset=0, timestamp_ms=0)
+
+
 def test_rows_can_be_taken_from_columns() -> None:
     """A change of many partitions is several batches."""
     columns = changes(10, mixed=True)
@@ -175,7 +190,7 @@ def frames(message: str, version: int, found: list[dict[str, Any]]) -> list[byte
 
 
 def test_unusual_records_are_left_to_the_codec() -> None:
-    """An unknown tagged field, a record with a key, with headers, and with another timestamp."""
+    """An unknown tagged field, a null in a tagged field, a record with a key, with headers, and with another timestamp."""
     (usual,) = frames("PartitionRecord", 2, [{"partition_id": 0, "topic_id": TOPIC_ID}])
     body = {"partition_id": 0, "topic_id": TOPIC_ID}
     tagged = usual[:3] + unknown_tags.encode("PartitionRecord", 2, body, ((9, b"new"),))
@@ -186,12 +201,13 @@ def test_unusual_records_are_left_to_the_codec() -> None:
         Record(3, 5, None, usual, (("name", b""),)),
         Record(4, 6, None, usual),
         Record(5, 5, None, None),
-        Record(6, 5, None, usual),
+        Record(6, 5, None, usual[:-1] + b"\x01\x01\x01\x00"),
+        Record(7, 5, None, usual),
     ]
     decoded = decode_columns(encode_batch(found))
 
-    assert [offsets.tolist() for offsets, _ in decoded.columns] == [[0, 6]]
-    assert decoded.others == tuple(found[1:6])
+    assert [offsets.tolist() for offsets, _ in decoded.columns] == [[0, 7]]
+    assert decoded.others == tuple(found[1:7])
 
 
 @pytest.mark.parametrize("compression", [Compression.GZIP, Compression.NONE])
@@ -214,7 +230,7 @@ def test_a_wrong_checksum_is_found() -> None:
         decode_columns(bytes(batch))
 
 
-@examples(200)
+@examples(100)
 @given(st.binary(max_size=80), st.integers(0, 4))
 def test_batches_with_right_checksums_and_malformed_records_are_read_as_by_the_codec(noise: bytes, count: int) -> None:
     """Both read them, or both refuse them."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_wire import codec, plain_decoder, plain_encoder, schema
+from kafka_wire import codec, compiler, plain_decoder, plain_encoder, schema
 from tests.kafka_wire.bodies import Body, complete, for_bodies, messages_of_apis, versions_of
 
 
@@ -15,12 +15,13 @@ def test_encoded_bodies_are_decoded_again(api: str) -> None:
 
 
 def check_both_codecs(name: str, version: int, body: Body) -> None:
-    """Encode and decode with each, which must produce the same bytes."""
+    """Encode and decode with each, which must produce the same bytes; the decoder of views the same body."""
     definition = schema.definition(name, version)
     encoded = codec.encode(name, version, body)
     expected = complete(definition.fields, version, body)
 
     assert codec.decode(name, version, encoded) == expected
+    assert compiler.view_decoder(name, version)(memoryview(encoded), 0) == (expected, len(encoded))
     assert plain_decoder.decode(definition, version, encoded) == (expected, len(encoded))
     assert encoded == plain_encoder.encode(definition, version, body)
     assert encoded == codec.encode(name, version, expected)

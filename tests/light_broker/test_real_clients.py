@@ -42,15 +42,15 @@ def produced(broker: LightBroker, topic: str, **settings: object) -> list[int]:
     return delivered
 
 
-def consumed(broker: LightBroker, topic: str, **settings: object) -> list[str]:
-    """Consume COUNT records by librdkafka from the start of partition 0."""
+def consumed(broker: LightBroker, topic: str, *, count: int = COUNT, **settings: object) -> list[str]:
+    """Consume records by librdkafka from the start of partition 0."""
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
     consumer = Consumer(
         {"bootstrap.servers": broker.bootstrap, "group.id": "none", "enable.auto.commit": False, **settings}
     )
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    messages = consumer.consume(COUNT, timeout=TIMEOUT_S)
+    messages = consumer.consume(count, timeout=TIMEOUT_S)
     consumer.close()
     assert [message.error() for message in messages if message.error()] == []
     return [message.value().decode() for message in messages]
@@ -73,6 +73,19 @@ def test_librdkafka_produces_idempotently_and_consumes_committed_records(broker:
     assert consumed(broker, topic, **{"isolation.level": "read_committed"}) == [
         f"{topic}-{number}" for number in range(COUNT)
     ]
+
+
+def test_batches_that_are_larger_than_a_buffer_are_produced_and_consumed(broker: LightBroker) -> None:
+    """Large fields of a request are views of its frame."""
+    from confluent_kafka import Producer
+
+    topic, value = "rdkafka-large", "x" * 300_000
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "acks": "all", "linger.ms": 50})
+    for _ in range(5):
+        producer.produce(topic, value.encode())
+
+    assert producer.flush(TIMEOUT_S) == 0
+    assert consumed(broker, topic, count=5) == [value] * 5
 
 
 def test_librdkafka_finds_offsets_and_deletes_records(broker: LightBroker) -> None:

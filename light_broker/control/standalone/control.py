@@ -115,10 +115,10 @@ class StandaloneControl:
         broker.set_acls(state.known_acls())
         broker.set_credentials(state.credentials())
         broker.set_view(self._view())
-        for name, topic in state.topics.items():
-            await self._lead(name, range(topic.partitions))
         for name in list(state.deletions):
             await self._finish_deletion(name)
+        for name, topic in state.topics.items():
+            await self._lead(name, range(topic.partitions))
 
     async def close(self) -> None:
         """Wait for a change that is being written."""

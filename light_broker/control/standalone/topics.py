@@ -66,6 +66,9 @@ def _new_topic(state: State, wanted: Body, settings: Settings, new_id: Callable[
     name = wanted["name"]
     if name in state.topics:
         return Failure(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    if name in state.deletions:
+        # Its logs could not be deleted yet, and are not to be found by a topic that is new.
+        return Failure(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion.")
     if (failure := topic_name_error(name, state.topics)) is not None:
         return failure
     configs = {each["name"]: each["value"] for each in wanted["configs"]}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.draft import Draft
-from light_broker.core.groups.effects import Answer, Beaten, Effect, Joined, Left, Reply, Synced
+from light_broker.core.groups.effects import Answer, Effect, HeartbeatReceived, Joined, Left, Reply, Synced
 from light_broker.core.groups.events import (
     UNKNOWN_MEMBER,
     AssignmentStored,
@@ -119,7 +119,7 @@ def refusal(event: Request, error: ErrorCode) -> Answer:
         case SyncGroup():
             return Synced(error)
         case Heartbeat():
-            return Beaten(error)
+            return HeartbeatReceived(error)
         case LeaveGroup() if error == ErrorCode.UNKNOWN_MEMBER_ID:
             return Left(members=tuple((each.member_id, each.instance_id, error) for each in event.leavers))
         case LeaveGroup():

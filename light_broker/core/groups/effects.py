@@ -34,7 +34,7 @@ class Synced:
 
 
 @dataclass(frozen=True, slots=True)
-class Beaten:
+class HeartbeatReceived:
     """Answer to Heartbeat."""
 
     error: ErrorCode = ErrorCode.NONE
@@ -49,7 +49,7 @@ class Left:
     """Member id, instance id and error of each member of the request."""
 
 
-Answer = Joined | Synced | Beaten | Left
+Answer = Joined | Synced | HeartbeatReceived | Left
 
 
 @dataclass(frozen=True, slots=True)

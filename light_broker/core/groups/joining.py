@@ -22,6 +22,9 @@ from light_broker.core.groups.records import generation_of
 from light_broker.core.groups.settings import MAX_PENDING_MEMBERS, NEW_MEMBER_JOIN_TIMEOUT_MS
 from light_broker.core.groups.states import CompletingRebalance, Member, PreparingRebalance, Stable
 
+MAX_ID_PREFIX = 255
+"""Characters of the client's name in its member id. Kafka has no limit: a longer id than 32,767 bytes fits into no response."""
+
 
 def join(draft: Draft, event: JoinGroup) -> None:
     """Let a client join the group, or answer why it cannot."""
@@ -52,7 +55,7 @@ def join(draft: Draft, event: JoinGroup) -> None:
 def _join_new(draft: Draft, event: JoinGroup) -> None:
     group = draft.group
     prefix = event.client_id if event.instance_id is None else event.instance_id
-    member_id = f"{prefix}-{event.random_id}"
+    member_id = f"{prefix[:MAX_ID_PREFIX]}-{event.random_id}"
     if event.instance_id is not None:
         known = group.static_members.get(event.instance_id)
         if known is None:

@@ -2,7 +2,7 @@
 
 from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.draft import Draft
-from light_broker.core.groups.effects import Beaten, Left
+from light_broker.core.groups.effects import HeartbeatReceived, Left
 from light_broker.core.groups.events import UNKNOWN_MEMBER, Heartbeat, LeaveGroup, Leaver, SessionExpired
 from light_broker.core.groups.membership import validate_member
 from light_broker.core.groups.rebalance import complete_if_all_joined, drop, prepare
@@ -51,7 +51,7 @@ def heartbeat(draft: Draft, event: Heartbeat) -> None:
         draft.restart_session(event.member_id)
         if isinstance(draft.group.state, PreparingRebalance):
             error = ErrorCode.REBALANCE_IN_PROGRESS
-    draft.reply(event.request_id, Beaten(error))
+    draft.reply(event.request_id, HeartbeatReceived(error))
 
 
 def _refusal(group: Group, event: Heartbeat) -> ErrorCode:

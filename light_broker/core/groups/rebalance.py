@@ -221,7 +221,6 @@ def session_expired(draft: Draft, member_id: str) -> None:
     group = draft.group
     if member_id in group.pending_members:
         draft.remove([member_id])
-        draft.note("Removed a member id that was not used in time", member=member_id)
         complete_after_removal(draft)
     elif member_id in group.members and not _is_heard(group, group.members[member_id]):
         draft.note("Removed a member whose session expired", member=member_id)

@@ -42,10 +42,10 @@ class Timers(Generic[Key]):
             due_ms = self._due.get(key)
             if due_ms is None:
                 continue
-            if due_ms <= now_ms:
+            if due_ms <= queued_ms:
                 del self._due[key]
                 return key
-            self._push(key, due_ms)
+            self._push(key, due_ms)  # It was moved back.
         return None
 
     @property

@@ -88,6 +88,9 @@ def _parts(broker: Broker, context: RequestContext, body: Body) -> Iterator[_Par
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         for partition in topic["partition_data"]:
             records = partition["records"]
+            if isinstance(records, memoryview):
+                # The log checks and stores bytes; a view of the frame would keep the whole frame in memory while the request waits.
+                records = bytes(records)
             its_error = error
             if not error and view.partition(TopicPartition(name, partition["index"])) is None:
                 its_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -4,13 +4,17 @@ Values that differ between runs are omitted (topic ids, epochs of registrations)
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
 
 from controller_core.decisions.broker_requests import PartitionAnswer, ProducerIdBlock, Remaining
 from controller_core.decisions.topics import TopicCreation
 from controller_core.model import changes
+from controller_core.model.broker import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, unpad
 from controller_core.model.ids import TopicPartition
+from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
+from controller_core.quorum_mode.registration import Registered, Unregistered
 from kafka_wire.errors import Failure
 from tests.controller_core.decisions.messages import LeaderAndIsr, Message, SentState, UpdateMetadata
 
@@ -39,6 +43,15 @@ def change_lines(cluster: Cluster, change: changes.Change, expected: int) -> lis
         case changes.StatesObserved():
             rows = zip(change.rows.tolist(), change.leader, change.leader_epoch, change.isr, strict=True)
             return [f"found state {name(cluster.name_of(row))} {_state(*state)}" for row, *state in rows]
+        case changes.TopicAdded(states=changes.FirstStates() as states):
+            first = [_state(*state) for state in zip(states.leader, [0] * len(states.leader), states.isr, strict=True)]
+            return [
+                _topic("write", change.name, _assignment(change.partitions, change.replicas), {}),
+                *(
+                    f"write state {change.name}-{partition} {state}"
+                    for partition, state in zip(change.partitions.tolist(), first, strict=True)
+                ),
+            ]
         case changes.TopicAdded():
             moves = {p: (m.adding, m.removing) for p, m in change.moves.items()}
             return [_topic(VERBS[change.origin], change.name, _assignment(change.partitions, change.replicas), moves)]
@@ -67,12 +80,45 @@ def _state_lines(cluster: Cluster, change: changes.PartitionStates) -> list[str]
     lines = []
     for position, row in enumerate(change.rows.tolist()):
         state = _state(change.leader[position], change.leader_epoch[position], change.isr[position])
+        unclean = " UNCLEAN" if change.unclean is not None and change.unclean[position] else ""
+        if change.elr is not None:
+            lines.append(
+                f"write state {name(cluster.name_of(row))} {state}{_kraft_state(cluster, change, position)}{unclean}"
+            )
+            continue
         removed = (
             "" if change.replicas is None else f" removing {ids(_removed(cluster, row, change.replicas[position]))}"
         )
-        unclean = " UNCLEAN" if change.unclean is not None and change.unclean[position] else ""
         lines.append(f"write state {name(cluster.name_of(row))} {state}{removed}{unclean}")
     return lines
+
+
+def _kraft_state(cluster: Cluster, change: changes.PartitionStates, position: int) -> str:
+    """Describe what a change in KRaft mode has beside leader and ISR: only what differs from the usual."""
+    assert change.elr is not None
+    assert change.last_known_elr is not None
+    row = int(change.rows[position])
+    parts = [
+        ("elr", unpad(change.elr[position])),
+        ("last leader", unpad(change.last_known_elr[position])),
+    ]
+    if change.replicas is not None and unpad(change.replicas[position]) != cluster.columns.replicas_of(row):
+        parts.append(("replicas", unpad(change.replicas[position])))
+    words = [f" {what} {ids(found)}" for what, found in parts if found]
+    if row in (change.moves or {}):
+        move = (change.moves or {})[row]
+        words.append(" moved" if move is None else f" adding {ids(move.adding)} removing {ids(move.removing)}")
+    if row in (change.directories or {}):
+        words.append(f" directories [{','.join(directory(one) for one in (change.directories or {})[row])}]")
+    if change.recovering is not None and change.recovering[position]:
+        words.append(" recovering")
+    return "".join(words)
+
+
+def directory(found: UUID) -> str:
+    """Format a directory: tests number theirs."""
+    reserved = {UNASSIGNED_DIRECTORY: "unassigned", LOST_DIRECTORY: "lost", MIGRATING_DIRECTORY: "migrating"}
+    return reserved.get(found, f"d{found.int % (1 << 64)}")
 
 
 def _removed(cluster: Cluster, row: int, replicas: IntArray) -> list[int]:
@@ -105,6 +151,30 @@ def _memory_line(change: changes.Change) -> str:
     match change:
         case changes.BrokersObserved(brokers=brokers):
             return f"brokers {ids(sorted(broker.id for broker in brokers))}"
+        case changes.BrokerRegistered(broker=broker):
+            state = "fenced" if broker.fenced else "in service"
+            dirs = f" directories [{','.join(map(directory, broker.directories))}]" if broker.directories else ""
+            return f"write broker {broker.id} epoch {broker.epoch} {state}{dirs}"
+        case changes.BrokerChanged():
+            words = {True: " fenced", False: " unfenced", None: ""}[change.fenced]
+            words += " in controlled shutdown" if change.in_controlled_shutdown else ""
+            if change.directories is not None:
+                words += f" directories [{','.join(map(directory, change.directories))}]"
+            if change.cordoned_directories is not None:
+                words += f" cordoned [{','.join(map(directory, change.cordoned_directories))}]"
+            return f"write broker {change.broker}{words}"
+        case changes.HeartbeatObserved(broker=broker, metadata_offset=offset):
+            return f"broker {broker} has read up to {offset}"
+        case changes.ShutdownOffsetObserved(broker=broker, offset=offset):
+            return f"broker {broker} may shut down when others have read up to {offset}"
+        case changes.BrokerSuspected(broker=broker):
+            return f"broker {broker} is suspected"
+        case changes.ElrCleared(topic=topic):
+            return f"clear eligible replicas of {topic or 'all topics'}"
+        case changes.ConfigsChanged(type=kind, name=resource, values=values):
+            return f"write configs of {kind.name} {resource or 'default'} {dict(values)}"
+        case changes.FeatureLevelChanged(name=feature, level=level):
+            return f"write feature {feature} level {level}"
         case changes.ControlledShutdownStarted(broker=broker):
             return f"broker {broker} is shutting down"
         case changes.ReplicaRemovalAnswered(topic=topic, partition=partition, broker=broker):
@@ -183,6 +253,13 @@ def reply_lines(reply: object) -> list[str]:
             return [f"reply {reply}"]
         case Remaining(partitions=partitions):
             return [f"reply remaining: {' '.join(map(name, partitions)) or 'none'}"]
+        case Registered(broker_epoch=epoch):
+            return [f"reply epoch {epoch}"]
+        case Unregistered():
+            return ["reply unregistered"]
+        case HeartbeatAnswer():
+            flags = {"behind": not reply.is_caught_up, "fenced": reply.is_fenced, "may shut down": reply.may_shut_down}
+            return [f"reply {', '.join(flag for flag, is_set in flags.items() if is_set) or 'in service'}"]
         case ProducerIdBlock(first=first, size=size):
             return [f"reply {size} producer ids from {first}"]
         case Mapping():

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from controller_core.model.columns import BoolArray, IntArray, pad, unpad
 from controller_core.rules import election
 from controller_core.rules.election import Election, ElectionReason
-from controller_core.rules.election_columns import Elections, elect_new, elect_offline, elect_preferred, elect_shutdown
+from controller_core.rules.election_columns import (
+    Elections,
+    elect_new,
+    elect_offline,
+    elect_online,
+    elect_preferred,
+    elect_shutdown,
+)
 from tests.controller_core.cases import MAX_BROKER, PartitionCase, ids, partition_cases
 from tests.twins import election as twins
 
@@ -65,6 +72,32 @@ def test_offline_agrees_row_by_row(cases: list[PartitionCase], live: set[int]) -
     ]
 
     assert rows(elect_offline(replicas, isr_of(cases), membership(live), allowed)) == expected
+
+
+@given(CASES, BROKERS, BROKERS, st.data())
+def test_online_agrees_row_by_row(
+    cases: list[PartitionCase], live: set[int], suspected: set[int], data: st.DataObject
+) -> None:
+    """The plain twin is election.elect_online: KRaft mode, with last known leaders and suspected brokers."""
+    last = [data.draw(st.lists(st.sampled_from(case.assignment), max_size=2, unique=True)) for case in cases]
+    allowed = np.array([case.unclean_allowed for case in cases])
+
+    expected = [
+        election.elect_online(
+            case.leader,
+            case.assignment,
+            case.isr,
+            live,
+            unclean_allowed=case.unclean_allowed,
+            last_known=known,
+            suspected=suspected,
+        )
+        for case, known in zip(cases, last, strict=True)
+    ]
+
+    replicas, isr, leaders = replicas_of(cases), isr_of(cases), leader_of(cases)
+    flags = membership(live), membership(suspected)
+    assert rows(elect_online(leaders, replicas, isr, flags[0], allowed, pad(last), flags[1])) == expected
 
 
 @given(CASES, BROKERS)

@@ -10,7 +10,15 @@ import pytest
 
 from kafka_wire.net.client import Connection
 from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
-from kafka_wire.net.server import Handler, Server, ServerLimits, serve
+from kafka_wire.net.server import (
+    ConnectionQuotas,
+    Handler,
+    LargeHandler,
+    RequestChannel,
+    Server,
+    ServerLimits,
+    serve,
+)
 from tests.kafka_wire.net.peers import RawPeer, check_no_task_remains, echo
 
 _TEST_CERTIFICATE = Path(__file__).parent / "test_only_localhost.pem"
@@ -35,10 +43,23 @@ async def start_server() -> AsyncIterator[Callable[..., Awaitable[Server]]]:
         host: str = "127.0.0.1",
         port: int = 0,
         principal_rules: PrincipalRules = DEFAULT_RULES,
-        **limits: int,
+        large_handler: LargeHandler | None = None,
+        channel: RequestChannel | None = None,
+        quotas: ConnectionQuotas | None = None,
+        is_protected: bool = False,
+        **limits: float,
     ) -> Server:
         server = await serve(
-            handler, host, port, limits=ServerLimits(**limits), ssl=ssl, principal_rules=principal_rules
+            handler,
+            host,
+            port,
+            limits=ServerLimits(**limits),  # type: ignore[arg-type] # checked at run time
+            ssl=ssl,
+            principal_rules=principal_rules,
+            large_handler=large_handler,
+            channel=channel,
+            quotas=quotas,
+            is_protected=is_protected,
         )
         servers.append(server)
         return server

@@ -7,7 +7,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_wire.frames import FrameTooLarge, MalformedFrame
-from kafka_wire.net.assembler import FrameAssembler
+from kafka_wire.net.assembler import FrameAssembler, RequestLimit
+from kafka_wire.net.receive_buffers import SCRATCH_BYTES, ReceiveBuffers
+
+
+class Stream:
+    """An assembler that is fed as by a transport, into the buffers that it returns."""
+
+    def __init__(self, max_frame_bytes: int, request_limit: RequestLimit | None = None) -> None:
+        self.buffers = ReceiveBuffers()
+        self.assembler = FrameAssembler(max_frame_bytes, self.buffers, request_limit)
+
+    @property
+    def buffered(self) -> int:
+        """Bytes that were not popped."""
+        return self.assembler.buffered
+
+    def feed(self, data: bytes) -> None:
+        """Receive bytes, without popping frames."""
+        while data:
+            buffer = self.assembler.get_buffer()
+            count = min(len(buffer), len(data))
+            buffer[:count] = data[:count]
+            self.assembler.received(count)
+            self.assembler.keep()
+            self.buffers.scratch[:] = SCRATCH_OF_ANOTHER
+            data = data[count:]
+
+    def pop(self) -> bytes | None:
+        """Return the next frame as bytes."""
+        frame = self.assembler.pop()
+        return frame if frame is None or isinstance(frame, bytes) else self.buffers.copied(frame)
+
+
+SCRATCH_OF_ANOTHER = b"\xee" * SCRATCH_BYTES
+"""What another connection leaves in the shared buffer."""
 
 
 def _framed(frames: list[bytes]) -> bytes:
@@ -18,7 +52,7 @@ def _framed(frames: list[bytes]) -> bytes:
 def test_any_split_of_the_stream_returns_the_same_frames(frames: list[bytes], cuts: list[int]) -> None:
     """TCP keeps the order of bytes, but not their grouping."""
     stream, found = _framed(frames), []
-    assembler = FrameAssembler(max_frame_bytes=40)
+    assembler = Stream(max_frame_bytes=40)
     for cut in [*cuts, len(stream)]:
         assembler.feed(stream[:cut])
         stream = stream[cut:]
@@ -31,7 +65,7 @@ def test_any_split_of_the_stream_returns_the_same_frames(frames: list[bytes], cu
 
 def test_unread_frames_are_kept_while_more_bytes_arrive() -> None:
     """A reader at its limit takes its frames later, in order."""
-    assembler = FrameAssembler(max_frame_bytes=100)
+    assembler = Stream(max_frame_bytes=100)
     assembler.feed(_framed([b"first", b"second"]))
     first = assembler.pop()
     assembler.feed(_framed([b"third"]))
@@ -41,7 +75,7 @@ def test_unread_frames_are_kept_while_more_bytes_arrive() -> None:
 
 def test_only_received_bytes_are_buffered() -> None:
     """No memory is allocated for an announced size."""
-    assembler = FrameAssembler(max_frame_bytes=100_000_000)
+    assembler = Stream(max_frame_bytes=100_000_000)
     assembler.feed(struct.pack(">i", 99_999_999) + b"x")
 
     assert assembler.pop() is None
@@ -51,7 +85,7 @@ def test_only_received_bytes_are_buffered() -> None:
 @pytest.mark.parametrize("size", [-1, -(2**31), 0, 3])
 def test_an_impossible_frame_size_is_malformed(size: int) -> None:
     """Kafka's InvalidReceiveException; the smallest message is a correlation id."""
-    assembler = FrameAssembler(max_frame_bytes=100)
+    assembler = Stream(max_frame_bytes=100)
     assembler.feed(struct.pack(">i", size))
 
     with pytest.raises(MalformedFrame):
@@ -60,7 +94,7 @@ def test_an_impossible_frame_size_is_malformed(size: int) -> None:
 
 def test_a_frame_size_over_the_limit_is_rejected_before_its_bytes_arrive() -> None:
     """The limit is inclusive."""
-    assembler = FrameAssembler(max_frame_bytes=100)
+    assembler = Stream(max_frame_bytes=100)
     assembler.feed(_framed([bytes(100)]) + struct.pack(">i", 101))
 
     assert bytes(100) == assembler.pop()
@@ -74,7 +108,7 @@ def _limit(key: int, _version: int) -> int:
 
 def test_a_request_over_the_limit_of_its_api_is_rejected_at_its_first_eight_bytes() -> None:
     """Size, key and version are enough: no byte of the body has to arrive."""
-    assembler = FrameAssembler(max_frame_bytes=100_000_000, request_limit=_limit)
+    assembler = Stream(max_frame_bytes=100_000_000, request_limit=_limit)
     assembler.feed(struct.pack(">ih", 1_001, 19))
 
     assert assembler.pop() is None
@@ -86,7 +120,7 @@ def test_a_request_over_the_limit_of_its_api_is_rejected_at_its_first_eight_byte
 def test_a_request_within_the_limit_of_its_api_is_accepted() -> None:
     """Each API has its own limit."""
     small, large = struct.pack(">hh", 19, 7) + bytes(996), struct.pack(">hh", 0, 9) + bytes(2_000_000)
-    assembler = FrameAssembler(max_frame_bytes=100_000_000, request_limit=_limit)
+    assembler = Stream(max_frame_bytes=100_000_000, request_limit=_limit)
     assembler.feed(_framed([small, large, small]))
 
     assert [assembler.pop(), assembler.pop(), assembler.pop(), assembler.pop()] == [small, large, small, None]
@@ -97,7 +131,7 @@ def test_large_frames_are_returned_unchanged(cut: int) -> None:
     """They are assembled in a separate buffer, and bytes after them in the same piece of the stream are kept."""
     frames = [b"tiny", bytes(range(256)) * 4_000, b"next", bytes(range(256)) * 2_000, b"last"]
     stream, found, held = _framed(frames), [], []
-    assembler = FrameAssembler(max_frame_bytes=100_000_000)
+    assembler = Stream(max_frame_bytes=100_000_000)
     begin, step = 0, cut if cut > 7 else 200_000 + cut
     while begin < len(stream):
         assembler.feed(stream[begin : begin + step])

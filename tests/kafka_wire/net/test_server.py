@@ -1,11 +1,13 @@
 """Server behaviour for peers that follow the protocol."""
 
 import asyncio
+import struct
 
 import pytest
 
 from kafka_wire.net.server import CloseConnection, Peer, ServerLimits
-from tests.kafka_wire.net.peers import request, response
+from tests.kafka_wire.net.peers import RawPeer, request, response
+from tests.waiting import until
 
 
 async def test_responses_are_sent_in_the_order_of_their_requests(start_server, connect) -> None:
@@ -41,6 +43,93 @@ async def test_a_request_without_a_response(start_server, connect) -> None:
         await peer.send_frame(request(number, bytes([number])))
 
     assert [await peer.read_frame() for _ in range(2)] == [response(n, bytes([n])) for n in (1, 3)]
+
+
+async def test_a_produce_that_waits_does_not_hold_back_the_next_one(start_server, connect) -> None:
+    """Requests start in order and are answered in order; Kafka starts the next one only when the one before it is answered."""
+    log: list[int] = []
+    replicated = [asyncio.Event() for _ in range(3)]
+
+    async def produce(_peer: Peer, frame: bytes) -> bytes:
+        number = frame[-1]
+        log.append(number)  # appended before the first wait, as by the replica manager
+        await replicated[number].wait()
+        return frame[4:]
+
+    peer = await connect(await start_server(produce))
+    for number in range(3):
+        await peer.send_frame(struct.pack(">hhi", 0, 9, number) + bytes([number]))
+    await until(lambda: log == [0, 1, 2])
+    for number in (2, 1, 0):
+        replicated[number].set()
+
+    assert [await peer.read_frame() for _ in range(3)] == [response(n, bytes([n])) for n in range(3)]
+    assert log == [0, 1, 2]
+
+
+MIB = 1024 * 1024
+
+
+def payload_of(number: int) -> bytes:
+    """Return a payload that differs in each request, longer than a small frame."""
+    return number.to_bytes(2, "big") * (MIB // 2)
+
+
+async def test_large_frames_are_handled_as_views_of_few_buffers(start_server, connect) -> None:
+    """A buffer is received into again after its request; small frames are bytes."""
+    seen: list[tuple[type, int]] = []
+
+    async def large(_peer: Peer, frame: memoryview) -> bytes:
+        seen.append((type(frame), id(frame.obj)))
+        return bytes(frame[4:])
+
+    peer = await connect(await start_server(large_handler=large))
+    for number in range(8):
+        sending = asyncio.create_task(peer.send_frame(request(number, payload_of(number))))
+        assert await peer.read_frame() == response(number, payload_of(number))
+        await sending
+    await peer.send_frame(request(9))
+
+    assert await peer.read_frame() == response(9)
+    assert [kind for kind, _ in seen] == [memoryview] * 8
+    assert len({buffer for _, buffer in seen}) < 8
+
+
+async def test_a_view_that_a_handler_keeps_is_never_overwritten(start_server, connect) -> None:
+    """Its buffer is not reused, although the request was answered."""
+    kept: list[memoryview] = []
+
+    async def keep(_peer: Peer, frame: memoryview) -> bytes:
+        kept.append(frame[8:])
+        return bytes(frame[4:8])
+
+    peer = await connect(await start_server(large_handler=keep))
+    for number in range(6):
+        await peer.send_frame(request(number, payload_of(number)))
+        assert await peer.read_frame() == response(number)
+
+    assert kept == [payload_of(number) for number in range(6)]
+
+
+async def test_large_frames_over_tls(start_server, server_tls, client_tls) -> None:
+    """OpenSSL decrypts into the same buffers."""
+    received: list[bytes] = []
+
+    async def large(_peer: Peer, frame: memoryview) -> bytes:
+        received.append(bytes(frame[8:]))
+        return bytes(frame[4:8])
+
+    server = await start_server(ssl=server_tls, large_handler=large)
+    peer = RawPeer(*await asyncio.open_connection("localhost", server.port, ssl=client_tls, family=2))
+    for number in range(4):
+        await peer.send_frame(request(number, payload_of(number)))
+        await peer.send_frame(request(number + 100, b"small"))
+    for number in range(4):
+        assert await peer.read_frame() == response(number)
+        assert await peer.read_frame() == response(number + 100, b"small")
+
+    assert received == [payload_of(number) for number in range(4)]
+    await peer.close()
 
 
 class Concurrency:

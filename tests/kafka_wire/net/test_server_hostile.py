@@ -1,12 +1,14 @@
 """Hostile peers only lose their own connection."""
 
 import asyncio
+import hashlib
 import random
 import struct
 
 import pytest
 
-from kafka_wire.net.server import MalformedRequest, Peer, Server
+from kafka_wire.net.receive_buffers import SCRATCH_BYTES
+from kafka_wire.net.server import MalformedRequest, Peer, RequestChannel, Server
 from tests.kafka_wire.net.peers import RawPeer, request, response
 from tests.waiting import until
 
@@ -260,7 +262,7 @@ async def test_requests_above_the_in_flight_limit_are_not_read(start_server, con
     server = await start_server(stuck, max_in_flight=8)
     peer = await connect(server)
     flood = asyncio.ensure_future(_flood(peer))
-    await until(lambda: server.held_bytes >= 100_000)
+    await until(lambda: server.held_bytes >= 8_000)
     assert await _is_responsive(server, connect)
     held = server.held_bytes
     assert await _is_responsive(server, connect)
@@ -286,3 +288,84 @@ async def test_a_peer_without_tls_is_disconnected(start_server, connect, server_
 
     assert await plain.is_closed_by_server()
     assert await silent.is_closed_by_server()
+
+
+async def test_peers_that_only_announce_large_frames_hold_what_they_sent(start_server, connect) -> None:
+    """Fifty claim 100 MiB and send a byte at a time: no buffer is larger than what has arrived, and other clients are served."""
+    server = await start_server()
+    peers = [await connect(server) for _ in range(50)]
+    for peer in peers:
+        await peer.send(struct.pack(">i", 100 * 1024 * 1024))
+    for sent in range(5):
+        for peer in peers:
+            await peer.send(b"x")
+        await until(lambda sent=sent: server.held_bytes == 50 * (4 + sent + 1))
+        assert await _is_responsive(server, connect)
+
+    assert server.buffers.kept_bytes == 0
+    assert server.held_bytes == 50 * 9
+
+
+async def test_memory_follows_the_bytes_received_of_a_large_frame(start_server, connect) -> None:
+    """At each size: traced memory is at most twice what has arrived, and is free again when the peer leaves."""
+    server = await start_server()
+    peer = await connect(server)
+    await peer.send(struct.pack(">i", 100 * 1024 * 1024))
+    received = 0
+    for size in (1_000, 100_000, 1_000_000, 5_000_000):
+        await peer.send(bytes(size))
+        received += size
+        await until(lambda received=received: server.held_bytes == 4 + received)
+        large = next(iter(server._connections))._assembler._large
+        assert (0 if large is None else len(large)) <= max(2 * received, 2 * SCRATCH_BYTES)
+    await peer.reset()
+    await until(lambda: server.connection_count == 0)
+
+    assert server.held_bytes == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_random_streams_of_large_and_small_frames_are_answered(seed, start_server, connect) -> None:
+    """Frames of any size, cut anywhere, of several peers at once, with a channel that is full most of the time."""
+    source = random.Random(seed)
+
+    async def digest(_peer: Peer, frame: bytes | memoryview) -> bytes:
+        return bytes(frame[4:8]) + hashlib.sha256(frame).digest()
+
+    channel = RequestChannel(max_requests=2, max_bytes=100_000)
+    server = await start_server(digest, large_handler=digest, channel=channel, max_in_flight=3)
+
+    async def talk() -> None:
+        peer = await connect(server)
+        sizes = [source.choice([0, 10, 5_000, 65_528, 65_529, 200_000, 1_500_000]) for _ in range(12)]
+        frames = [request(number, source.randbytes(size)) for number, size in enumerate(sizes)]
+        stream = b"".join(struct.pack(">i", len(frame)) + frame for frame in frames)
+        sending = asyncio.create_task(_send_in_pieces(peer, stream, source))
+        for number, frame in enumerate(frames):
+            assert await peer.read_frame() == response(number, hashlib.sha256(frame).digest())
+        await sending
+
+    await asyncio.gather(*(talk() for _ in range(4)))
+
+    assert (server.held_bytes, channel.used_bytes, channel.queued_requests) == (0, 0, 0)
+
+
+async def _send_in_pieces(peer: RawPeer, stream: bytes, source: random.Random) -> None:
+    while stream:
+        cut = source.choice([1, 3, 100, 40_000, 70_000, 300_000, 1_000_000])
+        await peer.send(stream[:cut])
+        stream = stream[cut:]
+
+
+async def test_peers_that_leave_within_large_frames_leave_nothing(start_server, connect) -> None:
+    """Truncated at any place, by an end of the stream or a reset."""
+    server = await start_server()
+    for cut in (3, 4, 5, 20_000, 100_000, 900_000):
+        for leave in (RawPeer.reset, RawPeer.close):
+            peer = await connect(server)
+            await peer.send((struct.pack(">i", 1_000_000) + bytes(1_000_000))[:cut])
+            await leave(peer)
+    await until(lambda: server.connection_count == 0)
+
+    assert server.held_bytes == 0
+    assert await _is_responsive(server, connect)

@@ -67,7 +67,7 @@ def leave_early(start_server, server_tls, client_tls):
         writer.transport.abort()
         await until(lambda: connection._transport._ssl_protocol._state.name == "FLUSHING")
         gate.set()
-        await until(lambda: not connection._slots)
+        await until(lambda: not connection._writer.slots)
         return server
 
     return leave

@@ -175,3 +175,13 @@ def test_a_followers_session_takes_the_place_of_a_consumers() -> None:
 
     assert created(sessions, 8, C, is_privileged=True) == 8
     assert created(sessions, 9, A, B, C) == NO_SESSION
+
+
+def test_sessions_have_a_limited_number_of_partitions() -> None:
+    """A client may name any number of partitions, request by request. Its next full request is answered without a session."""
+    sessions = FetchSessions(max_partitions=2)
+    created(sessions, 7, A)
+
+    assert opened(sessions, 7, 1, B).error is ErrorCode.NONE
+    assert opened(sessions, 7, 2, C).error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert (len(sessions), created(sessions, 8, A, B, C)) == (0, NO_SESSION)

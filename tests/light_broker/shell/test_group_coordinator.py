@@ -52,6 +52,7 @@ async def test_a_member_joins_gets_its_assignment_and_commits(tmp_path: Path) ->
         assert await committed(broker, partition=1) == (-1, ErrorCode.NONE)
 
 
+@pytest.mark.shows("B7")
 async def test_groups_and_offsets_survive_a_restart(tmp_path: Path) -> None:
     """B7: replay of the log gives the state, with the members and their assignments."""
     async with coordinating(tmp_path) as broker:
@@ -67,6 +68,7 @@ async def test_groups_and_offsets_survive_a_restart(tmp_path: Path) -> None:
         assert await committed(broker, "simple") == (8, ErrorCode.NONE)
 
 
+@pytest.mark.shows("B7")
 async def test_a_commit_is_answered_and_visible_once_it_is_replicated(tmp_path: Path) -> None:
     """B7: before, a failure of this broker could take it back."""
     async with coordinating(tmp_path, REPLICATED) as broker:
@@ -82,6 +84,7 @@ async def test_a_commit_is_answered_and_visible_once_it_is_replicated(tmp_path: 
         assert await committed(broker) == (7, ErrorCode.NONE)
 
 
+@pytest.mark.shows("B7")
 async def test_a_stable_read_waits_for_commits_that_are_being_replicated(tmp_path: Path) -> None:
     """KIP-447, require_stable: a consumer must not start below an offset that it has committed."""
     async with coordinating(tmp_path, REPLICATED) as broker:
@@ -187,7 +190,7 @@ async def test_records_of_other_types_of_groups_are_skipped(tmp_path: Path) -> N
         await append_raw(
             broker,
             (struct.pack(">h", 3) + b"\0\1g", b"\0\0anything"),
-            encode_record(OffsetRecord("g", "orders", 0, CommittedOffset(7))),  # type: ignore[arg-type]
+            encode_record(OffsetRecord("g", "orders", 0, CommittedOffset(7))),
         )
         await reload(broker)
 
@@ -208,7 +211,7 @@ async def test_offsets_of_an_open_transaction_are_unstable(tmp_path: Path) -> No
     async with coordinating(tmp_path) as broker:
         await commit(broker, 5)
         record = encode_record(OffsetRecord("g", "orders", 0, CommittedOffset(7)))
-        await append_raw(broker, record, producer_id=4)  # type: ignore[arg-type]
+        await append_raw(broker, record, producer_id=4)
         await reload(broker)
 
         assert await committed(broker) == (5, ErrorCode.NONE)
@@ -278,6 +281,7 @@ async def test_a_cancelled_commit_is_still_stored(tmp_path: Path) -> None:
         assert await committed(broker) == (7, ErrorCode.NONE)
 
 
+@pytest.mark.shows("B7")
 async def test_commits_are_applied_in_the_order_of_the_log(tmp_path: Path) -> None:
     """B7: many clients of one group at once; the last record decides."""
     async with coordinating(tmp_path) as broker:

@@ -13,6 +13,7 @@ from kafka_log.format.retention import RetentionSettings
 from kafka_wire.errors import ErrorCode
 from kafka_wire.records import decode_batches
 from kafka_wire.topic_partition import TopicPartition
+from light_broker.control.port import ControlPlaneError, IsrAnswer, IsrProposal
 from light_broker.core.metadata_view import BrokerView
 from light_broker.core.partition import IsrRules
 from light_broker.core.replica_requests import (
@@ -295,6 +296,28 @@ async def test_a_follower_that_catches_up_joins_the_isr(tmp_path: Path) -> None:
         leader = broker.replicas.hosted()[ORDERS].leader
         assert leader is not None
         assert (leader.isr.members, leader.partition_epoch) == ((1, 2), 1)
+
+
+async def test_a_change_of_the_isr_with_an_unknown_outcome_is_sent_again(tmp_path: Path) -> None:
+    """Source: AlterPartitionManager. Until the answer the high watermark waits for the larger ISR."""
+    topic = topic_view("orders", partition_view(replicas=(1, 2), isr=(1,), leader_epoch=5))
+    async with hosting(tmp_path, topic) as broker:
+        control = broker.control
+        assert isinstance(control, FixedControl)
+        answers = [control.alter_partition]
+
+        async def lose_the_first_answer(_: IsrProposal) -> IsrAnswer:
+            control.alter_partition = answers[0]  # type: ignore[method-assign]
+            raise ControlPlaneError(ErrorCode.REQUEST_TIMED_OUT, "the answer is lost")
+
+        control.alter_partition = lose_the_first_answer  # type: ignore[method-assign]
+        await follower_fetches(broker, 0)
+        (task,) = broker.replicas._proposals._tasks
+        await task
+
+        leader = broker.replicas.hosted()[ORDERS].leader
+        assert leader is not None
+        assert leader.isr.members == (1, 2)
 
 
 async def test_a_follower_that_lags_for_too_long_leaves_the_isr(tmp_path: Path) -> None:

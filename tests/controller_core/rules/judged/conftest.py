@@ -1,4 +1,4 @@
-"""Kafka as the reference: one JVM for all tests of this folder, which returns the results of Kafka's own classes."""
+"""Kafka as the reference: one JVM of each version for all tests of this folder, which returns the results of Kafka's own classes."""
 
 import json
 import subprocess
@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from lab.jars import java
+from lab.jars import KAFKA_VERSION, NEWEST_KAFKA_VERSION, java
 from lab.java_process import java_command
 from lab.missing import Missing
 
-SOURCE = Path(__file__).parent / "java" / "ClusterJudge.java"
-"""Run from source, which needs a JDK."""
+JAVA = Path(__file__).parent / "java"
+"""Programs that are run from source, which needs a JDK."""
 
 ENDING_S = 10
 """Time limit in seconds: the JVM ends a fraction of a second after its input."""
 
 
 class Judge:
-    """Connection to ClusterJudge.java."""
+    """Connection to a program of `JAVA`."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -40,10 +40,21 @@ class Judge:
 
 @pytest.fixture(scope="session")
 def judge() -> Iterator[Judge]:
-    """Kafka 3.9.2; mark the test `java`."""
+    """Kafka 3.9.2, in ZooKeeper mode; mark the test `java`."""
+    yield from started("ClusterJudge.java", KAFKA_VERSION)
+
+
+@pytest.fixture(scope="session")
+def kraft_judge() -> Iterator[Judge]:
+    """Kafka 4.3.1, in KRaft mode; mark the test `java`."""
+    yield from started("KraftJudge.java", NEWEST_KAFKA_VERSION)
+
+
+def started(source: str, version: str) -> Iterator[Judge]:
+    """Run a program with the jars of a version of Kafka, and end it afterwards."""
     if not Path(java()).resolve().with_name("javac").is_file():
         raise Missing("a JDK (compiles the judge)", "apt-get install --yes default-jdk-headless")
-    command = java_command(str(SOURCE), heap="256m", log4j="log4j-tools.properties")
+    command = java_command(str(JAVA / source), heap="256m", version=version, log4j="log4j-tools.properties")
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:

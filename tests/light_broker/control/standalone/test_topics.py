@@ -114,6 +114,14 @@ def test_a_name_in_use_is_refused() -> None:
     assert [each for each, _ in errors] == [ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.INVALID_TOPIC_EXCEPTION]
 
 
+def test_a_topic_whose_logs_are_not_deleted_yet_is_not_created_again() -> None:
+    """The end of the deletion would else delete the logs of the new one."""
+    after, errors = created(new(), state=WITH_ORDERS.with_topic_deleted("orders"))
+
+    assert errors == [(ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'orders' is marked for deletion.")]
+    assert after.topics == {}
+
+
 def test_two_topics_of_one_name_are_both_refused() -> None:
     """Source: ControllerApis.createTopics."""
     after, errors = created(new(num_partitions=1), new(num_partitions=2))

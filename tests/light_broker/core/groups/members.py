@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kafka_wire.codec import encode
 from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.commits import OffsetCommit, PartitionCommit, commit_records, refuse_commit
-from light_broker.core.groups.effects import Answer, Beaten, Joined, Left, Synced
+from light_broker.core.groups.effects import Answer, HeartbeatReceived, Joined, Left, Synced
 from light_broker.core.groups.events import Heartbeat, JoinGroup, LeaveGroup, Leaver, SyncGroup
 from light_broker.core.groups.records import NO_TOPIC_ID
 from light_broker.core.groups.states import CONSUMER_PROTOCOL, Group, Protocol
@@ -116,7 +116,7 @@ class Client:
         (answer,) = self.world.ask(
             self.group_id, Heartbeat(request_id, self.member_id, self.instance_id, self.generation)
         )
-        assert isinstance(answer, Beaten)
+        assert isinstance(answer, HeartbeatReceived)
         return answer.error
 
     def leave(self) -> Left:

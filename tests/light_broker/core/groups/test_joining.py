@@ -394,3 +394,13 @@ def test_given_out_member_ids_are_limited(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert joined is not None
     assert joined.error == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_member_id_has_a_bounded_part_of_the_clients_name() -> None:
+    """A client id may have 32,767 bytes, and so may a member id."""
+    world = World()
+    a = Client(world, "a" * 32_767)
+
+    a.join()
+
+    assert a.member_id == "a" * 255 + "-1"

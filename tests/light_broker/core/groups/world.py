@@ -130,7 +130,7 @@ class World:
         if error == ErrorCode.NONE:
             self.high_watermark = max(self.high_watermark, pending.base_offset + len(pending.write.records))
         elif error != ErrorCode.REQUEST_TIMED_OUT:
-            assert pending.base_offset + len(pending.write.records) == len(self.log)
+            assert self.is_last(pending)
             del self.log[pending.base_offset :]
         self.shard.finish(pending.write, error, pending.base_offset)
         for reply in pending.replies:
@@ -138,6 +138,16 @@ class World:
         if pending.then is not None:
             group_id, event = pending.then
             self.handle(group_id, replace(event, error=error))
+
+    def is_last(self, pending: Pending) -> bool:
+        """Return whether nothing was appended behind an append."""
+        return pending.base_offset + len(pending.write.records) == len(self.log)
+
+    def replicate_all(self) -> None:
+        """Let the high watermark pass the whole log, also the appends that timed out."""
+        self.settle()
+        self.high_watermark = len(self.log)
+        self.shard.advance(self.high_watermark)
 
     def reload(self, *, lost_records: int = 0) -> None:
         """Load another coordinator from the log, as after a change of the leader; records above the high watermark may be lost."""

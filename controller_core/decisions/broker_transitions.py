@@ -1,0 +1,127 @@
+"""Transitions of brokers, features and configurations in KRaft mode.
+
+`transition.apply` calls these functions. What a broker's registration says is kept once: `Cluster.brokers`; the sets `fenced` and
+`shutting_down` are derived from it here, for both modes ask them.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from controller_core.decisions.directory_transitions import forget_offline_replicas, refresh_offline_replicas
+from controller_core.decisions.topic_transitions import UNCLEAN_ELECTION
+from controller_core.model import NO_BROKER, Broker, Cluster, changes
+from controller_core.model.changes import BrokerDefault, ConfigType
+from controller_core.model.cluster import BrokerProgress, kraft_rules
+from controller_core.model.columns import any_of
+from kafka_node.configs.topic_configs import config_value
+
+MIN_ISR = "min.insync.replicas"
+
+
+def register_broker(change: changes.BrokerRegistered, cluster: Cluster) -> None:
+    """Add or replace a registration. A new incarnation has sent no heartbeat yet."""
+    broker = change.broker
+    cluster.columns.record_ids(np.array([broker.id], dtype=np.int32))
+    known = cluster.brokers.get(broker.id)
+    if known is None or known.epoch != broker.epoch:
+        cluster.progress[broker.id] = BrokerProgress()
+        cluster.suspected.discard(broker.id)
+    _set_broker(cluster, broker)
+
+
+def change_broker(change: changes.BrokerChanged, cluster: Cluster) -> None:
+    """Change the state of a registered broker."""
+    known = cluster.brokers[change.broker]
+    assert known.epoch == change.broker_epoch, f"broker {known.id} is registered under another epoch"
+    fields = ("fenced", "in_controlled_shutdown", "directories", "cordoned_directories")
+    changed = {name: value for name in fields if (value := getattr(change, name)) is not None}
+    if change.fenced and known.id in cluster.progress:
+        # On its next heartbeat it may shut down at once.
+        cluster.progress[known.id] = replace(cluster.progress[known.id], shutdown_offset=-1)
+    _set_broker(cluster, replace(known, **changed))
+
+
+def remove_broker(cluster: Cluster, broker: int) -> None:
+    """Remove a registration."""
+    cluster.brokers.pop(broker, None)
+    cluster.progress.pop(broker, None)
+    for brokers in (cluster.fenced, cluster.shutting_down, cluster.suspected):
+        brokers.discard(broker)
+    forget_offline_replicas(cluster, broker)
+
+
+def observe_heartbeat(change: changes.HeartbeatObserved, cluster: Cluster) -> None:
+    """Record how far a broker has read the metadata; it is alive."""
+    known = cluster.progress.get(change.broker, BrokerProgress())
+    cluster.progress[change.broker] = replace(
+        known, metadata_offset=change.metadata_offset, may_shut_down=change.may_shut_down
+    )
+    cluster.suspected.discard(change.broker)
+
+
+def observe_shutdown_offset(change: changes.ShutdownOffsetObserved, cluster: Cluster) -> None:
+    """Record the offset at which a controlled shutdown may end. The first one counts: it is that of the moved leaders."""
+    known = cluster.progress.get(change.broker, BrokerProgress())
+    if known.shutdown_offset < 0:
+        cluster.progress[change.broker] = replace(known, shutdown_offset=change.offset)
+
+
+def suspect_broker(change: changes.BrokerSuspected, cluster: Cluster) -> None:
+    """Elect a broker only where no other replica can lead, until its next heartbeat."""
+    cluster.suspected.add(change.broker)
+
+
+def change_configs(change: changes.ConfigsChanged, cluster: Cluster) -> None:
+    """Keep the configurations on which decisions depend."""
+    for name, value in change.values.items():
+        if name == UNCLEAN_ELECTION:
+            _set_unclean(cluster, change, None if value is None else config_value(name, {name: value}) is True)
+        elif name == MIN_ISR and change.type is ConfigType.BROKER and not change.name:
+            cluster.min_isr_default = None if value is None else int(value)
+        elif name == MIN_ISR and change.type is ConfigType.TOPIC:
+            cluster.min_isr_topics.pop(change.name, None)
+            if value is not None:
+                cluster.min_isr_topics[change.name] = int(value)
+
+
+def _set_unclean(cluster: Cluster, change: changes.ConfigsChanged, allowed: bool | None) -> None:
+    if change.type is ConfigType.TOPIC:
+        cluster.unclean_topics.pop(change.name, None)
+        if allowed is not None:
+            cluster.unclean_topics[change.name] = allowed
+    elif change.type is ConfigType.BROKER and not change.name:
+        cluster.unclean_defaults.pop(BrokerDefault.DYNAMIC, None)
+        if allowed is not None:
+            cluster.unclean_defaults[BrokerDefault.DYNAMIC] = allowed
+
+
+def change_feature_level(change: changes.FeatureLevelChanged, cluster: Cluster) -> None:
+    """Set a feature's level, and the rules that depend on it."""
+    cluster.features.pop(change.name, None)
+    if change.level:
+        cluster.features[change.name] = change.level
+    cluster.rules = kraft_rules(cluster.features)
+
+
+def clear_elr(change: changes.ElrCleared, cluster: Cluster) -> None:
+    """Discard eligible leader replicas; as in Kafka, only the partition epochs of partitions that had some grow."""
+    columns = cluster.columns
+    rows = columns.used() if change.topic is None else cluster.topics[change.topic].rows
+    had_any = any_of(columns.elr_in(rows) != NO_BROKER) | any_of(columns.last_known_elr_in(rows) != NO_BROKER)
+    cleared = rows[had_any]
+    nothing = np.full((len(cleared), 1), NO_BROKER, dtype=np.int32)
+    columns.set_elr(cleared, nothing, nothing)
+    columns.partition_epoch[cleared] += 1
+
+
+def _set_broker(cluster: Cluster, broker: Broker) -> None:
+    before = cluster.brokers.get(broker.id)
+    cluster.brokers[broker.id] = broker
+    for brokers, belongs in ((cluster.fenced, broker.fenced), (cluster.shutting_down, broker.in_controlled_shutdown)):
+        if belongs:
+            brokers.add(broker.id)
+        else:
+            brokers.discard(broker.id)
+    if before is None or before.directories != broker.directories:
+        refresh_offline_replicas(cluster, broker)

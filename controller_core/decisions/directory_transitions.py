@@ -1,0 +1,54 @@
+"""Log directories of replicas in KRaft mode, and the replicas that are offline because their directory is.
+
+A replica in a directory that its broker no longer has online counts as one on a dead broker (`Cluster.offline_replicas`, as for failed
+directories in ZooKeeper mode).
+"""
+
+import numpy as np
+
+from controller_core.model import NO_BROKER, Broker, Cluster, IntArray, changes
+from controller_core.model.columns import pad
+
+
+def set_directories(cluster: Cluster, row: int, directories: changes.Directories) -> None:
+    """Set the directories of a partition's replicas, and which of these replicas are offline."""
+    numbers = [cluster.directory_number(directory) for directory in directories]
+    cluster.columns.set_directories(np.array([row], dtype=np.int32), pad([numbers]))
+    replicas = cluster.columns.replicas_of(row)
+    for replica, directory in zip(replicas, directories, strict=True):
+        broker = cluster.brokers.get(replica)
+        _set_offline(cluster, row, replica, is_offline=broker is not None and not broker.has_online(directory))
+    for gone in cluster.offline_at(row) - set(replicas):
+        _set_offline(cluster, row, gone, is_offline=False)
+
+
+def set_first_directories(cluster: Cluster, rows: IntArray, replicas: IntArray, states: changes.FirstStates) -> None:
+    """Set the directories of new partitions' replicas."""
+    highest = int(replicas.max(initial=0))
+    numbers = np.full(highest + 2, NO_BROKER, dtype=np.int32)
+    for broker, directory in states.directories.items():
+        numbers[broker] = cluster.directory_number(directory)
+    cluster.columns.set_directories(rows, numbers[replicas])
+
+
+def refresh_offline_replicas(cluster: Cluster, broker: Broker) -> None:
+    """Compare the directories of all replicas of a broker with those that are online."""
+    forget_offline_replicas(cluster, broker.id)
+    offline = {one for one in cluster.directory_ids if not broker.has_online(one)}
+    for row in cluster.rows_in_directories(broker.id, offline).tolist():
+        _set_offline(cluster, row, broker.id, is_offline=True)
+
+
+def forget_offline_replicas(cluster: Cluster, broker: int) -> None:
+    """Count no replica of a broker as offline."""
+    for row in [row for row, offline in cluster.offline_replicas.items() if broker in offline]:
+        _set_offline(cluster, row, broker, is_offline=False)
+
+
+def _set_offline(cluster: Cluster, row: int, broker: int, *, is_offline: bool) -> None:
+    if is_offline:
+        cluster.offline_replicas.setdefault(row, set()).add(broker)
+    elif row in cluster.offline_replicas:
+        cluster.offline_replicas[row].discard(broker)
+        if not cluster.offline_replicas[row]:
+            del cluster.offline_replicas[row]

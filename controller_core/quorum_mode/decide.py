@@ -1,0 +1,67 @@
+"""The decision about any event of KRaft mode: a table from events to the functions that decide about them.
+
+Decisions on topics, partitions, moves and elections are shared with ZooKeeper mode; `Cluster.rules` say what differs.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from controller_core.decisions import broker_requests, leader_elections, reassignment, topics
+from controller_core.model import Cluster, broker_events, changes, events
+from controller_core.model.changes import ConfigType
+from controller_core.model.decision import Decision, decision
+from controller_core.quorum_mode import directories, heartbeats, registration
+from kafka_wire.errors import Failure
+
+MIN_ISR = "min.insync.replicas"
+
+
+def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:
+    """Delete topics at once: brokers delete logs whose topic id is gone."""
+    results = topics.check_deletions(cluster, event)
+    made = (
+        changes.TopicRemoved(name, changes.Origin.REQUESTED) for name, failure in results.items() if failure is None
+    )
+    return Decision(tuple(made), reply=results)
+
+
+def decide_change_configs(cluster: Cluster, event: broker_events.ChangeConfigs) -> Decision[None]:
+    """Write configurations. Another min.insync.replicas makes eligible leader replicas unsafe: they are discarded (KIP-966).
+
+    Source: ConfigurationControlManager.createClearElrRecordsAsNeeded.
+    """
+    made: list[changes.Change] = list(event.changes)
+    if cluster.rules.elr:
+        made += (
+            changes.ElrCleared(change.name if change.type is ConfigType.TOPIC else None)
+            for change in event.changes
+            if MIN_ISR in change.values
+        )
+    return decision(*made)
+
+
+DECIDERS: Mapping[type, Callable[[Cluster, Any], Decision[Any]]] = {
+    broker_events.RegisterBroker: registration.decide_register_broker,
+    events.UnregisterBroker: registration.decide_unregister_broker,
+    broker_events.Heartbeat: heartbeats.decide_heartbeat,
+    broker_events.ReportDirectories: heartbeats.decide_report_directories,
+    broker_events.NoteShutdownOffset: heartbeats.decide_note_shutdown_offset,
+    broker_events.FenceBroker: heartbeats.decide_fence_broker,
+    broker_events.HeartbeatConnectionEnded: heartbeats.decide_heartbeat_connection_ended,
+    broker_events.AssignReplicasToDirs: directories.decide_assign_replicas_to_dirs,
+    broker_events.ChangeConfigs: decide_change_configs,
+    broker_events.ElectUncleanLeaders: leader_elections.decide_elect_unclean_leaders,
+    events.CreateTopics: topics.decide_create_topics,
+    events.DeleteTopics: decide_delete_topics,
+    events.CreatePartitions: topics.decide_create_partitions,
+    events.AlterReassignments: reassignment.decide_alter_reassignments,
+    events.ElectLeaders: leader_elections.decide_elect_leaders,
+    events.BalanceLeaders: leader_elections.decide_balance_leaders,
+    events.AlterPartition: broker_requests.decide_alter_partition,
+    events.AllocateProducerIds: broker_requests.decide_allocate_producer_ids,
+}
+
+
+def decide(cluster: Cluster, event: events.Event) -> Decision[Any]:
+    """Return the decision about an event on the present state. Changes nothing."""
+    return DECIDERS[type(event)](cluster, event)

@@ -1,0 +1,57 @@
+"""Sessions of brokers in KRaft mode: when each incarnation sent its last heartbeat.
+
+Decisions know no times. The active controller's shell has one `Sessions`: it notes a heartbeat when it is read from the socket, before any
+queue, so that a busy controller does not fence a broker that is alive; it asks whether a session is valid before it submits a registration,
+and submits `FenceBroker` for expired ones. All times are milliseconds of one monotonic clock.
+
+A session belongs to an id and an epoch: the heartbeats of a process that was replaced keep nothing alive. A broker that was fenced
+has none until its next heartbeat. A new active controller does not know when brokers were last heard: each unfenced one gets a whole
+session (`begin`).
+
+Source: BrokerHeartbeatTracker of Kafka 4.3.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from controller_core.model import Broker
+
+Incarnation = tuple[int, int]
+"""Id and epoch of a broker."""
+
+
+@dataclass(slots=True)
+class Sessions:
+    """Times of the last heartbeats by incarnation."""
+
+    timeout_ms: int
+    """`broker.session.timeout.ms`."""
+    _heard_ms: dict[Incarnation, int] = field(default_factory=dict)
+
+    def begin(self, brokers: Iterable[Broker], now_ms: int) -> None:
+        """Give every unfenced broker a whole session: this controller became active."""
+        self._heard_ms = {(broker.id, broker.epoch): now_ms for broker in brokers if not broker.fenced}
+
+    def hear(self, broker: int, broker_epoch: int, now_ms: int) -> None:
+        """Note a heartbeat that was read now. The caller is a registered incarnation: others would fill the table."""
+        self._heard_ms[broker, broker_epoch] = now_ms
+
+    def is_valid(self, broker: int, broker_epoch: int, now_ms: int) -> bool:
+        """Whether an incarnation sent a heartbeat within the time-out."""
+        heard_ms = self._heard_ms.get((broker, broker_epoch))
+        return heard_ms is not None and not self._is_over(heard_ms, now_ms)
+
+    def expired(self, now_ms: int) -> list[Incarnation]:
+        """Remove and return the expired incarnations, the longest silent first. Each is fenced by an event of its own."""
+        over = [one for one, heard_ms in self._heard_ms.items() if self._is_over(heard_ms, now_ms)]
+        over.sort(key=lambda one: self._heard_ms[one])
+        for one in over:
+            del self._heard_ms[one]
+        return over
+
+    def end(self, broker: int, broker_epoch: int) -> None:
+        """Remove a session: the broker was fenced, was unregistered, or registered again."""
+        self._heard_ms.pop((broker, broker_epoch), None)
+
+    def _is_over(self, heard_ms: int, now_ms: int) -> bool:
+        return heard_ms + self.timeout_ms < now_ms

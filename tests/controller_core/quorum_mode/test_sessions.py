@@ -1,0 +1,52 @@
+"""Sessions of brokers: times are arguments. Source: BrokerHeartbeatTracker of Kafka 4.3."""
+
+from controller_core.model import Broker
+from controller_core.quorum_mode.sessions import Sessions
+
+
+def test_a_session_is_valid_until_its_time_out_has_passed() -> None:
+    """As in Kafka, the time-out itself is still valid."""
+    sessions = Sessions(100)
+    sessions.hear(1, 7, now_ms=1_000)
+
+    assert [sessions.is_valid(1, 7, now_ms) for now_ms in (1_000, 1_100, 1_101)] == [True, True, False]
+
+
+def test_a_heartbeat_of_an_earlier_incarnation_keeps_nothing_alive() -> None:
+    """Sessions are per id and epoch."""
+    sessions = Sessions(100)
+    sessions.hear(1, 8, now_ms=0)
+    sessions.hear(1, 7, now_ms=90)
+
+    assert not sessions.is_valid(1, 8, now_ms=150)
+
+
+def test_expired_sessions_are_returned_once_the_longest_silent_first() -> None:
+    """Each is fenced by an event of its own, so that the effect of one is visible to the next."""
+    sessions = Sessions(100)
+    sessions.hear(1, 7, now_ms=50)
+    sessions.hear(2, 8, now_ms=0)
+    sessions.hear(3, 9, now_ms=200)
+
+    assert (sessions.expired(now_ms=201), sessions.expired(now_ms=201)) == ([(2, 8), (1, 7)], [])
+
+
+def test_a_new_active_controller_gives_unfenced_brokers_a_whole_session() -> None:
+    """ClusterControlManager.activate: it does not know when they were last heard."""
+    sessions = Sessions(100)
+    sessions.hear(9, 1, now_ms=0)
+
+    sessions.begin([Broker(1, 7, ()), Broker(2, 8, (), fenced=True)], now_ms=500)
+
+    valid = [sessions.is_valid(*one, now_ms=600) for one in ((1, 7), (2, 8), (9, 1))]
+    assert valid == [True, False, False]
+
+
+def test_an_ended_session_is_not_valid() -> None:
+    """The broker was fenced or registered again."""
+    sessions = Sessions(100)
+    sessions.hear(1, 7, now_ms=0)
+
+    sessions.end(1, 7)
+
+    assert not sessions.is_valid(1, 7, now_ms=0)

@@ -1,0 +1,38 @@
+"""Laws of groups and offsets under random schedules of clients, failures and time.
+
+Every JoinGroup and SyncGroup is answered once; a generation's assignments come from its leader only; a committed offset is never lost and never
+goes back (B7), also with another coordinator; the log, replayed, gives the state; silent members are removed.
+"""
+
+import pytest
+
+from tests.cases import case
+from tests.effort import EFFORT, EXHAUSTIVE
+from tests.light_broker.core.groups.planted_bugs import PLANTED
+from tests.light_broker.core.groups.schedules import Schedule
+
+SEEDS = 10_000 if EXHAUSTIVE else max(1, int(40 * EFFORT))
+
+SEEDS_FOR_A_BUG = 200
+"""Every planted bug is found by one of the first seeds; most by one of the first ten."""
+
+
+@pytest.mark.shows("B7")
+def test_laws_hold_under_random_schedules() -> None:
+    """A failing seed is an argument of `python -m tests.light_broker.core.groups.schedules`."""
+    _run_seeds(SEEDS)
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a law, or by an assertion of the core."""
+    PLANTED[bug](monkeypatch)
+
+    with pytest.raises(AssertionError):
+        _run_seeds(SEEDS_FOR_A_BUG)
+
+
+def _run_seeds(count: int) -> None:
+    for seed in range(count):
+        with case("seed", seed):
+            Schedule(seed).run()

@@ -1,0 +1,116 @@
+"""Kafka's Admin tools and a light broker, and Kafka 4.3 as the judge of what its configs look like."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafka_wire.api import ApiKey
+from kafka_wire.net.client import Node, NodeSettings
+from lab.kraft import KraftCluster
+from lab.light_broker import LightBroker, light_broker
+from lab.tools import kafka_configs, kafka_topics, run_tool_of_kafka_4
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
+
+TOPIC, BROKER = 2, 4
+TIMEOUT_MS = 20_000
+DEFAULT = 5
+STRING, INT, SHORT, CLASS = 2, 3, 4, 8
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[LightBroker]:
+    """A standalone light broker."""
+    with light_broker() as started:
+        yield started
+
+
+def ran(done: Any) -> str:
+    """Return the output of a tool that succeeded."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    return str(done.stdout)
+
+
+@pytest.mark.shows("F63")
+def test_the_quickstart_works_and_its_record_is_there_after_a_kill(broker: LightBroker) -> None:
+    """docs/light-broker.md: create a topic, produce, consume, kill -9, consume again."""
+    server = ("--bootstrap-server", broker.bootstrap)
+    console = ("org.apache.kafka.tools.consumer.ConsoleConsumer", *server, "--topic", "orders", "--from-beginning")
+
+    assert "Created topic orders." in ran(kafka_topics(*server, "--create", "--topic", "orders", "--partitions", "3"))
+    produce_hello(broker)
+    for _ in range(2):
+        assert ran(run_tool_of_kafka_4(*console, "--max-messages", "1", "--timeout-ms", "30000")) == "hello\n"
+        broker.kill()
+        broker.start()
+    described = ran(kafka_topics(*server, "--describe", "--topic", "orders"))
+    assert described.count("Leader: 1\tReplicas: 1\tIsr: 1") == 3
+
+
+def produce_hello(broker: LightBroker) -> None:
+    """Produce one record by librdkafka."""
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer.produce("orders", "hello")
+    assert producer.flush(30) == 0
+
+
+def test_kafka_configs_changes_and_describes_a_topic(broker: LightBroker) -> None:
+    """With sources and synonyms."""
+    server = ("--bootstrap-server", broker.bootstrap)
+    entity = ("--entity-type", "topics", "--entity-name", "configured")
+    ran(kafka_topics(*server, "--create", "--topic", "configured"))
+
+    ran(kafka_configs(*server, *entity, "--alter", "--add-config", "retention.ms=5000,cleanup.policy=[compact,delete]"))
+
+    described = ran(kafka_configs(*server, *entity, "--describe"))
+    assert "retention.ms=5000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=5000" in described
+    assert "cleanup.policy=compact,delete" in described
+
+
+async def configs_of(bootstrap: str, kind: int, name: str) -> dict[str, Any]:
+    """Return the configs of a resource, as a broker describes them, by name."""
+    host, _, port = bootstrap.rpartition(":")
+    node = Node(host, int(port), NodeSettings(client_id="test"))
+    resource = {"resource_type": kind, "resource_name": name, "configuration_keys": None}
+    try:
+        topic = {"name": "judged", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
+        await node.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": TIMEOUT_MS}, timeout_ms=TIMEOUT_MS)
+        answer = await node.call(
+            ApiKey.DESCRIBE_CONFIGS, {"resources": [resource], "include_synonyms": True}, timeout_ms=TIMEOUT_MS
+        )
+    finally:
+        await node.close()
+    return {each["name"]: {**each, "documentation": None} for each in answer["results"][0]["configs"]}
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize(("kind", "name"), [(TOPIC, "judged"), (BROKER, "1")])
+def test_configs_with_kafkas_defaults_are_described_as_by_kafka(
+    broker: LightBroker, kraft_cluster: KraftCluster, kind: int, name: str
+) -> None:
+    """Names, values, types, sources and synonyms (ConfigHelper)."""
+    judge = asyncio.run(configs_of(kraft_cluster.bootstrap().split(",")[0], kind, name))
+    ours = asyncio.run(configs_of(broker.bootstrap, kind, name))
+    compared = [each for each, config in judge.items() if config["config_source"] == DEFAULT]
+
+    assert set(judge) - set(ours) == set()
+    assert {each: shown(ours[each]) for each in compared} == {each: shown(judge[each]) for each in compared}
+    assert writable(ours) - writable(judge) == set()
+
+
+def shown(config: dict[str, Any]) -> dict[str, Any]:
+    """Return what must be the same. Types: CLASS is STRING here, SHORT is INT."""
+    types = {CLASS: STRING, SHORT: INT}
+    return {
+        **{key: config[key] for key in ("value", "config_source", "is_sensitive", "synonyms")},
+        "type": types.get(config["config_type"], config["config_type"]),
+    }
+
+
+def writable(configs: dict[str, Any]) -> set[str]:
+    """Return the configs that may be changed: here fewer than in Kafka, such as those of TLS."""
+    return {name for name, config in configs.items() if not config["read_only"]}

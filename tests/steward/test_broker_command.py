@@ -1,0 +1,54 @@
+"""`steward broker`: its settings and exit codes."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from steward.main import app
+
+RUNNER = CliRunner()
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    """Return exit code and outputs of a command that does not start."""
+    result = RUNNER.invoke(app, ["broker", *arguments])
+    return result.exit_code, result.output
+
+
+def test_a_broker_in_a_cluster_is_not_supported_yet() -> None:
+    """The message has what to do."""
+    code, output = run()
+
+    assert code == 2
+    assert "add --standalone" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--override", "num.partitions"), "is not NAME=VALUE"),
+        (("--override", "num.partitions=x"), "num.partitions"),
+        (("--override", "authorizer.class.name=com.example.Mine"), "cannot run Java classes"),
+        (("no-such-file.properties",), "cannot be read"),
+    ],
+)
+def test_wrong_settings_are_exit_code_2(arguments: tuple[str, ...], words: str) -> None:
+    """With the setting, on the standard error."""
+    code, output = run("--standalone", *arguments)
+
+    assert code == 2
+    assert words in output
+
+
+def test_a_folder_of_another_cluster_is_exit_code_1(tmp_path: Path) -> None:
+    """Nothing in it is changed."""
+    (tmp_path / "meta.properties").write_text("version=1\ncluster.id=x\nnode.id=1\n")
+
+    code, output = run(
+        "--standalone", "--override", f"log.dirs={tmp_path}", "--override", "listeners=PLAINTEXT://127.0.0.1:0"
+    )
+
+    assert code == 1
+    assert "belongs to a cluster with controllers" in output
+    assert [path.name for path in tmp_path.iterdir()] == ["meta.properties"]
