@@ -25,8 +25,6 @@ from light_broker.core.isr import (
 )
 from light_broker.core.metadata_view import PartitionView
 
-NO_LEADER = -1
-
 
 @dataclass(frozen=True, slots=True)
 class IsrRules:

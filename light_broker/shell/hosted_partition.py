@@ -50,6 +50,11 @@ from light_broker.core.replica_requests import (
 )
 from light_broker.core.truncation import is_diverging
 
+UNREADABLE_BATCHES = frozenset(
+    {ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
+)
+"""Errors of an append that are answered without the log's start (ReplicaManager.appendToLocalLog)."""
+
 HIGH_WATERMARK = -1
 """Offset in DeleteRecords that means the high watermark."""
 
@@ -143,11 +148,9 @@ class HostedPartition:
         try:
             appended = self.log.append_as_leader(data, leader.leader_epoch, origin)
         except RefusedAppendError as error:
+            start_offset = NO_OFFSET if error.error_code in UNREADABLE_BATCHES else self.log.start_offset
             return AppendResult(
-                error.error_code,
-                str(error),
-                log_start_offset=self.log.start_offset,
-                record_errors=error.record_errors,
+                error.error_code, str(error), log_start_offset=start_offset, record_errors=error.record_errors
             )
         except InvalidAppendError as error:
             return AppendResult(ErrorCode.CORRUPT_MESSAGE, str(error))

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 VALID_ACKS = frozenset({-1, 0, 1})
 DISK_ERRORS = (LogWriteError, FlushFailedError, CorruptLogError, OSError)
-"""Errors of a log whose directory then goes offline."""
+"""Errors of a log that then goes offline, with its whole directory if the disk failed."""
 
 
 class ReplicaManager:
@@ -178,8 +178,9 @@ class ReplicaManager:
     ) -> dict[TopicPartition, AppendResult]:
         """Append one batch to each partition, before the first wait.
 
-        Returns at once with acks 0 and 1, or after a flush if flush.messages requires one. With acks -1 it returns when the high watermarks have passed the batches, or after `timeout_ms`
-        with REQUEST_TIMED_OUT for the partitions that wait still. `allow_internal` is for coordinators and brokers.
+        Returns at once with acks 0 and 1, or after a flush if flush.messages requires one. With acks -1 it returns when the high watermarks
+        have passed the batches, or after `timeout_ms` with REQUEST_TIMED_OUT for the partitions that wait still. `allow_internal` is for
+        coordinators and brokers.
         """
         if acks not in VALID_ACKS:
             return dict.fromkeys(records, AppendResult(ErrorCode.INVALID_REQUIRED_ACKS))

@@ -129,17 +129,17 @@ def _resolve(call: _Call, opened: OpenedFetch) -> tuple[dict[SessionKey, TopicPa
         topic = view.topic_name(key.topic) if isinstance(key.topic, UUID) else key.topic
         names[key] = TopicPartition(topic or "", key.partition)
         if call.is_from_follower and not is_broker:
-            refused[key] = ReadResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            refused[key] = ReadResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED, aborted=())
             continue
         if topic is None:
-            refused[key] = ReadResult(ErrorCode.UNKNOWN_TOPIC_ID)
+            refused[key] = ReadResult(ErrorCode.UNKNOWN_TOPIC_ID, aborted=())
             continue
         if topic not in allowed:
             allowed[topic] = is_broker or may(Operation.READ, ResourceType.TOPIC, topic)
         if not allowed[topic]:
-            refused[key] = ReadResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            refused[key] = ReadResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED, aborted=())
         elif view.partition(names[key]) is None:
-            refused[key] = ReadResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            refused[key] = ReadResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, aborted=())
     return names, refused
 
 

@@ -4,6 +4,7 @@ With acks=0 there is no response; an error closes the connection, so that the cl
 KafkaApis.handleProduceRequest, ProduceRequest.validateRecords.
 """
 
+import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 from uuid import UUID
@@ -14,6 +15,7 @@ from kafka_wire.codec import Body
 from kafka_wire.compression import Compression
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import CloseConnection
+from kafka_wire.records import HEADER_BYTES, MAGIC
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.replica_requests import NO_TOPIC_ID, AppendResult
 from light_broker.shell.apis.current_leader import CurrentLeaders
@@ -26,6 +28,9 @@ LEADERS_FROM = 10
 ZSTD_FROM = 7
 """Version from which on a client knows zstd (KIP-110)."""
 
+_LENGTH = struct.Struct(">i")
+_LENGTH_AT = 8
+_MAGIC_AT = 16
 _ATTRIBUTES_AT = 22
 """Position of the low byte of a batch's attributes."""
 _COMPRESSION_MASK = 0x07
@@ -99,11 +104,14 @@ def _parts(broker: Broker, context: RequestContext, body: Body) -> Iterator[_Par
 
 
 def _records_error(records: bytes | None, version: int) -> ErrorCode:
-    """Return why records may not be sent by a version; the append checks everything else."""
-    if not records:
+    """Return why records are no batch that a client of this version may send; the append checks everything else."""
+    size_bytes = _batch_bytes(records, 0)
+    if records is None or size_bytes is None:
         return ErrorCode.INVALID_RECORD
-    if len(records) <= _ATTRIBUTES_AT:
+    if size_bytes < HEADER_BYTES:
         return ErrorCode.CORRUPT_MESSAGE
+    if records[_MAGIC_AT] != MAGIC or _batch_bytes(records, size_bytes) is not None:
+        return ErrorCode.INVALID_RECORD
     attributes = records[_ATTRIBUTES_AT]
     if attributes & _TRANSACTIONAL:
         # The transaction coordinator knows no such transaction, as this broker has none.
@@ -111,6 +119,14 @@ def _records_error(records: bytes | None, version: int) -> ErrorCode:
     if version < ZSTD_FROM and attributes & _COMPRESSION_MASK == Compression.ZSTD:
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     return ErrorCode.NONE
+
+
+def _batch_bytes(records: bytes | None, position: int) -> int | None:
+    """Return the size that a batch announces, None if there is no whole one at a position."""
+    if records is None or len(records) - position <= _MAGIC_AT:
+        return None
+    size_bytes: int = _LENGTH.unpack_from(records, position + _LENGTH_AT)[0] + _LENGTH_AT + _LENGTH.size
+    return size_bytes if size_bytes <= len(records) - position else None
 
 
 def _transaction_error(broker: Broker, context: RequestContext, body: Body) -> ErrorCode:
