@@ -32,7 +32,7 @@ CREATION_RETRY_S = 5.0
 
 
 class NotCoordinatorError(Exception):
-    """This broker does not serve a group now; `code` tells the client what to do."""
+    """This broker does not serve a group now; `code` is the error for the client."""
 
     def __init__(self, code: ErrorCode) -> None:
         super().__init__(code.name)

@@ -8,7 +8,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 from typing import Protocol
 
@@ -33,7 +32,7 @@ from light_broker.core.groups.effects import Answer, Append, Effect, Noted, Repl
 from light_broker.core.groups.events import Event, Loaded, Request, SessionExpired, Stored, Timer
 from light_broker.core.groups.records import CoordinatorRecord, OffsetRecord, encode_record
 from light_broker.core.groups.settings import GroupSettings
-from light_broker.core.groups.shard import NO_OFFSET, Shard, TransactionEnd, Write
+from light_broker.core.groups.shard import NO_OFFSET, Shard, TransactionEnd, Write, result_of
 from light_broker.core.groups.states import Group, PreparingRebalance, Stable
 from light_broker.core.groups.timers import Timers
 from light_broker.core.replica_requests import AppendResult, ReadResult
@@ -166,7 +165,8 @@ class GroupCoordinator:
     def _reporting(self, group_id: str, then: Stored) -> Callable[[asyncio.Future[ErrorCode]], None]:
         def report(outcome: asyncio.Future[ErrorCode]) -> None:
             if not self._is_closed:
-                self._handle(group_id, replace(then, error=answer_code(outcome.result())))
+                error = outcome.result()
+                self._handle(group_id, result_of(then, error, answer_code(error)))
 
         return report
 

@@ -95,7 +95,7 @@ def _utf16_units(text: str) -> int:
 
 
 def refuse_deletion_of_offsets(group: Group | None) -> ErrorCode:
-    """Return why no offsets of a group may be deleted, NONE if they may. Only consumers tell which topics they use."""
+    """Return why no offsets of a group may be deleted, NONE if they may. Only the metadata of consumers contain the topics that they use."""
     if group is None or isinstance(group.state, Dead):
         return ErrorCode.GROUP_ID_NOT_FOUND
     if isinstance(group.state, Empty) or group.uses_consumer_protocol:

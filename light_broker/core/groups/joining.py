@@ -141,7 +141,7 @@ def _reason(event: JoinGroup) -> str:
 
 
 def _replace_static(draft: Draft, event: JoinGroup, old: Member, member_id: str) -> None:
-    """Give a static member that comes back a new id; whoever waits under the old one is fenced.
+    """Give a static member that comes back a new id; requests under the old id that wait are fenced.
 
     In a stable group whose protocol stays the same there is no rebalance: the new id is stored, and the member gets its old assignment.
     """
@@ -205,6 +205,8 @@ def static_member_stored(draft: Draft, event: StaticMemberStored) -> None:
         _rename(draft, draft.group.members[event.member_id], event.replaced.id)
         draft.restart_session(event.replaced.id)
         return
+    # Its session may have ended without effect while it waited.
+    draft.restart_session(event.member_id)
     answer = joined_generation(group, event.member_id)
     if event.can_skip_assignment:
         is_leader = group.leader == event.member_id

@@ -16,7 +16,7 @@ from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.commits import tombstones
 from light_broker.core.groups.decide import decide
 from light_broker.core.groups.effects import Effect
-from light_broker.core.groups.events import Event, Unloaded
+from light_broker.core.groups.events import Event, GroupCreated, Stored, Unloaded
 from light_broker.core.groups.expiry import expired_offsets
 from light_broker.core.groups.offsets import CommittedOffsets
 from light_broker.core.groups.records import NO_TOPIC_ID, CoordinatorRecord, GroupRecord, OffsetRecord, StoredGroup
@@ -31,6 +31,14 @@ MAX_PENDING_WRITES = 10_000
 """Writes of a partition that wait for the high watermark. With more, further ones are refused: replicas do not keep up."""
 
 NO_OFFSET = -1
+
+
+def result_of(then: Stored, error: ErrorCode, answered: ErrorCode) -> Stored:
+    """Return the result of an append as the event that was to come; `answered` is the error as clients get it.
+
+    A new group whose record is in the log exists, although its replication timed out.
+    """
+    return then if isinstance(then, GroupCreated) and error in IN_LOG else replace(then, error=answered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ class Write:
 
     @property
     def end_offset(self) -> int:
-        """Offset behind the last record, if it is known."""
+        """Offset after the last record, if it is known."""
         return self.base_offset + len(self.records) if self.base_offset != NO_OFFSET else NO_OFFSET
 
 

@@ -12,7 +12,7 @@ CONSUMER_PROTOCOL = "consumer"
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A protocol that a member supports, such as the assignor `range`, with what the member tells the leader in it."""
+    """A protocol that a member supports, such as the assignor `range`, with the member's metadata in it, for the leader."""
 
     name: str
     metadata: bytes

@@ -39,6 +39,8 @@ class Names:
             return {key: each for key, each in shown.items() if each not in (None, 0, "", [], {}, False)}
         if isinstance(value, list | tuple):
             return [self.shown(each) for each in value]
+        if isinstance(value, bytes):
+            return value.decode("latin-1")
         if isinstance(value, UUID):
             return self._ids.setdefault(value, f"id-{len(self._ids) + 1}") if value.int else None
         if isinstance(value, str | int) and not isinstance(value, bool):

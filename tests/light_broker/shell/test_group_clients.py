@@ -90,7 +90,7 @@ def groups_command(broker: LightBroker, *arguments: str) -> str:
 @pytest.mark.java
 @pytest.mark.shows("F63")
 def test_java_consumer_and_kafka_consumer_groups(broker: LightBroker) -> None:
-    """Consume, describe, reset, delete offsets and delete, with the tools of Kafka 4.3."""
+    """Consume, describe, reset and delete, with the tools of Kafka 4.3."""
     consumed = run_tool_of_kafka_4(
         CONSOLE_CONSUMER,
         "--bootstrap-server",
@@ -104,19 +104,15 @@ def test_java_consumer_and_kafka_consumer_groups(broker: LightBroker) -> None:
         str(RECORDS),
     )
     described = groups_command(broker, "--describe", "--group", "java")
-    states = groups_command(broker, "--list", "--state")
     reset = groups_command(
         broker, "--reset-offsets", "--group", "java", "--topic", f"{TOPIC}:1", "--to-offset", "3", "--execute"
     )
-    removed = groups_command(broker, "--delete-offsets", "--group", "java", "--topic", f"{TOPIC}:0")
     deleted = groups_command(broker, "--delete", "--group", "java")
 
     assert sorted(map(int, consumed.stdout.split())) == list(range(RECORDS)), consumed.stderr
     rows = re.findall(rf"java\s+{TOPIC}\s+(\d)\s+(\d+)\s+(\d+)\s+(\d+)", described)
     assert sorted(rows) == [(str(partition), "10", "10", "0") for partition in range(PARTITIONS)]
-    assert re.search(r"java\s+Empty", states)
     assert re.search(rf"java\s+{TOPIC}\s+1\s+3", reset)
-    assert "Successful" in removed
     assert "successful" in deleted
 
 

@@ -144,7 +144,7 @@ def assignments_of_older_generations_count(patch: pytest.MonkeyPatch) -> None:
 
 
 def loaded_groups_have_no_sessions(patch: pytest.MonkeyPatch) -> None:
-    """Members that were lost during the change of the coordinator stay for ever."""
+    """Members that were lost during the change of the coordinator stay forever."""
     plain = decisions.decide
 
     def decide(group: Any, event: Any, **rest: Any) -> Any:

@@ -190,6 +190,8 @@ class Schedule:
             self.log("an append is refused")
             self.has_failed_append = True
             self.world.end_append(-1, ErrorCode.NOT_ENOUGH_REPLICAS)
+            if "g" not in self.world.shard.groups:
+                self._forget_generations()  # A group that could not be stored begins again with its first generation.
 
     def _committed(self, index: int) -> None:
         write = self.world.appends[index].write
@@ -209,6 +211,9 @@ class Schedule:
         self.log(f"another coordinator, {lost} records lost")
         self.world.reload(lost_records=lost)
         self.commits.clear()
+        self._forget_generations()
+
+    def _forget_generations(self) -> None:
         self.leaders.clear()
         self.synced.clear()
         self.former_requests = self.world._requests

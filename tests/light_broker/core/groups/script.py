@@ -1,7 +1,7 @@
 """Conversations of clients with a coordinator as text: steps, `----`, and what they led to.
 
     client c static=one protocols=range,sticky session=10000 old    a client; `old` joins without a given out id, `static` has an instance id
-    a joins / syncs / beats / leaves / comes back / commits 7 / says range,sticky
+    a joins / syncs / beats / leaves / comes back / commits 7 / supports range,sticky
     wait 3000              milliseconds
     appends wait           the following appends end with `appends end` or `appends fail NOT_COORDINATOR`
     another coordinator    loads the log
@@ -88,7 +88,7 @@ class Conversation:
                 world.ask(client.group_id, LeaveGroup(world.next_request(), (leaver,)))
             case ["comes", "back"]:
                 client.member_id, client.generation = "", -1
-            case ["says", protocols]:
+            case ["supports", protocols]:
                 client.protocols = _protocols(protocols)
             case ["commits", offset]:
                 error = client.commit(int(offset))

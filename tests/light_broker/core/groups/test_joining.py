@@ -404,3 +404,32 @@ def test_member_id_has_a_bounded_part_of_the_clients_name() -> None:
     a.join()
 
     assert a.member_id == "a" * 255 + "-1"
+
+
+def test_session_of_a_static_member_runs_after_its_new_id_is_stored() -> None:
+    """Also if it ended while the member waited, which a schedule found: the member would stay without a client."""
+    world = World()
+    stable_group(world, Client(world, "a", instance_id="one"))
+    world.replicates_at_once = False
+    Client(world, "a", instance_id="one", lives=4).join()
+
+    world.advance(SESSION_MS)
+    world.settle()
+    world.replicates_at_once = True
+    world.advance(SESSION_MS)
+
+    assert group_of(world).members == {}
+
+
+def test_new_group_whose_replication_times_out_goes_on() -> None:
+    """Its record is in the log."""
+    world = World(replicates_at_once=False)
+    a = Client(world)
+    a.join()
+
+    world.settle(ErrorCode.REQUEST_TIMED_OUT)
+    world.advance(3_000)
+
+    joined = a.joined()
+    assert joined is not None
+    assert joined.generation == 1

@@ -1,18 +1,18 @@
 """A coordinator of one partition on a log in memory, with a clock that the test moves.
 
-It carries out effects as the shell does. Appends end when the test says so (`settle`), or at once with `replicates_at_once`.
+It carries out effects as the shell does. Appends end with `settle`, or at once with `replicates_at_once`.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.effects import Answer, Append, Effect, Noted, Reply, StartTimer, StopTimer
 from light_broker.core.groups.events import Event, Loaded, Request, Stored, Timer
 from light_broker.core.groups.records import CoordinatorRecord, GroupRecord, OffsetRecord, decode_record, encode_record
 from light_broker.core.groups.settings import GroupSettings
-from light_broker.core.groups.shard import Shard, Write
+from light_broker.core.groups.shard import Shard, Write, result_of
 from light_broker.core.groups.states import Group
 from light_broker.core.groups.timers import Timers
 
@@ -137,7 +137,7 @@ class World:
             self._reply(reply)
         if pending.then is not None:
             group_id, event = pending.then
-            self.handle(group_id, replace(event, error=error))
+            self.handle(group_id, result_of(event, error, error))
 
     def is_last(self, pending: Pending) -> bool:
         """Return whether nothing was appended behind an append."""
@@ -156,6 +156,9 @@ class World:
         for effect in self.shard.unload(now_ms=self.now_ms):
             if isinstance(effect, Reply):
                 self._reply(effect)
+        for pending in self.appends:
+            for reply in pending.replies:
+                self._reply(reply)
         self.appends.clear()
         self.timers = Timers()
         self.shard = loaded(self.log, self.settings, self.high_watermark)
