@@ -73,6 +73,7 @@ def dirty_part(
     end = first_uncleanable_offset(
         segments,
         dirty,
+        first,
         stable_offset=stable_offset,
         min_compaction_lag_ms=settings.min_compaction_lag_ms,
         now_ms=now_ms,
@@ -93,6 +94,7 @@ def dirty_part(
 def first_uncleanable_offset(
     segments: Sequence[SegmentAge],
     dirty: Sequence[SegmentAge],
+    first_offset: int,
     *,
     stable_offset: int,
     min_compaction_lag_ms: int,
@@ -101,14 +103,14 @@ def first_uncleanable_offset(
     """Return the base offset of the first segment that is not compacted.
 
     It is the active one, the one that has the last stable offset, or the first dirty one with a record that is too new, whichever is the
-    lowest.
+    lowest, but not one below the first dirty offset.
     """
     young = (
         segment.base_offset
         for segment in dirty
         if min_compaction_lag_ms > 0 and segment.newest_ms > now_ms - min_compaction_lag_ms
     )
-    bound = min(stable_offset, segments[-1].base_offset, next(young, stable_offset))
+    bound = max(first_offset, min(stable_offset, segments[-1].base_offset, next(young, stable_offset)))
     return max((segment.base_offset for segment in segments if segment.base_offset <= bound), default=bound)
 
 

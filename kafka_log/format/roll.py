@@ -78,6 +78,15 @@ def roll_reason(
     return None
 
 
+def max_segment_ms(segment_ms: int, *, is_compacted: bool, max_compaction_lag_ms: int) -> int:
+    """Return the longest age of a segment: only closed segments are compacted. Source: LogConfig.maxSegmentMs.
+
+    >>> max_segment_ms(1_000, is_compacted=True, max_compaction_lag_ms=300)
+    300
+    """
+    return min(segment_ms, max_compaction_lag_ms) if is_compacted and max_compaction_lag_ms > 0 else segment_ms
+
+
 def drawn_jitter_ms(max_jitter_ms: int, segment_ms: int, drawn: int) -> int:
     """Return the jitter of one segment from a random number of at least 0. Source: LogConfig.randomSegmentJitter.
 

@@ -11,6 +11,7 @@ from kafka_log.format.cleaning_schedule import CleaningSettings
 from kafka_log.format.flush_schedule import FlushSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.retention import RetentionSettings
+from kafka_log.format.roll import max_segment_ms
 from kafka_wire.compression import Compression
 from light_broker.core.configs import topic_value
 from light_broker.core.settings import Settings
@@ -61,10 +62,13 @@ class TopicSettings:
     def partition(self) -> PartitionSettings:
         """Return the settings of the topic's logs."""
         segment_bytes, is_compacted = self.number("segment.bytes"), "compact" in self.cleanup_policy
+        max_compaction_lag_ms = self.number("max.compaction.lag.ms")
         return PartitionSettings(
             log=broker_log_settings(
                 segment_bytes=segment_bytes,
-                segment_ms=self.number("segment.ms"),
+                segment_ms=max_segment_ms(
+                    self.number("segment.ms"), is_compacted=is_compacted, max_compaction_lag_ms=max_compaction_lag_ms
+                ),
                 segment_jitter_ms=self.number("segment.jitter.ms"),
                 index_interval_bytes=self.number("index.interval.bytes"),
                 index_max_bytes=self.number("segment.index.bytes"),
@@ -85,7 +89,7 @@ class TopicSettings:
             ),
             cleaning=CleaningSettings(
                 min_compaction_lag_ms=self.number("min.compaction.lag.ms"),
-                max_compaction_lag_ms=self.number("max.compaction.lag.ms"),
+                max_compaction_lag_ms=max_compaction_lag_ms,
                 min_cleanable_ratio=self.decimal("min.cleanable.dirty.ratio"),
                 delete_retention_ms=self.number("delete.retention.ms"),
             ),

@@ -6,6 +6,7 @@ import java.io.BufferedReader;
 import java.io.File;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -26,6 +27,7 @@ import org.apache.kafka.storage.internals.log.AppendOrigin;
 import org.apache.kafka.storage.internals.log.BatchMetadata;
 import org.apache.kafka.storage.internals.log.Cleaner;
 import org.apache.kafka.storage.internals.log.LogAppendInfo;
+import org.apache.kafka.storage.internals.log.LogCleanerManager;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
 import org.apache.kafka.storage.internals.log.LogSegment;
@@ -120,6 +122,7 @@ public final class PartitionJudge {
                 LogToClean cleanable = new LogToClean(log, step.get(1).asLong(), uncleanable, false);
                 result.put("end_offset", cleaner.clean(cleanable).getKey());
             }
+            case "dirty" -> dirtyPart(result, log, step.get(1).asLong(), clock.milliseconds());
             case "expire" -> log.producerStateManager().removeExpiredProducers(clock.milliseconds());
             case "state" -> state(log, result);
             case "aborted" -> {
@@ -130,6 +133,26 @@ public final class PartitionJudge {
             default -> throw new IllegalArgumentException("unknown step " + step);
         }
         return result;
+    }
+
+    /** The part that Kafka's cleaner would compact. Its decisions are not public. */
+    private static void dirtyPart(ObjectNode result, UnifiedLog log, long cleanedOffset, long now) throws Exception {
+        Method offsets = LogCleanerManager.class.getDeclaredMethod("cleanableOffsets", UnifiedLog.class, Optional.class, long.class);
+        offsets.setAccessible(true);
+        Object found = offsets.invoke(null, log, Optional.of(cleanedOffset), now);
+        long first = component(found, "firstDirtyOffset");
+        Method delay = LogCleanerManager.class.getDeclaredMethod("maxCompactionDelay", UnifiedLog.class, long.class, long.class);
+        delay.setAccessible(true);
+        LogToClean cleanable = new LogToClean(log, first, component(found, "firstUncleanableDirtyOffset"), false);
+        result.put("first", first).put("end", cleanable.firstUncleanableOffset());
+        result.put("clean_bytes", cleanable.cleanBytes()).put("dirty_bytes", cleanable.cleanableBytes());
+        result.put("is_overdue", (long) delay.invoke(null, log, first, now) > 0);
+    }
+
+    private static long component(Object record, String name) throws Exception {
+        Method method = record.getClass().getDeclaredMethod(name);
+        method.setAccessible(true);
+        return (long) method.invoke(record);
     }
 
     private static void appended(ObjectNode result, LogAppendInfo info) {

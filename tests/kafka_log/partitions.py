@@ -10,13 +10,14 @@ from typing import Any
 
 from kafka_log.errors import LogError, RefusedAppendError
 from kafka_log.files.cleaner import clean_segments
-from kafka_log.files.compaction import PendingSwap, prepare_cleaning
+from kafka_log.files.compaction import PendingSwap, find_dirty_part, prepare_cleaning
 from kafka_log.files.partition_log import PartitionLog
 from kafka_log.files.partition_settings import Checkpoints, PartitionSettings, broker_log_settings
-from kafka_log.format.cleaning_schedule import CleaningSettings
+from kafka_log.format.cleaning_schedule import NEVER, CleaningSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.producers import Origin
 from kafka_log.format.retention import RetentionSettings
+from kafka_log.format.roll import max_segment_ms
 from kafka_wire.errors import ErrorCode
 from tests.kafka_log.judge import EXPIRATION_MS, NOW_MS
 from tests.kafka_log.producer_cases import described
@@ -38,16 +39,24 @@ CONFIG = {
 
 def settings_of(config: Mapping[str, Any]) -> PartitionSettings:
     """Return a topic's configuration as settings."""
+    is_compacted = config.get("cleanup.policy") == "compact"
+    max_lag_ms = config.get("max.compaction.lag.ms", NEVER)
     return PartitionSettings(
         log=broker_log_settings(
             segment_bytes=config["internal.segment.bytes"],
-            segment_ms=config["segment.ms"],
+            segment_ms=max_segment_ms(
+                config["segment.ms"], is_compacted=is_compacted, max_compaction_lag_ms=max_lag_ms
+            ),
             index_interval_bytes=config["index.interval.bytes"],
             index_max_bytes=config["segment.index.bytes"],
         ),
         retention=RetentionSettings(retention_bytes=config["retention.bytes"], retention_ms=config["retention.ms"]),
-        append=AppendSettings(is_compacted=config.get("cleanup.policy") == "compact"),
-        cleaning=CleaningSettings(delete_retention_ms=config.get("delete.retention.ms", 0)),
+        append=AppendSettings(is_compacted=is_compacted),
+        cleaning=CleaningSettings(
+            delete_retention_ms=config.get("delete.retention.ms", 0),
+            min_compaction_lag_ms=config.get("min.compaction.lag.ms", 0),
+            max_compaction_lag_ms=max_lag_ms,
+        ),
         producer_expiration_ms=EXPIRATION_MS,
         file_delete_delay_ms=config["file.delete.delay.ms"],
     )
@@ -95,6 +104,15 @@ class Session:
         elif name == "clean":
             first_dirty_offset, memory_bytes = arguments
             return {"end_offset": self.clean(first_dirty_offset, memory_bytes // 24 * 9 // 10)}
+        elif name == "dirty":
+            part = find_dirty_part(log, arguments[0], high_watermark=self.high_watermark)
+            return {
+                "first": part.first_offset,
+                "end": part.end_offset,
+                "clean_bytes": part.clean_bytes,
+                "dirty_bytes": part.dirty_bytes,
+                "is_overdue": part.is_overdue,
+            }
         elif name == "roll":
             log.roll()
         elif name == "time":

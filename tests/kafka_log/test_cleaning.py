@@ -20,7 +20,7 @@ from tests.kafka_log.judge import PartitionJudge
 from tests.kafka_log.partitions import CONFIG, Session, comparable, files
 from tests.kafka_log.producer_cases import marker
 
-COMPACTED = CONFIG | {"cleanup.policy": "compact", "delete.retention.ms": 1_000}
+COMPACTED = CONFIG | {"cleanup.policy": "compact", "delete.retention.ms": 1_000, "max.compaction.lag.ms": 1_000}
 MUCH = 240_000
 """Memory of an offset map, of which each key takes 24 bytes."""
 
@@ -85,7 +85,8 @@ def steps_of(session: Session, drawn: tuple[Any, ...], dirty: int) -> list[tuple
         undecided = session.log.producers.first_undecided_offset
         stable = min(end if undecided is None else undecided, active)
         first = max((base for base in session.log.log.segment_offsets if base <= stable), default=0)
-        return [("high_watermark", end), ("clean", dirty, MUCH)] if dirty < first else []
+        asked = [("high_watermark", end), ("dirty", dirty)]
+        return [*asked, ("clean", dirty, MUCH)] if dirty < first else asked
     return [drawn]
 
 
@@ -145,6 +146,27 @@ def test_the_same_records_of_the_same_segments_stay_as_with_kafkas_cleaner(
         assert [{key: one[key] for key in one if key != "message"} for one in answer["results"]] == results
         assert comparable(answer) == state
         assert contents(folder / "steward" / "t-0") == contents(folder / "kafka" / "t-0")
+
+
+@pytest.mark.java
+@given(STEPS, st.lists(st.integers(0, 60), min_size=3, max_size=3), st.sampled_from([600, 1_200]))
+def test_the_part_that_is_compacted_next_is_that_of_kafka(
+    partition_judge: PartitionJudge, drawn: list[tuple[Any, ...]], checkpoints: list[int], lag_ms: int
+) -> None:
+    """LogCleanerManager.cleanableOffsets, maxCompactionDelay and LogToClean: offsets, bytes and lags, also from wrong checkpoints."""
+    config = COMPACTED | {"min.compaction.lag.ms": lag_ms, "max.compaction.lag.ms": lag_ms}
+    with fast_folder() as folder:
+        session = Session(folder / "steward" / "t-0", config=config)
+        steps, results = [], []
+        for each in [*drawn, ("roll",), ("time",), *(("dirty", offset) for offset in checkpoints)]:
+            for step in [("high_watermark", session.log.end_offset), *steps_of(session, each, 10**9)]:
+                steps.append(step)
+                results.append(session.take(step))
+        session.log.close()
+        (folder / "kafka").mkdir()
+        answer = partition_judge.run(folder / "kafka" / "t-0", *steps, config=config)
+
+        assert [{key: one[key] for key in one if key != "message"} for one in answer["results"]] == results
 
 
 def contents(folder: Path) -> dict[str, Any]:
