@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node, NodeSettings
 from lab.kraft import KraftCluster
 from lab.light_broker import LightBroker, light_broker
@@ -79,12 +80,21 @@ async def configs_of(bootstrap: str, kind: int, name: str) -> dict[str, Any]:
     try:
         topic = {"name": "judged", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
         await node.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": TIMEOUT_MS}, timeout_ms=TIMEOUT_MS)
-        answer = await node.call(
-            ApiKey.DESCRIBE_CONFIGS, {"resources": [resource], "include_synonyms": True}, timeout_ms=TIMEOUT_MS
-        )
+        async with asyncio.timeout(TIMEOUT_MS / 1000):
+            while (result := await described(node, resource))["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                pass  # the broker does not have the metadata of the topic yet
     finally:
         await node.close()
-    return {each["name"]: {**each, "documentation": None} for each in answer["results"][0]["configs"]}
+    assert (result["error_code"], bool(result["configs"])) == (ErrorCode.NONE, True)
+    return {each["name"]: each for each in result["configs"]}
+
+
+async def described(node: Node, resource: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of DescribeConfigs for one resource."""
+    body = {"resources": [resource], "include_synonyms": True}
+    answer = await node.call(ApiKey.DESCRIBE_CONFIGS, body, timeout_ms=TIMEOUT_MS)
+    result: dict[str, Any] = answer["results"][0]
+    return result
 
 
 @pytest.mark.kafka

@@ -99,7 +99,8 @@ def run_steward(*arguments: str, **environment: str) -> tuple[int, str]:
             ("operator", "--lease", "x", "--own-namespace", "kafka", "--shards", "33"),
             "--shards is 33: it is 1 to 32",
         ),
-        (("broker",), "No such command 'broker'"),
+        (("brokers",), "No such command 'brokers'"),
+        (("broker",), "add --standalone"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, tuple) else "",
 )

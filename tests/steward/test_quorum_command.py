@@ -196,7 +196,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
 
     assert code == FAILED
     assert str(endpoint.port) in message
-    assert "address already in use" in message
+    assert "Address already in use" in message
 
 
 @pytest.mark.parametrize("text", ["", "x", "AAAAAAAAAAAAAAAAAAAAAAAA"])
