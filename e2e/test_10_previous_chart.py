@@ -36,11 +36,23 @@ def previous(kube: Kube) -> Iterator[Release]:
 
 
 def test_an_upgrade_from_the_previous_chart_keeps_topics_and_records(previous: Release, clients: KafkaClients) -> None:
-    """CRDs first, as documented; then `helm upgrade`. The only broker may be away for a while, its records may not."""
+    """CRDs first, as documented; then `helm upgrade`. The only broker may be away for a while, its records may not.
+
+    The operator does not replace it by itself, since its partitions would be offline; the user accepts that by deleting the pod.
+    """
     previous.kube.apply(topic(NAME, partitions=3, replication_factor=1, min_isr=1))
     previous.kube.wait_condition(TOPICS, NAME, timeout_s=60)
     witness = clients.witness(NAME, min_isr=1)
     previous.install(**SMALL)
+    previous.kube.wait_condition(
+        CLUSTERS,
+        chart.CLUSTER,
+        "Settled",
+        status="False",
+        reason="WouldFallUnderMinIsr",
+        timeout_s=SETTLED_WITHIN_S,
+    )
+    previous.kube.delete("pod", f"{chart.NAME}-broker-0")
     previous.kube.wait_condition(CLUSTERS, chart.CLUSTER, "Settled", timeout_s=SETTLED_WITHIN_S)
     previous.wait_ready()
     previous.kube.apply(topic(NAME, partitions=4, replication_factor=1, min_isr=1))

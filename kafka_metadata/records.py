@@ -23,6 +23,10 @@ MIGRATING_DIRECTORY = uuid.UUID(int=0)
 """Directory of a replica that is not known yet (DirectoryId.MIGRATING)."""
 
 
+SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+"""SecurityProtocol.id by name."""
+
+
 class LeaderRecoveryState(IntEnum):
     """Whether a partition's leader was elected uncleanly and has not recovered."""
 

@@ -3,14 +3,14 @@
 Directories on one volume count as one: a move between them changes no share. If all directories of the broker are on one volume, or the
 broker does not report sizes of volumes (before Kafka 3.3), the bytes of the logs in each directory are levelled instead.
 
-The fullest volume gives to the emptiest one, its largest replica first that does not make the emptiest one the fuller of the two. Each
-replica moves once at most. A replica is on both volumes until it is copied, so every move has to fit into the space that is free at the
-start; space that moves free is not counted.
+All shares are brought into a band as wide as the tolerance, the one around the mean share that needs the fewest bytes. The fullest volume gives
+to the emptiest one: the smallest replica that brings both into the band, else the largest one that leaves neither on its other side. Each replica moves once at most. A replica is on both volumes
+until it is copied, so every move has to fit into the space that is free at the start; space that moves free is not counted.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +22,10 @@ SAME_VOLUME_BYTES = 16 * 2**20
 
 TOLERANCE = 0.05
 """Allowed difference between the used shares of two volumes, as of the loads of brokers (request.TOLERANCE)."""
+
+
+HALVINGS = 40
+"""Steps of the search for the band: its place is then exact to a byte of any volume."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,8 @@ def level_log_dirs(directories: Sequence[Directory]) -> DirectoryPlan:
     """
     bins, free = _bins(directories)
     moves: list[DirectoryMove] = []
-    bound = _lower_bound(bins)
-    while (found := _next_move(bins, free, directories)) is not None:
+    band, bound = _band(bins)
+    while (found := _next_move(bins, free, directories, band)) is not None:
         source, target, place = found
         size, directory, index = source.replicas.pop(place)
         source.used -= size
@@ -94,7 +98,7 @@ def level_log_dirs(directories: Sequence[Directory]) -> DirectoryPlan:
 
 
 def _next_move(
-    bins: Sequence[_Bin], free: Sequence[float], directories: Sequence[Directory]
+    bins: Sequence[_Bin], free: Sequence[float], directories: Sequence[Directory], band: tuple[float, float]
 ) -> tuple[_Bin, _Bin, int] | None:
     """Return giver, taker and the place of the replica among the giver's."""
     ordered = sorted(bins, key=lambda item: item.share)
@@ -103,21 +107,26 @@ def _next_move(
             if source.share - target.share <= TOLERANCE:
                 break
             if any(directories[index].accepts for index in target.directories):
-                place = _place(source, target, free[target.volume])
+                place = _place(source, target, free[target.volume], band)
                 if place is not None:
                     return source, target, place
     return None
 
 
-def _place(source: _Bin, target: _Bin, free: float) -> int | None:
-    """Return the largest replica that makes both shares alike or leaves the source fuller, else the smallest one if the shares come closer."""
-    level = round((source.share - target.share) / (1 / source.capacity + 1 / target.capacity))
-    place = bisect_right(source.replicas, min(level, free), key=lambda item: item[0]) - 1
-    if place >= 0:
-        return place
-    if source.replicas and source.replicas[0][0] < min(2 * level, free + 1):
-        return 0
-    return None
+def _place(source: _Bin, target: _Bin, free: float, band: tuple[float, float]) -> int | None:
+    """Return the place of the replica to move; None if none fits and brings the shares of both closer."""
+    lower, upper = band
+    wanted = max(source.used - upper * source.capacity, lower * target.capacity - target.used)
+    most = min(source.used - lower * source.capacity, upper * target.capacity - target.used, free)
+    sizes = source.replicas
+    sufficient = bisect_left(sizes, wanted, key=lambda item: item[0])
+    if sufficient < len(sizes) and sizes[sufficient][0] <= most:
+        return sufficient
+    largest = bisect_right(sizes, most, key=lambda item: item[0]) - 1
+    if largest >= 0:
+        return largest
+    equal = (source.share - target.share) / (1 / source.capacity + 1 / target.capacity)
+    return 0 if sizes and sizes[0][0] < min(2 * equal, free + 1) else None
 
 
 def _bins(directories: Sequence[Directory]) -> tuple[list[_Bin], list[float]]:
@@ -176,13 +185,30 @@ def _emptiest(target: _Bin, directories: Sequence[Directory]) -> int:
     )
 
 
-def _lower_bound(bins: Sequence[_Bin]) -> int:
-    """Return what any plan must copy: no share may be more than the tolerance above, or below, the share of all volumes together."""
+def _band(bins: Sequence[_Bin]) -> tuple[tuple[float, float], int]:
+    """Return the ends of the band that needs the fewest bytes, and these bytes: no plan that keeps the tolerance copies less.
+
+    The higher the band, the less the fuller volumes have to give, and the more the emptier ones have to take.
+    """
     capacity = sum(item.capacity for item in bins)
     mean = sum(item.used for item in bins) / capacity if capacity else 0.0
-    above = sum(max(0.0, item.used - (mean + TOLERANCE) * item.capacity) for item in bins)
-    below = sum(max(0.0, (mean - TOLERANCE) * item.capacity - item.used) for item in bins)
-    return int(max(above, below)) if len(bins) > 1 else 0
+    low, high = 0.0, TOLERANCE
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if _above(bins, mean + middle) > _below(bins, mean + middle - TOLERANCE):
+            low = middle
+        else:
+            high = middle
+    bound = max(_above(bins, mean + high), _below(bins, mean + low - TOLERANCE)) if len(bins) > 1 else 0.0
+    return (mean + high - TOLERANCE, mean + high), int(bound)
+
+
+def _above(bins: Sequence[_Bin], share: float) -> float:
+    return sum(max(0.0, item.used - share * item.capacity) for item in bins)
+
+
+def _below(bins: Sequence[_Bin], share: float) -> float:
+    return sum(max(0.0, share * item.capacity - item.used) for item in bins)
 
 
 def _spread(bins: Sequence[_Bin]) -> float:

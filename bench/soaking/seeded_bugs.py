@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 CORE = ("tests/controller_core/decisions", "tests/controller_core/rules", "tests/controller_core/zookeeper_mode")
 CHANNELS = ("tests/controller_core/shell/brokers",)
+KRAFT_MODE = ("tests/controller_core/quorum_mode", "tests/controller_core/rules")
 TERM = ("tests/controller_core/shell/test_term_ends.py", "tests/controller_core/shell/zookeeper")
 
 
@@ -28,6 +29,7 @@ class SeededBug:
 _DECISIONS = "controller_core/decisions"
 _RULES = "controller_core/rules"
 _ZOOKEEPER_MODE = "controller_core/zookeeper_mode"
+_QUORUM_MODE = "controller_core/quorum_mode"
 
 SEEDED_BUGS = (
     SeededBug(
@@ -234,5 +236,93 @@ SEEDED_BUGS = (
         f"{_DECISIONS}/leader_elections.py",
         "not_led * PERCENT > preferring * percentage",
         "not_led * PERCENT >= preferring * percentage",
+    ),
+    SeededBug(
+        "C17",
+        "broker_fenced_without_elections",
+        f"{_QUORUM_MODE}/heartbeats.py",
+        "return decision(leave_partitions(cluster, broker.id), fenced)",
+        "return decision(fenced)",
+        KRAFT_MODE,
+    ),
+    SeededBug(
+        "C20",
+        "replica_eligible_after_unclean_shutdown",
+        f"{_QUORUM_MODE}/registration.py",
+        "is_lost=cluster.rules.elr and not is_clean",
+        "is_lost=False",
+        KRAFT_MODE,
+    ),
+    SeededBug(
+        "C20",
+        "replicas_eligible_with_a_whole_isr",
+        f"{_RULES}/eligible_replicas.py",
+        "    kept &= ((isr != NO_BROKER).sum(axis=1) < min_isr)[:, None]\n",
+        "",
+        KRAFT_MODE,
+    ),
+    SeededBug(
+        "C20",
+        "eligible_replicas_kept_when_min_insync_replicas_changes",
+        f"{_QUORUM_MODE}/decide.py",
+        "if MIN_ISR in change.values",
+        "if MIN_ISR not in change.values",
+        KRAFT_MODE,
+    ),
+    SeededBug(
+        "C16",
+        "broker_epoch_not_the_offset_of_its_record",
+        f"{_QUORUM_MODE}/registration.py",
+        "            return Decision((left,), then=(event,))\n",
+        "            return Decision((left, changes.BrokerRegistered(Broker(event.broker, event.log_end, event.endpoints, fenced=True))))\n",
+        KRAFT_MODE,
+    ),
+    SeededBug(
+        "C13",
+        "session_of_an_earlier_incarnation_fences_its_successor",
+        f"{_QUORUM_MODE}/heartbeats.py",
+        "    if broker is None or broker.epoch != event.broker_epoch:\n        return decision()\n    return _fence(cluster, broker)",
+        "    if broker is None:\n        return decision()\n    return _fence(cluster, broker)",
+        KRAFT_MODE,
+    ),
+    SeededBug(
+        "C8",
+        "broker_shuts_down_before_the_others_know_its_successors",
+        f"{_QUORUM_MODE}/heartbeats.py",
+        ".metadata_offset >= needed for other in others)",
+        ".metadata_offset >= 0 for other in others)",
+        KRAFT_MODE,
+    ),
+    SeededBug(
+        "C9",
+        "move_ends_before_its_added_replicas_are_in_sync",
+        "controller_core/model/move.py",
+        "if (self.removing and not (staying and target)) or not set(self.adding) <= set(staying):",
+        "if self.removing and not (staying and target):",
+        KRAFT_MODE,
+    ),
+    SeededBug(
+        "C7",
+        "last_known_leader_not_flagged_as_unclean",
+        f"{_RULES}/election_columns.py",
+        "elections.unclean[stays], elections.unclean[returns] = False, True",
+        "elections.unclean[stays], elections.unclean[returns] = False, False",
+        KRAFT_MODE,
+    ),
+    SeededBug(
+        "C13",
+        "process_with_other_directories_registered_beside_its_predecessor",
+        f"{_QUORUM_MODE}/registration.py",
+        "set(known.directories) <= set(event.directories)",
+        "set(known.directories) - set(event.directories) != known.directories",
+        KRAFT_MODE,
+    ),
+    SeededBug(
+        "C8",
+        "suspected_broker_elected_first",
+        f"{_RULES}/election_columns.py",
+        "trusted = [fit & ~flag for fit, flag in",
+        "trusted = [fit & flag for fit, flag in",
+        KRAFT_MODE,
     ),
 )

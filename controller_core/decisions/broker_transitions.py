@@ -9,14 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from controller_core.decisions.directory_transitions import forget_offline_replicas, refresh_offline_replicas
-from controller_core.decisions.topic_transitions import UNCLEAN_ELECTION
+from controller_core.decisions.topic_transitions import MIN_ISR, UNCLEAN_ELECTION
 from controller_core.model import NO_BROKER, Broker, Cluster, changes
+from controller_core.model.broker import BrokerProgress
 from controller_core.model.changes import BrokerDefault, ConfigType
-from controller_core.model.cluster import BrokerProgress, kraft_rules
 from controller_core.model.columns import any_of
+from controller_core.model.mode_rules import kraft_rules
 from kafka_node.configs.topic_configs import config_value
-
-MIN_ISR = "min.insync.replicas"
 
 
 def register_broker(change: changes.BrokerRegistered, cluster: Cluster) -> None:

@@ -15,6 +15,8 @@ from kafka_node.configs.topic_configs import config_value
 
 Key = TypeVar("Key")
 
+MIN_ISR = "min.insync.replicas"
+"""Topic configuration with which the members of an ISR are eligible leader replicas when they leave it (KIP-966)."""
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 """Topic configuration that allows a replica from outside the ISR to lead if the ISR has no live member."""
 
@@ -42,6 +44,8 @@ def add_topic(change: changes.TopicAdded, cluster: Cluster) -> None:
     # Kafka parses a boolean regardless of case and of surrounding whitespace (ConfigDef.parseType).
     if UNCLEAN_ELECTION in change.configs:
         cluster.unclean_topics[change.name] = config_value(UNCLEAN_ELECTION, change.configs) is True
+    if cluster.rules.elects_completely and MIN_ISR in change.configs:
+        cluster.min_isr_topics[change.name] = int(change.configs[MIN_ISR])
 
 
 def add_partitions(change: changes.PartitionsAdded, cluster: Cluster) -> None:

@@ -81,6 +81,18 @@ class Broker:
         return directory != LOST_DIRECTORY and (not self.directories or directory in self.directories)
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerProgress:
+    """What the active controller knows of an incarnation of a broker from its heartbeats (KRaft mode)."""
+
+    metadata_offset: int = -1
+    """Offset up to which the broker has read the metadata."""
+    shutdown_offset: int = -1
+    """Offset that the other brokers must have read before the broker may shut down; -1 outside controlled shutdown."""
+    may_shut_down: bool = False
+    """Whether the broker was told that it may shut down."""
+
+
 def is_reserved(directory: UUID) -> bool:
     """Whether a directory's id has a special meaning, so that no real directory has it.
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from controller_core.decisions import broker_requests, leader_elections, reassignment, topics
+from controller_core.decisions.topic_transitions import MIN_ISR
 from controller_core.model import Cluster, broker_events, changes, events
 from controller_core.model.changes import ConfigType
 from controller_core.model.decision import Decision, decision
 from controller_core.quorum_mode import directories, heartbeats, registration
 from kafka_wire.errors import Failure
-
-MIN_ISR = "min.insync.replicas"
 
 
 def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:

@@ -20,6 +20,7 @@ from enum import Enum
 
 from controller_core.decisions.broker_requests import refuse_stale_broker
 from controller_core.model import Broker, Cluster, changes, events
+from controller_core.model.broker import BrokerProgress
 from controller_core.model.broker_events import (
     FenceBroker,
     Heartbeat,
@@ -27,7 +28,6 @@ from controller_core.model.broker_events import (
     NoteShutdownOffset,
     ReportDirectories,
 )
-from controller_core.model.cluster import BrokerProgress
 from controller_core.model.decision import Decision, decision
 from controller_core.quorum_mode.leaving import leave_partitions, return_to_partitions
 from kafka_wire.errors import Failure

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from controller_core.model import Broker, Cluster, changes, events
 from controller_core.model.broker import FeatureRange, is_reserved
 from controller_core.model.broker_events import RegisterBroker
-from controller_core.model.cluster import METADATA_VERSION_FEATURE
 from controller_core.model.decision import Decision, decision
+from controller_core.model.ids import MAX_BROKER_ID
+from controller_core.model.mode_rules import METADATA_VERSION_FEATURE
 from controller_core.quorum_mode.leaving import leave_partitions
 from kafka_wire.errors import ErrorCode, Failure
 
@@ -65,6 +66,12 @@ def _refuse_cluster(cluster: Cluster, event: RegisterBroker, _known: Broker | No
         return None
     words = f"Expected cluster ID {cluster.cluster_id}, but got cluster ID {event.cluster_id}"
     return Failure(ErrorCode.INCONSISTENT_CLUSTER_ID, words)
+
+
+def _refuse_id(_cluster: Cluster, event: RegisterBroker, _known: Broker | None) -> Failure | None:
+    if 0 <= event.broker <= MAX_BROKER_ID:
+        return None
+    return Failure(ErrorCode.INVALID_REGISTRATION, f"Broker id {event.broker} is not between 0 and {MAX_BROKER_ID}.")
 
 
 def _refuse_duplicate(cluster: Cluster, event: RegisterBroker, known: Broker | None) -> Failure | None:
@@ -133,6 +140,7 @@ def _refuse_features(cluster: Cluster, event: RegisterBroker, _known: Broker | N
 
 CHECKS: tuple[Callable[[Cluster, RegisterBroker, Broker | None], Failure | None], ...] = (
     _refuse_cluster,
+    _refuse_id,
     _refuse_duplicate,
     _refuse_migration,
     _refuse_directories,

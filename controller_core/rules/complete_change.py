@@ -25,7 +25,7 @@ import numpy as np
 
 from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray, Move, changes
 from controller_core.model.broker import UNASSIGNED_DIRECTORY
-from controller_core.model.columns import any_of, contained_in, keep_ids, pad, unpad, widen
+from controller_core.model.columns import any_of, contained_in, keep_ids, pad, positions_of, unpad, widen
 from controller_core.rules import election_columns
 from controller_core.rules.election import Election, elect_online, elect_preferred
 from controller_core.rules.election_columns import Elections
@@ -78,42 +78,45 @@ def complete_change(cluster: Cluster, rows: IntArray, target: Target, who: Elect
     if not len(rows):
         return None
     target = _with_ended_moves(cluster, rows, target)
-    columns, rules = cluster.columns, cluster.rules
+    columns = cluster.columns
     replicas = columns.replicas[rows] if target.replicas is None else target.replicas
-    elr_before, last_before = columns.elr_in(rows), columns.last_known_elr_in(rows)
-    eligible = elr_before
-    if rules.elr:
-        lost = columns.flags(who.lost) if who.lost else None
-        eligible = eligible_after(columns.isr[rows], elr_before, target.isr, cluster.min_isr(rows), replicas, lost)
+    eligible = _eligible(cluster, rows, target.isr, replicas, who.lost)
     # A move may have removed the last leader: such a replica is not elected (C2).
-    electable = keep_ids(last_before, contained_in(last_before, replicas) & rules.elr)
+    last_known = columns.last_known_elr_in(rows)
+    electable = keep_ids(last_known, contained_in(last_known, replicas) & cluster.rules.elr)
     elections = _elect(cluster, rows, replicas, in_service(target.isr, eligible), electable, who)
+    return _changed_rows(cluster, rows, target, replicas, eligible, elections)
 
-    leader_before, leader = columns.leader[rows], elections.leader
-    changed = leader != leader_before
+
+def _eligible(cluster: Cluster, rows: IntArray, isr: IntArray, replicas: IntArray, lost: AbstractSet[int]) -> IntArray:
+    columns = cluster.columns
+    if not cluster.rules.elr:
+        return columns.elr_in(rows)
+    flags = columns.flags(lost) if lost else None
+    return eligible_after(columns.isr[rows], columns.elr_in(rows), isr, cluster.min_isr(rows), replicas, flags)
+
+
+def _changed_rows(
+    cluster: Cluster, rows: IntArray, target: Target, replicas: IntArray, eligible: IntArray, elections: Elections
+) -> changes.PartitionStates | None:
+    """Return what follows from the elections, in the rows in which anything changes."""
+    columns, rules, leader = cluster.columns, cluster.rules, elections.leader
+    changed = leader != columns.leader[rows]
     unclean = changed & elections.unclean
-    alone = unclean | (changed & any_of(contained_in(leader[:, None], eligible)))
-    isr = target.isr.copy()
-    isr[alone] = NO_BROKER
-    isr[alone, 0] = leader[alone]
-    elr = keep_ids(eligible, (eligible != leader[:, None]) | ~alone[:, None])
-    elr[unclean | (not rules.elr)] = NO_BROKER
-    if not rules.empty_isr_allowed:
-        emptied = isr[:, 0] == NO_BROKER
-        isr = widen(isr, columns.isr.shape[1])
-        isr[emptied, : columns.isr.shape[1]] = columns.isr[rows][emptied]
+    isr, elr = _isr_and_elr(cluster, rows, target.isr, eligible, elections)
     raised = changed | _loses(columns.replicas[rows], replicas)
     if rules.isr_shrink_raises_leader_epoch:
         raised |= _loses(columns.isr[rows], isr)
-    last = _last_known(cluster, leader_before, leader, last_before, raised)
-    recovering_before = columns.recovering[rows]
-    recovering = recovering_before | unclean
+    last_known = _last_known(cluster, rows, leader, raised)
+    recovering = columns.recovering[rows] | unclean
     if target.recovering is not None:
-        recovering = np.where(target.recovering != recovering_before, target.recovering, recovering)
+        recovering = np.where(target.recovering != columns.recovering[rows], target.recovering, recovering)
     directories = _directories(cluster, rows, target)
-    written = raised | ~_same(isr, columns.isr[rows]) | (recovering != recovering_before)
-    written |= ~_same_members(elr, elr_before) | ~_same(last, last_before)
+    written = raised | ~_same(isr, columns.isr[rows]) | (recovering != columns.recovering[rows])
+    written |= ~_same_members(elr, columns.elr_in(rows)) | ~_same(last_known, columns.last_known_elr_in(rows))
     written |= np.isin(rows, [*target.moves, *directories]) | ~_same(replicas, columns.replicas[rows])
+    if not written.any():
+        return None
     change = changes.PartitionStates(
         rows,
         leader,
@@ -124,11 +127,30 @@ def complete_change(cluster: Cluster, rows: IntArray, target: Target, who: Elect
         unclean=unclean,
         recovering=recovering,
         elr=elr,
-        last_known_elr=last,
+        last_known_elr=last_known,
         moves=target.moves,
         directories=directories,
     )
-    return change.take(np.flatnonzero(written).astype(np.int32)) if written.any() else None
+    return change.take(np.flatnonzero(written).astype(np.int32))
+
+
+def _isr_and_elr(
+    cluster: Cluster, rows: IntArray, target_isr: IntArray, eligible: IntArray, elections: Elections
+) -> tuple[IntArray, IntArray]:
+    """Return ISRs and eligible replicas after the elections. A new leader from outside the ISR is its only member."""
+    columns, rules, leader = cluster.columns, cluster.rules, elections.leader
+    changed = leader != columns.leader[rows]
+    unclean = changed & elections.unclean
+    alone = unclean | (changed & any_of(contained_in(leader[:, None], eligible)))
+    isr = widen(target_isr, columns.isr.shape[1]).copy()
+    isr[alone] = NO_BROKER
+    isr[alone, 0] = leader[alone]
+    elr = keep_ids(eligible, (eligible != leader[:, None]) | ~alone[:, None])
+    elr[unclean | (not rules.elr)] = NO_BROKER
+    if not rules.empty_isr_allowed:
+        emptied = isr[:, 0] == NO_BROKER
+        isr[emptied] = widen(columns.isr[rows][emptied], isr.shape[1])
+    return isr, elr
 
 
 def _with_ended_moves(cluster: Cluster, rows: IntArray, target: Target) -> Target:
@@ -136,14 +158,15 @@ def _with_ended_moves(cluster: Cluster, rows: IntArray, target: Target) -> Targe
     moves = {row: move for row, move in target.moves.items() if move != cluster.moves.get(row)}
     if not cluster.rules.move_ends_with_its_isr or not (cluster.moves or moves):
         return replace(target, moves=moves)
-    isr = target.isr
+    isr = target.isr.copy()
     lists = None if target.replicas is None else target.replicas.copy()
-    for position, row in enumerate(rows.tolist()):
+    for position in positions_of({*cluster.moves, *moves}, rows):
+        row = int(rows[position])
         move = moves[row] if row in moves else cluster.moves.get(row)
         if move is None or (kept := move.completed_isr(unpad(isr[position]))) is None:
             continue
         if lists is None:
-            lists, isr = cluster.columns.replicas[rows].copy(), isr.copy()
+            lists = cluster.columns.replicas[rows].copy()
         isr[position] = widen(pad([kept]), isr.shape[1])[0]
         lists[position] = widen(pad([move.target]), lists.shape[1])[0]
         moves[row] = None
@@ -194,16 +217,13 @@ def _choose(first: BoolArray, one: Elections, other: Elections) -> Elections:
     )
 
 
-def _last_known(
-    cluster: Cluster, before: IntArray, leader: IntArray, last_known: IntArray, raised: BoolArray
-) -> IntArray:
+def _last_known(cluster: Cluster, rows: IntArray, leader: IntArray, raised: BoolArray) -> IntArray:
     """Return the last known leaders: noted when a partition loses its leader, dropped when it has one again."""
-    if not cluster.rules.elr:
-        return last_known
-    last = last_known.copy()
-    lost = raised & (leader == NO_LEADER) & (last[:, 0] == NO_BROKER)
-    last[lost, 0] = before[lost]
-    last[raised & (leader != NO_LEADER)] = NO_BROKER
+    last = cluster.columns.last_known_elr_in(rows).copy()
+    if cluster.rules.elr:
+        lost = raised & (leader == NO_LEADER) & (last[:, 0] == NO_BROKER)
+        last[lost, 0] = cluster.columns.leader[rows][lost]
+        last[raised & (leader != NO_LEADER)] = NO_BROKER
     return last
 
 

@@ -70,7 +70,7 @@ class Acceptor:
         self._loop = asyncio.get_running_loop()
         self._pause: asyncio.TimerHandle | None = None
         self.blocked_s = 0.0
-        """Time in which no connection was accepted because of a rate; Kafka's AcceptorBlockedPercent is its share."""
+        """Time in which no connection was accepted because of a rate."""
         self._start()
 
     def close(self) -> None:

@@ -127,22 +127,6 @@ class ConnectionQuotas:
             longest.abort("the process has more connections than its limit, and this one was inactive longest")
 
 
-def parse_overrides(text: str) -> dict[Host, int]:
-    """Parse max.connections.per.ip.overrides: `ADDRESS:COUNT` separated by commas. Raises ValueError.
-
-    >>> parse_overrides("127.0.0.1:200, ::1:3")
-    {'127.0.0.1': 200, '::1': 3}
-    """
-    overrides = {}
-    for entry in filter(None, (one.strip() for one in text.split(","))):
-        host, _, limit = entry.rpartition(":")
-        try:
-            overrides[_normalized(host)] = int(limit)
-        except ValueError:
-            raise ValueError(f"max.connections.per.ip.overrides has {entry!r}; expected ADDRESS:COUNT") from None
-    return overrides
-
-
 def _normalized(host: Host) -> Host:
     """Return an address in one form: an IPv4 address in IPv6 form is that IPv4 address. Raises ValueError for a name."""
     address = ipaddress.ip_address(host.partition("%")[0])

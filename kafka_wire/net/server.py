@@ -111,6 +111,11 @@ class Server:
         return len(self._connections)
 
     @property
+    def blocked_s(self) -> float:
+        """Time in which no connection was accepted because of a rate; Kafka's AcceptorBlockedPercent is its share."""
+        return 0.0 if self._acceptor is None else self._acceptor.blocked_s
+
+    @property
     def held_bytes(self) -> int:
         """Bytes of requests and responses that are held, including those of other servers with the same buffers."""
         return self._memory.held_bytes

@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
 from kafka_node.http_probes import LightProbeServer
+from kafka_node.network_metrics import NetworkMetrics
 from kafka_node.security.endpoints import Endpoint
 from kafka_node.security.listeners import Demands, demands_of_listener
 from kafka_node.security.renewal import Renewal
@@ -206,6 +207,7 @@ class BrokerProcess:
         for endpoint in self.settings.listeners:
             demands = self._demands[endpoint.listener]
             await self._open_listener(broker, endpoint, demands, shared)
+        self._registry.register(NetworkMetrics(self._servers, shared.channel, shared.quotas))
 
     async def _open_listener(self, broker: Broker, endpoint: Endpoint, demands: Demands, shared: SharedLimits) -> None:
         authentication = AUTHENTICATION if demands.sasl is not None else {}

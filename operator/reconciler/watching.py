@@ -1,7 +1,8 @@
 """Watches by kopf: raw events of Steward's kinds, no other function of kopf.
 
 kopf lists, watches, reconnects and backs off; it keeps no state on the resources, posts no events and sets no finalizer. Its storages
-still have Steward's prefix, so that none of its default names can appear on a user's resource.
+keep nothing. Those of kopf copy each resource at each event, to compare it with the version that they have stored, which takes half of
+the processor time of an event.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def make_settings() -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.process.ultimate_exiting_timeout = EXIT_TIMEOUT_S
     settings.persistence.finalizer = FRAMEWORK_FINALIZER
-    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
-    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP)
+    settings.persistence.progress_storage = NoProgress()
+    settings.persistence.diffbase_storage = NoDifferences()
     settings.queueing.idle_timeout = IDLE_TIMEOUT_S
     settings.posting.enabled = False
     settings.peering.standalone = True
@@ -82,6 +83,42 @@ def make_settings() -> kopf.OperatorSettings:
     settings.networking.connect_timeout = CONNECT_TIMEOUT_S
     settings.networking.enforce_retry_after = True
     return settings
+
+
+class NoDifferences(kopf.DiffBaseStorage):
+    """A storage for the last handled version of a resource, which handlers of raw events do not use."""
+
+    def build(self, **_: Any) -> kopf.BodyEssence:
+        """Return the part of a resource that is compared: nothing."""
+        return kopf.BodyEssence()
+
+    def fetch(self, **_: Any) -> kopf.BodyEssence | None:
+        """Return the last handled version: none."""
+        return None
+
+    def store(self, **_: Any) -> None:
+        """Store nothing."""
+
+
+class NoProgress(kopf.ProgressStorage):
+    """A storage for retries of handlers, which those of raw events do not have."""
+
+    def fetch(self, **_: Any) -> kopf.ProgressRecord | None:
+        """Return the progress of a handler: none."""
+        return None
+
+    def store(self, **_: Any) -> None:
+        """Store nothing."""
+
+    def purge(self, **_: Any) -> None:
+        """Delete nothing."""
+
+    def touch(self, **_: Any) -> None:
+        """Change nothing."""
+
+    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
+        """Return the compared part of a resource unchanged."""
+        return essence
 
 
 async def watch(registry: kopf.OperatorRegistry, namespaces: Sequence[str]) -> None:

@@ -1,17 +1,25 @@
-"""A broker loses one of its two log directories, and gets it back (KIP-112)."""
+"""Brokers of Kafka 3.9 with two log directories: one is lost and comes back (KIP-112), replicas move between them (KIP-113)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from confluent_kafka import ElectionType
 
+from kafka_operator.admin.client import KafkaAdmin
+from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.decide.replica_dirs import ReplicaDir, replica_dirs_of
+from kafka_operator.decide.throttle import LOG_DIRS_RATE
+from kafka_operator.metrics import KafkaMetrics
+from kafka_operator.resources.reassignment import Partition
 from lab.kafka import KafkaBroker
 from lab.traffic import Traffic
 from lab.waiting import wait_until
+from tests.conftest import SMALL_FETCHES
 from tests.integration.clusters import held_cluster, metadata_by
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.faults import (
@@ -21,13 +29,15 @@ from tests.integration.faults import (
     metadata_differences,
     wait_until_converged,
 )
+from tests.kafka_operator.stock import Stock
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
-SETTINGS = {"replica.high.watermark.checkpoint.interval.ms": "500"}
+SETTINGS = {"replica.high.watermark.checkpoint.interval.ms": "500", **SMALL_FETCHES}
 """Interval in which a broker writes into each of its directories, also without load: it soon detects a failed one."""
 NOTIFICATIONS = f"{CHROOT}/log_dir_event_notification"
 DELETED = "deleted"
+POLL_S = 0.1
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +136,40 @@ def test_a_lost_log_directory_affects_only_its_replicas_and_they_come_back(held:
     ] == []
     assert {partition: [] for partition in range(6)} == offline_replicas(held, witness, "spread")
     judge_history(held)
+
+
+async def wait_for_dir(admin: KafkaAdmin, broker_id: int, name: Partition, holds: Callable[[ReplicaDir], bool]) -> None:
+    """Wait until the replica of a broker is in a directory as expected."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            found = replica_dirs_of(await admin.describe_replica_dirs([broker_id], [name]))
+            if name in found and holds(found[name][broker_id]):
+                return
+            await asyncio.sleep(POLL_S)
+
+
+@pytest.mark.shows("F44")
+async def test_a_replica_moves_between_directories_and_a_cancelled_move_leaves_it(held: Held) -> None:
+    """AlterReplicaLogDirs with the present directory deletes the future log (ReplicaManager.alterReplicaLogDirs)."""
+    held.create("moved", partitions=1)
+    await asyncio.to_thread(Stock(held.cluster.bootstrap()).fill, "moved", 20)
+    name, broker_id = Partition("moved", 0), held.leaders("moved")[0]
+    admin = KafkaAdmin(held.cluster.bootstrap().split(","), KafkaMetrics())
+    folders = {str(folder) for folder in held.cluster.broker(broker_id).data_folders}
+    first = replica_dirs_of(await admin.describe_replica_dirs([broker_id], [name]))[name][broker_id].path
+    (second,) = folders - {first}
+    try:
+        assert await admin.move_log_dirs({broker_id: {name: second}}) == {}
+        await wait_for_dir(admin, broker_id, name, lambda found: found == ReplicaDir(second))
+
+        await admin.alter_broker_configs([AlterBroker(broker_id, ((LOG_DIRS_RATE, "1000"),))])
+        assert await admin.move_log_dirs({broker_id: {name: first}}) == {}
+        await wait_for_dir(admin, broker_id, name, lambda found: (found.path, found.future) == (second, first))
+        assert await admin.move_log_dirs({broker_id: {name: second}}) == {}
+        await wait_for_dir(admin, broker_id, name, lambda found: found == ReplicaDir(second))
+        await admin.alter_broker_configs([AlterBroker(broker_id, ((LOG_DIRS_RATE, None),))])
+        refused = await admin.move_log_dirs({broker_id: {name: "/none"}})
+    finally:
+        await admin.close()
+
+    assert refused[name].name == "LOG_DIR_NOT_FOUND"

@@ -31,6 +31,7 @@ from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.steward import StewardOperator
 from lab.traffic import Traffic
 from lab.waiting import wait_until
+from tests.conftest import SMALL_FETCHES
 from tests.integration.kubernetes import User, manifest, plan_text
 from tests.integration.pod_stand_in import PodStandIn
 from tests.integration.test_rolling import PATIENCE_S, declared, wait_for
@@ -50,7 +51,7 @@ STEADY = {"controller.quorum.fetch.timeout.ms": "20000"}
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[KraftCluster]:
     """Four brokers, the first three of which are voters as well, with two log directories."""
-    with kraft_cluster(BROKERS, voter_ids=VOTERS, directories=2, settings=STEADY) as running:
+    with kraft_cluster(BROKERS, voter_ids=VOTERS, directories=2, settings=STEADY | SMALL_FETCHES) as running:
         yield running
 
 

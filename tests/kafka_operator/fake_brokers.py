@@ -48,6 +48,8 @@ class FakeBrokers:
         self.replica_dirs: dict[tuple[int, Partition], str] = {}
         """Directory of a replica, if it is not the first one of its broker."""
         self.futures: dict[tuple[int, Partition], HeldFuture] = {}
+        self.dirs_asked: list[Collection[Partition] | None] = []
+        """Partitions of each read of directories with their logs; None for all."""
         self.dir_calls: list[Targets] = []
         """Accepted requests for moves between directories."""
         self.rates_at_dir_calls: list[str | None] = []
@@ -109,6 +111,7 @@ class FakeBrokers:
         self, broker_ids: Collection[int], partitions: Collection[Partition] | None
     ) -> BrokerReplicaDirs:
         def effect() -> BrokerReplicaDirs:
+            self.dirs_asked.append(partitions)
             return {broker: self._directories(broker, partitions) for broker in broker_ids}
 
         return await self._change("describe_replica_dirs", effect)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from kafka_operator import kinds
 from kafka_operator.decide.log_dirs import LogDir
 from kafka_operator.decide.observed import Failure
+from kafka_operator.engine import replica_dir_reader
 from kafka_operator.resources.reassignment import Partition
+from reconciler.names import Key
 from tests.kafka_operator.fake_brokers import LOG_DIRS_RATE
 from tests.kafka_operator.makers import raw_reassignment
+from tests.kafka_operator.tenants import TEAM, allow, tenant_move
 from tests.kafka_operator.test_engine_throttles import MOVE, condition, status
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
@@ -128,6 +134,23 @@ async def test_a_refused_move_fails_the_plan_and_cancels_the_others() -> None:
 
 
 @in_virtual_time
+async def test_a_move_that_one_broker_refuses_is_cancelled_on_the_other() -> None:
+    """Both replicas of a partition move: the directory of broker 2 fails after the approval."""
+    async with running() as world:
+        have_uneven_directories(world, move_s=1000)
+        world.kube.apply(raw_reassignment(goal=GOAL))
+        await world.until(lambda: status(world).get("state") == "Proposed", seconds=10)
+        good, failed = world.kafka.log_dirs[2]
+        world.kafka.log_dirs[2] = (good, replace(failed, online=False))
+
+        world.kube.apply(raw_reassignment(goal=GOAL, approvedDigest=status(world)["digest"]))
+        await world.until(lambda: status(world)["state"] == "Failed", seconds=60)
+
+        assert any(1 in targets for targets in world.kafka.dir_calls)
+        assert world.kafka.futures == {}
+
+
+@in_virtual_time
 async def test_a_broker_that_does_not_answer_is_waited_for() -> None:
     """It continues its moves when it is back; a cancellation waits for it, and then reverts them."""
     async with running() as world:
@@ -160,3 +183,39 @@ async def test_a_move_of_another_client_makes_a_new_proposal_before_the_start() 
         assert status(world)["digest"] != first
         assert world.kafka.dir_calls == []
         assert condition(world, "Ready")[0] == "False"
+
+
+def test_of_a_large_plan_only_the_moves_in_progress_are_read_at_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All logs of a broker are read before the plan, at its start, and every 30 s."""
+    monkeypatch.setattr(replica_dir_reader, "MAX_NAMED_PARTITIONS", 1)
+
+    async def story() -> None:
+        async with running() as world:
+            have_uneven_directories(world, move_s=10)
+            await approved(world, concurrency={"cluster": 1})
+            await world.until(lambda: status(world)["state"] == "Completed", seconds=120)
+            asked = world.kafka.dirs_asked
+            assert None in asked
+            assert len([names for names in asked if names is None]) * 3 < len(asked)
+            assert {broker: len(held) for broker, held in dirs(world).items()} == {"1": 2, "2": 2}
+
+            world.kube.apply(raw_reassignment(goal=GOAL, approvedDigest=status(world)["digest"], action="Rollback"))
+            await world.until(lambda: status(world)["state"] == "RolledBack", seconds=120)
+            assert dirs(world) == {}
+
+    run_virtually(story())
+
+
+@in_virtual_time
+async def test_another_namespace_cannot_balance_directories() -> None:
+    """Directories, and the bytes in them, are those of whole brokers."""
+    async with running() as world:
+        have_uneven_directories(world)
+        allow(world, {"namespaces": [TEAM], "topicNames": ["orders"]})
+
+        world.kube.apply(tenant_move("even", goal=GOAL | {"topics": ["orders"]}, approval="Automatic"))
+        key = Key(kinds.REASSIGNMENT, TEAM, "even")
+        await world.until(lambda: status(world, key).get("state") == "Failed", seconds=60)
+
+        assert world.kube.ready(key)[1] == "NotAllowed"
+        assert world.kafka.dir_calls == []

@@ -13,7 +13,7 @@ import pytest
 
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.replica_dirs import replica_dirs_of
+from kafka_operator.decide.replica_dirs import ReplicaDir, replica_dirs_of
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.reassignment import Partition
 from lab.kube_binaries import kube_binaries
@@ -29,6 +29,7 @@ __all__ = ["kafka"]
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
 
 TOPIC = "orders"
+POLL_S = 0.1
 
 BOOTSTRAP = "kafka-1.example.org:9092"
 """The address in the pages; the test replaces it by that of the lab."""
@@ -128,19 +129,26 @@ def test_a_broker_is_replaced(shop: Namespace, kafka: Stock, run: Callable[[str]
 @pytest.mark.shows("F44")
 @pytest.mark.usefixtures("orders")
 async def test_log_directories_are_balanced(kafka: Stock, run: Callable[[str], str]) -> None:
-    """All logs of the topic are in one directory of each broker at first."""
+    """All logs of the topic are in the fuller directory of each broker at first."""
+    await asyncio.to_thread(kafka.fill, TOPIC, 200)
     admin = KafkaAdmin(kafka.bootstrap.split(","), KafkaMetrics())
     names = [Partition(TOPIC, index) for index in range(2)]
-    held = await admin.describe_replica_dirs((1, 2), ())
-    paths = {broker: found[0].directory.path for broker, found in held.items() if not isinstance(found, Failure)}
-    await admin.move_log_dirs({broker: dict.fromkeys(names, path) for broker, path in paths.items()})
+    fuller: dict[int, str] = {}
+    for broker, held in (await admin.describe_replica_dirs((1, 2), None)).items():
+        assert not isinstance(held, Failure)
+        fuller[broker] = max(held, key=lambda one: sum(one.logs.values())).directory.path
+    await admin.move_log_dirs({broker: dict.fromkeys(names, path) for broker, path in fuller.items()})
+    expected = {name: {broker: ReplicaDir(path) for broker, path in fuller.items()} for name in names}
+    async with asyncio.timeout(PATIENCE_S):
+        while replica_dirs_of(await admin.describe_replica_dirs((1, 2), names)) != expected:  # noqa: ASYNC110 - brokers send no event
+            await asyncio.sleep(POLL_S)
 
     output = await asyncio.to_thread(run, "balance-log-directories")
 
     found = replica_dirs_of(await admin.describe_replica_dirs((1, 2), names))
     await admin.close()
     assert '"logDirs":' in output
-    assert {broker: len({found[name][broker].path for name in names}) for broker in (1, 2)} == {1: 2, 2: 2}
+    assert all(any(found[name][broker].path != path for name in names) for broker, path in fuller.items())
 
 
 @pytest.mark.shows("F5", "F27")

@@ -15,13 +15,18 @@ from tests.kafka_operator.makers import raw_topic
 
 
 def test_none_of_kopfs_default_names_are_used() -> None:
-    """Finalizer and annotation prefixes are Steward's. kopf's finalizer differs from Steward's, which kopf would otherwise remove."""
+    """The finalizer has Steward's prefix, and differs from Steward's own, which kopf would otherwise remove. The storages write nothing."""
     settings = make_settings()
 
     assert settings.persistence.finalizer.startswith(f"{GROUP}/")
     assert settings.persistence.finalizer != FINALIZER
-    assert settings.persistence.progress_storage.prefix == GROUP  # type: ignore[attr-defined]
-    assert settings.persistence.diffbase_storage.prefix == GROUP  # type: ignore[attr-defined]
+    body, patch = kopf.Body(raw_topic()), kopf.Patch()
+    differences, progress = settings.persistence.diffbase_storage, settings.persistence.progress_storage
+    essence = differences.build(body=body)
+    differences.store(body=body, patch=patch, essence=essence)
+    progress.store(key=kopf.HandlerId("topics"), record=kopf.ProgressRecord(), body=body, patch=patch)
+    progress.touch(body=body, patch=patch, value="now")
+    assert (dict(essence), dict(patch), differences.fetch(body=body)) == ({}, {}, None)
     assert not settings.posting.enabled
     assert settings.scanning.disabled
     assert settings.peering.standalone

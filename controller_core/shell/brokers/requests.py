@@ -19,6 +19,7 @@ from controller_core.model.columns import keep_ids, pad, positions_of
 from controller_core.model.decision import SendLeaderAndIsr, SendMetadata, SendStopReplica
 from controller_core.model.ids import LEADER_DURING_DELETE, NO_BROKER, NO_EPOCH
 from controller_core.rules.election_columns import offline_flags
+from kafka_metadata.records import SECURITY_PROTOCOL_IDS
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -26,8 +27,6 @@ from kafka_wire.leader_and_isr_errors import decode_errors
 from kafka_wire.state_columns import StateColumns, TopicStates, request_parts
 
 NO_TOPIC_ID = UUID(int=0)
-SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-"""Kafka's SecurityProtocol ids."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -120,6 +120,8 @@ def _problem(goal: Goal, layout: Layout, rows: Sequence[tuple[Partition, KafkaPa
     missing = sorted(set(goal.topics) - layout.topics.keys())
     if missing:
         return PlanProblem("UnknownTopic", f"Topics do not exist: {listed(missing)}.", may_pass=True)
+    if goal.balance_log_dirs:  # offline brokers are left out
+        return None
     alive = layout.racks.keys()
     new = sorted(set(goal.add_brokers) - alive)
     if new:

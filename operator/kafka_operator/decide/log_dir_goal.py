@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from kafka_operator.decide.goals import Found, rows_of
+from kafka_operator.decide.goals import Found, problem_with_goal, rows_of
 from kafka_operator.decide.kafka_errors import message_of
 from kafka_operator.decide.layout import Layout
 from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.plan import MAX_LISTED, PlanProblem, listed
+from kafka_operator.decide.plan import MAX_LISTED, PlanProblem
 from kafka_operator.decide.replica_dirs import BrokerReplicaDirs, DirectoryLogs
 from kafka_operator.resources.reassignment import ANY_LOG_DIR, Assignment, Partition
 from kafka_operator.resources.reassignment_records import DirectoryFigures, LeftOut, written_bytes
@@ -39,9 +39,9 @@ class _Change:
 
 def plan_for_log_dirs(goal: Goal, layout: Layout, found: BrokerReplicaDirs) -> Found | PlanProblem:
     """Return the plan, or why there can be none."""
-    missing = sorted(set(goal.topics) - layout.topics.keys())
-    if missing:
-        return PlanProblem("UnknownTopic", f"Topics do not exist: {listed(missing)}.", may_pass=True)
+    problem = problem_with_goal(goal, layout)
+    if problem is not None:
+        return problem
     failures = {broker: item for broker, item in sorted(found.items()) if isinstance(item, Failure)}
     if failures and len(failures) == len(found):
         words = message_of(next(iter(failures.values())))
@@ -50,14 +50,17 @@ def plan_for_log_dirs(goal: Goal, layout: Layout, found: BrokerReplicaDirs) -> F
         )
         return PlanProblem("LogDirsUnknown", message, may_pass=True)
     replicas = {name: item.replicas for name, item in rows_of(goal, layout)}
+    movable: dict[int, set[Partition]] = defaultdict(set)
+    for name, brokers in replicas.items():
+        for broker in brokers:
+            movable[broker].add(name)
     by_broker: list[list[_Change]] = []
     bound, unreached = 0, [f"broker {broker}: {message_of(item)}" for broker, item in failures.items()]
     for broker, held in sorted(found.items()):
         if isinstance(held, Failure):
             continue
         directories = sorted((item for item in held if item.directory.online), key=lambda item: item.directory.path)
-        movable = {name for name, at in replicas.items() if broker in at}
-        changes, least, reason = _levelled(broker, directories, movable)
+        changes, least, reason = _levelled(broker, directories, movable[broker])
         by_broker.append(changes)
         bound += least
         unreached += [] if reason is None else [reason]

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from kafka_operator.decide.observed import NO_LEADER, KafkaPartition, KafkaTopic, Moves, partition_in
 from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.replica_dirs import ReplicaDir, ReplicaDirs, brokers_to_copy, group_of
+from kafka_operator.decide.replica_dirs import ReplicaDir, ReplicaDirs, brokers_to_copy, group_of, is_copying
 from kafka_operator.resources.reassignment import Assignment, Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import Progress
 
@@ -93,6 +93,13 @@ class PartitionProgress:
     def done(self) -> bool:
         """Whether nothing is left to move."""
         return len(self.arrived) == self.total
+
+    @property
+    def under_way(self) -> tuple[Assignment, ...]:
+        """Return what would go on without the operator: the moving partitions, and others of which some replicas change their directory."""
+        waiting = (item for item in (*self.due, *self.later, *self.lost) if item.log_dirs)
+        partly = (item for item in waiting if is_copying(item, self.present.dirs_of(item.partition)))
+        return (*self.moving, *partly)
 
     @property
     def astray(self) -> tuple[Assignment, ...]:

@@ -109,11 +109,11 @@ def as_seen(desired: DesiredThrottle, view: ReassignmentView) -> Hashable:
 
 def stop(partitions: PartitionProgress, view: ReassignmentView) -> Step | None:
     """Cancel the moves in progress; None if there are none."""
-    if not partitions.moving:
+    if not partitions.under_way:
         return None
     if view.submitted and not view.failures:
         return Retry()
-    return cancel_moves(partitions.moving, view.present) or Retry(RETRY_LATER_S)
+    return cancel_moves(partitions.under_way, view.present) or Retry(RETRY_LATER_S)
 
 
 def start_moves(items: Sequence[Assignment], present: PresentPartitions) -> Submit | MoveLogDirs:

@@ -89,7 +89,7 @@ def _advance(
     if hold is None:
         shown = released(shown, reassignment.metadata.generation, view.now)
     else:
-        shown = held(reassignment, shown, hold, len(partitions.moving), view.now)
+        shown = held(reassignment, shown, hold, len(partitions.under_way), view.now)
     handed_over = status.handed_over if partitions.due else status.handing_over
     shown = replace(
         shown,
@@ -105,7 +105,7 @@ def _advance(
     step = throttle_step(reassignment, view, desired)
     if step is not None:
         return step
-    if hold is not None and not partitions.moving:
+    if hold is not None and not partitions.under_way:
         return Wait(hold.recheck_s)
     if hold is None and partitions.due:
         return Retry() if view.submitted else start_moves(partitions.due, view.present)
@@ -171,7 +171,7 @@ def _desired_throttle(
         return NOTHING
     need = _need(reassignment, view, partitions)
     rate = rate_of(spec, reassignment.status.throttle, view.measured, need)
-    return desired_throttle_for((*partitions.moving, *starting), partitions, rate, view.broker_ids)
+    return desired_throttle_for((*partitions.under_way, *starting), partitions, rate, view.broker_ids)
 
 
 def _record(
@@ -287,6 +287,11 @@ def _cause(
         return (
             "Throttled",
             f"the throttle of {rate} bytes per second is used up by other moves or by traffic. Increase it.",
+        )
+    if reassignment.is_between_log_dirs:
+        return (
+            "NoProgress",
+            f"the brokers of {name} copy nothing between their log directories; check their logs and disks.",
         )
     return (
         "NoProgress",

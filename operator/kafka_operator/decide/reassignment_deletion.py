@@ -62,7 +62,7 @@ def _moving(reassignment: Reassignment, view: ReassignmentView) -> tuple[Assignm
         return ()
     status, directed = reassignment.status, in_direction(reassignment.status, view.recorded)
     find = find_rollback_progress if status.rollback else find_progress
-    return find(directed, status, view.present).moving
+    return find(directed, status, view.present).under_way
 
 
 def _moves_go_on(why: str) -> ResourceEvent:

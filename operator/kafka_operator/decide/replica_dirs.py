@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from kafka_operator.decide.log_dirs import LogDir
 from kafka_operator.decide.observed import Failure, KafkaPartition
@@ -73,7 +74,17 @@ def brokers_to_copy(item: Assignment, dirs: Mapping[int, ReplicaDir]) -> frozens
     return frozenset(broker for broker, path in planned_dirs(item) if broker not in dirs or dirs[broker].path != path)
 
 
-THERE, COPYING, WAITING, ELSEWHERE = "there", "copying", "waiting", "elsewhere"
+class ReplicaState(StrEnum):
+    """How far the move of one replica is."""
+
+    THERE = "There"
+    """In its directory."""
+    COPYING = "Copying"
+    """Its future log is in that directory."""
+    WAITING = "Waiting"
+    """Not on the way, or on a broker that did not answer."""
+    ELSEWHERE = "Elsewhere"
+    """Moved by another client."""
 
 
 def group_of(
@@ -97,27 +108,32 @@ def group_of(
     } - {None}
     if not states:
         return "gone"
-    if states == {THERE}:
+    if states == {ReplicaState.THERE}:
         return "arrived"
-    if ELSEWHERE in states or (THERE in states and not begun):
+    if ReplicaState.ELSEWHERE in states or (ReplicaState.THERE in states and not begun):
         return "stray"
-    if WAITING not in states and COPYING in states:
+    if ReplicaState.WAITING not in states and ReplicaState.COPYING in states:
         return "moving"
     unanswered = any(broker not in dirs for broker, _ in planned_dirs(item))
-    return "moving" if waiting == "lost" and (COPYING in states or unanswered) else waiting
+    return "moving" if waiting == "lost" and (ReplicaState.COPYING in states or unanswered) else waiting
 
 
-def _state(found: ReplicaDir | None, path: str, earlier: str, is_held: bool, *, back: bool) -> str | None:
+def _state(found: ReplicaDir | None, path: str, earlier: str, is_held: bool, *, back: bool) -> ReplicaState | None:
     """Return the state of one replica; None if its broker holds none any more and a rollback has nothing to move."""
     if not is_held:
-        return None if back else ELSEWHERE
+        return None if back else ReplicaState.ELSEWHERE
     if found is None:
-        return WAITING
+        return ReplicaState.WAITING
     if found.future is not None:
-        return COPYING if found.future == path else ELSEWHERE
+        return ReplicaState.COPYING if found.future == path else ReplicaState.ELSEWHERE
     if found.path == path:
-        return THERE
-    return WAITING if back or found.path == earlier else ELSEWHERE
+        return ReplicaState.THERE
+    return ReplicaState.WAITING if back or found.path == earlier else ReplicaState.ELSEWHERE
+
+
+def is_copying(item: Assignment, dirs: Mapping[int, ReplicaDir]) -> bool:
+    """Return whether a replica is on the way to the directory that a plan names."""
+    return any(broker in dirs and dirs[broker].future == path for broker, path in planned_dirs(item))
 
 
 def targets_of(items: Iterable[Assignment], dirs: ReplicaDirs) -> Targets:

@@ -11,9 +11,7 @@ from kafka_operator.decide.layout import Layout, Sizes, sizes_of
 from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
 from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.plan_document import Document
-from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle
-from kafka_operator.decide.replica_dirs import ReplicaDirs, brokers_named, replica_dirs_of
 from kafka_operator.decide.throttle import LISTS, LOG_DIRS_RATE, RATES, ThrottleSeen, Values
 from kafka_operator.resources.reassignment import Partition, Reassignment
 
@@ -105,13 +103,6 @@ async def query_sizes(admin: Admin, brokers: Collection[int], partitions: Collec
     """Query sizes of logs; brokers that do not return them are omitted."""
     named = partitions if len(partitions) <= MAX_NAMED_PARTITIONS else None
     return sizes_of(await admin.describe_log_dirs(sorted(brokers), named))
-
-
-async def query_replica_dirs(admin: Admin, recorded: Recorded, alive: Collection[int]) -> ReplicaDirs:
-    """Query the directories of the replicas that a plan moves between directories."""
-    brokers = brokers_named(recorded.plan) & set(alive)
-    named = [item.partition for item in recorded.plan] if len(recorded.plan) <= MAX_NAMED_PARTITIONS else None
-    return replica_dirs_of(await admin.describe_replica_dirs(sorted(brokers), named))
 
 
 async def query_throttle(admin: Admin, step: ReadThrottle, before: ThrottleSeen) -> ThrottleSeen:

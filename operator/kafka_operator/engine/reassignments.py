@@ -30,7 +30,7 @@ from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, Re
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
 from kafka_operator.decide.replica_dirs import ReplicaDirs
 from kafka_operator.decide.steps import MoveLogDirs, Submit
-from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
+from kafka_operator.decide.tenancy import NOT_ALLOWED, Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
@@ -43,10 +43,10 @@ from kafka_operator.engine.reassignment_reads import (
     PartitionSnapshot,
     alter_throttle,
     query_material,
-    query_replica_dirs,
     query_throttle,
     topics_of,
 )
+from kafka_operator.engine.replica_dir_reader import ReplicaDirReader
 from kafka_operator.engine.tenants import Tenants
 from kafka_operator.resources.cluster_ref import ClusterRef, cluster_key
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
@@ -105,6 +105,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         self._guards = guards
         self._wake = wake
         self._in_force: dict[Key, Hashable] = {}
+        self._dir_reader = ReplicaDirReader(move_progress.clock)
         self._readers: dict[ClusterRef, PartitionReader] = {}
 
     def _find(self, key: Key) -> Reassignment | None:
@@ -255,6 +256,8 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             refusal = refusal_of_whole_cluster(cluster, item.key.namespace)
             if refusal is not None:
                 return PlanProblem(refusal.reason, refusal.message, may_pass=True)
+        if item.is_between_log_dirs and item.key.namespace != item.cluster.namespace:
+            return PlanProblem(NOT_ALLOWED, "goal.balanceLogDirs can be used only in the namespace of the Cluster.")
         document = None if item.plan_from is None else await self._plans.read(item.key.namespace, item.plan_from)
         names = topics_of(item, document)
         sized = item.goal is not None or item.approval is Approval.REQUIRED
@@ -280,7 +283,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         """Return the directories of the replicas, as read since the last change of them in this batch."""
         if item.key not in batch.dirs and isinstance(batch.snapshot, PartitionSnapshot):
             alive = batch.snapshot.broker_ids
-            found = await self._use(batch, lambda admin: query_replica_dirs(admin, recorded, alive))
+            found = await self._use(batch, lambda admin: self._dir_reader.read(admin, item, recorded, alive))
             if found is not None:
                 batch.dirs[item.key] = found
         return batch.dirs.get(item.key, {})
@@ -332,6 +335,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
     def _forget(self, key: Key) -> None:
         self._in_force.pop(key, None)
         self._move_progress.forget(key)
+        self._dir_reader.forget(key)
         self._guards.forget(key)
 
 

@@ -1,5 +1,7 @@
 """Producer id blocks (KIP-730): each id is allocated once."""
 
+import pytest
+
 from controller_core.decisions.broker_requests import BLOCK_SIZE, LAST_PRODUCER_ID, ProducerIdBlock
 from controller_core.model import events
 from kafka_wire.errors import ErrorCode
@@ -13,6 +15,7 @@ def allocate(driver: Driver, broker_id: int = 1, epoch: int | None = None) -> ob
     return driver.submit(events.AllocateProducerIds(broker_id, known))
 
 
+@pytest.mark.shows("C19")
 def test_blocks_are_consecutive_for_all_brokers() -> None:
     """KIP-730: 1000 ids each, starting at 0."""
     driver = cluster_with([1, 2])

@@ -7,8 +7,8 @@ import numpy as np
 
 from controller_core.decisions.transition import apply
 from controller_core.model import NO_BROKER, NO_LEADER, Cluster, TopicPartition, changes
-from controller_core.model.cluster import kraft_rules
 from controller_core.model.columns import unpad
+from controller_core.model.mode_rules import kraft_rules
 from tests.controller_core.quorum_mode.driver import IN_MEMORY, QuorumDriver
 
 Epochs = tuple[int, int, int]

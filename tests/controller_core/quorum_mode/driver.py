@@ -14,8 +14,8 @@ from uuid import UUID
 from controller_core.decisions.transition import apply
 from controller_core.model import Cluster, broker_events, changes, events
 from controller_core.model.broker import Endpoint, FeatureRange
-from controller_core.model.cluster import ELR_FEATURE, METADATA_VERSION_FEATURE, kraft_rules
 from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.mode_rules import ELR_FEATURE, METADATA_VERSION_FEATURE, kraft_rules
 from controller_core.model.move import Replicas
 from controller_core.quorum_mode.decide import decide
 from controller_core.quorum_mode.sessions import Sessions
@@ -236,10 +236,7 @@ class QuorumDriver:
         self._topics += 1
         given = {partition: tuple(replicas) for partition, replicas in enumerate(assignment)}
         new = events.NewTopic(topic, UUID(int=1_000 + self._topics), assignment=given, **request)
-        created = self.submit(events.CreateTopics((new,)))[topic]
-        if created.failure is None and (configs := request.get("configs")):
-            self.configure(topic, configs)
-        return created
+        return self.submit(events.CreateTopics((new,)))[topic]
 
     def configure(self, topic: str, values: Mapping[str, str | None]) -> None:
         """Change configurations of a topic, or (an empty name) of all brokers."""

@@ -25,6 +25,7 @@ def code_of(answer: object) -> ErrorCode:
     return answer.code
 
 
+@pytest.mark.shows("C13")
 def test_a_heartbeat_of_another_incarnation_is_refused(driver: QuorumDriver) -> None:
     """C13 in KRaft mode: STALE_BROKER_EPOCH."""
     answer = driver.submit(broker_events.Heartbeat(1, 10_000, 10_000))
@@ -44,6 +45,7 @@ def test_a_broker_behind_its_registration_stays_fenced(driver: QuorumDriver) -> 
     assert caught_up == HeartbeatAnswer(is_caught_up=True, is_fenced=False, may_shut_down=False)
 
 
+@pytest.mark.shows("C17")
 def test_a_broker_that_asks_for_it_is_fenced(driver: QuorumDriver) -> None:
     """BrokerHeartbeatManager: wantFence."""
     answer = driver.heartbeat(1, wants_fence=True)
@@ -154,6 +156,7 @@ def test_a_directory_that_was_cordoned_already_is_not_written_again(driver: Quor
     assert driver.log_end == end
 
 
+@pytest.mark.shows("C14")
 def test_a_balance_elects_only_live_members_of_the_isr(driver: QuorumDriver) -> None:
     """C14."""
     driver.create("more", [(2, 1), (2, 3)])
@@ -167,6 +170,7 @@ def test_a_balance_elects_only_live_members_of_the_isr(driver: QuorumDriver) -> 
     assert (driver.leader("more-0"), driver.leader("more-1")) == (2, 3)
 
 
+@pytest.mark.shows("C7")
 def test_an_unclean_election_takes_no_live_leaders_place(driver: QuorumDriver) -> None:
     """C7: a request for all partitions returns no result for those with a leader."""
     assert (driver.submit(events.ElectLeaders(None, unclean=True)), driver.leader("orders-0")) == ({}, 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controller_core.model import broker_events, events
-from controller_core.model.cluster import RestartPolicy
+from controller_core.model.mode_rules import RestartPolicy
 from tests.controller_core.decisions.loop import tp
 from tests.controller_core.decisions.script import NOTHING, parse
 from tests.controller_core.quorum_mode.driver import QuorumDriver

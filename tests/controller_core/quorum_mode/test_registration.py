@@ -7,7 +7,8 @@ from uuid import UUID
 import pytest
 
 from controller_core.model.broker import FeatureRange
-from controller_core.model.cluster import METADATA_VERSION_FEATURE, RestartPolicy
+from controller_core.model.ids import MAX_BROKER_ID
+from controller_core.model.mode_rules import METADATA_VERSION_FEATURE, RestartPolicy
 from controller_core.quorum_mode.registration import Registered
 from kafka_wire.errors import ErrorCode, Failure
 from tests.controller_core.quorum_mode.driver import CONTROLLER, FEATURES, QuorumDriver, directory
@@ -59,6 +60,17 @@ def test_the_id_of_the_controller_is_refused(driver: QuorumDriver) -> None:
     assert answer.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION
 
 
+@pytest.mark.parametrize("broker", [-1, MAX_BROKER_ID + 1])
+def test_an_id_that_no_broker_can_have_is_refused(driver: QuorumDriver, broker: int) -> None:
+    """It would not fit into the columns."""
+    driver.launch(broker)
+
+    answer = driver.register(broker)
+
+    assert isinstance(answer, Failure)
+    assert (answer.code, driver.changes) == (ErrorCode.INVALID_REGISTRATION, [])
+
+
 def test_a_broker_below_metadata_version_17_names_no_directories() -> None:
     """KIP-858 begins with 3.7-IV2."""
     driver = QuorumDriver(elr=False, version=16)
@@ -78,6 +90,7 @@ def test_the_same_process_registers_again_under_its_epoch(driver: QuorumDriver) 
     assert (registered.rack, registered.fenced, driver.leader("orders-0")) == ("b", False, 1)
 
 
+@pytest.mark.shows("C16")
 def test_a_new_incarnations_epoch_is_the_offset_of_its_record(driver: QuorumDriver) -> None:
     """C16: the earlier incarnation leaves its partitions by records before it."""
     driver.launch(1)

@@ -8,8 +8,8 @@ import pytest
 
 from controller_core.decisions.transition import apply
 from controller_core.model import NO_LEADER, Broker, Cluster, Replicas, changes
-from controller_core.model.cluster import ELR_FEATURE, METADATA_VERSION_FEATURE, kraft_rules
 from controller_core.model.columns import pad, unpad
+from controller_core.model.mode_rules import ELR_FEATURE, METADATA_VERSION_FEATURE, kraft_rules
 from controller_core.rules.complete_change import Electing, Target, complete_change, electing, present_target
 
 ROW = np.zeros(1, dtype=np.int32)
@@ -54,6 +54,7 @@ def test_a_new_leader_raises_the_leader_epoch() -> None:
     assert without(cluster_with((1, 2, 3), 1), 1) == (2, 6, (2, 3), (), ())
 
 
+@pytest.mark.shows("C20")
 def test_a_member_that_leaves_a_small_isr_is_eligible() -> None:
     """KIP-966, C20."""
     assert without(cluster_with((1, 2), 1), 2) == (1, 5, (1,), (2,), ())

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_log.errors import CorruptLogError
 from kafka_log.files.data_folder import read_cleaned_offsets
 from kafka_log.files.partition_settings import PartitionSettings
 from kafka_log.format.cleaning_schedule import CleaningSettings
@@ -17,7 +16,6 @@ from kafka_wire.records import decode_batches
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.shell import log_cleaner
-from light_broker.shell.child_process import ChildFailedError, run_in_child
 from light_broker.shell.log_cleaner import Throttle, ThrottledTask, clean_throttled
 from light_broker.shell.log_manager import LogManager
 from tests.kafka_log.batches import fast_folder
@@ -136,28 +134,6 @@ async def test_a_log_that_cannot_be_compacted_does_not_stop_the_others(
     assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
         "Failed to compact log; it is left out until the broker is restarted"
     ]
-
-
-async def test_a_child_that_ends_without_a_result_is_an_error() -> None:
-    """Such as one that the system killed because of its memory."""
-    with pytest.raises(ChildFailedError, match="that runs a test ended with status 3 without a result"):
-        await run_in_child(_exit, 3, what="a test")
-
-
-def _exit(status: int) -> None:
-    import os
-
-    os._exit(status)
-
-
-async def test_an_error_in_a_child_is_raised_here() -> None:
-    """With its text."""
-    with pytest.raises(CorruptLogError, match="damaged"):
-        await run_in_child(_fail, "damaged", what="a test")
-
-
-def _fail(reason: str) -> None:
-    raise CorruptLogError(reason)
 
 
 @pytest.mark.parametrize("change", ["truncate", "delete", "fail"])

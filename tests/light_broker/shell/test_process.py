@@ -130,9 +130,11 @@ async def test_probes_and_metrics_are_served(tmp_path: Path) -> None:
         statuses = {
             path: (await get(process.metrics_port, path))[0] for path in ("/healthz", "/readyz", "/metrics", "/x")
         }
+        metrics = (await get(process.metrics_port, "/metrics"))[1]
         process.stop()
         stopping = await get(process.metrics_port, "/readyz")
 
+    assert b'kafka_server_socket_server_metrics_connection_count{listener="PLAINTEXT"} 0.0' in metrics
     assert statuses == {"/healthz": 200, "/readyz": 200, "/metrics": 200, "/x": 404}
     assert stopping == (503, b"the broker is stopping\n")
 

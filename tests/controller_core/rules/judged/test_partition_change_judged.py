@@ -11,8 +11,8 @@ import pytest
 from controller_core.decisions.transition import apply
 from controller_core.model import NO_LEADER, Broker, Cluster, Move, Replicas, changes
 from controller_core.model.broker import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
-from controller_core.model.cluster import DIRECTORIES_SINCE, ELR_FEATURE, METADATA_VERSION_FEATURE, kraft_rules
 from controller_core.model.columns import pad, unpad
+from controller_core.model.mode_rules import DIRECTORIES_SINCE, ELR_FEATURE, METADATA_VERSION_FEATURE, kraft_rules
 from controller_core.model.move import plan_move, without
 from controller_core.rules.complete_change import Electing, Target, complete_change
 from tests.controller_core.rules.judged.conftest import Judge
@@ -132,7 +132,8 @@ def set_target(source: random.Random, group: Group, case: Case) -> None:
             case.target_isr, case.target = kept, Move(origin, (), ())
     elif kind == "directory":
         case.directory = (source.choice(case.replicas), source.randint(100, 105))
-    case.target_isr = without(case.target_isr, tuple(group.lost))
+    if kind not in {"move", "cancel"}:
+        case.target_isr = without(case.target_isr, tuple(group.lost))
 
 
 def asked(group: Group, case: Case) -> dict[str, Any]:
@@ -245,12 +246,13 @@ def normalized(answer: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.shows("C1", "C2", "C4", "C7", "C9", "C20")
 def test_changes_of_partitions_are_kafkas(kraft_judge: Judge) -> None:
     """PartitionChangeBuilder.build, and PartitionRegistration.merge: 3,000 random partitions, 10,000 in a soak."""
     source = random.Random(21)
     groups = [generated(source) for _ in range(GROUPS)]
     answers = iter(kraft_judge.ask("change", [asked(group, case) for group in groups for case in group.cases]))
-    written = slips = 0
+    written = 0
 
     for group in groups:
         cluster = cluster_of(group)
@@ -261,13 +263,7 @@ def test_changes_of_partitions_are_kafkas(kraft_judge: Judge) -> None:
         written += len(rows)
         for row, case in enumerate(group.cases):
             expected = next(answers)
-            if expected is not None and expected["leader"] not in [NO_LEADER, *expected["replicas"]]:
-                slips += 1
-                continue
             actual = answered(cluster, row) if row in rows else None
             assert actual == (expected and normalized(expected)), (group.may_lead, group.elr, group.preferred, case)
 
-    assert slips <= GROUPS * CASES_PER_GROUP / 1000, (
-        "Kafka keeps a leader that is no replica, where a move removes it and no replica is left"
-    )
     assert written > GROUPS * CASES_PER_GROUP / 2, "most cases change something"

@@ -22,6 +22,7 @@ def placed(brokers: list[StripedBroker], partitions: int, factor: int, seed: int
         return {"refused": str(error)}
 
 
+@pytest.mark.shows("C11")
 def test_placement_is_kafkas(kraft_judge: Judge) -> None:
     """C11 in KRaft mode. Names of racks are single letters, which a Java hash table has in their order, as is used here."""
     source = random.Random(11)

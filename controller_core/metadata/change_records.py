@@ -1,0 +1,148 @@
+"""Metadata records of the changes that decisions make in KRaft mode.
+
+A change is written before it is applied: its records are the differences to the state before. A change of many partitions is columns
+(`partition_changes`), all others are values. Changes that are only observed or kept in memory have no records. Source: the control managers
+of Kafka's controller; ReplicationControlManager.createTopic for the order of a topic's records.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+from controller_core.metadata.partition_changes import partition_changes
+from controller_core.model import Broker, Cluster, changes
+from controller_core.model.columns import unpad_all
+from kafka_metadata import records
+from kafka_metadata.metadata_versions import DIRECTORIES_SINCE, METADATA_VERSION
+from kafka_metadata.records import SECURITY_PROTOCOL_IDS, FencingChange, MetadataRecord, ResourceType
+from kafka_wire.record_columns import RecordColumns
+
+IN_MEMORY = (
+    changes.BrokerSuspected,
+    changes.ControlledShutdownStarted,
+    changes.HeartbeatObserved,
+    changes.OfflineReplicasObserved,
+    changes.ShutdownOffsetObserved,
+    changes.UncleanElectionObserved,
+)
+"""Changes of KRaft mode without records."""
+
+
+def change_records(change: changes.Change, cluster: Cluster) -> tuple[MetadataRecord, ...] | RecordColumns:
+    """Return the records of a change to a cluster in KRaft mode, before it is applied."""
+    if isinstance(change, IN_MEMORY):
+        return ()
+    if isinstance(change, changes.PartitionStates):
+        return partition_changes(change, cluster)
+    return tuple(_WRITERS[type(change)](change, cluster))
+
+
+def _register_broker(change: changes.BrokerRegistered, _cluster: Cluster) -> Iterator[MetadataRecord]:
+    yield broker_record(change.broker)
+
+
+def broker_record(broker: Broker) -> records.RegisterBrokerRecord:
+    """Return the record of a registration."""
+    assert broker.incarnation_id is not None, "a registration of KRaft mode has an incarnation"
+    return records.RegisterBrokerRecord(
+        broker.id,
+        broker.incarnation_id,
+        broker.epoch,
+        tuple(
+            records.EndPoint(one.listener, one.host, one.port, SECURITY_PROTOCOL_IDS[one.security_protocol])
+            for one in broker.endpoints
+        ),
+        tuple(records.SupportedFeature(one.name, one.minimum, one.maximum) for one in broker.features),
+        broker.rack,
+        broker.fenced,
+        broker.in_controlled_shutdown,
+        broker.directories,
+        broker.cordoned_directories,
+    )
+
+
+def _change_broker(change: changes.BrokerChanged, cluster: Cluster) -> Iterator[MetadataRecord]:
+    was_in_shutdown = cluster.brokers[change.broker].in_controlled_shutdown
+    ends_shutdown = change.in_controlled_shutdown is False and was_in_shutdown
+    assert not ends_shutdown, "only a new incarnation ends a controlled shutdown"
+    fenced = FencingChange.NONE
+    if change.fenced is not None:
+        fenced = FencingChange.FENCE if change.fenced else FencingChange.UNFENCE
+    yield records.BrokerRegistrationChangeRecord(
+        change.broker,
+        change.broker_epoch,
+        fenced,
+        int(bool(change.in_controlled_shutdown)),
+        change.directories or (),
+        change.cordoned_directories,
+    )
+
+
+def _unregister_broker(change: changes.BrokerUnregistered, _cluster: Cluster) -> Iterator[MetadataRecord]:
+    yield records.UnregisterBrokerRecord(change.broker, change.broker_epoch)
+
+
+def _change_configs(change: changes.ConfigsChanged, _cluster: Cluster) -> Iterator[MetadataRecord]:
+    for name, value in change.values.items():
+        yield records.ConfigRecord(change.type.value, change.name, name, value)
+
+
+def _change_feature(change: changes.FeatureLevelChanged, _cluster: Cluster) -> Iterator[MetadataRecord]:
+    yield records.FeatureLevelRecord(change.name, change.level)
+
+
+def _clear_elr(change: changes.ElrCleared, _cluster: Cluster) -> Iterator[MetadataRecord]:
+    yield records.ClearElrRecord(change.topic or "")
+
+
+def _add_topic(change: changes.TopicAdded, cluster: Cluster) -> Iterator[MetadataRecord]:
+    assert change.topic_id is not None, "a topic of KRaft mode has an id"
+    assert not change.moves, "a new topic has no moves"
+    yield records.TopicRecord(change.name, change.topic_id)
+    for name, value in change.configs.items():
+        yield records.ConfigRecord(ResourceType.TOPIC, change.name, name, value)
+    yield from _new_partitions(change, change.topic_id, cluster)
+
+
+def _add_partitions(change: changes.PartitionsAdded, cluster: Cluster) -> Iterator[MetadataRecord]:
+    yield from _new_partitions(change, _topic_id(cluster, change.topic), cluster)
+
+
+def _new_partitions(
+    change: changes.TopicAdded | changes.PartitionsAdded, topic_id: UUID, cluster: Cluster
+) -> Iterator[MetadataRecord]:
+    states = change.states
+    assert states is not None, "partitions of KRaft mode have leaders from the beginning"
+    has_directories = cluster.features.get(METADATA_VERSION, 0) >= DIRECTORIES_SINCE
+    columns = (change.partitions.tolist(), unpad_all(change.replicas), unpad_all(states.isr), states.leader.tolist())
+    for partition, replicas, isr, leader in zip(*columns, strict=True):
+        directories = tuple(states.directories[replica] for replica in replicas) if has_directories else ()
+        yield records.PartitionRecord(partition, topic_id, tuple(replicas), tuple(isr), leader, directories=directories)
+
+
+def _remove_topic(change: changes.TopicRemoved, cluster: Cluster) -> Iterator[MetadataRecord]:
+    yield records.RemoveTopicRecord(_topic_id(cluster, change.topic))
+
+
+def _topic_id(cluster: Cluster, name: str) -> UUID:
+    topic_id = cluster.topics[name].topic_id
+    assert topic_id is not None, "a topic of KRaft mode has an id"
+    return topic_id
+
+
+def _allocate_producer_ids(change: changes.ProducerIdsAllocated, _cluster: Cluster) -> Iterator[MetadataRecord]:
+    yield records.ProducerIdsRecord(change.broker, change.broker_epoch, change.last + 1)
+
+
+_WRITERS: Mapping[type[changes.Change], Callable[[Any, Cluster], Iterator[MetadataRecord]]] = {
+    changes.BrokerChanged: _change_broker,
+    changes.BrokerRegistered: _register_broker,
+    changes.BrokerUnregistered: _unregister_broker,
+    changes.ConfigsChanged: _change_configs,
+    changes.ElrCleared: _clear_elr,
+    changes.FeatureLevelChanged: _change_feature,
+    changes.PartitionsAdded: _add_partitions,
+    changes.ProducerIdsAllocated: _allocate_producer_ids,
+    changes.TopicAdded: _add_topic,
+    changes.TopicRemoved: _remove_topic,
+}

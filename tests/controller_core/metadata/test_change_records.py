@@ -1,0 +1,276 @@
+"""Records of the changes of KRaft mode: an image that replays them equals the state of the controller that wrote them (C15)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from controller_core.metadata.change_records import broker_record, change_records
+from controller_core.model import Cluster, changes
+from kafka_metadata import records
+from kafka_metadata.image import MetadataImage
+from kafka_metadata.record_codec import decode_record, encode_record
+from kafka_metadata.records import MetadataRecord, PartitionRecord
+from kafka_metadata.replay import replay
+from kafka_wire.record_columns import RecordColumns, encode_columns
+from kafka_wire.records import decode_batches
+from tests.controller_core.quorum_mode.checked import CheckedDriver
+from tests.controller_core.quorum_mode.test_cluster_machine import Machine
+from tests.effort import EFFORT, EXHAUSTIVE
+
+TOPIC_ID, INCARNATION = UUID(int=100), UUID(int=200)
+VERSION = 30
+CHANGED = (
+    "isr",
+    "leader",
+    "replicas",
+    "removing_replicas",
+    "adding_replicas",
+    "leader_recovery_state",
+    "directories",
+    "eligible_leader_replicas",
+    "last_known_elr",
+)
+"""Fields of a PartitionChangeRecord that are optional."""
+
+
+def values_of(found: tuple[MetadataRecord, ...] | RecordColumns) -> list[bytes]:
+    """Return the values of records in the log."""
+    if not isinstance(found, RecordColumns):
+        return [encode_record(record, VERSION) for record in found]
+    (batch,) = decode_batches(encode_columns(found, base_offset=0, timestamp_ms=0))
+    return [record.value or b"" for record in batch.records]
+
+
+def written(change: changes.Change, cluster: Cluster) -> list[MetadataRecord]:
+    """Return the records of a change, encoded and decoded."""
+    return [decode_record(value, place) for place, value in enumerate(values_of(change_records(change, cluster)))]
+
+
+def partitions_of(cluster: Cluster) -> dict[UUID, dict[int, PartitionRecord]]:
+    """Return the partitions of a cluster as an image has them."""
+    found: dict[UUID, dict[int, PartitionRecord]] = {}
+    columns = cluster.columns
+    for topic in cluster.topics.values():
+        assert topic.topic_id is not None
+        rows = topic.rows
+        elr, last = columns.elr_in(rows), columns.last_known_elr_in(rows)
+        found[topic.topic_id] = {}
+        for place, row in enumerate(rows.tolist()):
+            move = cluster.moves.get(row)
+            found[topic.topic_id][int(columns.partition[row])] = PartitionRecord(
+                int(columns.partition[row]),
+                topic.topic_id,
+                columns.replicas_of(row),
+                columns.isr_of(row),
+                int(columns.leader[row]),
+                int(columns.leader_epoch[row]),
+                int(columns.partition_epoch[row]),
+                move.removing if move else (),
+                move.adding if move else (),
+                int(columns.recovering[row]),
+                cluster.directories_of(row),
+                ids_of(elr[place]),
+                ids_of(last[place]),
+            )
+    return found
+
+
+def ids_of(padded: np.ndarray[tuple[int], np.dtype[np.int32]]) -> tuple[int, ...]:
+    """Return a padded row of ids as a tuple."""
+    return tuple(padded[padded >= 0].tolist())
+
+
+def check_image(image: MetadataImage, cluster: Cluster) -> None:
+    """Compare what an image and a controller's state both have."""
+    brokers = {one.id: replace(broker_record(one), log_dirs=()) for one in cluster.brokers.values()}
+    assert {key: replace(one, log_dirs=()) for key, one in image.brokers.items()} == brokers
+    directories = {one.id: set(one.directories) for one in cluster.brokers.values()}
+    assert {key: set(one.log_dirs) for key, one in image.brokers.items()} == directories
+    assert {name: record.feature_level for name, record in image.features.items()} == cluster.features
+    assert {topic_id: topic.partitions for topic_id, topic in image.topics.items()} == partitions_of(cluster)
+    assert {topic.name for topic in image.topics.values()} == set(cluster.topics)
+    if image.producer_ids is not None:
+        assert image.producer_ids.next_producer_id == cluster.last_producer_id + 1
+    for name, minimum in cluster.min_isr_topics.items():
+        assert image.config_values(records.ResourceType.TOPIC, name)["min.insync.replicas"] == str(minimum)
+
+
+class RecordedDriver(CheckedDriver):
+    """A controller whose changes are written as records, and an image that replays these."""
+
+    def __init__(self, *, elr: bool) -> None:
+        self.image = MetadataImage()
+        self.found: list[MetadataRecord] = []
+        self.log: list[MetadataRecord] = []
+        super().__init__(elr=elr)
+
+    def check_before(self, change: changes.Change) -> None:
+        """Write the records of a change."""
+        super().check_before(change)
+        self.found = written(change, self.cluster)
+
+    def check_after(self, change: changes.Change) -> None:
+        """Replay them, and compare."""
+        super().check_after(change)
+        self.log += self.found
+        self.image = replay(self.image, self.found)
+        check_image(self.image, self.cluster)
+
+
+class RecordedMachine(Machine):
+    """Random actions of brokers and callers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.driver = RecordedDriver(elr=self.elr)
+        self.driver.start(1, 2, 3)
+
+
+class RecordedMachineWithoutElr(RecordedMachine):
+    """The same without eligible leader replicas."""
+
+    elr = False
+
+
+for _machine in (RecordedMachine, RecordedMachineWithoutElr):
+    _machine.TestCase.settings = settings(
+        max_examples=300 if EXHAUSTIVE else max(3, int(10 * EFFORT)),
+        stateful_step_count=30,
+        deadline=None,
+        derandomize=not EXHAUSTIVE,
+    )
+TestRecords = pytest.mark.timeout(600)(RecordedMachine.TestCase)
+TestRecordsWithoutElr = pytest.mark.timeout(600)(RecordedMachineWithoutElr.TestCase)
+
+
+def cluster() -> Cluster:
+    """Return a cluster without brokers and topics."""
+    return RecordedDriver(elr=False).cluster
+
+
+def started(*, elr: bool = True) -> RecordedDriver:
+    """Return a controller with four brokers, and a topic on two of them."""
+    driver = RecordedDriver(elr=elr)
+    driver.start(1, 2, 3, 4)
+    driver.create("t1", [[1, 2]])
+    driver.log.clear()
+    return driver
+
+
+def changes_in(driver: RecordedDriver) -> list[dict[str, object]]:
+    """Return the changes of partitions in a log: the fields that are not unchanged."""
+    unchanged = records.PartitionChangeRecord(0, TOPIC_ID)
+    return [
+        {name: getattr(record, name) for name in CHANGED if getattr(record, name) != getattr(unchanged, name)}
+        for record in driver.log
+        if isinstance(record, records.PartitionChangeRecord)
+    ]
+
+
+def test_a_move_is_written_at_its_start_and_with_the_isr_that_ends_it() -> None:
+    """PartitionChangeBuilder: the record that completes a move has everything that follows from it."""
+    driver = started()
+    known = tuple(driver.cluster.directories_of(driver.row("t1-0")))
+    driver.reassign({"t1-0": [2, 3]})
+    driver.alter_isr("t1-0", [1, 2, 3])
+
+    (third,) = driver.cluster.brokers[3].directories
+    start, end = changes_in(driver)
+    assert start == {
+        "replicas": (2, 3, 1),
+        "adding_replicas": (3,),
+        "removing_replicas": (1,),
+        "directories": (known[1], third, known[0]),
+    }
+    assert end == {
+        "isr": (2, 3),
+        "leader": 2,
+        "replicas": (2, 3),
+        "adding_replicas": (),
+        "removing_replicas": (),
+        "directories": (known[1], third),
+    }
+
+
+def test_a_leader_is_written_only_where_the_leader_epoch_grows() -> None:
+    """Each leader in a record raises it."""
+    driver = started()
+    driver.alter_isr("t1-0", [1])
+    driver.kill(1)
+    driver.expire()
+
+    shrink, *_, failure = changes_in(driver)
+    assert "leader" not in shrink
+    assert failure["leader"] == -1
+
+
+def test_an_unclean_leader_is_written_as_recovering() -> None:
+    """KIP-704."""
+    driver = started(elr=False)
+    driver.configure("t1", {"unclean.leader.election.enable": "true"})
+    driver.kill(2)
+    driver.expire()
+    driver.kill(1)
+    driver.expire()
+    driver.start(2)
+
+    assert changes_in(driver)[-1] == {"isr": (2,), "leader": 2, "leader_recovery_state": 1}
+
+
+def test_eligible_leader_replicas_are_written_with_the_isr_that_loses_them() -> None:
+    """KIP-966."""
+    driver = started()
+    driver.configure("t1", {"min.insync.replicas": "2"})
+    driver.kill(2)
+    driver.expire()
+
+    assert changes_in(driver)[-1] == {"isr": (1,), "eligible_leader_replicas": (2,)}
+
+
+def test_a_directory_is_written_with_those_of_the_other_replicas() -> None:
+    """AssignReplicasToDirs."""
+    driver = started()
+    driver.launch(4, directories=[4, 40])
+    driver.register(4)
+    driver.heartbeat(4)
+    driver.create("t2", [[1, 4]])
+    driver.assign_directory(4, "t2-0", 40)
+
+    first, second = changes_in(driver)[-1]["directories"]  # type: ignore[misc]
+    assert (first,) == driver.cluster.brokers[1].directories
+    assert second in driver.cluster.brokers[4].directories
+
+
+def test_a_topic_is_written_before_its_configs_and_partitions() -> None:
+    """Method ReplicationControlManager.createTopic."""
+    states = changes.FirstStates(np.array([1], np.int32), np.array([[1, 2]], np.int32), {1: TOPIC_ID, 2: INCARNATION})
+    added = changes.TopicAdded(
+        "topic",
+        TOPIC_ID,
+        np.array([0], np.int32),
+        np.array([[1, 2]], np.int32),
+        changes.Origin.REQUESTED,
+        configs={"retention.ms": "1"},
+        states=states,
+    )
+
+    assert written(added, cluster()) == [
+        records.TopicRecord("topic", TOPIC_ID),
+        records.ConfigRecord(2, "topic", "retention.ms", "1"),
+        PartitionRecord(0, TOPIC_ID, (1, 2), (1, 2), 1, directories=(TOPIC_ID, INCARNATION)),
+    ]
+
+
+def test_the_first_free_producer_id_follows_the_last_one() -> None:
+    """ProducerIdsRecord.nextProducerId."""
+    assert written(changes.ProducerIdsAllocated(1, 0, 999, 7), cluster()) == [records.ProducerIdsRecord(1, 7, 1000)]
+
+
+def test_changes_in_memory_have_no_records() -> None:
+    """Heartbeats do not reach the log."""
+    assert written(changes.HeartbeatObserved(1, 5), cluster()) == []
