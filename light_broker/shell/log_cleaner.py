@@ -10,7 +10,8 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from kafka_log.errors import LogError
 from kafka_log.files.cleaner import CleanedLog, CleaningTask, clean_segments, delete_segment_copies
@@ -25,6 +26,8 @@ from light_broker.shell.log_directory import LogDirectory
 from light_broker.shell.log_errors import OfflineLogError, is_disk_error
 
 log = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
 
 KEY_BYTES = 160
 """Memory of one key in a round: an entry of a dict, its hash of 16 bytes and its offset as objects. Kafka takes 24."""
@@ -161,23 +164,36 @@ class LogCleaner:
             await self._clean(begun)
         except OfflineLogError:
             return True
-        except Exception as error:
-            if not isinstance(error, LogError | OSError | ChildFailedError):
-                raise
-            self._round_failed(begun, error)
+        except Exception as error:  # noqa: BLE001 - logged; the other logs go on, as in CleanerThread.tryCleanFilthiestLog
+            self._failed(begun.partition, begun.directory, error)
         finally:
             self._rounds.pop(begun.partition, None)
         return True
 
-    def _round_failed(self, failed: Round, error: Exception) -> None:
+    def forget(self, partition: TopicPartition) -> None:
+        """Note that a log was deleted: a new one of the same name may be compacted."""
+        self.uncleanable.pop(partition, None)
+
+    def _failed(self, partition: TopicPartition, directory: LogDirectory, error: Exception) -> None:
         if is_disk_error(error):
-            self._logs.fail(failed.directory, error)
+            self._logs.fail(directory, error)
             return
-        log.warning(
+        log.error(
             "Failed to compact log; it is left out until the broker is restarted",
-            extra={"partition": str(failed.partition), "error": str(error)},
+            extra={"partition": str(partition), "error": str(error)},
+            exc_info=None if isinstance(error, LogError | ChildFailedError) else error,
         )
-        self.uncleanable[failed.partition] = str(error)
+        self.uncleanable[partition] = str(error)
+
+    def _examined(
+        self, partition: TopicPartition, directory: LogDirectory, examine: Callable[[], Found]
+    ) -> Found | None:
+        """Return what `examine` finds in a log, None if it fails: the log is left out then."""
+        try:
+            return examine()
+        except Exception as error:  # noqa: BLE001 - logged; the other logs go on, as in LogCleanerManager.grabFilthiestCompactedLog
+            self._failed(partition, directory, error)
+            return None
 
     async def _begin_round(self) -> Round | None:
         parts: dict[TopicPartition, DirtyPart] = {}
@@ -188,11 +204,14 @@ class LogCleaner:
             if count % LOGS_BETWEEN_PAUSES == 0:
                 await asyncio.sleep(0)
             if self._may_clean(partition, directory, opened):
-                part = find_dirty_part(
+                examine = partial(
+                    find_dirty_part,
                     opened,
                     directory.stored.cleaned.get(partition),
                     high_watermark=min(high_watermarks.get(partition, 0), opened.end_offset),
                 )
+                if (part := self._examined(partition, directory, examine)) is None:
+                    continue
                 self.max_dirty_ratio = max(self.max_dirty_ratio, part.ratio)
                 if part.is_cleanable(opened.settings.cleaning):
                     parts[partition], logs[partition] = part, (directory, opened)
@@ -204,12 +223,14 @@ class LogCleaner:
         return None
 
     def _prepare(self, partition: TopicPartition, directory: LogDirectory, opened: PartitionLog) -> Round | None:
-        task = prepare_cleaning(
+        prepare = partial(
+            prepare_cleaning,
             opened,
             directory.stored.cleaned.get(partition),
             high_watermark=min(self._logs.present_high_watermarks().get(partition, 0), opened.end_offset),
             max_keys=self._max_keys(),
         )
+        task = self._examined(partition, directory, prepare)
         return None if task is None else Round(partition, directory, opened, task)
 
     def _may_clean(self, partition: TopicPartition, directory: LogDirectory, opened: PartitionLog) -> bool:

@@ -330,6 +330,7 @@ class LogManager:
             self._flushes.forget(opened)
         directory.unreadable.pop(partition, None)
         directory.forget(partition)
+        self.cleaner.forget(partition)
         folder = await self._guarded(directory, partial(directory.rename, partition, kind))
         del self._directory_of[partition]
         delay_ms = opened.settings.file_delete_delay_ms if opened is not None else 0

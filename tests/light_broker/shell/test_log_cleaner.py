@@ -131,9 +131,40 @@ async def test_a_log_that_cannot_be_compacted_does_not_stop_the_others(
     assert list(logs.cleaner.uncleanable) == [ORDERS]
     assert len(keys_of(logs, USERS)) < 12
     assert logs.directories[0].is_online()
-    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
         "Failed to compact log; it is left out until the broker is restarted"
     ]
+
+
+@pytest.mark.usefixtures("in_thread")
+@pytest.mark.parametrize("part", ["find_dirty_part", "prepare_cleaning", "run_in_child"])
+async def test_a_defect_in_the_compaction_of_one_log_does_not_end_the_cleaner(
+    managed: Managed, logs: LogManager, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """LogCleaner.CleanerThread.tryCleanFilthiestLog, LogCleanerManager.grabFilthiestCompactedLog."""
+    await fill(managed, logs, ORDERS, 20)
+
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr(log_cleaner, part, fail)
+
+    assert await logs.cleaner.clean_dirtiest_log() is (part == "run_in_child")
+    assert logs.cleaner.uncleanable == {ORDERS: "'a defect'"}
+    assert logs.directories[0].is_online()
+
+
+@pytest.mark.usefixtures("in_thread")
+async def test_a_topic_that_is_created_again_may_be_compacted(managed: Managed, logs: LogManager) -> None:
+    """LogCleanerManager.maintainUncleanablePartitions."""
+    await fill(managed, logs, ORDERS, 20)
+    first = logs.log(ORDERS).log.segments[0].path  # type: ignore[union-attr]
+    first.write_bytes(first.read_bytes()[:-1] + b"?")
+    await logs.cleaner.clean_dirtiest_log()
+
+    await logs.delete(ORDERS)
+
+    assert logs.cleaner.uncleanable == {}
 
 
 @pytest.mark.parametrize("change", ["truncate", "delete", "fail"])
