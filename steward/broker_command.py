@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from kafka_log.errors import LogError
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.ignored_settings import log_ignored
+from light_broker.control.port import ControlPlaneError
 from light_broker.control.standalone.state_file import StateFileError
+from light_broker.shell.binding import BindError
 from light_broker.shell.log_errors import NoLogDirectoryError, WrongFolderError
 from light_broker.shell.process import BrokerProcess, ProcessOptions
 from light_broker.shell.settings_reading import BrokerSettings, read_settings_file
@@ -20,6 +22,9 @@ log = logging.getLogger(__name__)
 EXIT_WRONG_SETTINGS = 2
 """The same as typer's exit code for wrong options."""
 EXIT_FAILED = 1
+
+START_ERRORS = (StateFileError, BindError, ControlPlaneError, WrongFolderError, NoLogDirectoryError, LogError, OSError)
+"""Errors whose messages have what to do; all others are defects of this program."""
 
 QUICKSTART: Mapping[str, str] = {
     "node.id": "1",
@@ -64,7 +69,7 @@ async def _run(settings: BrokerSettings, options: ProcessOptions) -> int:
         loop.add_signal_handler(number, process.stop)
     try:
         await process.run()
-    except (StateFileError, WrongFolderError, NoLogDirectoryError, LogError, OSError) as error:
+    except START_ERRORS as error:
         return _failed(error, EXIT_FAILED)
     except Exception:
         log.exception("Broker ended after an error")

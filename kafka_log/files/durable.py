@@ -23,8 +23,8 @@ def flush_file(descriptor: int, path: Path) -> None:
 
 def make_folder(folder: Path) -> None:
     """Create a folder with its parents where they are missing, and flush the entry of each. Raises LogWriteError."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
+        missing = [one for one in (folder, *folder.parents) if not one.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LogWriteError(f"Failed to create folder {folder}: {error.strerror}") from error

@@ -274,7 +274,7 @@ class GroupCoordinator:
         group = self.shard.visible_group(group_id)
         if (error := self._refuse_write() or refuse_deletion_of_group(group)) or group is None:
             return error
-        log.info("Deleting a group", extra={"group": group_id})
+        log.info("Deleting a group", extra={"group_id": group_id})
         return answer_code(await self._append(self.shard.begin_deletion(group)))
 
     async def expire(self) -> None:
@@ -286,7 +286,7 @@ class GroupCoordinator:
                 return
             places, goes = self.shard.expired(group_id, now_ms=self._now_ms())
             if places or goes:
-                log.info("Deleting expired offsets", extra={"group": group_id, "partitions": len(places)})
+                log.info("Deleting expired offsets", extra={"group_id": group_id, "partitions": len(places)})
             if goes and len(places) <= RECORDS_PER_WRITE:
                 await self._append(self.shard.begin_deletion(self.shard.groups[group_id]))
             else:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from kafka_log.errors import LogError, UnreadableFileError
+from kafka_log.errors import FolderLockedError, LogError, UnreadableFileError
 from kafka_log.files.partition_settings import PartitionSettings
 from kafka_log.format.text_files import MetaProperties
 from kafka_wire.topic_partition import TopicPartition
@@ -39,6 +39,8 @@ async def claim_directories(directories: Sequence[LogDirectory], fail: Fail, *, 
                 fail(directory, error)
             elif isinstance(error, UnreadableFileError):
                 raise WrongFolderError(f"{error}. Restore the file, or use another directory.") from error
+            elif isinstance(error, FolderLockedError):
+                raise FolderLockedError(f"{error} Stop that process, or set log.dirs to another folder.") from error
             else:
                 raise
     check_identity(formatted, cluster_id=cluster_id, node_id=node_id)

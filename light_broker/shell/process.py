@@ -27,7 +27,6 @@ from kafka_wire import schema
 from kafka_wire.api import ApiKey
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import Buffers, Server, ServerLimits, serve
-from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import ControlPlane
 from light_broker.control.standalone.control import StandaloneControl
 from light_broker.control.standalone.state_file import StateFile, open_state_file
@@ -38,6 +37,7 @@ from light_broker.core.metadata_view import BrokerView, ConfigResource, ConfigRe
 from light_broker.core.metadata_view import Endpoint as ClientEndpoint
 from light_broker.core.partition import IsrRules
 from light_broker.shell.apis.table import APIS
+from light_broker.shell.binding import naming_address
 from light_broker.shell.broker import Broker
 from light_broker.shell.control_side import ControlSide
 from light_broker.shell.coordinators import GroupCoordinators
@@ -112,7 +112,8 @@ class BrokerProcess:
     async def run(self) -> None:
         """Serve until `stop`.
 
-        Raises StateFileError, OSError (a port is taken), and the LogManager's errors: WrongFolderError, FolderLockedError, NoLogDirectoryError.
+        Raises StateFileError, BindError, ControlPlaneError, and the LogManager's errors: WrongFolderError, FolderLockedError,
+        NoLogDirectoryError.
         """
         schema.names()  # loads the tables now, since the first request would block the event loop for it
         async with AsyncExitStack() as stack:
@@ -187,7 +188,8 @@ class BrokerProcess:
         if self.options.metrics_port is None:
             return
         self._probes = LightProbeServer(self._registry, self._not_ready_reason)
-        await self._probes.listen(self.options.metrics_host, self.options.metrics_port)
+        with naming_address("--metrics-port", self.options.metrics_host, self.options.metrics_port):
+            await self._probes.listen(self.options.metrics_host, self.options.metrics_port)
         stack.push_async_callback(self._probes.close)
 
     def _not_ready_reason(self) -> str | None:
@@ -212,20 +214,22 @@ class BrokerProcess:
     async def _open_listener(self, broker: Broker, endpoint: Endpoint, demands: Demands, shared: SharedLimits) -> None:
         authentication = AUTHENTICATION if demands.sasl is not None else {}
         dispatch = Dispatch(broker, endpoint.listener, self._started, authentication=authentication)
-        self._servers[endpoint.listener] = await serve(
-            dispatch.handle,
-            endpoint.host,
-            endpoint.port,
-            limits=shared.limits,
-            large_handler=dispatch.handle,
-            ssl=demands.tls,
-            sasl=demands.sasl,
-            principal_rules=demands.principal_rules,
-            buffers=shared.buffers,
-            channel=shared.channel,
-            quotas=shared.quotas,
-            is_protected=endpoint.listener == self.settings.inter_broker_listener and len(self.settings.listeners) > 1,
-        )
+        is_protected = endpoint.listener == self.settings.inter_broker_listener and len(self.settings.listeners) > 1
+        with naming_address("listeners", endpoint.host, endpoint.port):
+            self._servers[endpoint.listener] = await serve(
+                dispatch.handle,
+                endpoint.host,
+                endpoint.port,
+                limits=shared.limits,
+                large_handler=dispatch.handle,
+                ssl=demands.tls,
+                sasl=demands.sasl,
+                principal_rules=demands.principal_rules,
+                buffers=shared.buffers,
+                channel=shared.channel,
+                quotas=shared.quotas,
+                is_protected=is_protected,
+            )
 
     async def _close_listeners(self) -> None:
         servers, self._servers = self._servers, {}
@@ -279,8 +283,7 @@ class BrokerProcess:
         await self.logs.close(control.broker_epoch)
 
     def _directory_failed(self, failed: FailedDirectory) -> None:
-        log.error("Log directory is offline", extra={"path": str(failed.path), "error": failed.error})
-        self.broker.replicas.log_directory_failed([TopicPartition(*each) for each in failed.partitions])
+        self.broker.replicas.log_directory_failed(failed.partitions)
 
     # Settings
 

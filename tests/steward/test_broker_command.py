@@ -1,5 +1,6 @@
 """`steward broker`: its settings and exit codes."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,40 @@ def test_a_folder_of_another_cluster_is_exit_code_1(tmp_path: Path) -> None:
     assert code == 1
     assert "belongs to a cluster with controllers" in output
     assert [path.name for path in tmp_path.iterdir()] == ["meta.properties"]
+
+
+@pytest.mark.parametrize("setting", ["listeners", "--metrics-port"])
+def test_an_address_that_is_in_use_is_exit_code_1(tmp_path: Path, setting: str) -> None:
+    """The message has the address and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        used = server.getsockname()[1]
+        port = used if setting == "listeners" else 0
+        metrics = ("--metrics-port", str(used)) if setting == "--metrics-port" else ()
+        listeners = f"listeners=PLAINTEXT://127.0.0.1:{port}"
+
+        code, output = run("--standalone", *metrics, "--override", f"log.dirs={tmp_path}", "--override", listeners)
+
+    assert code == 1
+    words = f"Address already in use. End the process that uses the port, or change {setting}."
+    assert f"steward broker: Failed to listen on 127.0.0.1:{used}: {words}" in output
+
+
+def test_a_listener_on_a_host_that_is_unknown_is_exit_code_1(tmp_path: Path) -> None:
+    """The message has the address and the setting. The name is reserved (RFC 2606)."""
+    code, output = run(
+        "--standalone", "--override", f"log.dirs={tmp_path}", "--override", "listeners=PLAINTEXT://host.invalid:9092"
+    )
+
+    assert code == 1
+    assert "Failed to listen on host.invalid:9092: " in output
+    assert "change listeners." in output
+
+
+def test_a_file_in_place_of_the_data_folder_is_exit_code_1(tmp_path: Path) -> None:
+    """The message has the path and the setting."""
+    (tmp_path / "data").write_text("")
+
+    code, output = run("--standalone", "--override", f"log.dirs={tmp_path / 'data'}")
+
+    assert code == 1
+    assert f"Failed to read {tmp_path}/data/standalone.json: Not a directory. Check log.dirs" in output

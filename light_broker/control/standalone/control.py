@@ -5,6 +5,7 @@ start continues from the file: it creates logs that are missing and deletes thos
 """
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
@@ -40,6 +41,8 @@ from light_broker.control.standalone.state_file import StateFile
 from light_broker.control.standalone.topics import create_partitions, create_topics, delete_topics
 from light_broker.core.metadata_view import BrokerView, MetadataView
 from light_broker.core.settings import Settings
+
+log = logging.getLogger(__name__)
 
 PRODUCER_ID_BLOCK = 1_000
 """Producer ids that one write reserves (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE)."""
@@ -191,8 +194,12 @@ class StandaloneControl:
         """Delete the logs of a deleted topic. Where that fails, the next start tries again."""
         side, count = self._require_side(), self._file.state.deletions[name]
         errors = [await side.stop(TopicPartition(name, number), delete=True) for number in range(count)]
-        if all(error is ErrorCode.NONE for error in errors):
+        if any(error is not ErrorCode.NONE for error in errors):
+            return
+        try:
             await self._file.save(self._file.state.with_deletion_done(name))
+        except ControlPlaneError as error:
+            log.warning("Failed to note that a topic is deleted", extra={"topic": name, "error": str(error)})
 
     async def _elect_leaders(self, _: RequestContext, body: Body) -> Body:
         """Answer that no partition needs an election."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from uuid import UUID
 
+from kafka_log.errors import UnreadableFileError
 from kafka_node.authorization.acl import Binding, Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_node.authorization.acls import Acls
 from kafka_node.topic_names import is_internal
@@ -27,7 +28,7 @@ from light_broker.core.metadata_view import (
 VERSION = 1
 
 
-class StateError(ValueError):
+class StateError(UnreadableFileError):
     """The file does not have the form of this version."""
 
 

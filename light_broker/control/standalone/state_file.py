@@ -5,13 +5,14 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
-from kafka_log.errors import LogError
+from kafka_log.errors import LogError, UnreadableFileError
 from kafka_log.files.durable import make_folder, replace_file
+from kafka_log.files.text_files import read_decoded
 from kafka_log.format.names import META_PROPERTIES
 from kafka_wire.errors import ErrorCode
 from kafka_wire.uuids import encode_uuid
 from light_broker.control.port import ControlPlaneError
-from light_broker.control.standalone.state import State, StateError, decode_state, encode_state
+from light_broker.control.standalone.state import State, decode_state, encode_state
 
 FILE_NAME = "standalone.json"
 
@@ -33,8 +34,10 @@ class StateFile:
     def count_start(self) -> None:
         """Raise the broker epoch. Called with the locks of the folders, so that no other process writes the file. Raises StateFileError."""
         state = _read(self._path)
-        if state.cluster_id != self.state.cluster_id:
-            raise StateFileError(f"{self._path} was replaced by another process while this one started. Start again.")
+        if state is None or state.cluster_id != self.state.cluster_id:
+            raise StateFileError(
+                f"{self._path} was replaced or deleted by another process while this one started. Start again."
+            )
         state = replace(state, broker_epoch=state.broker_epoch + 1)
         _write(self._path, state)
         self.state = state
@@ -56,14 +59,13 @@ def open_state_file(folder: Path, node_id: int) -> StateFile:
     A folder that belongs to a cluster with another control plane is refused: its topics would not be known here.
     """
     path = folder / FILE_NAME
-    if path.exists():
-        state = _read(path)
-    elif (folder / META_PROPERTIES).exists():
-        raise StateFileError(
-            f"{folder} belongs to a cluster with controllers: it has {META_PROPERTIES}, but no {FILE_NAME}. Start without "
-            "--standalone, or set log.dirs to another folder."
-        )
-    else:
+    state = _read(path)
+    if state is None:
+        if (folder / META_PROPERTIES).exists():
+            raise StateFileError(
+                f"{folder} belongs to a cluster with controllers: it has {META_PROPERTIES}, but no {FILE_NAME}. Start without "
+                "--standalone, or set log.dirs to another folder."
+            )
         state = State(encode_uuid(uuid.uuid4()), node_id)
         _write(path, state)
     if state.node_id != node_id:
@@ -78,20 +80,16 @@ def _write(path: Path, state: State) -> None:
         make_folder(path.parent)
         replace_file(path, encode_state(state))
     except LogError as error:
-        raise StateFileError(f"{error} Check the disk and the owner of {path.parent}.") from error
+        raise StateFileError(f"{error}. Check log.dirs, the disk and the owner of {path.parent}.") from error
 
 
-def _read(path: Path) -> State:
+def _read(path: Path) -> State | None:
+    """Return the content, None without the file. Raises StateFileError."""
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise StateFileError(f"Failed to read {path}: {error.strerror}. Check the owner of the file.") from error
-    if len(content) > MAX_FILE_BYTES:
-        raise StateFileError(f"{path} has over {MAX_FILE_BYTES} bytes. Check log.dirs.")
-    try:
-        return decode_state(content)
-    except StateError as error:
+        return read_decoded(path, decode_state, MAX_FILE_BYTES)
+    except UnreadableFileError as error:
+        if isinstance(error.__cause__, OSError):
+            raise StateFileError(f"{error}. Check log.dirs and the owner of the file.") from error
         raise StateFileError(
-            f"Failed to read {path}: {error}. Restore the file from a backup; without it the topics of the folder are not known."
+            f"{error}. Restore the file from a backup; without it the topics of the folder are not known."
         ) from error

@@ -41,7 +41,7 @@ class Draft:
 
     def note(self, message: str, **values: object) -> None:
         """Log a change of this group."""
-        self.effects.append(Noted(message, {"group": self.group.id, **values}))
+        self.effects.append(Noted(message, {"group_id": self.group.id, **values}))
 
     # State and members
 
