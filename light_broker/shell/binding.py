@@ -17,8 +17,8 @@ def naming_address(setting: str, host: str, port: int) -> Iterator[None]:
         yield
     except OSError as error:
         # asyncio repeats the address in the text of its error.
-        is_from_system = error.errno is not None and not isinstance(error, socket.gaierror)
-        reason = os.strerror(error.errno) if is_from_system else str(error.strerror or error)
+        number = None if isinstance(error, socket.gaierror) else error.errno
+        reason = str(error.strerror or error) if number is None else os.strerror(number)
         raise BindError(
             f"Failed to listen on {host or 'all addresses'}:{port}: {reason}. End the process that uses the port, or change {setting}."
         ) from error

@@ -22,8 +22,9 @@ from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC, partition_for
 from light_broker.core.groups.records import MalformedRecordError
 from light_broker.core.groups.settings import GroupSettings
 from light_broker.core.metadata_view import MetadataView
-from light_broker.shell.group_coordinator import GroupCoordinator, PartitionLogs
+from light_broker.shell.group_coordinator import GroupCoordinator
 from light_broker.shell.group_loading import LoadFailedError, load
+from light_broker.shell.group_writes import PartitionLogs
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Coordinator of the groups of one partition of `__consumer_offsets`: carries out their effects on the log and the clock.
+"""Coordinator of the groups of one partition of `__consumer_offsets`: carries out their effects on the log (`group_writes`) and the clock.
 
 Decisions are made on the loop, and their appends start in the order of the decisions. An answer that depends on an append waits until the high
 watermark has passed it. Source: Kafka's CoordinatorRuntime.
@@ -7,14 +7,10 @@ watermark has passed it. Source: Kafka's CoordinatorRuntime.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Protocol
 
-from kafka_log.format.producers import Origin
 from kafka_wire.errors import ErrorCode
-from kafka_wire.failures import WireError
-from kafka_wire.records import Record, encode_batch
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.commits import (
     FetchedTopic,
@@ -30,12 +26,12 @@ from light_broker.core.groups.commits import (
 from light_broker.core.groups.decide import refusal
 from light_broker.core.groups.effects import Answer, Append, Effect, Noted, Reply, StartTimer, StopTimer
 from light_broker.core.groups.events import Event, Loaded, Request, SessionExpired, Stored, Timer
-from light_broker.core.groups.records import CoordinatorRecord, OffsetRecord, encode_record
+from light_broker.core.groups.records import OffsetRecord
 from light_broker.core.groups.settings import GroupSettings
-from light_broker.core.groups.shard import NO_OFFSET, Shard, TransactionEnd, Write, result_of
+from light_broker.core.groups.shard import Shard, result_of
 from light_broker.core.groups.states import Group, PreparingRebalance, Stable
 from light_broker.core.groups.timers import Timers
-from light_broker.core.replica_requests import AppendResult, ReadResult
+from light_broker.shell.group_writes import GroupWrites, PartitionLogs, answer_code
 
 log = logging.getLogger(__name__)
 
@@ -44,40 +40,6 @@ RECORDS_PER_WRITE = 1_000
 
 GROUPS_PER_STEP = 100
 """Groups that are checked for expiry before the event loop runs other tasks."""
-
-WAITING_ANSWER = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-"""Answers to clients when an append fails, which know nothing of the log (CoordinatorOperationExceptionHelper)."""
-
-
-class PartitionLogs(Protocol):
-    """Interface of the replica manager for coordinators."""
-
-    async def append(
-        self,
-        records: Mapping[TopicPartition, bytes],
-        *,
-        acks: int,
-        timeout_ms: int,
-        origin: Origin = Origin.CLIENT,
-        allow_internal: bool = False,
-    ) -> Mapping[TopicPartition, AppendResult]:
-        """Append before the first wait, and return when the high watermark has passed the records, or with an error."""
-
-    def read(self, partition: TopicPartition, offset: int, max_bytes: int) -> ReadResult:
-        """Read up to the log's end."""
-
-    def high_watermark(self, partition: TopicPartition) -> int | None:
-        """Return the high watermark of a hosted partition."""
 
 
 class GroupCoordinator:
@@ -93,16 +55,12 @@ class GroupCoordinator:
     ) -> None:
         """Begin without groups; `clock` returns the time of day in seconds."""
         self.shard = Shard(settings)
-        self._partition = partition
-        self._logs = logs
+        self._writes = GroupWrites(partition, logs, self.shard, self._now_ms)
         self._clock = clock
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
-        self._outcomes: dict[Write, asyncio.Future[ErrorCode]] = {}
-        """Results that are waited for, in the order of the log."""
         self._timers: Timers[tuple[str, Timer]] = Timers()
         self._alarm: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
     @property
@@ -148,7 +106,7 @@ class GroupCoordinator:
         for effect in effects:
             match effect:
                 case Append(record=record, then=then):
-                    stored = self._write([record])
+                    stored = self._writes.write([record])
                     stored.add_done_callback(self._reporting(group_id, then))
                 case Reply(request_id=request_id, answer=answer, is_stored=True) if stored is not None:
                     stored.add_done_callback(self._answering(request_id, answer))
@@ -206,14 +164,14 @@ class GroupCoordinator:
 
     async def commit(self, commit: OffsetCommit) -> tuple[ErrorCode, ...]:
         """Commit offsets, and return the error of each partition once they are replicated."""
-        self._advance()
+        self._writes.advance()
         group = self.shard.groups.get(commit.group_id)
         if error := self._refuse_write() or refuse_commit(group, commit):
             return (error,) * len(commit.partitions)
         if group is not None:
             self._restart_session(group, commit.member_id)
         records, errors = commit_records(commit, now_ms=self._now_ms(), settings=self._settings)
-        if records and (error := await self._stored(records)):
+        if records and (error := await self._writes.stored(records)):
             return (error,) * len(commit.partitions)
         return errors
 
@@ -227,12 +185,11 @@ class GroupCoordinator:
         self, group_id: str, topics: Sequence[RequestedTopic] | None, *, require_stable: bool
     ) -> tuple[FetchedTopic, ...] | ErrorCode:
         """Return the offsets of a group; with `require_stable` after all writes that began before, or an error."""
-        self._advance()
+        self._writes.advance()
         if require_stable and self.shard.pending:
             last = self.shard.pending[-1]
-            if self._outcomes:
-                await asyncio.wait(self._outcomes.values())
-            self._advance()
+            await self._writes.wait()
+            self._writes.advance()
             if self._is_closed or last in self.shard.pending:
                 # Kafka's answer: clients before 3.9 retry no other one.
                 return ErrorCode.NOT_COORDINATOR
@@ -242,7 +199,7 @@ class GroupCoordinator:
         self, group_id: str, partitions: Sequence[tuple[str, int]]
     ) -> tuple[ErrorCode, ...] | ErrorCode:
         """Delete offsets of topics that no member subscribes to; return the error of each partition, or of the group."""
-        self._advance()
+        self._writes.advance()
         group = self.shard.visible_group(group_id)
         if (error := self._refuse_write() or refuse_deletion_of_offsets(group)) or group is None:
             return error
@@ -252,7 +209,7 @@ class GroupCoordinator:
         )
         known = set(self.shard.offsets_of(group_id))
         deleted = [place for place, error in zip(partitions, errors, strict=True) if not error and place in known]
-        if deleted and (error := await self._stored(tombstones(group_id, deleted))):
+        if deleted and (error := await self._writes.stored(tombstones(group_id, deleted))):
             return error
         return errors
 
@@ -260,22 +217,22 @@ class GroupCoordinator:
 
     def group(self, group_id: str) -> Group | None:
         """Return a group that the log contains."""
-        self._advance()
+        self._writes.advance()
         return self.shard.visible_group(group_id)
 
     def groups(self) -> list[Group]:
         """Return all groups that the log contains."""
-        self._advance()
+        self._writes.advance()
         return [group for group in self.shard.groups.values() if group.is_stored]
 
     async def delete_group(self, group_id: str) -> ErrorCode:
         """Delete an empty group with all its offsets."""
-        self._advance()
+        self._writes.advance()
         group = self.shard.visible_group(group_id)
         if (error := self._refuse_write() or refuse_deletion_of_group(group)) or group is None:
             return error
         log.info("Deleting a group", extra={"group_id": group_id})
-        return answer_code(await self._append(self.shard.begin_deletion(group)))
+        return answer_code(await self._writes.append(self.shard.begin_deletion(group)))
 
     async def expire(self) -> None:
         """Delete the offsets and groups that have expired."""
@@ -288,7 +245,7 @@ class GroupCoordinator:
             if places or goes:
                 log.info("Deleting expired offsets", extra={"group_id": group_id, "partitions": len(places)})
             if goes and len(places) <= RECORDS_PER_WRITE:
-                await self._append(self.shard.begin_deletion(self.shard.groups[group_id]))
+                await self._writes.append(self.shard.begin_deletion(self.shard.groups[group_id]))
             else:
                 await self._store_each(tombstones(group_id, places))
 
@@ -299,85 +256,15 @@ class GroupCoordinator:
     async def _store_each(self, records: Sequence[OffsetRecord]) -> None:
         """Append records in several batches; one that fails is tried again at the next check."""
         for start in range(0, len(records), RECORDS_PER_WRITE):
-            await self._stored(records[start : start + RECORDS_PER_WRITE])
-
-    # Writes
+            await self._writes.stored(records[start : start + RECORDS_PER_WRITE])
 
     def _refuse_write(self) -> ErrorCode:
         if self._is_closed:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_NOT_AVAILABLE if self.shard.is_full else ErrorCode.NONE
 
-    async def _stored(self, records: Sequence[CoordinatorRecord]) -> ErrorCode:
-        """Append records, and return the error for the client once they are replicated."""
-        return answer_code(await asyncio.shield(self._write(records)))
-
-    def _write(self, records: Sequence[CoordinatorRecord]) -> asyncio.Future[ErrorCode]:
-        """Append records as one batch; the result comes when readers see them, or with an error."""
-        return self._append(self.shard.begin(records))
-
-    def _append(self, write: Write) -> asyncio.Future[ErrorCode]:
-        outcome: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
-        self._outcomes[write] = outcome
-        # Tasks start in the order in which they are created, and an append happens before its first wait.
-        task = asyncio.create_task(self._replicate(write))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return outcome
-
-    async def _replicate(self, write: Write) -> None:
-        error, base_offset = ErrorCode.UNKNOWN_SERVER_ERROR, NO_OFFSET
-        try:
-            error, base_offset = await self._replicated(write)
-        except WireError as failure:
-            log.debug("Failed to encode records of a group", extra={"error": str(failure)})
-        finally:
-            if error:
-                log.debug("Failed to store records", extra={"partition": str(self._partition), "error": error.name})
-                self._report(write, error)
-            self._report_applied(self.shard.finish(write, error, base_offset))
-
-    async def _replicated(self, write: Write) -> tuple[ErrorCode, int]:
-        """Append a batch, and return its error and the offset of its first record."""
-        now_ms = self._now_ms()
-        encoded = [encode_record(record) for record in write.records if not isinstance(record, TransactionEnd)]
-        batch = encode_batch(
-            [Record(index, now_ms, key, value) for index, (key, value) in enumerate(encoded)],
-            compression=self._settings.offsets_topic_compression,
-        )
-        results = await self._logs.append(
-            {self._partition: batch},
-            acks=-1,
-            timeout_ms=self._settings.offsets_commit_timeout_ms,
-            origin=Origin.COORDINATOR,
-            allow_internal=True,
-        )
-        result = results[self._partition]
-        return result.error, result.base_offset
-
-    def _advance(self) -> None:
-        """Note the high watermark, for records that were replicated after their append had timed out."""
-        high_watermark = self._logs.high_watermark(self._partition) if self.shard.pending else None
-        if high_watermark is not None:
-            self._report_applied(self.shard.advance(high_watermark))
-
-    def _report_applied(self, writes: Sequence[Write]) -> None:
-        for write in writes:
-            self._report(write, ErrorCode.NONE)
-
-    def _report(self, write: Write, error: ErrorCode) -> None:
-        """Report the result of a write: success when readers see it, failure at once."""
-        outcome = self._outcomes.pop(write, None)
-        if outcome is not None and not outcome.done():
-            outcome.set_result(error)
-
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
 
     def _monotonic_ms(self) -> int:
         return int(asyncio.get_running_loop().time() * 1000)
-
-
-def answer_code(error: ErrorCode) -> ErrorCode:
-    """Return the error for a client after an append."""
-    return WAITING_ANSWER.get(error, error)

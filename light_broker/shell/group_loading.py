@@ -12,7 +12,7 @@ from kafka_wire.records import NO_PRODUCER, ControlType, RecordBatch, control_ty
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.records import UnknownRecord, decode_record
 from light_broker.core.groups.shard import Shard, TransactionEnd
-from light_broker.shell.group_coordinator import PartitionLogs
+from light_broker.shell.group_writes import PartitionLogs
 
 log = logging.getLogger(__name__)
 
