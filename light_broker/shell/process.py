@@ -59,6 +59,9 @@ CLOSE_GRACE_MS = 1_000
 ISR_CHECKS_PER_LAG = 2
 """Lagging followers are detected at half of replica.lag.time.max.ms, as in Kafka (ReplicaManager.startup)."""
 
+MIN_ISR_CHECK_MS = 100
+"""Shortest time between two such checks: Kafka permits a replica.lag.time.max.ms of 0."""
+
 AUTHENTICATION = {ApiKey.SASL_HANDSHAKE: HANDSHAKE_VERSIONS, ApiKey.SASL_AUTHENTICATE: AUTHENTICATE_VERSIONS}
 
 
@@ -276,7 +279,7 @@ class BrokerProcess:
     async def _shrink_isrs(self) -> None:
         while True:
             lag_ms = self.broker.settings.number("replica.lag.time.max.ms")
-            await asyncio.sleep(lag_ms / ISR_CHECKS_PER_LAG / 1000)
+            await asyncio.sleep(max(lag_ms / ISR_CHECKS_PER_LAG, MIN_ISR_CHECK_MS) / 1000)
             self.broker.replicas.shrink_isrs()
 
     async def _close_logs(self, control: StandaloneControl) -> None:

@@ -117,11 +117,12 @@ class StandaloneControl:
         state = self._file.state
         broker.set_acls(state.known_acls())
         broker.set_credentials(state.credentials())
-        broker.set_view(self._view())
+        view = self._view()
+        broker.set_view(view)
         for name in list(state.deletions):
             await self._finish_deletion(name)
         for name, topic in state.topics.items():
-            await self._lead(name, range(topic.partitions))
+            await self._lead(view, name, range(topic.partitions))
 
     async def close(self) -> None:
         """Wait for a change that is being written."""
@@ -160,9 +161,9 @@ class StandaloneControl:
         async with self._lock:
             before = self._file.state
             state, answer = create_topics(before, body, may, self._settings(), uuid.uuid4)
-            await self._save(state)
+            view = await self._save(state)
             for name in state.topics.keys() - before.topics.keys():
-                await self._lead(name, range(state.topics[name].partitions))
+                await self._lead(view, name, range(state.topics[name].partitions))
             return answer
 
     async def _delete_topics(self, context: RequestContext, body: Body) -> Body:
@@ -178,15 +179,14 @@ class StandaloneControl:
         async with self._lock:
             before = self._file.state
             state, answer = create_partitions(before, body, self._judge(context))
-            await self._save(state)
+            view = await self._save(state)
             for name, topic in state.topics.items():
-                await self._lead(name, range(before.topics[name].partitions, topic.partitions))
+                await self._lead(view, name, range(before.topics[name].partitions, topic.partitions))
             return answer
 
-    async def _lead(self, name: str, partitions: Iterable[int]) -> None:
+    async def _lead(self, view: MetadataView, name: str, partitions: Iterable[int]) -> None:
         """Let the broker lead partitions. One that it cannot lead is offline until its directory is repaired; its error is logged there."""
-        side, view = self._require_side(), self._view()
-        topic = view.topics[name]
+        side, topic = self._require_side(), view.topics[name]
         for number in partitions:
             await side.lead(TopicPartition(name, number), topic.id, topic.partitions[number])
 
@@ -313,11 +313,14 @@ class StandaloneControl:
 
     # State
 
-    async def _save(self, state: State) -> None:
-        """Write a state, and let requests see it."""
-        if state != self._file.state:
-            await self._file.save(state)
-            self._require_side().set_view(self._view())
+    async def _save(self, state: State) -> MetadataView:
+        """Write a state, let requests see it, and return its metadata."""
+        is_changed = state != self._file.state
+        await self._file.save(state)
+        view = self._view()
+        if is_changed:
+            self._require_side().set_view(view)
+        return view
 
     def _view(self) -> MetadataView:
         return self._file.state.view(self._broker())

@@ -17,7 +17,7 @@ from light_broker.control.standalone.state import State, decode_state, encode_st
 FILE_NAME = "standalone.json"
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
-"""100,000 topics take 20 MB. A standalone broker is for far fewer."""
+"""100,000 topics take 20 MB. A standalone broker is for far fewer. A change beyond it is refused, since the next start would refuse the file."""
 
 
 class StateFileError(Exception):
@@ -46,8 +46,14 @@ class StateFile:
         """Replace the content. Raises ControlPlaneError, after which the file has the content of before."""
         if state == self.state:
             return
+        content = encode_state(state)
+        if len(content) > MAX_FILE_BYTES:
+            raise ControlPlaneError(
+                ErrorCode.POLICY_VIOLATION,
+                f"The metadata would take over {MAX_FILE_BYTES} bytes in {self._path}. Delete topics or ACLs.",
+            )
         try:
-            await asyncio.to_thread(replace_file, self._path, encode_state(state))
+            await asyncio.to_thread(replace_file, self._path, content)
         except LogError as error:
             raise ControlPlaneError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
         self.state = state

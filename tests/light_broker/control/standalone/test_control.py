@@ -1,6 +1,6 @@
 """Changes of a standalone broker's metadata: on the disk first, then applied (ADR 50)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,14 +61,14 @@ class Side:
         """Record nothing."""
 
 
-async def started(folder: Path) -> tuple[StandaloneControl, Side]:
+async def started(
+    folder: Path, broker: Callable[[], BrokerView] = lambda: BrokerView(1)
+) -> tuple[StandaloneControl, Side]:
     """Start the control plane in a folder."""
     file = open_state_file(folder, 1)
     file.count_start()
     side = Side(file)
-    control = StandaloneControl(
-        file, lambda: BrokerView(1), lambda: Settings(1), lambda _: EVERYTHING, has_authorizer=False
-    )
+    control = StandaloneControl(file, broker, lambda: Settings(1), lambda _: EVERYTHING, has_authorizer=False)
     await control.start(side)
     return control, side
 
@@ -106,6 +106,45 @@ async def test_a_start_leads_the_topics_of_the_file_in_a_higher_epoch(tmp_path: 
     _, side = await started(tmp_path)
 
     assert side.calls == ["view ['orders'], on the disk ['orders']", "lead orders-0 in epoch 1"]
+
+
+async def test_a_start_makes_the_metadata_once_for_all_topics(tmp_path: Path) -> None:
+    """The work of a start grows with the number of topics, not with its square."""
+    control, _ = await started(tmp_path)
+    for number in range(3):
+        await control.forward(ApiKey.CREATE_TOPICS, CONTEXT, creation(f"orders-{number}"))
+    made: list[BrokerView] = []
+
+    def broker() -> BrokerView:
+        made.append(BrokerView(1))
+        return made[-1]
+
+    await started(tmp_path, broker)
+
+    assert len(made) == 1
+
+
+async def test_a_deletion_that_cannot_be_noted_does_not_stop_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next start deletes the logs again, of which there are none."""
+    control, side = await started(tmp_path)
+    await control.forward(ApiKey.CREATE_TOPICS, CONTEXT, creation("orders"))
+    side.error = ErrorCode.KAFKA_STORAGE_ERROR
+    await control.forward(ApiKey.DELETE_TOPICS, CONTEXT, deletion("orders"))
+    file = open_state_file(tmp_path, 1)
+    file.count_start()
+
+    async def fail(self: StateFile, state: object) -> None:  # noqa: ARG001
+        raise ControlPlaneError(ErrorCode.KAFKA_STORAGE_ERROR, "no space left")
+
+    monkeypatch.setattr(StateFile, "save", fail)
+    control = StandaloneControl(
+        file, lambda: BrokerView(1), lambda: Settings(1), lambda _: EVERYTHING, has_authorizer=False
+    )
+    await control.start(Side(file))
+
+    assert list(file.state.deletions) == ["orders"]
 
 
 async def test_a_deletion_that_did_not_end_is_ended_by_the_next_start(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from kafka_node.authorization.acl import Binding, Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_256, encode_credential, make_credential
 from kafka_wire.topic_partition import TopicPartition
+from light_broker.control.port import ControlPlaneError
+from light_broker.control.standalone import state_file
 from light_broker.control.standalone.state import State, StateError, TopicState, decode_state, encode_state
 from light_broker.control.standalone.state_file import FILE_NAME, StateFileError, open_state_file
 from light_broker.core.metadata_view import BrokerView, PartitionView
@@ -96,6 +98,20 @@ async def test_a_change_is_on_the_disk_when_it_is_saved(tmp_path: Path) -> None:
     await file.save(file.state.with_topic("orders", ORDERS))
 
     assert open_state_file(tmp_path, 1).state.topics == {"orders": ORDERS}
+
+
+async def test_a_change_that_the_next_start_would_refuse_is_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit of the file is that of its reader."""
+    file = open_state_file(tmp_path, 1)
+    before = file.state
+    monkeypatch.setattr(state_file, "MAX_FILE_BYTES", (tmp_path / FILE_NAME).stat().st_size)
+
+    with pytest.raises(ControlPlaneError, match="Delete topics or ACLs"):
+        await file.save(before.with_topic("orders", ORDERS))
+
+    assert open_state_file(tmp_path, 1).state == file.state == before
 
 
 def test_a_file_of_another_node_is_refused(tmp_path: Path) -> None:
