@@ -52,7 +52,7 @@ async def run_in_child(function: Callable[[Argument], Result], argument: Argumen
         if process.returncode is None:
             process.kill()
             await process.wait()
-    if not answer:
+    if status != 0 or not answer:
         raise ChildFailedError(f"The process that runs {what} ended with status {status} without a result.")
     result, error, records = pickle.loads(answer)  # noqa: S301 - from a process of the same program
     for record in records:

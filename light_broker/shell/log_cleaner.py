@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
@@ -24,6 +24,7 @@ from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.shell.child_process import ChildFailedError, run_in_child
 from light_broker.shell.log_directory import LogDirectory
 from light_broker.shell.log_errors import OfflineLogError, is_disk_error
+from light_broker.shell.log_slices import ManagedLog, is_present, slices
 
 log = logging.getLogger(__name__)
 
@@ -32,16 +33,13 @@ Found = TypeVar("Found")
 KEY_BYTES = 160
 """Memory of one key in a round: an entry of a dict, its hash of 16 bytes and its offset as objects. Kafka takes 24."""
 
-LOGS_BETWEEN_PAUSES = 50
-"""Logs that are inspected before the event loop serves others."""
-
 
 class CleanedLogs(Protocol):
     """The part of the log manager that the cleaner uses."""
 
     settings: LogManagerSettings
 
-    def online_logs(self) -> list[tuple[TopicPartition, LogDirectory, PartitionLog]]:
+    def online_logs(self) -> list[ManagedLog]:
         """Return the present logs."""
 
     def present_high_watermarks(self) -> dict[TopicPartition, int]:
@@ -197,30 +195,37 @@ class LogCleaner:
 
     async def _begin_round(self) -> Round | None:
         parts: dict[TopicPartition, DirtyPart] = {}
-        logs: dict[TopicPartition, tuple[LogDirectory, PartitionLog]] = {}
+        found: dict[TopicPartition, ManagedLog] = {}
         self.max_dirty_ratio = 0.0
         high_watermarks = self._logs.present_high_watermarks()
-        for count, (partition, directory, opened) in enumerate(self._logs.online_logs(), 1):
-            if count % LOGS_BETWEEN_PAUSES == 0:
-                await asyncio.sleep(0)
-            if self._may_clean(partition, directory, opened):
-                examine = partial(
-                    find_dirty_part,
-                    opened,
-                    directory.stored.cleaned.get(partition),
-                    high_watermark=min(high_watermarks.get(partition, 0), opened.end_offset),
-                )
-                if (part := self._examined(partition, directory, examine)) is None:
-                    continue
-                self.max_dirty_ratio = max(self.max_dirty_ratio, part.ratio)
-                if part.is_cleanable(opened.settings.cleaning):
-                    parts[partition], logs[partition] = part, (directory, opened)
+        async for logs in slices(self._logs.online_logs()):
+            for each in logs:
+                part = self._dirty_part(*each, high_watermarks) if self._may_clean(*each) else None
+                if part is not None:
+                    self.max_dirty_ratio = max(self.max_dirty_ratio, part.ratio)
+                    if part.is_cleanable(each[2].settings.cleaning):
+                        parts[each[0]], found[each[0]] = part, each
         while (chosen := dirtiest_log(parts)) is not None:
             del parts[chosen]
-            if self._may_clean(chosen, *logs[chosen]) and (begun := self._prepare(chosen, *logs[chosen])) is not None:
+            if self._may_clean(*found[chosen]) and (begun := self._prepare(*found[chosen])) is not None:
                 self._rounds[chosen] = begun
                 return begun
         return None
+
+    def _dirty_part(
+        self,
+        partition: TopicPartition,
+        directory: LogDirectory,
+        opened: PartitionLog,
+        high_watermarks: Mapping[TopicPartition, int],
+    ) -> DirtyPart | None:
+        find = partial(
+            find_dirty_part,
+            opened,
+            directory.stored.cleaned.get(partition),
+            high_watermark=min(high_watermarks.get(partition, 0), opened.end_offset),
+        )
+        return self._examined(partition, directory, find)
 
     def _prepare(self, partition: TopicPartition, directory: LogDirectory, opened: PartitionLog) -> Round | None:
         prepare = partial(
@@ -236,8 +241,7 @@ class LogCleaner:
     def _may_clean(self, partition: TopicPartition, directory: LogDirectory, opened: PartitionLog) -> bool:
         return (
             opened.settings.append.is_compacted
-            and directory.is_online()
-            and directory.logs.get(partition) is opened
+            and is_present(partition, directory, opened)
             and partition not in self._rounds
             and partition not in self.uncleanable
         )
@@ -295,11 +299,10 @@ class LogCleaner:
     async def _delete_old_segments(self) -> None:
         """Apply retention to compacted logs, which the retention of other logs leaves to the cleaner."""
         high_watermarks = self._logs.present_high_watermarks()
-        for count, (partition, directory, opened) in enumerate(self._logs.online_logs(), 1):
-            if count % LOGS_BETWEEN_PAUSES == 0:
-                await asyncio.sleep(0)
-            if self._may_clean(partition, directory, opened):
-                self._logs.delete_old_segments(partition, directory, opened, high_watermarks.get(partition, 0))
+        async for logs in slices(self._logs.online_logs()):
+            for partition, directory, opened in logs:
+                if self._may_clean(partition, directory, opened):
+                    self._logs.delete_old_segments(partition, directory, opened, high_watermarks.get(partition, 0))
 
 
 def _is_cancelled() -> bool:

@@ -208,7 +208,8 @@ class LogDirectory:
 
     def delete_removed(self, now_ms: int) -> int:
         """Delete the folders whose time has come; return how many. One that cannot be deleted is deleted at the next start."""
-        due = [each for each in self._removed if each[0] <= now_ms]
+        # A copy, since the event loop may add one at the same time.
+        due = [each for each in tuple(self._removed) if each[0] <= now_ms]
         for each in due:
             self._removed.remove(each)
             _, folder, removed = each

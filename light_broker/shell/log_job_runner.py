@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -26,17 +26,12 @@ from light_broker.shell.coalesced import Coalesced
 from light_broker.shell.log_checkpoints import LogCheckpoints
 from light_broker.shell.log_directory import LogDirectory
 from light_broker.shell.log_errors import OfflineLogError
+from light_broker.shell.log_slices import ManagedLog, is_present, slices
 
 log = logging.getLogger(__name__)
 
-LOGS_BETWEEN_PAUSES = 50
-"""Logs that are inspected before the event loop serves others."""
-
 MAX_WAIT_MS = 3_600_000
 """Longest sleep; the loop's timers do not take the largest numbers."""
-
-
-ManagedLog = tuple[TopicPartition, LogDirectory, PartitionLog]
 
 
 class ManagedLogs(Protocol):
@@ -120,7 +115,7 @@ class LogJobRunner:
 
     async def _delete_old_segments(self) -> None:
         deleted = 0
-        async for logs in self._slices():
+        async for logs in slices(self._logs.online_logs()):
             high_watermarks = self._logs.present_high_watermarks()
             for partition, directory, opened in logs:
                 # The cleaner does it for compacted logs.
@@ -132,9 +127,9 @@ class LogJobRunner:
             log.info("Deleted old segments", extra={"segments": deleted})
 
     async def _flush(self) -> None:
-        async for logs in self._slices():
+        async for logs in slices(self._logs.online_logs()):
             for partition, directory, opened in logs:
-                if _is_present(partition, directory, opened) and opened.is_flush_due_by_time():
+                if is_present(partition, directory, opened) and opened.is_flush_due_by_time():
                     with contextlib.suppress(OfflineLogError):
                         await self._logs.flush(partition)
 
@@ -144,7 +139,7 @@ class LogJobRunner:
                 await self._logs.write_checkpoint(directory, file(self._logs.checkpoints[directory]))
 
     async def _remove_expired_producers(self) -> None:
-        async for logs in self._slices():
+        async for logs in slices(self._logs.online_logs()):
             for _, _, opened in logs:
                 opened.remove_expired_producers()
 
@@ -154,22 +149,11 @@ class LogJobRunner:
             if directory.is_online() and (due or directory.has_removed):
                 await directory.run(partial(_delete_due, directory, due, self._logs.now_ms()))
 
-    async def _slices(self) -> AsyncIterator[list[ManagedLog]]:
-        """Yield the logs that are present, a few at a time; the event loop serves others in between."""
-        logs = self._logs.online_logs()
-        for start in range(0, len(logs), LOGS_BETWEEN_PAUSES):
-            yield [each for each in logs[start : start + LOGS_BETWEEN_PAUSES] if _is_present(*each)]
-            await asyncio.sleep(0)
-
 
 def _delete_due(directory: LogDirectory, due: Sequence[PartitionLog], now_ms: int) -> None:
     for opened in due:
         opened.run_deletions()
     directory.delete_removed(now_ms)
-
-
-def _is_present(partition: TopicPartition, directory: LogDirectory, opened: PartitionLog) -> bool:
-    return directory.is_online() and directory.logs.get(partition) is opened
 
 
 def _now_ms() -> int:

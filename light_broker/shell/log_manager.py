@@ -39,6 +39,7 @@ from light_broker.shell.log_errors import (
 from light_broker.shell.log_flushes import LogFlushes
 from light_broker.shell.log_job_runner import LogJobRunner
 from light_broker.shell.log_loading import create_log
+from light_broker.shell.log_slices import ManagedLog
 from light_broker.shell.log_startup import claim_directories, load_directories
 
 log = logging.getLogger(__name__)
@@ -172,7 +173,7 @@ class LogManager:
         directory = self._directory_of.get(partition)
         return directory.logs.get(partition) if directory is not None and directory.is_online() else None
 
-    def online_logs(self) -> list[tuple[TopicPartition, LogDirectory, PartitionLog]]:
+    def online_logs(self) -> list[ManagedLog]:
         """Return the present logs on directories that are online."""
         return [
             (partition, directory, opened)
