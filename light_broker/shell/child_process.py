@@ -1,7 +1,7 @@
 """Work that computes, in a child process, so that it does not delay the event loop of the broker.
 
     parent -> child   a pickled function with its argument, behind its length
-    child -> parent   a pickled result or exception, and the log records
+    child -> parent   a pickled result, or an exception with the OSError that caused it, and the log records
 
 The child ends when its standard input is closed, so that none survives a broker that was killed. The parent's memory is not copied: the child
 is a new Python.
@@ -54,11 +54,11 @@ async def run_in_child(function: Callable[[Argument], Result], argument: Argumen
             await process.wait()
     if status != 0 or not answer:
         raise ChildFailedError(f"The process that runs {what} ended with status {status} without a result.")
-    result, error, records = pickle.loads(answer)  # noqa: S301 - from a process of the same program
+    result, error, cause, records = pickle.loads(answer)  # noqa: S301 - from a process of the same program
     for record in records:
         logging.getLogger(record.name).handle(record)
     if error is not None:
-        raise error
+        raise error from cause
     returned: Result = result
     return returned
 
@@ -83,12 +83,15 @@ def main() -> None:
     threading.Thread(target=_exit_with_the_parent, daemon=True).start()
     collected = _Records()
     logging.basicConfig(level=logging.INFO, handlers=[collected])
-    result, failure = None, None
+    result: object = None
+    failure: Exception | None = None
     try:
         result = function(argument)
     except Exception as error:  # noqa: BLE001 - the parent raises it
         failure = error
-    sys.stdout.buffer.write(pickle.dumps((result, failure, collected.records)))
+    # Pickling an exception loses its cause, by which the parent recognizes a failed disk.
+    cause = failure.__cause__ if failure is not None and isinstance(failure.__cause__, OSError) else None
+    sys.stdout.buffer.write(pickle.dumps((result, failure, cause, collected.records)))
     sys.stdout.buffer.flush()
     # Without the shutdown of the interpreter, which does not go with a thread that reads
     os._exit(0)

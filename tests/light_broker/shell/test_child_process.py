@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import subprocess
@@ -15,14 +16,22 @@ import pytest
 from kafka_log.errors import CorruptLogError
 from lab.waiting import wait_until
 from light_broker.shell.child_process import ChildFailedError, run_in_child
+from light_broker.shell.log_errors import is_disk_error
 from tests.waiting import TIMEOUT_S, until
 
 TOO_LONG_S = 600
 
 
-def exit_with(status: int) -> None:
-    """End the process at once."""
-    os._exit(status)
+def write_and_exit(part: bytes) -> None:
+    """End the process at once, after a part of its answer."""
+    sys.stdout.buffer.write(part)
+    sys.stdout.buffer.flush()
+    os._exit(3)
+
+
+def fail_to_read(path: str) -> None:
+    """Fail as a log on a failed disk does."""
+    raise CorruptLogError(f"Failed to read {path}") from OSError(errno.EIO, "Input/output error")
 
 
 def fail(reason: str) -> None:
@@ -42,16 +51,25 @@ def hang(path: Path) -> None:
     time.sleep(TOO_LONG_S)
 
 
-async def test_a_child_that_ends_without_a_result_is_an_error() -> None:
+@pytest.mark.parametrize("part", [b"", b"\x80"])
+async def test_a_child_that_ends_without_a_whole_result_is_an_error(part: bytes) -> None:
     """Such as one that the system killed because of its memory."""
     with pytest.raises(ChildFailedError, match="that runs a test ended with status 3 without a result"):
-        await run_in_child(exit_with, 3, what="a test")
+        await run_in_child(write_and_exit, part, what="a test")
 
 
 async def test_an_error_in_a_child_is_raised_here() -> None:
     """With its text."""
     with pytest.raises(CorruptLogError, match="damaged"):
         await run_in_child(fail, "damaged", what="a test")
+
+
+async def test_a_failed_disk_is_recognized_when_a_child_reads_it() -> None:
+    """Its log directory goes offline, not only one log (LogDirFailureChannel)."""
+    with pytest.raises(CorruptLogError) as raised:
+        await run_in_child(fail_to_read, "t-0", what="a test")
+
+    assert is_disk_error(raised.value)
 
 
 async def test_what_a_child_logs_is_logged_here(caplog: pytest.LogCaptureFixture) -> None:
