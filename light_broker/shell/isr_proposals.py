@@ -47,7 +47,7 @@ class IsrProposals:
                 return
             hosted.role, outcome = answered(leader, pending, answer)
             if outcome is not AfterAnswer.RETRY:
-                extra = {"partition": f"{hosted.name.topic}-{hosted.name.partition}", "reason": outcome.value}
+                extra = {"partition": str(hosted.name), "reason": outcome.value}
                 log.info("Controller answered a change of the ISR", extra=extra)
                 self._on_answer(hosted.name)
                 return

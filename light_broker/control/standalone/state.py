@@ -139,15 +139,15 @@ def decode_state(content: bytes) -> State:
         raise StateError(f"version {version} is not supported, only {VERSION}")
     try:
         state = State(
-            cluster_id=document["cluster_id"],
-            node_id=document["node_id"],
-            broker_epoch=document["broker_epoch"],
-            next_producer_id=document["next_producer_id"],
+            cluster_id=_text(document["cluster_id"]),
+            node_id=_number(document["node_id"]),
+            broker_epoch=_number(document["broker_epoch"]),
+            next_producer_id=_number(document["next_producer_id"]),
             topics={name: _decode_topic(each) for name, each in document["topics"].items()},
-            deletions=document["deletions"],
-            broker_configs=document["broker_configs"],
+            deletions={name: _number(count) for name, count in document["deletions"].items()},
+            broker_configs={name: _texts(each) for name, each in document["broker_configs"].items()},
             acls=frozenset(map(_decode_acl, document["acls"])),
-            scram=document["scram"],
+            scram={user: _texts(each) for user, each in document["scram"].items()},
         )
         state.credentials()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -166,8 +166,27 @@ def _encode_topic(topic: TopicState) -> dict[str, Any]:
 
 def _decode_topic(document: dict[str, Any]) -> TopicState:
     return TopicState(
-        decode_uuid(document["id"]), document["partitions"], document["created_at"], dict(document["configs"])
+        decode_uuid(document["id"]),
+        _number(document["partitions"]),
+        _number(document["created_at"]),
+        _texts(document["configs"]),
     )
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} is not a number of 0 or more")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value
+
+
+def _texts(document: Mapping[str, object]) -> dict[str, str]:
+    return {name: _text(value) for name, value in document.items()}
 
 
 def _encode_acl(binding: Binding) -> dict[str, str]:

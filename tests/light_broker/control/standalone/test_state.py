@@ -1,5 +1,6 @@
 """The file of a standalone broker's metadata (ADR 50)."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -58,6 +59,28 @@ def test_the_file_has_the_whole_state() -> None:
 def test_a_state_is_read_as_it_was_written(state: State) -> None:
     """For any names and values."""
     assert decode_state(encode_state(state)) == state
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("cluster_id", None),
+        ("node_id", "1"),
+        ("broker_epoch", None),
+        ("next_producer_id", -1),
+        ("deletions", {"orders": "3"}),
+        ("broker_configs", {"1": {"num.partitions": 3}}),
+        ("scram", {"alice": {"SCRAM-SHA-256": None}}),
+        ("topics", {"orders": {"id": "AAAAAAAAAAAAAAAAAAAABw", "partitions": "3", "created_at": 2, "configs": {}}}),
+        ("topics", {"orders": {"id": "AAAAAAAAAAAAAAAAAAAABw", "partitions": 3, "created_at": 2, "configs": {"a": 1}}}),
+    ],
+)
+def test_a_field_of_another_type_is_refused(field: str, value: object) -> None:
+    """As a person may leave the file: a start that went on would fail later, without a word on the file."""
+    document = {**json.loads(encode_state(FULL)), field: value}
+
+    with pytest.raises(StateError, match="malformed"):
+        decode_state(json.dumps(document).encode())
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"version": 2}', encode_state(FULL)[:-40], b"\xff"])
