@@ -132,8 +132,11 @@ def decode_state(content: bytes) -> State:
     """Read the content of the file. Raises StateError."""
     try:
         document = json.loads(content)
+    except ValueError as error:
+        raise StateError(f"it is not JSON: {error}") from error
+    try:
         version = document["version"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise StateError(f"it is malformed: {error!r}") from error
     if version != VERSION:
         raise StateError(f"version {version} is not supported, only {VERSION}")

@@ -76,7 +76,8 @@ def open_state_file(folder: Path, node_id: int) -> StateFile:
         _write(path, state)
     if state.node_id != node_id:
         raise StateFileError(
-            f"{path} belongs to node {state.node_id}, and this is node {node_id}. Set node.id to {state.node_id}."
+            f"{path} belongs to node {state.node_id}, and this is node {node_id}. Set node.id to {state.node_id}, or log.dirs to "
+            "another folder."
         )
     return StateFile(path, state)
 

@@ -76,7 +76,7 @@ def test_a_state_is_read_as_it_was_written(state: State) -> None:
     ],
 )
 def test_a_field_of_another_type_is_refused(field: str, value: object) -> None:
-    """As a person may leave the file: a start that went on would fail later, without a word on the file."""
+    """A person may have edited the file. Without the check the start fails later, with an error that does not name it."""
     document = {**json.loads(encode_state(FULL)), field: value}
 
     with pytest.raises(StateError, match="malformed"):
