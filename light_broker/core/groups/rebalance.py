@@ -138,8 +138,8 @@ def _begin_generation(draft: Draft) -> None:
     draft.answer_joins({member_id: joined_generation(draft.group, member_id) for member_id in group.members})
     for member_id in group.members:
         draft.restart_session(member_id)
-    settled = {member.id: replace(member, is_new=False) for member in group.members.values()}
-    draft.group = replace(draft.group, members=settled)
+    settled = {member.id: replace(member, is_new=False) for member in group.members.values() if member.is_new}
+    draft.group = replace(draft.group, members={**group.members, **settled})
     draft.start_timer(SyncTimedOut(), draft.group.rebalance_timeout_ms)
 
 
