@@ -1,4 +1,4 @@
-"""Rebalances: how they begin, when the members have joined, and who is removed on the way.
+"""Rebalances: their start, the end of the join phase, assignments, and the removal of members.
 
 Source: GroupMetadataManager (prepareRebalance, completeClassicGroupJoin, expirePendingSync and the functions around them).
 """
