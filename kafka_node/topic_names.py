@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 
 from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire.java_hash import java_length
 
 MAX_NAME_LENGTH = 249
 """Kafka's limit, in UTF-16 units: a log directory's name is the topic's, a hyphen, the partition and a suffix, in 255 bytes."""
@@ -40,7 +41,7 @@ def illegal_name_reason(name: str) -> str | None:
         return "the empty string is not allowed"
     if name in (".", ".."):
         return f"'{name}' is not allowed"
-    if len(name.encode("utf-16-le", "surrogatepass")) // 2 > MAX_NAME_LENGTH:
+    if java_length(name) > MAX_NAME_LENGTH:
         return f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
     if not LEGAL_NAME.fullmatch(name):
         return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"

@@ -193,15 +193,6 @@ def decode_response(key: ApiKey, version: int, frame: bytes | memoryview) -> tup
     return correlation_id, body
 
 
-def decode_response_view(key: ApiKey, version: int, frame: memoryview) -> tuple[int, Body]:
-    """Decode a whole response frame without a copy: byte fields are views of it. Raises CodecError."""
-    name = key.message + "Response"
-    correlation_id, offset = _read_response_header(key, version, frame)
-    body, end = compiler.view_decoder(name, version)(frame, offset)
-    _expect_end(name, version, len(frame), end)
-    return correlation_id, body
-
-
 def encode_response_pieces(key: ApiKey, version: int, correlation_id: int, body: Mapping[str, Any]) -> list[Any]:
     """Encode a response with its header to pieces, which a caller joins or writes. Values of byte fields are pieces unchanged."""
     pieces = compiler.pieces_encoder(key.message + "Response", version)(body)
@@ -209,7 +200,7 @@ def encode_response_pieces(key: ApiKey, version: int, correlation_id: int, body:
     return pieces
 
 
-def _read_response_header(key: ApiKey, version: int, frame: bytes | memoryview) -> tuple[int, int]:
+def _read_response_header(key: ApiKey, version: int, frame: bytes) -> tuple[int, int]:
     """Return the correlation id of a response, and the position of its body."""
     offset = _CORRELATION_ID.size
     try:

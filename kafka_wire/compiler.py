@@ -20,8 +20,6 @@ Encoder = Callable[[Mapping[str, Any]], bytes]
 Encoded = TypeVar("Encoded")
 PiecesEncoder = Callable[[Mapping[str, Any]], list[Any]]
 Decoder = Callable[[bytes, int], tuple[dict[str, Any], int]]
-ViewDecoder = Callable[[memoryview, int], tuple[dict[str, Any], int]]
-
 BoundedDecoder = Callable[[bytes | memoryview, int, int], tuple[dict[str, Any], int]]
 
 EXPLAINED_BYTES = 4_096
@@ -80,22 +78,6 @@ def decoder(name: str, version: int) -> Decoder:
         except _DECODE_FAILURES as failure:
             plain_decoder.decode(definition, version, data, position)
             raise CodecError(f"cannot be decoded: {failure!r}", message=name, version=version) from failure
-
-    return decode
-
-
-@cache
-def view_decoder(name: str, version: int) -> ViewDecoder:
-    """Return the decoder of one version of a memoryview, whose byte fields are views of it. Raises the errors of `encoder`."""
-    definition = schema.definition(name, version)
-    title = f"<view decoder of {name} v{version}>"
-    fast = compiled(title, *decoder_source(definition, version, views=True))["decode"]
-
-    def decode(data: memoryview, position: int) -> tuple[dict[str, Any], int]:
-        try:
-            return fast(data, position)  # type: ignore[no-any-return]
-        except _DECODE_FAILURES as failure:
-            raise malformed(definition, version, data, position, failure) from failure
 
     return decode
 

@@ -2,7 +2,7 @@
 
 What the page cache has is read on the event loop. Everything else is read by a disk thread first, so that a cold range never blocks the
 loop (KAFKA-7504): `preadv` with RWF_NOWAIT reads only cached bytes. Where the platform or the file system lacks it, the disk thread reads
-everything. net/file_writer.py sends these responses.
+everything. net/response_writer.py sends these responses.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Which log is compacted next, and which part of it. Source: Kafka's LogCleanerManager and LogToClean."""
+"""Choice of the log that is compacted next, and of its dirty part. Source: Kafka's LogCleanerManager and LogToClean."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""When a log is written to the disk. Source: Kafka's UnifiedLog.append and LogManager.flushDirtyLogs."""
+"""Schedule of flushes: by a count of records, and by time. Source: Kafka's UnifiedLog.append and LogManager.flushDirtyLogs."""
 
 from dataclasses import dataclass
 

@@ -25,9 +25,8 @@ def encode_response(version: int, correlation_id: int, body: Body) -> Response:
         response = FileResponse(_joined(codec.encode_response_pieces(ApiKey.FETCH, version, correlation_id, body)))
         if len(response) <= JOINED_BYTES and response.own_bytes == len(response):
             return b"".join(response.pieces)  # type: ignore[arg-type] # without slices
-    except (
-        TypeError
-    ) as failure:  # from the join of a value that is not bytes, or from the plain encoder, which knows no slices
+    except TypeError as failure:
+        # From the join of a value that is not bytes, or from the plain encoder, which knows no slices.
         raise CodecError(f"cannot be encoded: {failure!r}", message="FetchResponse", version=version) from failure
     return response
 

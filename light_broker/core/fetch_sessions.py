@@ -48,7 +48,7 @@ class SessionPartition:
     log_start_offset: int = -1
 
     def has_news(self, result: ReadResult) -> bool:
-        """Return whether the next response has the partition, and note what it then tells the client.
+        """Return whether the next response has the partition, and note what the client gets then.
 
         After an error or a diverging epoch the partition is sent again once it is served, as its high watermark counts as unknown.
         """

@@ -1,4 +1,4 @@
-"""What a leader knows of each follower. Source: Kafka's Replica and ReplicaState."""
+"""Progress of a follower, from its fetches. Source: Kafka's Replica and ReplicaState."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""When the background jobs of a broker's logs run next. Source: Kafka's LogManager.startup and ReplicaManager."""
+"""Schedule of the background jobs of a broker's logs. Source: Kafka's LogManager.startup and ReplicaManager."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

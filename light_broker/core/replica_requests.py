@@ -11,13 +11,12 @@ from uuid import UUID
 from kafka_log.format.epochs import EpochStart
 from kafka_log.format.transaction_index import AbortedTransaction
 from kafka_wire.errors import ErrorCode
+from kafka_wire.records import NO_TIMESTAMP
+from light_broker.core.metadata_view import NO_EPOCH
 
 NO_OFFSET = -1
-NO_EPOCH = -1
-NO_TIMESTAMP = -1
 ACKS_ALL = -1
 """Acknowledgement by all in-sync replicas."""
-NO_TOPIC_ID = UUID(int=0)
 CONSUMER = -1
 """Replica id of a consumer."""
 DEBUGGING_CONSUMER = -2

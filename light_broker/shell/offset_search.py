@@ -5,9 +5,10 @@ from collections.abc import Callable
 from kafka_log.files.partition_log import PartitionLog
 from kafka_log.format.batches import Batch
 from kafka_wire.errors import ErrorCode
-from kafka_wire.records import Record, decode_batches
+from kafka_wire.records import NO_TIMESTAMP, Record, decode_batches
+from light_broker.core.metadata_view import NO_EPOCH
 from light_broker.core.offset_search import SpecialTimestamp
-from light_broker.core.replica_requests import NO_EPOCH, NO_TIMESTAMP, FoundOffset, ReadLimit
+from light_broker.core.replica_requests import FoundOffset, ReadLimit
 from light_broker.shell.hosted_partition import HostedPartition
 
 

@@ -12,17 +12,16 @@ from uuid import UUID
 
 from kafka_log.errors import CorruptLogError, FlushFailedError, LogWriteError
 from kafka_log.format.producers import Origin
+from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import ControlPlane
 from light_broker.core.fetch_plan import Budget, answers_at_once
-from light_broker.core.metadata_view import NO_LEADER, MetadataView, PartitionView
+from light_broker.core.metadata_view import NO_EPOCH, NO_LEADER, MetadataView, PartitionView
 from light_broker.core.partition import IsrRules, low_watermark, replication_error
 from light_broker.core.replica_requests import (
     ACKS_ALL,
-    NO_EPOCH,
-    NO_TOPIC_ID,
     ActiveProducer,
     AppendResult,
     DeletedRecords,

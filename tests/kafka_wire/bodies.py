@@ -36,6 +36,9 @@ OTHERS: dict[str, st.SearchStrategy[Any]] = {
     "records": st.binary(max_size=LONGEST_TEXT),
 }
 
+UNLIMITED = 2**62
+"""Units of a bounded decoder that no message of a test exceeds."""
+
 
 def messages_of_apis() -> dict[str, list[str]]:
     """Return the messages of each API (its request and its response), by the API's name; a record is listed separately."""

@@ -11,7 +11,7 @@ from kafka_wire import codec, compiler, plain_decoder, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import CodecError
 from tests.effort import examples
-from tests.kafka_wire.bodies import Body, for_bodies, messages_of_apis, versions_of
+from tests.kafka_wire.bodies import UNLIMITED, Body, for_bodies, messages_of_apis, versions_of
 
 # Lengths and counts that an attacker would choose: the largest, the smallest, an endless one.
 NASTY = [bytes.fromhex(one) for one in ("7fffffff", "80000000", "ffffffff0f", "ffffffffff", "7fff", "8000", "ff", "00")]
@@ -49,7 +49,7 @@ def both(name: str, version: int, data: bytes) -> None:
         return
     if end == -1:
         with pytest.raises(CodecError) as refusal:
-            compiler.view_decoder(name, version)(memoryview(data), 0)
+            compiler.bounded_decoder(name, version, views=True)(memoryview(data), 0, UNLIMITED)
         assert "cannot be decoded" not in refusal.value.reason
     with pytest.raises(CodecError) as refusal:
         codec.decode(name, version, data)

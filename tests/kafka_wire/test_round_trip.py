@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_wire import codec, compiler, plain_decoder, plain_encoder, schema
-from tests.kafka_wire.bodies import Body, complete, for_bodies, messages_of_apis, versions_of
+from tests.kafka_wire.bodies import UNLIMITED, Body, complete, for_bodies, messages_of_apis, versions_of
 
 
 @pytest.mark.parametrize("api", messages_of_apis())
@@ -21,7 +21,10 @@ def check_both_codecs(name: str, version: int, body: Body) -> None:
     expected = complete(definition.fields, version, body)
 
     assert codec.decode(name, version, encoded) == expected
-    assert compiler.view_decoder(name, version)(memoryview(encoded), 0) == (expected, len(encoded))
+    assert compiler.bounded_decoder(name, version, views=True)(memoryview(encoded), 0, UNLIMITED) == (
+        expected,
+        len(encoded),
+    )
     assert plain_decoder.decode(definition, version, encoded) == (expected, len(encoded))
     assert encoded == plain_encoder.encode(definition, version, body)
     assert encoded == codec.encode(name, version, expected)

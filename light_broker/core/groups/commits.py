@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetDelete and OffsetFetch: who may commit, and what is written and answered.
+"""OffsetCommit, OffsetDelete and OffsetFetch: refusals, records and answers.
 
 Source: OffsetMetadataManager (commitOffset, deleteOffsets, fetchOffsets, fetchAllOffsets), ClassicGroup (validateOffsetCommit,
 validateOffsetDelete).
@@ -8,10 +8,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_wire.errors import ErrorCode
+from kafka_wire.java_hash import java_length
 from light_broker.core.groups.membership import validate_member
 from light_broker.core.groups.offsets import CommittedOffsets
-from light_broker.core.groups.records import NO_TOPIC_ID, CommittedOffset, OffsetRecord
+from light_broker.core.groups.records import CommittedOffset, OffsetRecord
 from light_broker.core.groups.settings import GroupSettings
 from light_broker.core.groups.states import CompletingRebalance, Dead, Empty, Group
 
@@ -77,18 +79,13 @@ def commit_records(
     records, errors = [], []
     for each in commit.partitions:
         metadata = each.metadata or ""
-        if _utf16_units(metadata) > settings.offset_metadata_max_bytes:
+        if java_length(metadata) > settings.offset_metadata_max_bytes:
             errors.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
             continue
         errors.append(ErrorCode.NONE)
         value = CommittedOffset(each.offset, each.leader_epoch, metadata, now_ms, expire_ms, each.topic_id)
         records.append(OffsetRecord(commit.group_id, each.topic, each.partition, value))
     return tuple(records), tuple(errors)
-
-
-def _utf16_units(text: str) -> int:
-    """Return the length of a text in Java."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 # Deletion

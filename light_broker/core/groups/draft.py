@@ -105,11 +105,8 @@ class Draft:
 
     def answer_joins(self, answers: Mapping[str, Joined]) -> None:
         """Answer the JoinGroup of each of these members for which one waits."""
-        waiting = self.group.joins
-        for member_id, answer in answers.items():
-            if member_id in waiting:
-                self.reply(waiting[member_id], answer)
-        self.group = replace(self.group, joins={each: waiting[each] for each in waiting if each not in answers})
+        if not self.group.joins.keys().isdisjoint(answers):
+            self.group = replace(self.group, joins=self._answered(self.group.joins, answers))
 
     def answer_sync(self, member_id: str, answer: Synced) -> None:
         """Answer the SyncGroup of a member, if one waits."""
@@ -117,11 +114,15 @@ class Draft:
 
     def answer_syncs(self, answers: Mapping[str, Synced]) -> None:
         """Answer the SyncGroup of each of these members for which one waits."""
-        waiting = self.group.syncs
+        if not self.group.syncs.keys().isdisjoint(answers):
+            self.group = replace(self.group, syncs=self._answered(self.group.syncs, answers))
+
+    def _answered(self, waiting: Mapping[str, int], answers: Mapping[str, Answer]) -> dict[str, int]:
+        """Answer the requests of these members, and return the others that wait."""
         for member_id, answer in answers.items():
             if member_id in waiting:
                 self.reply(waiting[member_id], answer)
-        self.group = replace(self.group, syncs={each: waiting[each] for each in waiting if each not in answers})
+        return {member_id: request_id for member_id, request_id in waiting.items() if member_id not in answers}
 
 
 def _without_pending_sync(state: State, member_ids: Collection[str]) -> State:

@@ -1,4 +1,4 @@
-"""Rules on the members of a group: who may join, who is a member, and which protocol they choose.
+"""Rules on the members of a group: admission, validation, and the choice of the protocol.
 
 Source: ClassicGroup (supportsProtocols, selectProtocol, validateMember) and GroupMetadataManager.acceptJoiningMember.
 """

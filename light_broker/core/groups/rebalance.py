@@ -1,4 +1,4 @@
-"""Rebalances: how they begin, when the members have joined, and who is removed on the way.
+"""Rebalances: their start, the end of the join phase, assignments, and the removal of members.
 
 Source: GroupMetadataManager (prepareRebalance, completeClassicGroupJoin, expirePendingSync and the functions around them).
 """
@@ -138,8 +138,8 @@ def _begin_generation(draft: Draft) -> None:
     draft.answer_joins({member_id: joined_generation(draft.group, member_id) for member_id in group.members})
     for member_id in group.members:
         draft.restart_session(member_id)
-    settled = {member.id: replace(member, is_new=False) for member in group.members.values()}
-    draft.group = replace(draft.group, members=settled)
+    settled = {member.id: replace(member, is_new=False) for member in group.members.values() if member.is_new}
+    draft.group = replace(draft.group, members={**group.members, **settled})
     draft.start_timer(SyncTimedOut(), draft.group.rebalance_timeout_ms)
 
 

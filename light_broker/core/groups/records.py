@@ -8,6 +8,7 @@ import struct
 from dataclasses import dataclass
 from uuid import UUID
 
+from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_wire.codec import CodecError, decode, encode
 from light_broker.core.groups.states import Group
 
@@ -21,7 +22,6 @@ OFFSET_VALUE_VERSION = 4
 OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
 """The only version with a time of expiry, which OffsetCommit 2 to 4 can set."""
 
-NO_TOPIC_ID = UUID(int=0)
 _NUMBER = struct.Struct(">h")
 
 

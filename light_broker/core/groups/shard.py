@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.commits import tombstones
 from light_broker.core.groups.decide import decide
@@ -19,7 +20,7 @@ from light_broker.core.groups.effects import Effect
 from light_broker.core.groups.events import Event, GroupCreated, Stored, Unloaded
 from light_broker.core.groups.expiry import expired_offsets
 from light_broker.core.groups.offsets import CommittedOffsets
-from light_broker.core.groups.records import NO_TOPIC_ID, CoordinatorRecord, GroupRecord, OffsetRecord, StoredGroup
+from light_broker.core.groups.records import CoordinatorRecord, GroupRecord, OffsetRecord, StoredGroup
 from light_broker.core.groups.settings import GroupSettings
 from light_broker.core.groups.states import Dead, Empty, Group, Member, Protocol, Stable
 from light_broker.core.groups.subscriptions import subscribed_topics

@@ -1,4 +1,4 @@
-"""SyncGroup: the assignments come from the leader, are stored, and are then given to the members.
+"""SyncGroup: the leader's assignments are stored, then each member gets its own.
 
 Source: GroupMetadataManager.classicGroupSyncToClassicGroup.
 """

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.context import RequestContext
+from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
@@ -18,7 +19,6 @@ from light_broker.core.fetch_sessions import (
     next_epoch,
 )
 from light_broker.core.replica_requests import (
-    NO_TOPIC_ID,
     FetchParams,
     FetchPartition,
     IsolationLevel,

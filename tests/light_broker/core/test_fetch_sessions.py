@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_log.format.epochs import EpochStart
+from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_wire.errors import ErrorCode
 from light_broker.core.fetch_sessions import (
     EVICTION_MS,
@@ -16,7 +17,7 @@ from light_broker.core.fetch_sessions import (
     SessionKey,
     changed_results,
 )
-from light_broker.core.replica_requests import NO_TOPIC_ID, FetchPartition, ReadResult
+from light_broker.core.replica_requests import FetchPartition, ReadResult
 
 A, B, C = (SessionKey(name, 0) for name in "abc")
 REQUEST = FetchPartition(NO_TOPIC_ID, 0, 1_000)

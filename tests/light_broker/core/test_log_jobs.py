@@ -1,4 +1,4 @@
-"""When the background jobs of logs run."""
+"""Schedule of the background jobs of logs."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from light_broker.core.purgatory import MIN_STALE_DEADLINES, Purgatory
 
 @dataclass(eq=False)
 class Waits:
-    """An operation that is satisfied when the test says so, and notes how it completed."""
+    """An operation that is satisfied when the test sets it so, and notes how it completed."""
 
     is_ready: bool = False
     examined: list[str | None] = field(default_factory=list)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.effort import EXHAUSTIVE
+from tests.effort import EFFORT, EXHAUSTIVE
 from tests.light_broker.sim.cluster import Cluster
 
-SEEDS = 400 if EXHAUSTIVE else 40
+SEEDS = 400 if EXHAUSTIVE else max(1, int(20 * EFFORT))
 
 
 @pytest.mark.shows("B1", "B2", "B3", "B6", "B8")

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
+from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_wire.codec import encode
 from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.commits import OffsetCommit, PartitionCommit, commit_records, refuse_commit
 from light_broker.core.groups.effects import Answer, HeartbeatReceived, Joined, Left, Synced
 from light_broker.core.groups.events import Heartbeat, JoinGroup, LeaveGroup, Leaver, SyncGroup
-from light_broker.core.groups.records import NO_TOPIC_ID
 from light_broker.core.groups.states import CONSUMER_PROTOCOL, Group, Protocol
 from tests.light_broker.core.groups.world import World
 
@@ -21,6 +21,7 @@ def subscription(*topics: str) -> bytes:
 
 
 RANGE = Protocol("range", subscription("orders"))
+STICKY = Protocol("cooperative-sticky", subscription("orders"))
 
 
 @dataclass

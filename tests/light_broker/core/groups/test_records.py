@@ -44,7 +44,7 @@ RECORDS = st.builds(GroupRecord, NAMES, st.none() | GROUPS) | st.builds(
 )
 
 
-@examples(200)
+@examples(40)
 @given(RECORDS)
 def test_record_is_read_as_it_was_written(record: GroupRecord | OffsetRecord) -> None:
     """Of offsets and groups, and the deletion of either."""

@@ -39,7 +39,7 @@ def test_kafka_writes_the_same_bytes() -> None:
     )
 
     assert done.stdout.splitlines() == lines
-    assert len(lines) > 10
+    assert lines
 
 
 def _line(key: bytes, value: bytes | None) -> str:
