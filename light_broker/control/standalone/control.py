@@ -159,7 +159,7 @@ class StandaloneControl:
             state, answer = create_topics(before, body, may, self._settings(), uuid.uuid4)
             await self._save(state)
             for name in state.topics.keys() - before.topics.keys():
-                await self._lead(name, range(state.topics[name].partitions))
+                await self._lead(name, range(state.topics[name].partitions), is_new=True)
             return answer
 
     async def _delete_topics(self, context: RequestContext, body: Body) -> Body:
@@ -177,15 +177,15 @@ class StandaloneControl:
             state, answer = create_partitions(before, body, self._judge(context))
             await self._save(state)
             for name, topic in state.topics.items():
-                await self._lead(name, range(before.topics[name].partitions, topic.partitions))
+                await self._lead(name, range(before.topics[name].partitions, topic.partitions), is_new=True)
             return answer
 
-    async def _lead(self, name: str, partitions: Iterable[int]) -> None:
+    async def _lead(self, name: str, partitions: Iterable[int], *, is_new: bool = False) -> None:
         """Let the broker lead partitions. One that it cannot lead is offline until its directory is repaired; its error is logged there."""
         side, view = self._require_side(), self._view()
         topic = view.topics[name]
         for number in partitions:
-            await side.lead(TopicPartition(name, number), topic.id, topic.partitions[number])
+            await side.lead(TopicPartition(name, number), topic.id, topic.partitions[number], is_new=is_new)
 
     async def _finish_deletion(self, name: str) -> None:
         """Delete the logs of a deleted topic. Where that fails, the next start tries again."""
