@@ -12,7 +12,7 @@ import org.apache.kafka.common.config.ConfigDef;
  * Prints static fields of Kafka's classes, each argument a class and a field, as one JSON document by argument.
  *
  * A ConfigDef is printed by name in the order in which Kafka validates: type, default, whether a value is required, bounds or allowed
- * values. A map is printed with its keys and values as text. tools/kafka_definitions.py reads the document.
+ * values, whether it is internal, and documentation. A map is printed with its keys and values as text. tools/kafka_definitions.py reads the document.
  */
 public final class StaticFields {
     private static Object field(Object owner, Class<?> declaring, String name) throws ReflectiveOperationException {
@@ -51,6 +51,8 @@ public final class StaticFields {
             config.put("required", !key.hasDefault());
             config.put("default", key.hasDefault() ? ConfigDef.convertToString(key.defaultValue, key.type) : null);
             config.put("rule", rule(key.validator));
+            config.put("internal", key.internalConfig);
+            config.put("documentation", key.documentation);
             byName.put(key.name, config);
         }
         return byName;

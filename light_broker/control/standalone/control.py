@@ -34,6 +34,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import BrokerSide, ControlPlaneError, IsrAnswer, IsrProposal, ProducerIdBlock
+from light_broker.control.standalone import one_node
 from light_broker.control.standalone.configs import alter_configs
 from light_broker.control.standalone.state import State
 from light_broker.control.standalone.state_file import StateFile
@@ -54,9 +55,12 @@ FORWARDED: Mapping[ApiKey, VersionRange] = {
     ApiKey.CREATE_PARTITIONS: (0, 3),
     ApiKey.ELECT_LEADERS: (0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (0, 1),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: (0, 0),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: (0, 1),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (0, 0),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (0, 0),
+    ApiKey.UPDATE_FEATURES: (0, 2),
 }
 """The versions of Kafka 4.3.1."""
 
@@ -90,7 +94,10 @@ class StandaloneControl:
             ApiKey.ALTER_CONFIGS: self._alter_configs,
             ApiKey.INCREMENTAL_ALTER_CONFIGS: self._incremental_alter_configs,
             ApiKey.ELECT_LEADERS: self._elect_leaders,
+            ApiKey.ALTER_PARTITION_REASSIGNMENTS: self._alter_reassignments,
             ApiKey.LIST_PARTITION_REASSIGNMENTS: self._list_reassignments,
+            ApiKey.DESCRIBE_CLIENT_QUOTAS: self._describe_quotas,
+            ApiKey.UPDATE_FEATURES: self._update_features,
             ApiKey.DESCRIBE_ACLS: self._describe_acls,
             ApiKey.CREATE_ACLS: self._create_acls,
             ApiKey.DELETE_ACLS: self._delete_acls,
@@ -194,28 +201,22 @@ class StandaloneControl:
         if all(error is ErrorCode.NONE for error in errors):
             await self._file.save(self._file.state.with_deletion_done(name))
 
+    # What one node answers without a change
+
     async def _elect_leaders(self, _: RequestContext, body: Body) -> Body:
-        """Answer that no partition needs an election."""
-        view = self._view()
-        return {
-            "error_code": ErrorCode.NONE,
-            "replica_election_results": [
-                {
-                    "topic": each["topic"],
-                    "partition_result": [
-                        {
-                            "partition_id": number,
-                            **error_fields(_no_election(view, TopicPartition(each["topic"], number))),
-                        }
-                        for number in each["partitions"]
-                    ],
-                }
-                for each in body["topic_partitions"] or []
-            ],
-        }
+        return one_node.elect_leaders(self._file.state, body)
 
     async def _list_reassignments(self, _context: RequestContext, _body: Body) -> Body:
-        return {"error_code": ErrorCode.NONE, "error_message": None, "topics": []}
+        return one_node.list_reassignments()
+
+    async def _alter_reassignments(self, _: RequestContext, body: Body) -> Body:
+        return one_node.alter_reassignments(self._file.state, body)
+
+    async def _update_features(self, _: RequestContext, body: Body) -> Body:
+        return one_node.update_features(self._file.state, body)
+
+    async def _describe_quotas(self, _context: RequestContext, _body: Body) -> Body:
+        return one_node.describe_client_quotas()
 
     # Configs
 
@@ -319,9 +320,3 @@ class StandaloneControl:
         if self._side is None:
             raise ControlPlaneError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker is stopping")
         return self._side
-
-
-def _no_election(view: MetadataView, partition: TopicPartition) -> Failure:
-    if view.partition(partition) is None:
-        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic or partition: {partition}")
-    return Failure(ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.ELECTION_NOT_NEEDED.message)

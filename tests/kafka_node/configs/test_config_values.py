@@ -13,6 +13,9 @@ from kafka_node.configs.config_rules import ConfigType, ConfigValue, java_string
     ("kind", "text", "value"),
     [
         (ConfigType.BOOLEAN, " TRUE ", True),
+        (ConfigType.SHORT, "32767", 2**15 - 1),
+        (ConfigType.CLASS, " org.example.Policy ", "org.example.Policy"),
+        (ConfigType.PASSWORD, " secret ", "secret"),
         (ConfigType.INT, "+7", 7),
         (ConfigType.INT, "-2147483648", -(2**31)),
         (ConfigType.LONG, "9223372036854775807", 2**63 - 1),
@@ -37,6 +40,7 @@ def test_a_value_is_parsed_as_by_java(kind: ConfigType, text: str, value: Config
     ("kind", "text", "reason"),
     [
         (ConfigType.BOOLEAN, "yes", "Expected value to be either true or false"),
+        (ConfigType.SHORT, "32768", "Not a number of type SHORT"),
         (ConfigType.INT, "2147483648", "Not a number of type INT"),
         (ConfigType.INT, "1_000", "Not a number of type INT"),
         (ConfigType.INT, "\u00a07", "Not a number of type INT"),
