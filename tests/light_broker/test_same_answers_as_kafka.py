@@ -241,6 +241,35 @@ def compared(value: Any, name: str = "") -> Any:
     return ErrorCode.of(value).name if name.endswith("error_code") else value
 
 
+def first_and_final(port: int) -> tuple[Any, Any]:
+    """Return the description of a topic in the response that creates it, and in the one that has its partitions."""
+    name = f"created-{uuid.uuid4().hex[:8]}"
+    body = {"topics": [{"name": name}], "allow_auto_topic_creation": True}
+    with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
+        (first,) = (topic,) = asked(connection, ApiKey.METADATA, 12, body)["topics"]
+        deadline = time.monotonic() + TIMEOUT_S
+        while topic["error_code"] or any(each["error_code"] for each in topic["partitions"]):
+            assert time.monotonic() < deadline, topic
+            (topic,) = asked(connection, ApiKey.METADATA, 12, body)["topics"]
+    return error_and_partition(first), error_and_partition(topic)
+
+
+def error_and_partition(topic: Body) -> tuple[str, list[int]]:
+    """Return the error of a topic, and the epochs of its partitions: their numbers and leaders depend on the cluster."""
+    return ErrorCode.of(topic["error_code"]).name, sorted({each["leader_epoch"] for each in topic["partitions"]})
+
+
+def test_a_topic_that_metadata_creates_is_described_at_once_here_and_later_by_kafka(
+    broker: LightBroker, kraft_cluster: KraftCluster
+) -> None:
+    """Clients repeat a request that has UNKNOWN_TOPIC_OR_PARTITION (AutoTopicCreationManager); the final descriptions are the same."""
+    port = kraft_cluster[1].port
+    assert port is not None
+
+    assert first_and_final(port) == (("UNKNOWN_TOPIC_OR_PARTITION", []), ("NONE", [0]))
+    assert first_and_final(broker.port) == (("NONE", [0]), ("NONE", [0]))
+
+
 @pytest.mark.shows("B2", "B3", "B8")
 def test_a_light_broker_answers_as_kafka(broker: LightBroker, kraft_cluster: KraftCluster) -> None:
     """Every field of every response, records included. The topic has one replica, on broker 1."""
