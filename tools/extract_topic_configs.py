@@ -43,7 +43,7 @@ def python_rule(rule: Json) -> str:
     if kind == "range":
         return f"Range({rule['least']})" if rule["most"] is None else f"Range({rule['least']}, {rule['most']})"
     if kind in ("one_of", "each_one_of"):
-        return f"OneOf({tuple(rule['values'])!r})"
+        return f"OneOf({tuple(rule['values'])!r}{', names_empty=True' if rule.get('names_empty') else ''})"
     if kind.endswith("MetadataVersionValidator"):
         return VERSION_RULE
     if kind.endswith("ThrottledReplicaListValidator"):

@@ -141,10 +141,14 @@ class InvalidValue:
     name: str
     shown: str
     reason: str
+    is_whole_message: bool = False
+    """Whether the reason names the config already, and is Kafka's whole message."""
 
     @property
     def message(self) -> str:
         """Kafka's error message."""
+        if self.is_whole_message:
+            return self.reason
         return f"Invalid value {self.shown} for configuration {self.name}: {self.reason}"
 
 
@@ -193,13 +197,21 @@ class RangeOr:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Rule: one of some words. In a list each element must be one; the error names the first that is not."""
+    """Rule: one of some words. In a list each element must be one; the error names the first that is not.
+
+    `names_empty`: the error of an empty element is one of its own, as in Kafka 4 (ConfigDef.ValidList).
+    """
 
     words: tuple[str, ...]
+    names_empty: bool = False
 
     def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
         """Check every word."""
         for word in value if isinstance(value, tuple) else (value,):
+            if self.names_empty and not word:
+                return InvalidValue(
+                    name, "", f"Configuration '{name}' values must not be empty.", is_whole_message=True
+                )
             if word not in self.words:
                 return InvalidValue(name, java_string(word), f"String must be one of: {', '.join(self.words)}")
         return None

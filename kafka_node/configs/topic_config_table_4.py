@@ -24,7 +24,13 @@ ROWS = (
     ),
     ConfigKey("file.delete.delay.ms", ConfigType.LONG, "60000", Range(0), "log.segment.delete.delay.ms"),
     ConfigKey("min.cleanable.dirty.ratio", ConfigType.DOUBLE, "0.5", Range(0, 1), "log.cleaner.min.cleanable.ratio"),
-    ConfigKey("cleanup.policy", ConfigType.LIST, "delete", OneOf(("compact", "delete")), "log.cleanup.policy"),
+    ConfigKey(
+        "cleanup.policy",
+        ConfigType.LIST,
+        "delete",
+        OneOf(("compact", "delete"), names_empty=True),
+        "log.cleanup.policy",
+    ),
     ConfigKey(
         "unclean.leader.election.enable", ConfigType.BOOLEAN, "false", AnyValue(), "unclean.leader.election.enable"
     ),

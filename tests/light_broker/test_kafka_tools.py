@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node, NodeSettings
@@ -132,6 +133,51 @@ def test_configs_with_kafkas_defaults_are_described_as_by_kafka(
     assert set(judge) ^ set(ours) == set()
     assert {each: shown(ours[each]) for each in compared} == {each: shown(judge[each]) for each in compared}
     assert writable(ours) - writable(judge) == set()
+
+
+VALUES = (
+    *("", "x", "true", "0.5", "2", "*", "0:1,1:2", "0:1,", "gzip", "LogAppendTime"),
+    *("-3", "-1", "0", "1", "13", "1048575", "1048576", "2147483648", "9223372036854775808"),
+    *("delete", "delete,delete", "compact,delete", "delete,", "compact,x"),
+)
+"""Values at the bounds of some config, and of the type of another one."""
+
+
+async def refusals(bootstrap: str, names: list[str]) -> dict[tuple[str, str], tuple[str, str | None]]:
+    """Return error and message by config and value, for topics that are only to be validated."""
+    host, _, port = bootstrap.rpartition(":")
+    cases = [(name, value) for name in names for value in VALUES]
+    topics = [
+        {
+            "name": f"validated-{number}",
+            "num_partitions": 1,
+            "replication_factor": 1,
+            "assignments": [],
+            "configs": [{"name": name, "value": value}],
+        }
+        for number, (name, value) in enumerate(cases)
+    ]
+    node = Node(host, int(port), NodeSettings(client_id="test"))
+    try:
+        body = {"topics": topics, "timeout_ms": TIMEOUT_MS, "validate_only": True}
+        answer = await node.call(ApiKey.CREATE_TOPICS, body, timeout_ms=TIMEOUT_MS)
+    finally:
+        await node.close()
+    found = {
+        each["name"]: (ErrorCode.of(each["error_code"]).name, each["error_message"] or None)
+        for each in answer["topics"]
+    }
+    return {case: found[f"validated-{number}"] for number, case in enumerate(cases)}
+
+
+@pytest.mark.kafka
+def test_values_of_topic_configs_are_refused_as_by_kafka(broker: LightBroker, kraft_cluster: KraftCluster) -> None:
+    """Each config with values at its bounds, of another type, and names that Kafka 4 has removed (LogConfig.validate)."""
+    names = [*TOPIC_CONFIGS, "message.format.version", "message.downconversion.enable"]
+    judge = asyncio.run(refusals(kraft_cluster.bootstrap().split(",")[0], names))
+    ours = asyncio.run(refusals(broker.bootstrap, names))
+
+    assert {case: ours[case] for case in ours if ours[case] != judge[case]} == {}
 
 
 def shown(config: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 import java.io.PrintStream;
 import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -35,6 +36,9 @@ public final class StaticFields {
         } else if (validator instanceof ConfigDef.ValidList) {
             Object strings = field(validator, ConfigDef.ValidList.class, "validString");
             rule.put("kind", "each_one_of");
+            // The class of Kafka 4 has an error of its own for empty elements.
+            rule.put("names_empty", Arrays.stream(ConfigDef.ValidList.class.getDeclaredFields())
+                .anyMatch(one -> one.getName().equals("isEmptyAllowed")));
             rule.put("values", field(strings, ConfigDef.ValidString.class, "validStrings"));
         } else {
             rule.put("kind", validator.getClass().getName());

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_node.configs.config_rules import ConfigType, ConfigValue, java_string, parse
+from kafka_node.configs import topic_config_table_4
+from kafka_node.configs.config_rules import ConfigType, ConfigValue, InvalidValue, java_string, parse
+from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 
 
 @pytest.mark.parametrize(
@@ -105,3 +107,13 @@ def test_any_text_is_parsed_or_refused(kind: ConfigType, text: str) -> None:
         reason = str(refused)
 
     assert reason.startswith(("Not a number", "Expected value")) or not reason
+
+
+def test_an_empty_element_of_a_list_has_a_message_of_its_own_in_kafka_4() -> None:
+    """Kafka 3.9 names the element as it does any other wrong one (ConfigDef.ValidList)."""
+    found = [table["cleanup.policy"].read("delete,") for table in (TOPIC_CONFIGS, topic_config_table_4.TOPIC_CONFIGS)]
+
+    assert [each.message for each in found if isinstance(each, InvalidValue)] == [
+        "Invalid value  for configuration cleanup.policy: String must be one of: compact, delete",
+        "Configuration 'cleanup.policy' values must not be empty.",
+    ]

@@ -195,9 +195,9 @@ def printed(kind: ConfigType, text: str) -> str:
         return InvalidValue("judged", text, str(wrong)).message
 
 
-@pytest.mark.parametrize("kind", ConfigType)
+@pytest.mark.parametrize("kind", [kind for kind in ConfigType if kind not in {ConfigType.CLASS, ConfigType.PASSWORD}])
 def test_values_are_parsed_and_formatted_as_by_java(judge: Judge, kind: ConfigType) -> None:
-    """ConfigDef.parseType and toString."""
+    """ConfigDef.parseType and toString. Java looks up a CLASS and hides a PASSWORD."""
     answers = judge.ask("parse", [{"type": kind.value, "text": text} for text in TEXTS])
 
     expected = [answer["refused"] if isinstance(answer, dict) else answer for answer in answers]
