@@ -65,8 +65,9 @@ schemas: $(READY) ## generate the tables of Kafka's messages, errors, topic conf
 	broker=$$($(RUN) -m lab.jars 3.9.2) && newest=$$($(RUN) -m lab.jars 4.3.1) && export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" && \
 	  $(RUN) tools/extract_schemas.py "3.9.2=$$broker" "4.3.1=$$newest" && \
 	  $(RUN) tools/extract_errors.py "$$newest" && \
-	  $(RUN) -m tools.extract_topic_configs "$$broker" && \
-	  $(RUN) -m tools.extract_broker_settings "$$newest"
+	  $(RUN) -m tools.extract_topic_configs "$$broker" "$$newest" && \
+	  $(RUN) -m tools.extract_broker_settings "$$newest" && \
+	  $(RUN) -m tools.extract_config_documentation "$$newest"
 
 .PHONY: dist
 dist: $(READY) ## write the files of a release to dist/: chart, operator.yaml, package, SBOM, checksums (ARGS="--registry NAME")

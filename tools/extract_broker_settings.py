@@ -27,9 +27,6 @@ from kafka_node.configs.config_rules import AnyValue, ConfigType, OneOf, Range
 from kafka_node.configs.setting_rules import Setting
 '''
 
-TYPES = {"CLASS": "STRING", "PASSWORD": "STRING", "SHORT": "INT"}
-"""Types that are read as another one: no setting of a controller has them, except passwords, which are text."""
-
 
 def python_rule(rule: Json) -> str:
     """Return one rule as a Python expression."""
@@ -42,9 +39,9 @@ def python_rule(rule: Json) -> str:
 
 def python_row(name: str, setting: Json) -> str:
     """Return one setting as a Python expression."""
-    kind = TYPES.get(setting["type"], setting["type"])
-    facts = f"{name!r}, ConfigType.{kind}, {setting['default']!r}, {python_rule(setting['rule'])}"
-    return f"Setting({facts}{', is_required=True' if setting['required'] else ''})"
+    facts = f"{name!r}, ConfigType.{setting['type']}, {setting['default']!r}, {python_rule(setting['rule'])}"
+    marks = "".join(f", is_{mark}=True" for mark in ("required", "internal") if setting[mark])
+    return f"Setting({facts}{marks})"
 
 
 def render(jars: Path) -> str:

@@ -1,6 +1,6 @@
 """Values of single topic configs: parsing, printing, and validation rules.
 
-Values are parsed as by Kafka's ConfigDef and printed as by Java. Only types of topic configs are covered (no SHORT, CLASS, PASSWORD).
+Values are parsed as by Kafka's ConfigDef and printed as by Java. A CLASS is the name of a Java class, which is not looked up.
 The table of configs is in `topic_config_table`; checks across several configs are in `topic_configs`.
 Source: ConfigDef.parseType and the number grammars of Java's parsers; the validators of Kafka's ConfigDef, CompressionType,
 MetadataVersionValidator, ThrottledReplicaListValidator.
@@ -16,7 +16,7 @@ ConfigValue = bool | int | float | str | tuple[str, ...]
 
 
 class ConfigType(Enum):
-    """Types of topic configs, by Kafka's names."""
+    """Types of configs, by Kafka's names."""
 
     BOOLEAN = "BOOLEAN"
     INT = "INT"
@@ -24,12 +24,15 @@ class ConfigType(Enum):
     DOUBLE = "DOUBLE"
     LIST = "LIST"
     STRING = "STRING"
+    SHORT = "SHORT"
+    CLASS = "CLASS"
+    PASSWORD = "PASSWORD"  # noqa: S105 - the name of a type
 
 
 WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 """Java, like Python, accepts the digits of every script; unlike Python it accepts no underscores and no spaces."""
 
-WHOLE_BITS = {ConfigType.INT: 32, ConfigType.LONG: 64}
+WHOLE_BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
 
 MAX_WHOLE_CHARACTERS = 4000
 """Python refuses to parse longer integers (its protection against quadratic run time); leading zeros may make a valid one long."""
@@ -61,13 +64,13 @@ def parse(kind: ConfigType, text: str) -> ConfigValue:
     match kind:
         case ConfigType.BOOLEAN:
             return parse_boolean(trimmed)
-        case ConfigType.INT | ConfigType.LONG:
+        case ConfigType.SHORT | ConfigType.INT | ConfigType.LONG:
             return parse_whole(trimmed, kind)
         case ConfigType.DOUBLE:
             return parse_double(trimmed)
         case ConfigType.LIST:
             return tuple(part.strip(BLANKS_AROUND_COMMAS) for part in trimmed.split(",")) if trimmed else ()
-        case ConfigType.STRING:
+        case ConfigType.STRING | ConfigType.CLASS | ConfigType.PASSWORD:
             return trimmed
 
 
@@ -80,7 +83,7 @@ def parse_boolean(trimmed: str) -> bool:
 
 
 def parse_whole(trimmed: str, kind: ConfigType) -> int:
-    """Parse a whole number that fits the 32 or 64 bits of its kind."""
+    """Parse a whole number that fits the 16, 32 or 64 bits of its kind."""
     # Java reads single UTF-16 units, so it accepts no digits beyond the first plane.
     readable = len(trimmed) <= MAX_WHOLE_CHARACTERS and all(ord(character) <= 0xFFFF for character in trimmed)
     if readable and WHOLE_NUMBER.fullmatch(trimmed):
@@ -138,10 +141,14 @@ class InvalidValue:
     name: str
     shown: str
     reason: str
+    is_whole_message: bool = False
+    """Whether the reason names the config already, and is Kafka's whole message."""
 
     @property
     def message(self) -> str:
         """Kafka's error message."""
+        if self.is_whole_message:
+            return self.reason
         return f"Invalid value {self.shown} for configuration {self.name}: {self.reason}"
 
 
@@ -190,13 +197,21 @@ class RangeOr:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Rule: one of some words. In a list each element must be one; the error names the first that is not."""
+    """Rule: one of some words. In a list each element must be one; the error names the first that is not.
+
+    `names_empty`: the error of an empty element is one of its own, as in Kafka 4 (ConfigDef.ValidList).
+    """
 
     words: tuple[str, ...]
+    names_empty: bool = False
 
     def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
         """Check every word."""
         for word in value if isinstance(value, tuple) else (value,):
+            if self.names_empty and not word:
+                return InvalidValue(
+                    name, "", f"Configuration '{name}' values must not be empty.", is_whole_message=True
+                )
             if word not in self.words:
                 return InvalidValue(name, java_string(word), f"String must be one of: {', '.join(self.words)}")
         return None

@@ -22,6 +22,8 @@ class Setting:
     default: str | None
     rule: AnyValue | OneOf | Range
     is_required: bool = False
+    is_internal: bool = False
+    """Whether Kafka neither documents nor describes it."""
 
     def read(self, text: str | None) -> ConfigValue | None:
         """Return the value of `text`, or of the default when it is None. Raises SettingError in Kafka's words."""

@@ -1,6 +1,6 @@
 """Kafka 3.9.2's topic configs in the order in which Kafka validates them: generated, do not edit.
 
-`config_rules` defines the rules. Generate it again with `python -m tools.extract_topic_configs DIRECTORY_OF_JARS`.
+`config_rules` defines the rules. Generate it again with `make schemas`. Internal configs are left out.
 Source: LogConfig.configKeys, ServerTopicConfigSynonyms and MetadataVersion of Kafka 3.9.2.
 """
 

@@ -1,6 +1,6 @@
-"""Validation of topic configs, with the error message of a Kafka 3.9 broker.
+"""Validation of topic configs, with the error message of a Kafka 3.9 broker, or of Kafka 4 with its table.
 
-Types and rules of single configs are in `config_rules`, their table is in `topic_config_table`.
+Types and rules of single configs are in `config_rules`, their tables are in `topic_config_table` and `topic_config_table_4`.
 Like Kafka, `topic_config_error` checks in this order and stops at the first error:
   1. null values;
   2. unknown names (of several, Kafka returns the first by hash order, this module the first by name);
@@ -11,9 +11,9 @@ Source: Kafka's LogConfig.validate as its brokers call it, and the callers' chec
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from kafka_node.configs.config_rules import ConfigValue, InvalidValue, parse_boolean
+from kafka_node.configs.config_rules import ConfigKey, ConfigValue, InvalidValue, parse_boolean
 from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 
 SAME_AS_TOTAL = -2
@@ -44,12 +44,14 @@ class ConfigContext:
     existing:        the topic's present map; ZooKeeper-mode brokers pass an empty one, which is the default here.
     remote_storage:  whether `remote.log.storage.system.enable` is true.
     zookeeper:       whether the cluster is in ZooKeeper mode, where some configs of tiered storage are refused.
+    table:           the configs of the brokers' version.
     """
 
     broker_defaults: Mapping[str, str] | None = None
     existing: Mapping[str, str] | None = None
     remote_storage: bool = False
     zookeeper: bool = True
+    table: Mapping[str, ConfigKey] = field(default_factory=lambda: TOPIC_CONFIGS)
 
 
 def topic_config_error(configs: Mapping[str, str | None], context: ConfigContext | None = None) -> ConfigError | None:
@@ -63,12 +65,12 @@ def topic_config_error(configs: Mapping[str, str | None], context: ConfigContext
     context = context or ConfigContext()
     if nulls := [name for name, text in configs.items() if text is None]:
         return ConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
-    if unknown := sorted(configs.keys() - TOPIC_CONFIGS.keys()):
+    if unknown := sorted(configs.keys() - context.table.keys()):
         return ConfigError(f"Unknown topic config name: {unknown[0]}")
     texts = {**(context.broker_defaults or {}), **{name: text for name, text in configs.items() if text is not None}}
     values: dict[str, ConfigValue] = {}
-    for name in TOPIC_CONFIGS:
-        value = config_value(name, texts)
+    for name in context.table:
+        value = config_value(name, texts, context.table)
         if isinstance(value, InvalidValue):
             return ConfigError(value.message, of_value=True)
         values[name] = value
@@ -77,13 +79,15 @@ def topic_config_error(configs: Mapping[str, str | None], context: ConfigContext
     )
 
 
-def config_value(name: str, texts: Mapping[str, str]) -> ConfigValue | InvalidValue:
+def config_value(
+    name: str, texts: Mapping[str, str], table: Mapping[str, ConfigKey] = TOPIC_CONFIGS
+) -> ConfigValue | InvalidValue:
     """Return the value of one known config of a topic: from `texts` (its map on top of the brokers' defaults), else Kafka's default.
 
     >>> config_value("unclean.leader.election.enable", {})
     False
     """
-    key = TOPIC_CONFIGS[name]
+    key = table[name]
     return key.read(texts.get(name, key.default))
 
 

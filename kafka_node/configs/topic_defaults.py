@@ -6,6 +6,7 @@ ServerTopicConfigSynonyms.
 
 from collections.abc import Iterator, Mapping
 
+from kafka_node.configs.config_rules import ConfigKey
 from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
@@ -18,9 +19,12 @@ OTHER_NAMES: Mapping[str, tuple[tuple[str, int], ...]] = {
 """By topic configuration: further names in order, and the factor from their unit to the configuration's own unit."""
 
 
-def broker_names(topic_name: str) -> Iterator[tuple[str, int]]:
-    """Yield the settings of a broker for a topic config, the first one first, with the factor from their unit to that of the config."""
-    first = TOPIC_CONFIGS[topic_name].broker_name
+def broker_names(topic_name: str, table: Mapping[str, ConfigKey] = TOPIC_CONFIGS) -> Iterator[tuple[str, int]]:
+    """Yield the settings of a broker for a topic config, the first one first, with the factor from their unit to that of the config.
+
+    `table` has the configs of the brokers' version, by default 3.9.
+    """
+    first = table[topic_name].broker_name
     if first is not None:
         yield first, 1
         yield from OTHER_NAMES.get(topic_name, ())

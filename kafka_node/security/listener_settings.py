@@ -74,7 +74,7 @@ class ListenerSecurity:
 
 def is_known(name: str) -> bool:
     """Return whether the name without a listener's prefix is one that this module reads."""
-    bare = _without_prefix(name)
+    bare = without_prefix(name)
     return bare in USED or bare in _REFUSED or _MECHANISM_SETTING.fullmatch(bare) is not None
 
 
@@ -184,7 +184,8 @@ class _Own:
         return name, parse_jaas(self._values[name], setting=name)
 
 
-def _without_prefix(name: str) -> str:
+def without_prefix(name: str) -> str:
+    """Return a setting's name without the prefix listener.name.LISTENER."""
     if not name.startswith(LISTENER_PREFIX):
         return name
     return name.removeprefix(LISTENER_PREFIX).partition(".")[2]

@@ -73,10 +73,17 @@ class BrokerSide(Protocol):
     def set_view(self, view: MetadataView) -> None:
         """Replace the metadata. Settings of logs and of the broker follow its configs."""
 
-    async def lead(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
-        """Lead a partition, or continue to lead it in another state. Return NONE, or why the broker does not lead it."""
+    async def lead(
+        self, partition: TopicPartition, topic_id: UUID, state: PartitionView, *, is_new: bool = False
+    ) -> ErrorCode:
+        """Lead a partition, or continue to lead it in another state. Return NONE, or why the broker does not lead it.
 
-    async def follow(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
+        `is_new`: the partition was just created, so that no directory can have a log of it yet (LeaderAndIsr's IsNew).
+        """
+
+    async def follow(
+        self, partition: TopicPartition, topic_id: UUID, state: PartitionView, *, is_new: bool = False
+    ) -> ErrorCode:
         """Follow the leader of a partition; without a leader, only keep its log. Return NONE, or why the broker does not follow it."""
 
     async def stop(self, partition: TopicPartition, *, delete: bool) -> ErrorCode:

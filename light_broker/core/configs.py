@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from kafka_node.configs.config_rules import ConfigType, ConfigValue, InvalidValue, java_string
 from kafka_node.configs.setting_table import SETTINGS
-from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.configs.topic_defaults import broker_names, in_unit
 from light_broker.core.settings import Settings
 
@@ -25,15 +25,13 @@ class ConfigSource(IntEnum):
     DEFAULT = 5
 
 
-REMOVED_IN_4 = frozenset(
-    {"message.downconversion.enable", "message.format.version", "message.timestamp.difference.max.ms"}
-)
-"""Topic configs that Kafka 4 does not have; the table is that of Kafka 3.9."""
-
-TOPIC_NAMES = tuple(name for name in TOPIC_CONFIGS if name not in REMOVED_IN_4)
-
 DYNAMIC_SETTINGS = frozenset(
-    {setting for name in TOPIC_NAMES for setting, unit in broker_names(name) if unit == 1 and setting in SETTINGS}
+    {
+        setting
+        for name in TOPIC_CONFIGS
+        for setting, unit in broker_names(name, TOPIC_CONFIGS)
+        if unit == 1 and setting in SETTINGS
+    }
     - {"log.flush.scheduler.interval.ms"}
     | {
         "background.threads",
@@ -56,28 +54,19 @@ DYNAMIC_SETTINGS = frozenset(
 )
 """Settings that may be changed while the broker runs (DynamicBrokerConfig.AllDynamicConfigs, without those of parts that it lacks)."""
 
-_SENSITIVE = (
-    "password",
-    "passphrase",
-    "secret",
-    "secret.key",
-    "sasl.jaas.config",
-    "ssl.keystore.certificate.chain",
-    "ssl.keystore.key",
-    "ssl.truststore.certificates",
-)
-"""Endings of the names whose values are never shown (ConfigDef.Type.PASSWORD)."""
-
 _WIRE_TYPES = {
     ConfigType.BOOLEAN: 1,
     ConfigType.STRING: 2,
     ConfigType.INT: 3,
+    ConfigType.SHORT: 4,
     ConfigType.LONG: 5,
     ConfigType.DOUBLE: 6,
     ConfigType.LIST: 7,
+    ConfigType.CLASS: 8,
+    ConfigType.PASSWORD: 9,
 }
-UNKNOWN_TYPE, PASSWORD_TYPE = 0, 9
-"""The table of settings has the type STRING for Kafka's PASSWORD and CLASS, and INT for SHORT."""
+UNKNOWN_TYPE = 0
+"""Source: DescribeConfigsResponse.ConfigType."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +103,7 @@ def topic_text(name: str, overrides: Mapping[str, str], settings: Settings) -> s
     """Return a topic config as text: the topic's own value, else the default of its broker."""
     if name in overrides:
         return overrides[name]
-    for setting, unit in broker_names(name):
+    for setting, unit in broker_names(name, TOPIC_CONFIGS):
         text = settings.text(setting) if setting in SETTINGS else None
         if text is not None:
             return in_unit(text, unit)
@@ -134,7 +123,7 @@ def topic_value(name: str, overrides: Mapping[str, str], settings: Settings) -> 
 def topic_entry(name: str, overrides: Mapping[str, str], settings: Settings) -> ConfigEntry:
     """Return a topic config as DescribeConfigs lists it."""
     synonyms = [Synonym(name, overrides[name], ConfigSource.TOPIC)] if name in overrides else []
-    settings_of_name = [setting for setting, _ in broker_names(name)]
+    settings_of_name = [setting for setting, _ in broker_names(name, TOPIC_CONFIGS)]
     if settings_of_name:
         synonyms += _synonyms(settings_of_name[0], settings_of_name, settings)
     return ConfigEntry(
@@ -182,13 +171,11 @@ def cluster_default_entry(name: str, settings: Settings) -> ConfigEntry:
 
 def is_sensitive(name: str) -> bool:
     """Return whether a setting's value is never shown."""
-    return name not in SETTINGS or name.endswith(_SENSITIVE)
+    return name not in SETTINGS or SETTINGS[name].kind is ConfigType.PASSWORD
 
 
 def _wire_type(name: str) -> int:
-    if name not in SETTINGS:
-        return UNKNOWN_TYPE
-    return PASSWORD_TYPE if is_sensitive(name) else _WIRE_TYPES[SETTINGS[name].kind]
+    return _WIRE_TYPES[SETTINGS[name].kind] if name in SETTINGS else UNKNOWN_TYPE
 
 
 def _synonyms(name: str, names: list[str], settings: Settings) -> list[Synonym]:
@@ -214,7 +201,7 @@ def _same_setting(name: str) -> list[str]:
 
 def _units() -> Iterator[tuple[str, ...]]:
     for name in ("segment.ms", "segment.jitter.ms", "retention.ms"):
-        yield tuple(setting for setting, _ in broker_names(name))
+        yield tuple(setting for setting, _ in broker_names(name, TOPIC_CONFIGS))
 
 
 _UNITS = tuple(_units())

@@ -54,17 +54,21 @@ class ControlSide:
             [(topic.name, topic.id) for topic in before.topics.values() if topic.id not in present]
         )
 
-    async def lead(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
+    async def lead(
+        self, partition: TopicPartition, topic_id: UUID, state: PartitionView, *, is_new: bool = False
+    ) -> ErrorCode:
         """Lead a partition, and coordinate its groups if it is one of `__consumer_offsets`."""
-        error = await self._broker.replicas.lead(partition, topic_id, state)
+        error = await self._broker.replicas.lead(partition, topic_id, state, is_new=is_new)
         if partition.topic == OFFSETS_TOPIC and not error:
             self._broker.groups.lead(partition.partition, state.leader_epoch)
         return error
 
-    async def follow(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
+    async def follow(
+        self, partition: TopicPartition, topic_id: UUID, state: PartitionView, *, is_new: bool = False
+    ) -> ErrorCode:
         """Follow a partition's leader, which coordinates its groups."""
         self._resign(partition)
-        return await self._broker.replicas.follow(partition, topic_id, state)
+        return await self._broker.replicas.follow(partition, topic_id, state, is_new=is_new)
 
     async def stop(self, partition: TopicPartition, *, delete: bool) -> ErrorCode:
         """Stop serving a partition."""

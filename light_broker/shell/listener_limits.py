@@ -1,35 +1,49 @@
 """Limits of the listeners, from Kafka's settings of the network.
 
-num.network.threads has no effect: one event loop serves all connections (ADR 51). Source: SocketServerConfigs.
+num.network.threads has no effect: one event loop serves all connections (ADR 51). Source: SocketServerConfigs, and ConnectionQuotas for the
+values that a listener may have of its own and for names of hosts.
 """
 
+import socket
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kafka_node.configs.setting_rules import SettingError
+from kafka_node.configs.setting_table import SETTINGS
+from kafka_node.security.listener_settings import LISTENER_PREFIX
 from kafka_wire.net.connection_quotas import ConnectionQuotas
 from kafka_wire.net.request_channel import RequestChannel
-from kafka_wire.net.server import Buffers, ServerLimits
+from kafka_wire.net.server import ServerLimits
 from light_broker.core.settings import Settings
 
 OVERRIDES = "max.connections.per.ip.overrides"
 
 
-@dataclass(frozen=True, slots=True)
-class SharedLimits:
-    """Limits that all listeners of a process share."""
+CREATION_RATE = "max.connection.creation.rate"
+MAX_CONNECTIONS = "max.connections"
+OF_LISTENERS = frozenset({CREATION_RATE, MAX_CONNECTIONS})
+"""Settings that a listener may have of its own, with the prefix listener.name.LISTENER."""
 
-    limits: ServerLimits
-    buffers: Buffers
-    channel: RequestChannel
+
+@dataclass(frozen=True, slots=True)
+class ListenerLimits:
+    """Limits of the listeners of a process, and those of connections that they share."""
+
+    by_listener: Mapping[str, ServerLimits]
     quotas: ConnectionQuotas
 
 
-def server_limits(values: Settings) -> ServerLimits:
-    """Return the limits of each listener."""
+def listener_limits(values: Settings, listeners: Iterable[str]) -> ListenerLimits:
+    """Return the limits of listeners. Raises SettingError for values that no limit can have, and hosts that are not known."""
+    return ListenerLimits({name: _server_limits(values, name) for name in listeners}, _connection_quotas(values))
+
+
+def _server_limits(values: Settings, listener: str) -> ServerLimits:
     idle_ms = values.number("connections.max.idle.ms")
     return ServerLimits(
-        max_frame_bytes=values.number("socket.request.max.bytes"),
-        max_connections=values.number("max.connections"),
+        max_frame_bytes=_positive(values, "socket.request.max.bytes"),
+        max_connections=_positive(values, MAX_CONNECTIONS, listener),
+        max_connection_creation_rate=_positive(values, CREATION_RATE, listener),
         idle_timeout_ms=idle_ms if idle_ms > 0 else NEVER_MS,
     )
 
@@ -44,19 +58,45 @@ def request_channel(values: Settings) -> RequestChannel:
     return RequestChannel(values.number("queued.max.requests"), max_bytes if max_bytes > 0 else None)
 
 
-def connection_quotas(values: Settings) -> ConnectionQuotas:
-    """Return the limits of connections. Raises SettingError for malformed overrides."""
+def _connection_quotas(values: Settings) -> ConnectionQuotas:
+    entries = filter(None, (entry.strip() for entry in (values.text(OVERRIDES) or "").split(",")))
     return ConnectionQuotas(
-        values.number("max.connections"),
+        values.number(MAX_CONNECTIONS),
         values.number("max.connections.per.ip"),
-        dict(map(_override, filter(None, (values.text(OVERRIDES) or "").split(",")))),
-        float(values.number("max.connection.creation.rate")),
+        dict(map(_override, entries)),
+        float(_positive(values, CREATION_RATE)),
     )
 
 
+def _positive(values: Settings, name: str, listener: str | None = None) -> int:
+    """Return a limit: the listener's own value, else that of the broker."""
+    own = f"{LISTENER_PREFIX}{listener.lower()}.{name}" if listener is not None else name
+    text = values.file.get(own)
+    value = values.number(name) if text is None else SETTINGS[name].read(text)
+    assert isinstance(value, int), name
+    if value <= 0:
+        raise SettingError(
+            f"{name if text is None else own} is {value}, which accepts no connection. Set it to at least 1."
+        )
+    return value
+
+
 def _override(entry: str) -> tuple[str, int]:
-    """Return the address and limit of an entry ADDRESS:LIMIT."""
-    host, colon, limit = entry.strip().rpartition(":")
-    if not colon or not host or not limit.strip().isdigit():
-        raise SettingError(f"{OVERRIDES} has {entry.strip()!r}, which is not ADDRESS:LIMIT.")
-    return host.strip(), int(limit)
+    """Return the address and limit of an entry HOST:LIMIT."""
+    host, colon, limit = entry.rpartition(":")
+    if not colon or not host or not limit.strip().isdecimal():
+        raise SettingError(f"{OVERRIDES} has {entry!r}, which is not HOST:LIMIT.")
+    return _address(host.strip()), int(limit)
+
+
+def _address(host: str) -> str:
+    """Return the first address of a host, IPv4 before IPv6 (Java's InetAddress.getByName)."""
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise SettingError(
+            f"{OVERRIDES} has the host {host!r}, whose address is not known: {error}. Correct the name, or write its address."
+        ) from error
+    family, _, _, _, address = min(found, key=lambda one: one[0] is not socket.AF_INET)
+    assert family in {socket.AF_INET, socket.AF_INET6}, family
+    return str(address[0])

@@ -21,10 +21,11 @@ from kafka_node.authorization.guard import Guard
 from kafka_node.http_probes import LightProbeServer
 from kafka_node.network_metrics import NetworkMetrics
 from kafka_node.security.endpoints import Endpoint
-from kafka_node.security.listeners import Demands, demands_of_listener
+from kafka_node.security.listeners import demands_of_listener
 from kafka_node.security.renewal import Renewal
 from kafka_wire import schema
 from kafka_wire.api import ApiKey
+from kafka_wire.net.request_channel import RequestChannel
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import Buffers, Server, ServerLimits, serve
 from light_broker.control.port import ControlPlane
@@ -43,7 +44,7 @@ from light_broker.shell.control_side import ControlSide
 from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.dispatch import Dispatch, needs
 from light_broker.shell.known_users import PresentAcls, PresentCredentials
-from light_broker.shell.listener_limits import SharedLimits, connection_quotas, request_channel, server_limits
+from light_broker.shell.listener_limits import listener_limits, request_channel
 from light_broker.shell.log_directory import FailedDirectory
 from light_broker.shell.log_manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
@@ -78,7 +79,7 @@ class BrokerProcess:
     """One standalone broker: `run` serves until `stop` is called."""
 
     def __init__(self, settings: BrokerSettings, options: ProcessOptions) -> None:
-        """Read the files of TLS. Raises ValueError for files that cannot be used."""
+        """Read the files of TLS, and resolve names of hosts. Raises ValueError for files and SettingError for names that cannot be used."""
         self.settings = settings
         self.options = options
         self._acls, self._credentials = PresentAcls(), PresentCredentials()
@@ -86,6 +87,7 @@ class BrokerProcess:
             one.listener: demands_of_listener(settings.security[one.listener], one.security_protocol, self._credentials)
             for one in settings.listeners
         }
+        self._limits = listener_limits(settings.values, [one.listener for one in settings.listeners])
         self._renewal = Renewal((each.tls, settings.security[name].tls) for name, each in self._demands.items())
         self._servers: dict[str, Server] = {}
         self._registry = CollectorRegistry()
@@ -201,20 +203,16 @@ class BrokerProcess:
         return None if self._started.is_set() else "the logs are being loaded"
 
     async def _open_listeners(self, stack: AsyncExitStack, broker: Broker) -> None:
-        values = self.settings.values
-        shared = SharedLimits(
-            server_limits(values),
-            Buffers(ServerLimits().max_buffered_bytes),
-            request_channel(values),
-            connection_quotas(values),
-        )
+        buffers, channel = Buffers(ServerLimits().max_buffered_bytes), request_channel(self.settings.values)
         stack.push_async_callback(self._close_listeners)
         for endpoint in self.settings.listeners:
-            demands = self._demands[endpoint.listener]
-            await self._open_listener(broker, endpoint, demands, shared)
-        self._registry.register(NetworkMetrics(self._servers, shared.channel, shared.quotas))
+            await self._open_listener(broker, endpoint, buffers, channel)
+        self._registry.register(NetworkMetrics(self._servers, channel, self._limits.quotas))
 
-    async def _open_listener(self, broker: Broker, endpoint: Endpoint, demands: Demands, shared: SharedLimits) -> None:
+    async def _open_listener(
+        self, broker: Broker, endpoint: Endpoint, buffers: Buffers, channel: RequestChannel
+    ) -> None:
+        demands = self._demands[endpoint.listener]
         authentication = AUTHENTICATION if demands.sasl is not None else {}
         dispatch = Dispatch(broker, endpoint.listener, self._started, authentication=authentication)
         is_protected = endpoint.listener == self.settings.inter_broker_listener and len(self.settings.listeners) > 1
@@ -223,14 +221,14 @@ class BrokerProcess:
                 dispatch.handle,
                 endpoint.host,
                 endpoint.port,
-                limits=shared.limits,
+                limits=self._limits.by_listener[endpoint.listener],
                 large_handler=dispatch.handle,
                 ssl=demands.tls,
                 sasl=demands.sasl,
                 principal_rules=demands.principal_rules,
-                buffers=shared.buffers,
-                channel=shared.channel,
-                quotas=shared.quotas,
+                buffers=buffers,
+                channel=channel,
+                quotas=self._limits.quotas,
                 is_protected=is_protected,
             )
 

@@ -75,22 +75,27 @@ class ReplicaManager:
 
     # Called by the control plane
 
-    async def lead(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
+    async def lead(
+        self, partition: TopicPartition, topic_id: UUID, state: PartitionView, *, is_new: bool = False
+    ) -> ErrorCode:
         """Lead a partition, or take over another state; its log is created if it is missing.
 
-        A state with a lower partition epoch than the present one is ignored. Return NONE, or why the broker does not lead it.
+        `is_new`: the partition was just created, so that it has no log in a directory that cannot be read. A state with a lower partition
+        epoch than the present one is ignored. Return NONE, or why the broker does not lead it.
         """
-        return await self._take_role(partition, topic_id, state, leads=True)
+        return await self._take_role(partition, topic_id, state, leads=True, is_new=is_new)
 
-    async def follow(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
+    async def follow(
+        self, partition: TopicPartition, topic_id: UUID, state: PartitionView, *, is_new: bool = False
+    ) -> ErrorCode:
         """Follow a partition's leader, or take over another state; as `lead`. Requests that wait are answered."""
-        return await self._take_role(partition, topic_id, state, leads=False)
+        return await self._take_role(partition, topic_id, state, leads=False, is_new=is_new)
 
     async def _take_role(
-        self, partition: TopicPartition, topic_id: UUID, state: PartitionView, *, leads: bool
+        self, partition: TopicPartition, topic_id: UUID, state: PartitionView, *, leads: bool, is_new: bool
     ) -> ErrorCode:
         try:
-            hosted = await self._host(partition, topic_id)
+            hosted = await self._host(partition, topic_id, is_new=is_new)
             taken = hosted.lead(state, self._broker_id, self.now_ms()) if leads else hosted.follow(state)
         except WrongTopicIdError as error:
             log.warning("Refusing to serve a partition", extra={"partition": _name(partition), "error": str(error)})
@@ -105,8 +110,8 @@ class ReplicaManager:
         self._after_change(partition)
         return ErrorCode.NONE
 
-    async def _host(self, partition: TopicPartition, topic_id: UUID) -> HostedPartition:
-        opened = await self._logs.create(partition, topic_id)
+    async def _host(self, partition: TopicPartition, topic_id: UUID, *, is_new: bool) -> HostedPartition:
+        opened = await self._logs.create(partition, topic_id, is_new=is_new)
         hosted = self._hosted.get(partition)
         if hosted is None or hosted.log is not opened:
             hosted = HostedPartition(

@@ -25,6 +25,7 @@ from kafka_node.security.endpoints import ANY_ADDRESS, Endpoint, check_distinct_
 from kafka_node.security.listener_settings import ListenerSecurity, listener_security
 from kafka_node.security.settings import SecurityProtocol
 from light_broker.core.settings import Settings
+from light_broker.shell.listener_limits import OF_LISTENERS
 
 ADVERTISED_LISTENERS = "advertised.listeners"
 CONTROLLER_LISTENER_NAMES = "controller.listener.names"
@@ -147,8 +148,13 @@ def read_settings(values: Mapping[str, str]) -> ReadSettings:
     _check_supported(values)
     known = [name for name in sorted(values) if name in SETTINGS or name in _OWN_NAMES]
     unused = tuple(name for name in known if name.startswith(_UNUSED_PREFIXES))
-    unknown = tuple(name for name in sorted(values) if name not in set(known) and not listener_settings.is_known(name))
+    unknown = tuple(name for name in sorted(values) if name not in set(known) and not _is_of_listener(name))
     return ReadSettings(_settings(values), unused, unknown)
+
+
+def _is_of_listener(name: str) -> bool:
+    """Return whether a listener may have this name of its own."""
+    return listener_settings.is_known(name) or listener_settings.without_prefix(name) in OF_LISTENERS
 
 
 def _settings(values: Mapping[str, str]) -> BrokerSettings:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node, NodeSettings
@@ -18,7 +19,6 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
 TOPIC, BROKER = 2, 4
 TIMEOUT_MS = 20_000
 DEFAULT = 5
-STRING, INT, SHORT, CLASS = 2, 3, 4, 8
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,29 @@ def test_kafka_configs_changes_and_describes_a_topic(broker: LightBroker) -> Non
     assert "cleanup.policy=compact,delete" in described
 
 
+def test_kafka_configs_describes_users_and_kafka_reassign_partitions_lists_nothing(broker: LightBroker) -> None:
+    """Quotas, SCRAM users and reassignments are asked for; there are none."""
+    server = ("--bootstrap-server", broker.bootstrap)
+
+    users = run_tool_of_kafka_4("kafka.admin.ConfigCommand", *server, "--describe", "--entity-type", "users")
+    moves = run_tool_of_kafka_4("org.apache.kafka.tools.reassign.ReassignPartitionsCommand", *server, "--list")
+
+    assert (users.returncode, users.stdout, users.stderr) == (0, "", "")
+    assert ran(moves).strip() == "No partition reassignments found."
+
+
+def test_a_transactional_producer_of_kafka_ends_at_once_in_words(broker: LightBroker) -> None:
+    """Instead of retrying until max.block.ms (TransactionManager.FindCoordinatorHandler)."""
+    done = run_tool_of_kafka_4(
+        "org.apache.kafka.tools.ProducerPerformance",
+        *("--topic", "orders", "--num-records", "1", "--record-size", "10", "--throughput", "-1"),
+        *("--bootstrap-server", broker.bootstrap, "--transactional-id", "t"),
+    )
+
+    assert done.returncode != 0
+    assert "This broker has no transactions. Remove transactional.id from the producer's settings." in done.stderr
+
+
 async def configs_of(bootstrap: str, kind: int, name: str) -> dict[str, Any]:
     """Return the configs of a resource, as a broker describes them, by name."""
     host, _, port = bootstrap.rpartition(":")
@@ -91,7 +114,7 @@ async def configs_of(bootstrap: str, kind: int, name: str) -> dict[str, Any]:
 
 async def described(node: Node, resource: dict[str, Any]) -> dict[str, Any]:
     """Return the result of DescribeConfigs for one resource."""
-    body = {"resources": [resource], "include_synonyms": True}
+    body = {"resources": [resource], "include_synonyms": True, "include_documentation": True}
     answer = await node.call(ApiKey.DESCRIBE_CONFIGS, body, timeout_ms=TIMEOUT_MS)
     result: dict[str, Any] = answer["results"][0]
     return result
@@ -102,23 +125,65 @@ async def described(node: Node, resource: dict[str, Any]) -> dict[str, Any]:
 def test_configs_with_kafkas_defaults_are_described_as_by_kafka(
     broker: LightBroker, kraft_cluster: KraftCluster, kind: int, name: str
 ) -> None:
-    """Names, values, types, sources and synonyms (ConfigHelper)."""
+    """Names, values, types, sources, synonyms and documentation (ConfigHelper)."""
     judge = asyncio.run(configs_of(kraft_cluster.bootstrap().split(",")[0], kind, name))
     ours = asyncio.run(configs_of(broker.bootstrap, kind, name))
     compared = [each for each, config in judge.items() if config["config_source"] == DEFAULT]
 
-    assert set(judge) - set(ours) == set()
+    assert set(judge) ^ set(ours) == set()
     assert {each: shown(ours[each]) for each in compared} == {each: shown(judge[each]) for each in compared}
     assert writable(ours) - writable(judge) == set()
 
 
-def shown(config: dict[str, Any]) -> dict[str, Any]:
-    """Return what must be the same. Types: CLASS is STRING here, SHORT is INT."""
-    types = {CLASS: STRING, SHORT: INT}
-    return {
-        **{key: config[key] for key in ("value", "config_source", "is_sensitive", "synonyms")},
-        "type": types.get(config["config_type"], config["config_type"]),
+VALUES = (
+    *("", "x", "true", "0.5", "2", "*", "0:1,1:2", "0:1,", "gzip", "LogAppendTime"),
+    *("-3", "-1", "0", "1", "13", "1048575", "1048576", "2147483648", "9223372036854775808"),
+    *("delete", "delete,delete", "compact,delete", "delete,", "compact,x"),
+)
+"""Values at the bounds of some config, and of the type of another one."""
+
+
+async def refusals(bootstrap: str, names: list[str]) -> dict[tuple[str, str], tuple[str, str | None]]:
+    """Return error and message by config and value, for topics that are only to be validated."""
+    host, _, port = bootstrap.rpartition(":")
+    cases = [(name, value) for name in names for value in VALUES]
+    topics = [
+        {
+            "name": f"validated-{number}",
+            "num_partitions": 1,
+            "replication_factor": 1,
+            "assignments": [],
+            "configs": [{"name": name, "value": value}],
+        }
+        for number, (name, value) in enumerate(cases)
+    ]
+    node = Node(host, int(port), NodeSettings(client_id="test"))
+    try:
+        body = {"topics": topics, "timeout_ms": TIMEOUT_MS, "validate_only": True}
+        answer = await node.call(ApiKey.CREATE_TOPICS, body, timeout_ms=TIMEOUT_MS)
+    finally:
+        await node.close()
+    found = {
+        each["name"]: (ErrorCode.of(each["error_code"]).name, each["error_message"] or None)
+        for each in answer["topics"]
     }
+    return {case: found[f"validated-{number}"] for number, case in enumerate(cases)}
+
+
+@pytest.mark.kafka
+def test_values_of_topic_configs_are_refused_as_by_kafka(broker: LightBroker, kraft_cluster: KraftCluster) -> None:
+    """Each config with values at its bounds, of another type, and names that Kafka 4 has removed (LogConfig.validate)."""
+    names = [*TOPIC_CONFIGS, "message.format.version", "message.downconversion.enable"]
+    judge = asyncio.run(refusals(kraft_cluster.bootstrap().split(",")[0], names))
+    ours = asyncio.run(refusals(broker.bootstrap, names))
+
+    assert {case: ours[case] for case in ours if ours[case] != judge[case]} == {}
+
+
+def shown(config: dict[str, Any]) -> dict[str, Any]:
+    """Return what must be the same."""
+    fields = ("value", "config_source", "is_sensitive", "synonyms", "config_type", "documentation")
+    return {key: config[key] for key in fields}
 
 
 def writable(configs: dict[str, Any]) -> set[str]:

@@ -131,6 +131,49 @@ def test_kafka_python_produces_and_consumes(broker: LightBroker) -> None:
     assert (offsets, values, ends) == (list(range(COUNT)), list(range(COUNT)), (0, COUNT))
 
 
+def test_a_broker_that_is_stopped_marks_its_folder_as_clean() -> None:
+    """SIGTERM, with a record that is only in memory: Kafka skips the recovery of such a folder (LogManager.shutdown, CleanShutdownFileHandler)."""
+    with light_broker({"num.partitions": "1"}) as stopped:
+        assert produced(stopped, "clean") == list(range(COUNT))
+        mark = stopped.data_folder / ".kafka_cleanshutdown"
+        assert not mark.exists()
+
+        assert stopped.terminate() == 0
+        assert mark.read_text() == '{"version":0,"brokerEpoch":1}'
+
+        stopped.start()
+        assert not mark.exists()
+
+
+def test_transactional_producers_of_librdkafka_and_kafka_python_end_at_once_in_words(broker: LightBroker) -> None:
+    """Not after the timeout of init_transactions: its error is not retriable."""
+    from confluent_kafka import KafkaException, Producer
+    from kafka import KafkaProducer
+    from kafka.errors import KafkaError
+
+    librdkafka = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "t"})
+    with pytest.raises(KafkaException, match=r"This broker has no transactions\. Remove transactional\.id") as raised:
+        librdkafka.init_transactions(TIMEOUT_S)
+    kafka_python = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id="t")
+    with pytest.raises(KafkaError, match=r"TransactionalIdAuthorizationFailed|InvalidRequestError"):
+        kafka_python.init_transactions()
+    kafka_python.close()
+
+    assert raised.value.args[0].fatal()
+
+
+async def test_a_transactional_producer_of_aiokafka_ends_at_once(broker: LightBroker) -> None:
+    """It starts by asking for the coordinator."""
+    from aiokafka import AIOKafkaProducer
+    from aiokafka.errors import KafkaError
+
+    producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id="t")
+    async with asyncio.timeout(TIMEOUT_S):
+        with pytest.raises(KafkaError):
+            await producer.start()
+        await producer.stop()
+
+
 async def test_aiokafka_produces_and_consumes(broker: LightBroker) -> None:
     """With idempotence."""
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition

@@ -98,6 +98,19 @@ def producers(title: str, topic: str) -> Request:
     return title, ApiKey.DESCRIBE_PRODUCERS, 0, {"topics": [{"name": topic, "partition_indexes": [0]}]}
 
 
+def reassignment(title: str, *, topic: str = TOPIC, partition: int = 0, replicas: list[int] | None) -> Request:
+    """Return an AlterPartitionReassignments request."""
+    parts = [{"partition_index": partition, "replicas": replicas}]
+    body = {"timeout_ms": 5_000, "topics": [{"name": topic, "partitions": parts}]}
+    return title, ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1, body
+
+
+def feature_update(title: str, level: int, *, version: int) -> Request:
+    """Return an UpdateFeatures request for a feature that Kafka does not have."""
+    updates = [{"feature": NOWHERE, "max_version_level": level}]
+    return title, ApiKey.UPDATE_FEATURES, version, {"timeout_ms": 5_000, "feature_updates": updates}
+
+
 TWO = batch("a", "b")
 REQUESTS: list[Request] = [
     *(produce(f"a batch, version {version}", TWO, version=version) for version in (3, 9, 12)),
@@ -157,6 +170,39 @@ REQUESTS: list[Request] = [
     fetch("deleted records", 0),
     offsets("the start after a deletion", -2),
     deletion("up to the high watermark", -1),
+    reassignment("the same replica", replicas=[1]),
+    reassignment("an unknown broker", replicas=[77]),
+    reassignment("the same broker twice", replicas=[1, 1]),
+    reassignment("no replica", replicas=[]),
+    reassignment("a cancellation without a reassignment", replicas=None),
+    reassignment("an unknown topic", topic=NOWHERE, replicas=[1]),
+    reassignment("an unknown partition", partition=7, replicas=[1]),
+    (
+        "reassignments of a topic",
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        0,
+        {"timeout_ms": 5_000, "topics": [{"name": TOPIC, "partition_indexes": [0]}]},
+    ),
+    *(
+        feature_update(f"level {level} of an unknown feature, version {version}", level, version=version)
+        for level in (-1, 0, 1)
+        for version in (1, 2)
+    ),
+    (
+        "an unknown user",
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        0,
+        {"users": [{"name": NOWHERE}, {"name": TOPIC}, {"name": TOPIC}]},
+    ),
+    *(
+        (
+            f"the quotas of a user, version {version}",
+            ApiKey.DESCRIBE_CLIENT_QUOTAS,
+            version,
+            {"components": [{"entity_type": "user", "match_type": 0, "match": NOWHERE}], "strict": False},
+        )
+        for version in (0, 1)
+    ),
 ]
 
 
@@ -193,6 +239,35 @@ def compared(value: Any, name: str = "") -> Any:
     if isinstance(value, list):
         return [compared(each) for each in value]
     return ErrorCode.of(value).name if name.endswith("error_code") else value
+
+
+def first_and_final(port: int) -> tuple[Any, Any]:
+    """Return the description of a topic in the response that creates it, and in the one that has its partitions."""
+    name = f"created-{uuid.uuid4().hex[:8]}"
+    body = {"topics": [{"name": name}], "allow_auto_topic_creation": True}
+    with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
+        (first,) = (topic,) = asked(connection, ApiKey.METADATA, 12, body)["topics"]
+        deadline = time.monotonic() + TIMEOUT_S
+        while topic["error_code"] or any(each["error_code"] for each in topic["partitions"]):
+            assert time.monotonic() < deadline, topic
+            (topic,) = asked(connection, ApiKey.METADATA, 12, body)["topics"]
+    return error_and_partition(first), error_and_partition(topic)
+
+
+def error_and_partition(topic: Body) -> tuple[str, list[int]]:
+    """Return the error of a topic, and the epochs of its partitions: their numbers and leaders depend on the cluster."""
+    return ErrorCode.of(topic["error_code"]).name, sorted({each["leader_epoch"] for each in topic["partitions"]})
+
+
+def test_a_topic_that_metadata_creates_is_described_at_once_here_and_later_by_kafka(
+    broker: LightBroker, kraft_cluster: KraftCluster
+) -> None:
+    """Clients repeat a request that has UNKNOWN_TOPIC_OR_PARTITION (AutoTopicCreationManager); the final descriptions are the same."""
+    port = kraft_cluster[1].port
+    assert port is not None
+
+    assert first_and_final(port) == (("UNKNOWN_TOPIC_OR_PARTITION", []), ("NONE", [0]))
+    assert first_and_final(broker.port) == (("NONE", [0]), ("NONE", [0]))
 
 
 @pytest.mark.shows("B2", "B3", "B8")

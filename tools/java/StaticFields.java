@@ -1,6 +1,7 @@
 import java.io.PrintStream;
 import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -12,7 +13,7 @@ import org.apache.kafka.common.config.ConfigDef;
  * Prints static fields of Kafka's classes, each argument a class and a field, as one JSON document by argument.
  *
  * A ConfigDef is printed by name in the order in which Kafka validates: type, default, whether a value is required, bounds or allowed
- * values. A map is printed with its keys and values as text. tools/kafka_definitions.py reads the document.
+ * values, whether it is internal, and documentation. A map is printed with its keys and values as text. tools/kafka_definitions.py reads the document.
  */
 public final class StaticFields {
     private static Object field(Object owner, Class<?> declaring, String name) throws ReflectiveOperationException {
@@ -35,6 +36,9 @@ public final class StaticFields {
         } else if (validator instanceof ConfigDef.ValidList) {
             Object strings = field(validator, ConfigDef.ValidList.class, "validString");
             rule.put("kind", "each_one_of");
+            // The class of Kafka 4 has an error of its own for empty elements.
+            rule.put("names_empty", Arrays.stream(ConfigDef.ValidList.class.getDeclaredFields())
+                .anyMatch(one -> one.getName().equals("isEmptyAllowed")));
             rule.put("values", field(strings, ConfigDef.ValidString.class, "validStrings"));
         } else {
             rule.put("kind", validator.getClass().getName());
@@ -51,6 +55,8 @@ public final class StaticFields {
             config.put("required", !key.hasDefault());
             config.put("default", key.hasDefault() ? ConfigDef.convertToString(key.defaultValue, key.type) : null);
             config.put("rule", rule(key.validator));
+            config.put("internal", key.internalConfig);
+            config.put("documentation", key.documentation);
             byName.put(key.name, config);
         }
         return byName;

@@ -14,7 +14,7 @@ from kafka_node.authorization.needs import CODES
 from kafka_node.configs.config_rules import ConfigType
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
-from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.outcomes import duplicates, error_fields
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure

@@ -35,6 +35,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import BrokerSide, ControlPlaneError, IsrAnswer, IsrProposal, ProducerIdBlock
+from light_broker.control.standalone import one_node
 from light_broker.control.standalone.configs import alter_configs
 from light_broker.control.standalone.state import State
 from light_broker.control.standalone.state_file import StateFile
@@ -57,9 +58,12 @@ FORWARDED: Mapping[ApiKey, VersionRange] = {
     ApiKey.CREATE_PARTITIONS: (0, 3),
     ApiKey.ELECT_LEADERS: (0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (0, 1),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: (0, 0),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: (0, 1),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (0, 0),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (0, 0),
+    ApiKey.UPDATE_FEATURES: (0, 2),
 }
 """The versions of Kafka 4.3.1."""
 
@@ -93,7 +97,10 @@ class StandaloneControl:
             ApiKey.ALTER_CONFIGS: self._alter_configs,
             ApiKey.INCREMENTAL_ALTER_CONFIGS: self._incremental_alter_configs,
             ApiKey.ELECT_LEADERS: self._elect_leaders,
+            ApiKey.ALTER_PARTITION_REASSIGNMENTS: self._alter_reassignments,
             ApiKey.LIST_PARTITION_REASSIGNMENTS: self._list_reassignments,
+            ApiKey.DESCRIBE_CLIENT_QUOTAS: self._describe_quotas,
+            ApiKey.UPDATE_FEATURES: self._update_features,
             ApiKey.DESCRIBE_ACLS: self._describe_acls,
             ApiKey.CREATE_ACLS: self._create_acls,
             ApiKey.DELETE_ACLS: self._delete_acls,
@@ -163,7 +170,7 @@ class StandaloneControl:
             state, answer = create_topics(before, body, may, self._settings(), uuid.uuid4)
             view = await self._save(state)
             for name in state.topics.keys() - before.topics.keys():
-                await self._lead(view, name, range(state.topics[name].partitions))
+                await self._lead(view, name, range(state.topics[name].partitions), is_new=True)
             return answer
 
     async def _delete_topics(self, context: RequestContext, body: Body) -> Body:
@@ -181,14 +188,14 @@ class StandaloneControl:
             state, answer = create_partitions(before, body, self._judge(context))
             view = await self._save(state)
             for name, topic in state.topics.items():
-                await self._lead(view, name, range(before.topics[name].partitions, topic.partitions))
+                await self._lead(view, name, range(before.topics[name].partitions, topic.partitions), is_new=True)
             return answer
 
-    async def _lead(self, view: MetadataView, name: str, partitions: Iterable[int]) -> None:
+    async def _lead(self, view: MetadataView, name: str, partitions: Iterable[int], *, is_new: bool = False) -> None:
         """Let the broker lead partitions. One that it cannot lead is offline until its directory is repaired; its error is logged there."""
         side, topic = self._require_side(), view.topics[name]
         for number in partitions:
-            await side.lead(TopicPartition(name, number), topic.id, topic.partitions[number])
+            await side.lead(TopicPartition(name, number), topic.id, topic.partitions[number], is_new=is_new)
 
     async def _finish_deletion(self, name: str) -> None:
         """Delete the logs of a deleted topic. Where that fails, the next start tries again."""
@@ -201,28 +208,22 @@ class StandaloneControl:
         except ControlPlaneError as error:
             log.warning("Failed to note that a topic is deleted", extra={"topic": name, "error": str(error)})
 
+    # What one node answers without a change
+
     async def _elect_leaders(self, _: RequestContext, body: Body) -> Body:
-        """Answer that no partition needs an election."""
-        view = self._view()
-        return {
-            "error_code": ErrorCode.NONE,
-            "replica_election_results": [
-                {
-                    "topic": each["topic"],
-                    "partition_result": [
-                        {
-                            "partition_id": number,
-                            **error_fields(_no_election(view, TopicPartition(each["topic"], number))),
-                        }
-                        for number in each["partitions"]
-                    ],
-                }
-                for each in body["topic_partitions"] or []
-            ],
-        }
+        return one_node.elect_leaders(self._file.state, body)
 
     async def _list_reassignments(self, _context: RequestContext, _body: Body) -> Body:
-        return {"error_code": ErrorCode.NONE, "error_message": None, "topics": []}
+        return one_node.list_reassignments()
+
+    async def _alter_reassignments(self, _: RequestContext, body: Body) -> Body:
+        return one_node.alter_reassignments(self._file.state, body)
+
+    async def _update_features(self, _: RequestContext, body: Body) -> Body:
+        return one_node.update_features(self._file.state, body)
+
+    async def _describe_quotas(self, _context: RequestContext, _body: Body) -> Body:
+        return one_node.describe_client_quotas()
 
     # Configs
 
@@ -329,9 +330,3 @@ class StandaloneControl:
         if self._side is None:
             raise ControlPlaneError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker is stopping")
         return self._side
-
-
-def _no_election(view: MetadataView, partition: TopicPartition) -> Failure:
-    if view.partition(partition) is None:
-        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic or partition: {partition}")
-    return Failure(ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.ELECTION_NOT_NEEDED.message)

@@ -10,13 +10,14 @@ from uuid import UUID
 
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.configs.topic_configs import ConfigContext, topic_config_error
 from kafka_node.outcomes import NO_TOPIC_ID, duplicates, error_fields
 from kafka_node.topic_names import topic_name_error
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from light_broker.control.standalone.state import State, TopicState
-from light_broker.core.configs import REMOVED_IN_4, TOPIC_NAMES, topic_entry
+from light_broker.core.configs import topic_entry
 from light_broker.core.settings import Settings
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
@@ -82,10 +83,8 @@ def _new_topic(state: State, wanted: Body, settings: Settings, new_id: Callable[
 
 def config_failure(configs: Mapping[str, str | None], settings: Settings) -> Failure | None:
     """Return why a topic cannot have these configs, None if it can."""
-    if removed := sorted(REMOVED_IN_4 & configs.keys()):
-        return Failure(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {removed[0]}")
-    defaults = {name: value for name in TOPIC_NAMES if (value := topic_entry(name, {}, settings).value) is not None}
-    wrong = topic_config_error(configs, ConfigContext(broker_defaults=defaults, zookeeper=False))
+    defaults = {name: value for name in TOPIC_CONFIGS if (value := topic_entry(name, {}, settings).value) is not None}
+    wrong = topic_config_error(configs, ConfigContext(broker_defaults=defaults, zookeeper=False, table=TOPIC_CONFIGS))
     return None if wrong is None else Failure(ErrorCode.INVALID_CONFIG, wrong.message)
 
 
@@ -118,11 +117,11 @@ def _assigned_count(state: State, wanted: Body) -> int | Failure:
     if numbers != list(range(len(numbers))):
         words = "partitions should be a consecutive 0-based integer sequence"
         return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
-    failure = _refused_replicas(state, [each["broker_ids"] for each in wanted["assignments"]])
+    failure = refused_replicas(state, [each["broker_ids"] for each in wanted["assignments"]])
     return len(numbers) if failure is None else failure
 
 
-def _refused_replicas(state: State, assignments: list[list[int]]) -> Failure | None:
+def refused_replicas(state: State, assignments: list[list[int]]) -> Failure | None:
     """Return why replica lists are invalid: each has this broker only."""
     for brokers in assignments:
         if not brokers:
@@ -145,7 +144,7 @@ def _created(name: str, topic: TopicState, settings: Settings, *, shows_configs:
     result = {"name": name, "topic_id": topic.id, **error_fields(None)}
     if not shows_configs:
         return {**result, "topic_config_error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED, "configs": []}
-    entries = [topic_entry(each, topic.configs, settings) for each in TOPIC_NAMES]
+    entries = [topic_entry(each, topic.configs, settings) for each in TOPIC_CONFIGS]
     return {
         **result,
         "num_partitions": topic.partitions,
@@ -237,4 +236,4 @@ def _refused_growth(state: State, topic: TopicState, name: str, wanted: Body, re
     if len(wanted["assignments"]) != added:
         words = f"Attempted to add {added} additional partition(s), but only {len(wanted['assignments'])} assignment(s) were specified."
         return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
-    return _refused_replicas(state, [each["broker_ids"] for each in wanted["assignments"]])
+    return refused_replicas(state, [each["broker_ids"] for each in wanted["assignments"]])

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
 from kafka_node.authorization.needs import CODES
+from kafka_node.configs.documentation import setting_documentation, topic_documentation
 from kafka_node.configs.setting_table import SETTINGS
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import error_fields
 from kafka_node.topic_names import illegal_name_reason
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from light_broker.core.configs import (
-    TOPIC_NAMES,
     ConfigEntry,
     broker_entry,
     cluster_default_entry,
@@ -41,7 +42,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
                 "resource_name": resource["resource_name"],
                 "configs": []
                 if isinstance(found, Failure)
-                else [_config(entry, with_synonyms=body["include_synonyms"]) for entry in found],
+                else [_config(entry, resource["resource_type"], body) for entry in found],
             }
         )
     return {"results": results}
@@ -68,7 +69,7 @@ def _topic_entries(
     if name not in view.topics:
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.message)
     overrides = view.dynamic_configs(ConfigResource(ConfigResourceType.TOPIC, name))
-    return [topic_entry(each, overrides, settings) for each in TOPIC_NAMES if wanted is None or each in wanted]
+    return [topic_entry(each, overrides, settings) for each in TOPIC_CONFIGS if wanted is None or each in wanted]
 
 
 def _broker_entries(settings: Settings, name: str, wanted: set[str] | None) -> list[ConfigEntry] | Failure:
@@ -86,7 +87,7 @@ def _broker_entries(settings: Settings, name: str, wanted: set[str] | None) -> l
 
 def _setting_names(settings: Settings) -> Iterator[str]:
     """Iterate over the names of Kafka, without its internal ones, and all others that have a value."""
-    yield from (name for name in SETTINGS if not name.startswith("internal."))
+    yield from (name for name, setting in SETTINGS.items() if not setting.is_internal)
     yield from sorted({*settings.file, *settings.cluster, *settings.own} - SETTINGS.keys())
 
 
@@ -97,8 +98,9 @@ def _type_name(kind: int) -> str:
         return ConfigResourceType.UNKNOWN.name
 
 
-def _config(entry: ConfigEntry, *, with_synonyms: bool) -> Body:
-    synonyms = entry.synonyms if with_synonyms else ()
+def _config(entry: ConfigEntry, kind: int, request: Body) -> Body:
+    synonyms = entry.synonyms if request["include_synonyms"] else ()
+    documentation = topic_documentation if kind == ConfigResourceType.TOPIC else setting_documentation
     return {
         "name": entry.name,
         "value": entry.value,
@@ -107,5 +109,5 @@ def _config(entry: ConfigEntry, *, with_synonyms: bool) -> Body:
         "is_sensitive": entry.is_sensitive,
         "synonyms": [{"name": one.name, "value": one.value, "source": one.source} for one in synonyms],
         "config_type": entry.wire_type,
-        "documentation": None,
+        "documentation": documentation(entry.name) if request["include_documentation"] else None,
     }

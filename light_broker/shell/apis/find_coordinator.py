@@ -22,25 +22,33 @@ NO_NODE = -1
 Found = tuple[ErrorCode, int, Endpoint]
 NOWHERE = Endpoint("", -1)
 
+NO_TRANSACTIONS = "This broker has no transactions. Remove transactional.id from the producer's settings."
+
 
 async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
     """Return the coordinator of each key; the topic `__consumer_offsets` is created with the first one."""
     if context.api_version >= BATCHES_FROM:
         coordinators = []
         for key in body["coordinator_keys"]:
-            error, node_id, endpoint = _find(broker, context, body["key_type"], key)
-            coordinators.append({"key": key, "error_code": error, **_node(node_id, endpoint)})
+            # Kafka sends no messages in these versions (KafkaApis.handleFindCoordinatorRequestV4AndAbove).
+            found = _coordinator(broker, context, body["key_type"], key)
+            coordinators.append({"key": key, "error_message": "", **found})
         return {"coordinators": coordinators}
-    error, node_id, endpoint = _find(broker, context, body["key_type"], body["key"])
-    return {
-        "error_code": error,
-        "error_message": error.message if error else ErrorCode.NONE.name,
-        **_node(node_id, endpoint),
-    }
+    found = _coordinator(broker, context, body["key_type"], body["key"])
+    error: ErrorCode = found["error_code"]
+    return {"error_message": error.message if error else ErrorCode.NONE.name, **found}
 
 
-def _node(node_id: int, endpoint: Endpoint) -> Body:
-    return {"node_id": node_id, "host": endpoint.host, "port": endpoint.port}
+def _coordinator(broker: Broker, context: RequestContext, key_type: int, key: str) -> Body:
+    """Describe the coordinator of a key by the fields that all versions have."""
+    error, node_id, endpoint = _find(broker, context, key_type, key)
+    described = {"error_code": error, "node_id": node_id, "host": endpoint.host, "port": endpoint.port}
+    if key_type != TRANSACTION or error is not ErrorCode.INVALID_REQUEST:
+        return described
+    if context.api_version < BATCHES_FROM:
+        # librdkafka and aiokafka use these versions, and end init_transactions only for this error: all others they retry until a timeout.
+        described["error_code"] = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return {**described, "error_message": NO_TRANSACTIONS}
 
 
 def _find(broker: Broker, context: RequestContext, key_type: int, key: str) -> Found:

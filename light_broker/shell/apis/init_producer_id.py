@@ -1,7 +1,7 @@
 """InitProducerId: ids of idempotent producers (KIP-98, KIP-360). Source: KafkaApis.handleInitProducerIdRequest.
 
-A transactional id is refused: this broker has no transactions. UNSUPPORTED_VERSION ends a producer with an error that names the cause,
-where COORDINATOR_NOT_AVAILABLE would let it retry until its timeout.
+A transactional id is refused: this broker has no transactions. Producers ask for a coordinator first, and end there (`find_coordinator`);
+UNSUPPORTED_VERSION ends one that does not, where COORDINATOR_NOT_AVAILABLE would let it retry until its timeout.
 """
 
 import logging

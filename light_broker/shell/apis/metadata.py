@@ -1,6 +1,7 @@
 """Metadata: nodes, topics, and the leader of each partition, for clients of one listener.
 
-A topic that is missing is created where the request and the broker allow it, and described after its creation. Source:
+A topic that is missing is created where the request and the broker allow it, and described after its creation. Kafka answers
+UNKNOWN_TOPIC_OR_PARTITION while it creates the topic; clients ask again then, and take a description as well. Source:
 KafkaApis.handleTopicMetadataRequest.
 """
 

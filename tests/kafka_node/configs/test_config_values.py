@@ -6,13 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_node.configs.config_rules import ConfigType, ConfigValue, java_string, parse
+from kafka_node.configs import topic_config_table_4
+from kafka_node.configs.config_rules import ConfigType, ConfigValue, InvalidValue, java_string, parse
+from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
         (ConfigType.BOOLEAN, " TRUE ", True),
+        (ConfigType.SHORT, "32767", 2**15 - 1),
+        (ConfigType.CLASS, " org.example.Policy ", "org.example.Policy"),
+        (ConfigType.PASSWORD, " secret ", "secret"),
         (ConfigType.INT, "+7", 7),
         (ConfigType.INT, "-2147483648", -(2**31)),
         (ConfigType.LONG, "9223372036854775807", 2**63 - 1),
@@ -37,6 +42,7 @@ def test_a_value_is_parsed_as_by_java(kind: ConfigType, text: str, value: Config
     ("kind", "text", "reason"),
     [
         (ConfigType.BOOLEAN, "yes", "Expected value to be either true or false"),
+        (ConfigType.SHORT, "32768", "Not a number of type SHORT"),
         (ConfigType.INT, "2147483648", "Not a number of type INT"),
         (ConfigType.INT, "1_000", "Not a number of type INT"),
         (ConfigType.INT, "\u00a07", "Not a number of type INT"),
@@ -101,3 +107,13 @@ def test_any_text_is_parsed_or_refused(kind: ConfigType, text: str) -> None:
         reason = str(refused)
 
     assert reason.startswith(("Not a number", "Expected value")) or not reason
+
+
+def test_an_empty_element_of_a_list_has_a_message_of_its_own_in_kafka_4() -> None:
+    """Kafka 3.9 names the element as it does any other wrong one (ConfigDef.ValidList)."""
+    found = [table["cleanup.policy"].read("delete,") for table in (TOPIC_CONFIGS, topic_config_table_4.TOPIC_CONFIGS)]
+
+    assert [each.message for each in found if isinstance(each, InvalidValue)] == [
+        "Invalid value  for configuration cleanup.policy: String must be one of: compact, delete",
+        "Configuration 'cleanup.policy' values must not be empty.",
+    ]

@@ -56,6 +56,17 @@ async def test_topics_records_and_configs_are_there_after_a_restart(tmp_path: Pa
     assert [each["leader_epoch"] for each in after["partitions"]] == [1, 1]
 
 
+async def test_a_new_topic_is_served_while_a_directory_cannot_be_read(tmp_path: Path) -> None:
+    """No log of a new partition can be in that directory (LogManager.getOrCreateLog, isNew)."""
+    (tmp_path / "unreadable").write_text("a file where a disk is not mounted")
+    directories = {"log.dirs": f"{tmp_path / 'data'},{tmp_path / 'unreadable'}"}
+
+    async with standalone(tmp_path, directories) as process, client_of(process) as client:
+        await create_topic(client, "orders", partitions=2)
+
+        assert await produce(process, "orders", "a") is ErrorCode.NONE
+
+
 async def test_a_deleted_topic_may_be_created_again_and_is_empty(tmp_path: Path) -> None:
     """Its logs are gone when the response is sent."""
     async with standalone(tmp_path) as process, client_of(process) as client:

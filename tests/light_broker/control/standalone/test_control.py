@@ -40,12 +40,21 @@ class Side:
         on_disk = open_state_file(self.file._path.parent, 1).state.topics.keys()
         self.calls.append(f"view {sorted(view.topics)}, on the disk {sorted(on_disk)}")
 
-    async def lead(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:  # noqa: ARG002
+    async def lead(
+        self,
+        partition: TopicPartition,
+        topic_id: UUID,  # noqa: ARG002
+        state: PartitionView,
+        *,
+        is_new: bool = False,
+    ) -> ErrorCode:
         """Record a partition."""
-        self.calls.append(f"lead {partition} in epoch {state.leader_epoch}")
+        self.calls.append(f"lead {'new ' if is_new else ''}{partition} in epoch {state.leader_epoch}")
         return ErrorCode.NONE
 
-    async def follow(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
+    async def follow(
+        self, partition: TopicPartition, topic_id: UUID, state: PartitionView, *, is_new: bool = False
+    ) -> ErrorCode:
         """Not called: there is no other broker."""
         raise NotImplementedError
 
@@ -93,8 +102,8 @@ async def test_a_topic_is_on_the_disk_before_it_is_seen_and_led(tmp_path: Path) 
 
     assert side.calls == [
         "view ['orders'], on the disk ['orders']",
-        "lead orders-0 in epoch 0",
-        "lead orders-1 in epoch 0",
+        "lead new orders-0 in epoch 0",
+        "lead new orders-1 in epoch 0",
     ]
 
 
@@ -176,7 +185,7 @@ async def test_a_change_that_cannot_be_written_is_not_applied(tmp_path: Path, mo
     assert (raised.value.code, side.calls) == (ErrorCode.KAFKA_STORAGE_ERROR, [])
 
     await control.forward(ApiKey.CREATE_TOPICS, CONTEXT, creation("orders"))
-    assert side.calls[-1] == "lead orders-0 in epoch 0"
+    assert side.calls[-1] == "lead new orders-0 in epoch 0"
 
 
 async def test_blocks_of_producer_ids_are_never_given_twice(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC
+from light_broker.shell.apis.find_coordinator import NO_TRANSACTIONS
 from light_broker.shell.apis.table import APIS
 from light_broker.shell.broker import Broker
 from light_broker.shell.dispatch import needs
@@ -120,6 +121,23 @@ async def test_coordinators_of_transactions_and_share_groups_are_refused(key_typ
     )
 
     assert answer["coordinators"][0]["error_code"] == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [(2, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED), (6, ErrorCode.INVALID_REQUEST)],
+)
+async def test_the_refusal_of_a_transaction_is_final_for_the_clients_of_each_version(
+    version: int, expected: ErrorCode
+) -> None:
+    """With what to do: librdkafka ends only for the first error (rd_kafka_txn_handle_FindCoordinator), Java shows the message of the second."""
+    keys = {"key": "t"} if version < 4 else {"coordinator_keys": ["t"]}
+    body = {**keys, "key_type": 1}
+
+    answer = await ask(broker_with(view_of()), ApiKey.FIND_COORDINATOR, body, version=version)
+
+    found = answer if version < 4 else answer["coordinators"][0]
+    assert (found["error_code"], found["error_message"], found["node_id"]) == (expected, NO_TRANSACTIONS, -1)
 
 
 # Members
