@@ -20,7 +20,6 @@ from kafka_wire.net.sasl_client import MECHANISMS
 LISTENER_PREFIX = "listener.name."
 JAAS = "sasl.jaas.config"
 CONTROLLER_MECHANISM = "sasl.mechanism.controller.protocol"
-INTER_BROKER_MECHANISM = "sasl.mechanism.inter.broker.protocol"
 HOST_NAME_CHECK = "ssl.endpoint.identification.algorithm"
 PEM = "PEM"
 

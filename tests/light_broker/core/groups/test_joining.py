@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_wire.errors import ErrorCode
-from light_broker.core.groups import joining
+from light_broker.core.groups import joining, subscriptions
 from light_broker.core.groups.records import GroupRecord
 from light_broker.core.groups.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from light_broker.core.groups.states import Protocol
@@ -317,3 +317,19 @@ def test_new_group_whose_replication_times_out_goes_on() -> None:
     joined = a.joined()
     assert joined is not None
     assert joined.generation == 1
+
+
+def test_each_distinct_subscription_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a rebalance must not block the event loop: the members of a large group mostly have the same one."""
+    read: list[bytes] = []
+
+    def counting(data: bytes, _: int) -> tuple[dict[str, list[str]], int]:
+        read.append(data)
+        return {"topics": ["orders"]}, len(data)
+
+    monkeypatch.setattr(subscriptions, "decoder", lambda *_: counting)
+    world = World()
+    stable_group(world, *(Client(world, name) for name in "abc"))
+
+    assert set(group_of(world).subscribed_topics or ()) == {"orders"}
+    assert len(read) == world.shard.groups["g"].generation
