@@ -4,6 +4,7 @@ num.network.threads has no effect: one event loop serves all connections (ADR 51
 values that a listener may have of its own and for names of hosts.
 """
 
+import re
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,8 +18,6 @@ from kafka_wire.net.server import ServerLimits
 from light_broker.core.settings import Settings
 
 OVERRIDES = "max.connections.per.ip.overrides"
-
-
 CREATION_RATE = "max.connection.creation.rate"
 MAX_CONNECTIONS = "max.connections"
 OF_LISTENERS = frozenset({CREATION_RATE, MAX_CONNECTIONS})
@@ -47,6 +46,9 @@ def _server_limits(values: Settings, listener: str) -> ServerLimits:
         idle_timeout_ms=idle_ms if idle_ms > 0 else NEVER_MS,
     )
 
+
+_LIMIT = re.compile(r"\s*[0-9]{1,10}\s*")
+"""Limit of connections in text; Kafka's largest INT has ten digits."""
 
 NEVER_MS = 2**31 - 1
 """Idle time that no connection reaches: a negative connections.max.idle.ms means no limit."""
@@ -84,7 +86,7 @@ def _positive(values: Settings, name: str, listener: str | None = None) -> int:
 def _override(entry: str) -> tuple[str, int]:
     """Return the address and limit of an entry HOST:LIMIT."""
     host, colon, limit = entry.rpartition(":")
-    if not colon or not host or not limit.strip().isdecimal():
+    if not colon or not host or not _LIMIT.fullmatch(limit):
         raise SettingError(f"{OVERRIDES} has {entry!r}, which is not HOST:LIMIT.")
     return _address(host.strip()), int(limit)
 

@@ -61,6 +61,7 @@ def test_an_override_may_have_the_name_of_a_host() -> None:
             f"{OVERRIDES} has the host 'no-such-host.invalid', whose address is not",
         ),
         ({OVERRIDES: "10.0.0.1"}, f"{OVERRIDES} has '10.0.0.1', which is not HOST:LIMIT."),
+        ({OVERRIDES: f"10.0.0.1:{'9' * 5000}"}, "which is not HOST:LIMIT."),
         ({OVERRIDES: "10.0.0.1:many"}, f"{OVERRIDES} has '10.0.0.1:many', which is not HOST:LIMIT."),
         ({OVERRIDES: f"{'x' * 64}.example:5"}, f"{OVERRIDES} has the host '{'x' * 64}.example', whose address is not"),
         ({"max.connection.creation.rate": "0"}, "max.connection.creation.rate is 0, which accepts no connection."),
