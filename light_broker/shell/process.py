@@ -79,7 +79,7 @@ class BrokerProcess:
     """One standalone broker: `run` serves until `stop` is called."""
 
     def __init__(self, settings: BrokerSettings, options: ProcessOptions) -> None:
-        """Read the files of TLS, and resolve names of hosts. Raises ValueError for files and SettingError for names that cannot be used."""
+        """Read the files of TLS, and resolve names of hosts. Raises ValueError for files and SettingError for values that cannot be used."""
         self.settings = settings
         self.options = options
         self._acls, self._credentials = PresentAcls(), PresentCredentials()
@@ -88,6 +88,7 @@ class BrokerProcess:
             for one in settings.listeners
         }
         self._limits = listener_limits(settings.values, [one.listener for one in settings.listeners])
+        self._groups = group_settings(settings.values)
         self._renewal = Renewal((each.tls, settings.security[name].tls) for name, each in self._demands.items())
         self._servers: dict[str, Server] = {}
         self._registry = CollectorRegistry()
@@ -170,7 +171,7 @@ class BrokerProcess:
             replicas=replicas,
             producer_ids=ProducerIds(control),
             fetch_sessions=FetchSessions(values.number("max.incremental.fetch.session.cache.slots")),
-            groups=GroupCoordinators(replicas, group_settings(values), view=lambda: self.broker.view),
+            groups=GroupCoordinators(replicas, self._groups, view=lambda: self.broker.view),
             guard=None if rules is None else self._guard(control, rules),
         )
         return broker, control

@@ -31,6 +31,8 @@ def test_a_broker_in_a_cluster_is_not_supported_yet() -> None:
         (("--override", "num.partitions"), "is not NAME=VALUE"),
         (("--override", "num.partitions=x"), "num.partitions"),
         (("--override", "authorizer.class.name=com.example.Mine"), "cannot run Java classes"),
+        (("--override", "max.connections.per.ip.overrides=x"), "max.connections.per.ip.overrides has 'x'"),
+        (("--override", "offsets.topic.compression.codec=9"), "offsets.topic.compression.codec is 9"),
         (("no-such-file.properties",), "cannot be read"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from kafka_node.configs.setting_rules import SettingError
 from kafka_wire.compression import Compression
 from light_broker.core.settings import Settings
 
@@ -44,7 +45,7 @@ class GroupSettings:
 
 
 def group_settings(values: Settings) -> GroupSettings:
-    """Return the settings of the group coordinator of a broker."""
+    """Return the settings of the group coordinator of a broker. Raises SettingError."""
     return GroupSettings(
         min_session_timeout_ms=values.number("group.min.session.timeout.ms"),
         max_session_timeout_ms=values.number("group.max.session.timeout.ms"),
@@ -56,5 +57,13 @@ def group_settings(values: Settings) -> GroupSettings:
         offsets_commit_timeout_ms=values.number("offsets.commit.timeout.ms"),
         offsets_load_buffer_bytes=values.number("offsets.load.buffer.size"),
         offsets_topic_partitions=values.number("offsets.topic.num.partitions"),
-        offsets_topic_compression=Compression(values.number("offsets.topic.compression.codec")),
+        offsets_topic_compression=_compression(values.number("offsets.topic.compression.codec")),
     )
+
+
+def _compression(number: int) -> Compression:
+    try:
+        return Compression(number)
+    except ValueError:
+        known = ", ".join(f"{each.value} ({each.name.lower()})" for each in Compression)
+        raise SettingError(f"offsets.topic.compression.codec is {number}, and must be one of {known}.") from None
