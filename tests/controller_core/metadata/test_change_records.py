@@ -15,6 +15,7 @@ from controller_core.metadata.replayed_records import partition_record, replay_r
 from controller_core.model import Cluster, changes
 from controller_core.model.mode_rules import kraft_rules
 from kafka_metadata import records
+from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import METADATA_VERSION, MINIMUM_VERSION
 from kafka_metadata.record_codec import decode_record, encode_record
@@ -253,6 +254,29 @@ def test_a_directory_is_written_with_those_of_the_other_replicas() -> None:
     first, second = changes_in(driver)[-1]["directories"]  # type: ignore[misc]
     assert (first,) == driver.cluster.brokers[1].directories
     assert second in driver.cluster.brokers[4].directories
+
+
+@pytest.mark.shows("C15")
+def test_a_broker_that_loses_its_last_directory_keeps_its_registration() -> None:
+    """An empty list of directories in a BrokerRegistrationChangeRecord means unchanged; the broker stops."""
+    driver = started()
+    known = driver.cluster.brokers[1]
+    driver.fail_directory(1, 1)
+
+    assert driver.cluster.brokers[1] == known
+    assert [record for record in driver.log if isinstance(record, records.BrokerRegistrationChangeRecord)] == []
+    assert driver.leader("t1-0") == 2
+
+
+@pytest.mark.shows("C15")
+def test_a_move_to_fewer_replicas_leaves_a_directory_for_each() -> None:
+    """Below metadata.version 3.7-IV2 no record has directories."""
+    driver = RecordedDriver(elr=False, version=14)
+    driver.start(1, 2, 3)
+    driver.create("t1", [[1, 2, 3]])
+    driver.reassign({"t1-0": [1]})
+
+    assert driver.cluster.directories_of(driver.row("t1-0")) == (MIGRATING_DIRECTORY,)
 
 
 def test_a_topic_is_written_before_its_configs_and_partitions() -> None:

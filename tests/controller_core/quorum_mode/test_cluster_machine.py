@@ -229,6 +229,11 @@ class Machine(RuleBasedStateMachine):
         for broker in range(1, MAX_BROKERS + 1):
             if not self.is_in_service(broker) or broker in self.driver.cluster.shutting_down:
                 self.restart(broker)
+        # Below metadata.version 3.7-IV2 no directories prove that the process before has ended: its session has to expire.
+        self.driver.expire()
+        for broker in range(1, MAX_BROKERS + 1):
+            if not self.is_in_service(broker):
+                self.register_again(broker)
         for _ in range(MAX_ROUNDS):
             self.driver.beat_all()
             for name in self.driver.names():
