@@ -16,7 +16,7 @@ import numpy as np
 
 from controller_core.decisions.transition import apply
 from controller_core.metadata.change_records import broker_record
-from controller_core.model import Broker, Cluster, Endpoint, Move, changes
+from controller_core.model import Broker, Cluster, Endpoint, IntArray, Move, changes
 from controller_core.model.broker import FeatureRange
 from controller_core.model.columns import pad, unpad
 from kafka_metadata import records
@@ -142,7 +142,7 @@ def _replayed(topic: str, found: list[PartitionRecord]) -> changes.PartitionsRep
     )
 
 
-def _numbers(values: Iterable[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def _numbers(values: Iterable[int]) -> IntArray:
     return np.fromiter(values, dtype=np.int32)
 
 
@@ -178,8 +178,8 @@ def _change_broker(
     cluster: Cluster,
     record: records.BrokerRegistrationChangeRecord | records.FenceBrokerRecord | records.UnfenceBrokerRecord,
 ) -> changes.BrokerRegistered:
-    is_change = isinstance(record, records.BrokerRegistrationChangeRecord)
-    known = cluster.brokers.get(record.broker_id if is_change else record.id)
+    broker_id = record.broker_id if isinstance(record, records.BrokerRegistrationChangeRecord) else record.id
+    known = cluster.brokers.get(broker_id)
     changed = changed_registration(None if known is None else broker_record(known), record)
     return changes.BrokerRegistered(broker_of(changed))
 
