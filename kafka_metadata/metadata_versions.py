@@ -3,6 +3,8 @@
 Source: MetadataVersion of Kafka 4.3.1, and the versions that its control managers write.
 """
 
+from kafka_metadata.failures import MetadataError
+
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELR_VERSION = "eligible.leader.replicas.version"
@@ -86,3 +88,13 @@ def version_name(level: int) -> str:
     ('4.3-IV0', '99')
     """
     return VERSION_NAMES.get(level, str(level))
+
+
+def check_level(level: int) -> None:
+    """Raise MetadataError for a metadata version whose records this program does not know."""
+    if not MINIMUM_VERSION <= level <= LATEST_PRODUCTION:
+        lowest, highest = version_name(MINIMUM_VERSION), version_name(LATEST_PRODUCTION)
+        raise MetadataError(
+            f"metadata.version {level} is unknown ({lowest} to {highest}, which are {MINIMUM_VERSION} to {LATEST_PRODUCTION}, are "
+            "known); run a version of Steward that has it"
+        )

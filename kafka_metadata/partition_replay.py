@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.records import (
-    MIGRATING_DIRECTORY,
     NO_LEADER_CHANGE,
     NO_RECOVERY_CHANGE,
     LeaderRecoveryState,

@@ -19,10 +19,6 @@ NO_LEADER_CHANGE = -2
 NO_RECOVERY_CHANGE = -1
 """State of a PartitionChangeRecord that keeps the leader recovery state (LeaderRecoveryState.NO_CHANGE)."""
 
-MIGRATING_DIRECTORY = uuid.UUID(int=0)
-"""Directory of a replica that is not known yet (DirectoryId.MIGRATING)."""
-
-
 SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 """SecurityProtocol.id by name."""
 

@@ -10,20 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_metadata import records
+from kafka_metadata.broker_replay import changed_registration, new_registration
 from kafka_metadata.draft import Draft
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import ConfigResource, MetadataImage, quota_entity
-from kafka_metadata.metadata_versions import (
-    KRAFT_VERSION,
-    LATEST_PRODUCTION,
-    METADATA_VERSION,
-    MINIMUM_VERSION,
-    version_name,
-)
+from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION, check_level
 from kafka_metadata.partition_replay import changed_partition, new_partition, without_elr
 from kafka_metadata.records import MetadataRecord, PartitionRecord, RegisterBrokerRecord, ResourceType, TopicRecord
-
-_SIGN = 1 << 63
 
 
 def replay(image: MetadataImage, found: Iterable[MetadataRecord], base_offset: int = 0) -> MetadataImage:
@@ -53,12 +46,7 @@ def _feature_level(draft: Draft, record: records.FeatureLevelRecord) -> None:
     if record.name == KRAFT_VERSION:
         return  # The quorum's control records have it; Kafka ignores such a record too (KAFKA-18979).
     if record.name == METADATA_VERSION:
-        if not MINIMUM_VERSION <= record.feature_level <= LATEST_PRODUCTION:
-            lowest, highest = version_name(MINIMUM_VERSION), version_name(LATEST_PRODUCTION)
-            raise MetadataError(
-                f"metadata.version {record.feature_level} is unknown ({lowest} to {highest}, which are {MINIMUM_VERSION} to "
-                f"{LATEST_PRODUCTION}, are known); run a version of Steward that has it"
-            )
+        check_level(record.feature_level)
     elif record.feature_level == 0:
         draft.features.changed().pop(record.name, None)
         return
@@ -66,56 +54,19 @@ def _feature_level(draft: Draft, record: records.FeatureLevelRecord) -> None:
 
 
 def _register_broker(draft: Draft, record: RegisterBrokerRecord) -> None:
-    listeners = {point.name: point for point in record.end_points}
-    features = {feature.name: feature for feature in record.features}
-    draft.brokers.changed()[record.broker_id] = replace(
-        record,
-        end_points=tuple(listeners.values()),
-        features=tuple(features.values()),
-        log_dirs=_sorted_directories(record.log_dirs),
-    )
-
-
-def _sorted_directories(directories: records.Uuids) -> records.Uuids:
-    """Return directory ids in Kafka's order, which compares the two halves as signed numbers (Uuid.compareTo)."""
-    return tuple(sorted(directories, key=lambda one: ((one.int >> 64) ^ _SIGN, (one.int & (2 * _SIGN - 1)) ^ _SIGN)))
+    draft.brokers.changed()[record.broker_id] = new_registration(record)
 
 
 def _unregister_broker(draft: Draft, record: records.UnregisterBrokerRecord) -> None:
     draft.brokers.changed().pop(record.broker_id, None)
 
 
-def _broker(draft: Draft, broker_id: int, epoch: int) -> RegisterBrokerRecord:
-    broker = draft.brokers.get(broker_id)
-    if broker is None:
-        raise MetadataError(f"broker {broker_id} is not registered")
-    if broker.broker_epoch != epoch:
-        raise MetadataError(f"broker {broker_id} has the epoch {broker.broker_epoch}, not {epoch}")
-    return broker
-
-
-def _fence_broker(draft: Draft, record: records.FenceBrokerRecord) -> None:
-    draft.brokers.changed()[record.id] = replace(_broker(draft, record.id, record.epoch), fenced=True)
-
-
-def _unfence_broker(draft: Draft, record: records.UnfenceBrokerRecord) -> None:
-    draft.brokers.changed()[record.id] = replace(_broker(draft, record.id, record.epoch), fenced=False)
-
-
 def _change_registration(draft: Draft, record: records.BrokerRegistrationChangeRecord) -> None:
-    broker = _broker(draft, record.broker_id, record.broker_epoch)
-    if record.fenced not in {-1, 0, 1}:
-        raise MetadataError(f"{record.fenced} is no change of fencing")
-    if record.in_controlled_shutdown not in {0, 1}:
-        raise MetadataError(f"{record.in_controlled_shutdown} is no change of the controlled shutdown")
-    cordoned = broker.cordoned_log_dirs if record.cordoned_log_dirs is None else record.cordoned_log_dirs
-    draft.brokers.changed()[record.broker_id] = replace(
-        broker,
-        fenced=record.fenced > 0 if record.fenced else broker.fenced,
-        in_controlled_shutdown=broker.in_controlled_shutdown or bool(record.in_controlled_shutdown),
-        log_dirs=_sorted_directories(record.log_dirs) if record.log_dirs else broker.log_dirs,
-        cordoned_log_dirs=cordoned,
-    )
+    draft.brokers.changed()[record.broker_id] = changed_registration(draft.brokers.get(record.broker_id), record)
+
+
+def _fence_or_unfence(draft: Draft, record: records.FenceBrokerRecord | records.UnfenceBrokerRecord) -> None:
+    draft.brokers.changed()[record.id] = changed_registration(draft.brokers.get(record.id), record)
 
 
 def _register_controller(draft: Draft, record: records.RegisterControllerRecord) -> None:
@@ -215,8 +166,8 @@ _REPLAYS: Mapping[type[MetadataRecord], Callable[[Draft, Any], None]] = {
     records.FeatureLevelRecord: _feature_level,
     records.RegisterBrokerRecord: _register_broker,
     records.UnregisterBrokerRecord: _unregister_broker,
-    records.FenceBrokerRecord: _fence_broker,
-    records.UnfenceBrokerRecord: _unfence_broker,
+    records.FenceBrokerRecord: _fence_or_unfence,
+    records.UnfenceBrokerRecord: _fence_or_unfence,
     records.BrokerRegistrationChangeRecord: _change_registration,
     records.RegisterControllerRecord: _register_controller,
     records.TopicRecord: _topic,

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
+from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import DIRECTORIES_SINCE, METADATA_VERSION, version_name
 from kafka_metadata.record_codec import encode_record
-from kafka_metadata.records import MIGRATING_DIRECTORY, FeatureLevelRecord, MetadataRecord, PartitionRecord
+from kafka_metadata.records import FeatureLevelRecord, MetadataRecord, PartitionRecord
 
 
 def snapshot_values(image: MetadataImage) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ NUMBERS = {
     ],
     "docs/invariants.md": [
         *(f"B{number}" for number in (1, 2, 3, 6, 7, 8)),
-        *(f"C{number}" for number in (*range(1, 15), 16, 17, 19, 20)),
+        *(f"C{number}" for number in (*range(1, 18), 19, 20)),
         *(f"Q{number}" for number in range(1, 20)),
         *(f"O{number}" for number in range(1, 15)),
         *(f"D{number}" for number in range(1, 8)),

@@ -12,9 +12,10 @@ from controller_core.decisions.directory_transitions import forget_offline_repli
 from controller_core.decisions.topic_transitions import MIN_ISR, UNCLEAN_ELECTION
 from controller_core.model import NO_BROKER, Broker, Cluster, changes
 from controller_core.model.broker import BrokerProgress
-from controller_core.model.changes import BrokerDefault, ConfigType
+from controller_core.model.changes import BrokerDefault
 from controller_core.model.columns import any_of
 from controller_core.model.mode_rules import kraft_rules
+from kafka_metadata.records import ResourceType
 from kafka_node.configs.topic_configs import config_value
 
 
@@ -76,20 +77,20 @@ def change_configs(change: changes.ConfigsChanged, cluster: Cluster) -> None:
     for name, value in change.values.items():
         if name == UNCLEAN_ELECTION:
             _set_unclean(cluster, change, None if value is None else config_value(name, {name: value}) is True)
-        elif name == MIN_ISR and change.type is ConfigType.BROKER and not change.name:
+        elif name == MIN_ISR and change.type is ResourceType.BROKER and not change.name:
             cluster.min_isr_default = None if value is None else int(value)
-        elif name == MIN_ISR and change.type is ConfigType.TOPIC:
+        elif name == MIN_ISR and change.type is ResourceType.TOPIC:
             cluster.min_isr_topics.pop(change.name, None)
             if value is not None:
                 cluster.min_isr_topics[change.name] = int(value)
 
 
 def _set_unclean(cluster: Cluster, change: changes.ConfigsChanged, allowed: bool | None) -> None:
-    if change.type is ConfigType.TOPIC:
+    if change.type is ResourceType.TOPIC:
         cluster.unclean_topics.pop(change.name, None)
         if allowed is not None:
             cluster.unclean_topics[change.name] = allowed
-    elif change.type is ConfigType.BROKER and not change.name:
+    elif change.type is ResourceType.BROKER and not change.name:
         cluster.unclean_defaults.pop(BrokerDefault.DYNAMIC, None)
         if allowed is not None:
             cluster.unclean_defaults[BrokerDefault.DYNAMIC] = allowed

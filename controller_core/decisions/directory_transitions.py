@@ -4,22 +4,27 @@ A replica in a directory that its broker no longer has online counts as one on a
 directories in ZooKeeper mode).
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from controller_core.model import NO_BROKER, Broker, Cluster, IntArray, changes
-from controller_core.model.columns import pad
+from controller_core.model.columns import pad, unpad_all
 
 
-def set_directories(cluster: Cluster, row: int, directories: changes.Directories) -> None:
-    """Set the directories of a partition's replicas, and which of these replicas are offline."""
-    numbers = [cluster.directory_number(directory) for directory in directories]
-    cluster.columns.set_directories(np.array([row], dtype=np.int32), pad([numbers]))
-    replicas = cluster.columns.replicas_of(row)
-    for replica, directory in zip(replicas, directories, strict=True):
-        broker = cluster.brokers.get(replica)
-        _set_offline(cluster, row, replica, is_offline=broker is not None and not broker.has_online(directory))
-    for gone in cluster.offline_at(row) - set(replicas):
-        _set_offline(cluster, row, gone, is_offline=False)
+def set_directories(cluster: Cluster, directories: Mapping[int, changes.Directories]) -> None:
+    """Set the directories of the replicas of partitions, by row, and which of these replicas are offline."""
+    if not directories:
+        return
+    rows = np.array(list(directories), dtype=np.int32)
+    numbers = [[cluster.directory_number(directory) for directory in one] for one in directories.values()]
+    cluster.columns.set_directories(rows, pad(numbers))
+    for row, replicas in zip(rows.tolist(), unpad_all(cluster.columns.replicas[rows]), strict=True):
+        for replica, directory in zip(replicas, directories[row], strict=True):
+            broker = cluster.brokers.get(replica)
+            _set_offline(cluster, row, replica, is_offline=broker is not None and not broker.has_online(directory))
+        for gone in cluster.offline_at(row) - set(replicas):
+            _set_offline(cluster, row, gone, is_offline=False)
 
 
 def set_first_directories(cluster: Cluster, rows: IntArray, replicas: IntArray, states: changes.FirstStates) -> None:

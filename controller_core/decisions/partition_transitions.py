@@ -51,8 +51,7 @@ def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
         columns.set_replicas(change.rows, change.replicas)
     if change.elr is not None and change.last_known_elr is not None:
         columns.set_elr(change.rows, change.elr, change.last_known_elr)
-    for row, directories in (change.directories or {}).items():
-        set_directories(cluster, row, directories)
+    set_directories(cluster, change.directories or {})
     columns.set_states(
         change.rows,
         change.leader,

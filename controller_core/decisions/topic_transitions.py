@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller_core.decisions.directory_transitions import set_first_directories
+from controller_core.decisions.directory_transitions import set_directories, set_first_directories
 from controller_core.model import Cluster, Deletion, IntArray, changes
 from controller_core.model.ids import INITIAL_LEADER_EPOCH
 from kafka_node.configs.topic_configs import config_value
@@ -54,6 +54,34 @@ def add_partitions(change: changes.PartitionsAdded, cluster: Cluster) -> None:
     rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
     _set_first_states(cluster, rows, change)
     topic.rows = np.concatenate([topic.rows, rows])
+
+
+def replay_partitions(change: changes.PartitionsReplayed, cluster: Cluster) -> None:
+    """Set whole states, and add the partitions that are new."""
+    columns, topic = cluster.columns, cluster.topics[change.topic]
+    known = dict(zip(columns.partition[topic.rows].tolist(), topic.rows.tolist(), strict=True))
+    is_new = np.array([partition not in known for partition in change.partitions.tolist()], dtype=np.bool_)
+    if is_new.any():
+        added = columns.add(topic.index, change.partitions[is_new], change.replicas[is_new])
+        known |= zip(change.partitions[is_new].tolist(), added.tolist(), strict=True)
+        topic.rows = np.array([known[partition] for partition in sorted(known)], dtype=np.int32)
+    rows = np.array([known[partition] for partition in change.partitions.tolist()], dtype=np.int32)
+    columns.set_replicas(rows, change.replicas)
+    columns.set_states(
+        rows,
+        change.leader,
+        change.leader_epoch,
+        change.isr,
+        change.partition_epoch,
+        cluster.controller_epoch,
+        change.recovering,
+    )
+    columns.set_elr(rows, change.elr, change.last_known_elr)
+    set_directories(cluster, dict(zip(rows.tolist(), change.directories, strict=True)))
+    for partition, row in zip(change.partitions.tolist(), rows.tolist(), strict=True):
+        cluster.moves.pop(row, None)
+        if (move := change.moves.get(partition)) is not None:
+            cluster.moves[row] = move
 
 
 def _set_first_states(cluster: Cluster, rows: IntArray, change: changes.TopicAdded | changes.PartitionsAdded) -> None:

@@ -7,6 +7,7 @@ bootstrap records; here the metadata version must be committed.
 
 from collections.abc import Sequence
 
+from controller_core.decisions.topic_transitions import MIN_ISR
 from controller_core.metadata.batches import Write
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.metadata_log import MetadataLog
@@ -23,7 +24,6 @@ from kafka_metadata.records import (
 
 TRANSACTION_NAME = "Bootstrap records"
 ABORT_REASON = "Controller failover"
-MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
 
 def activation_write(
@@ -54,4 +54,4 @@ def _cluster_min_insync_replicas(elr_level: int, min_insync_replicas: int) -> tu
     """Return the config that eligible leader replicas need: brokers must not differ in it (KIP-966)."""
     if not elr_level:
         return ()
-    return (ConfigRecord(ResourceType.BROKER, "", MIN_INSYNC_REPLICAS, str(min_insync_replicas)),)
+    return (ConfigRecord(ResourceType.BROKER, "", MIN_ISR, str(min_insync_replicas)),)

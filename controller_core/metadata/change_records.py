@@ -65,6 +65,7 @@ def _change_broker(change: changes.BrokerChanged, cluster: Cluster) -> Iterator[
     was_in_shutdown = cluster.brokers[change.broker].in_controlled_shutdown
     ends_shutdown = change.in_controlled_shutdown is False and was_in_shutdown
     assert not ends_shutdown, "only a new incarnation ends a controlled shutdown"
+    assert change.directories != (), "an empty list of directories means unchanged"
     fenced = FencingChange.NONE
     if change.fenced is not None:
         fenced = FencingChange.FENCE if change.fenced else FencingChange.UNFENCE
@@ -84,7 +85,7 @@ def _unregister_broker(change: changes.BrokerUnregistered, _cluster: Cluster) ->
 
 def _change_configs(change: changes.ConfigsChanged, _cluster: Cluster) -> Iterator[MetadataRecord]:
     for name, value in change.values.items():
-        yield records.ConfigRecord(change.type.value, change.name, name, value)
+        yield records.ConfigRecord(change.type, change.name, name, value)
 
 
 def _change_feature(change: changes.FeatureLevelChanged, _cluster: Cluster) -> Iterator[MetadataRecord]:

@@ -3,14 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-MIGRATING_DIRECTORY = UUID(int=0)
-"""Directory of a replica that is older than directory assignments, metadata.version 3.7-IV2 (`DirectoryId.MIGRATING`)."""
-UNASSIGNED_DIRECTORY = UUID(int=1)
-"""Directory of a replica whose broker has not reported one yet (`DirectoryId.UNASSIGNED`)."""
-LOST_DIRECTORY = UUID(int=2)
-"""Directory of a replica whose broker has lost it (`DirectoryId.LOST`)."""
-LAST_RESERVED_DIRECTORY = UUID(int=99)
-"""Kafka reserves the first hundred ids of directories (`DirectoryId.reserved`)."""
+from kafka_metadata.directory_ids import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +84,3 @@ class BrokerProgress:
     """Offset that the other brokers must have read before the broker may shut down; -1 outside controlled shutdown."""
     may_shut_down: bool = False
     """Whether the broker was told that it may shut down."""
-
-
-def is_reserved(directory: UUID) -> bool:
-    """Whether a directory's id has a special meaning, so that no real directory has it.
-
-    >>> is_reserved(LOST_DIRECTORY), is_reserved(UUID(int=100))
-    (True, False)
-    """
-    return directory <= LAST_RESERVED_DIRECTORY

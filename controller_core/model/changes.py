@@ -15,6 +15,7 @@ from controller_core.model.broker import Broker
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Move, Replicas
+from kafka_metadata.records import ResourceType
 from kafka_wire.errors import Failure
 
 Value = TypeVar("Value")
@@ -140,20 +141,11 @@ class TopicDeletionObserved:
     setting: TopicDeletion
 
 
-class ConfigType(Enum):
-    """Kind of the resource that has configurations: Kafka's numbers (ConfigResource.Type)."""
-
-    TOPIC = 2
-    BROKER = 4
-    CLIENT_METRICS = 16
-    GROUP = 32
-
-
 @dataclass(frozen=True, slots=True)
 class ConfigsChanged:
     """Configurations of one resource that changed (KRaft mode); None: removed."""
 
-    type: ConfigType
+    type: ResourceType
     name: str
     """Empty for the default of all brokers."""
     values: Mapping[str, str | None]
@@ -258,6 +250,26 @@ class PartitionStates:
 
 def _in_rows(by_row: Mapping[int, Value] | None, rows: IntArray) -> Mapping[int, Value] | None:
     return None if by_row is None else {row: by_row[row] for row in rows.tolist() if row in by_row}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionsReplayed:
+    """Whole states of partitions of one topic, from records of the log (KRaft mode). Partitions that are unknown are added."""
+
+    topic: str
+    partitions: IntArray
+    """Partition ids: shape (n,), as all columns; lists have shape (n, longest) and are padded with -1."""
+    replicas: IntArray
+    isr: IntArray
+    leader: IntArray
+    leader_epoch: IntArray
+    partition_epoch: IntArray
+    recovering: BoolArray
+    elr: IntArray
+    last_known_elr: IntArray
+    directories: Sequence[Directories]
+    moves: Mapping[int, Move]
+    """Running moves by partition id; the others have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,6 +481,7 @@ Change = (
     | TopicAdded
     | PartitionsAdded
     | PartitionStates
+    | PartitionsReplayed
     | StatesObserved
     | OfflineReplicasObserved
     | NotificationsProcessed

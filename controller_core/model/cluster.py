@@ -10,12 +10,13 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model.broker import MIGRATING_DIRECTORY, Broker, BrokerProgress
+from controller_core.model.broker import Broker, BrokerProgress
 from controller_core.model.changes import BrokerDefault, TopicDeletion
 from controller_core.model.columns import BoolArray, IntArray, PartitionColumns, any_of, unpad
 from controller_core.model.ids import NO_BROKER, TopicPartition
 from controller_core.model.mode_rules import ZOOKEEPER_RULES, ModeRules, RestartPolicy
 from controller_core.model.move import Move, Replicas
+from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 
 DEFAULT_MIN_ISR = 1
 """Kafka's default of `min.insync.replicas`."""
@@ -245,9 +246,11 @@ class Cluster:
 
     def directories_of(self, row: int) -> tuple[UUID, ...]:
         """Return the directory of each replica of a row, in the order of the replicas."""
-        numbers = [] if self.columns.directories is None else unpad(self.columns.directories[row])
+        count = len(self.columns.replicas_of(row))
+        # Below metadata.version 3.7-IV2 no change of replicas changes the column: all directories are MIGRATING_DIRECTORY there.
+        numbers = [] if self.columns.directories is None else unpad(self.columns.directories[row])[:count]
         known = [self.directory_ids[number] for number in numbers]
-        return (*known, *[MIGRATING_DIRECTORY] * (len(self.columns.replicas_of(row)) - len(known)))
+        return (*known, *[MIGRATING_DIRECTORY] * (count - len(known)))
 
     def without_pending_deletion(self, rows: IntArray) -> IntArray:
         """Drop the rows of topics that are out of service because of their deletion (C10)."""

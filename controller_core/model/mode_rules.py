@@ -6,6 +6,8 @@ Decisions that both modes share ask `Cluster.rules`. In KRaft mode the rules fol
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kafka_metadata.metadata_versions import CORDONED_SINCE, DIRECTORIES_SINCE, ELR_VERSION, METADATA_VERSION
+
 
 @dataclass(frozen=True, slots=True)
 class ModeRules:
@@ -46,30 +48,23 @@ ZOOKEEPER_RULES = ModeRules(
 )
 """Rules of a cluster in ZooKeeper mode."""
 
-ELR_FEATURE = "eligible.leader.replicas.version"
-METADATA_VERSION_FEATURE = "metadata.version"
 LEADER_EPOCH_STAYS_SINCE = 12
 """Metadata version 3.6-IV0: followers stop fetching of their own accord when an ISR shrinks (KAFKA-15021)."""
-
-DIRECTORIES_SINCE = 17
-"""Metadata version 3.7-IV2."""
-CORDONED_DIRECTORIES_SINCE = 30
-"""Metadata version 4.3-IV0 (KIP-1066)."""
 
 
 def kraft_rules(features: Mapping[str, int]) -> ModeRules:
     """Return the rules of a cluster in KRaft mode with these levels of features."""
-    elr = features.get(ELR_FEATURE, 0) >= 1
+    elr = features.get(ELR_VERSION, 0) >= 1
     return ModeRules(
         elr=elr,
-        isr_shrink_raises_leader_epoch=features.get(METADATA_VERSION_FEATURE, 0) < LEADER_EPOCH_STAYS_SINCE,
+        isr_shrink_raises_leader_epoch=features.get(METADATA_VERSION, 0) < LEADER_EPOCH_STAYS_SINCE,
         empty_isr_allowed=elr,
         move_ends_with_its_isr=True,
         elects_completely=True,
         whole_isr_must_be_live=True,
         striped_placement=True,
-        directories=features.get(METADATA_VERSION_FEATURE, 0) >= DIRECTORIES_SINCE,
-        cordoned_directories=features.get(METADATA_VERSION_FEATURE, 0) >= CORDONED_DIRECTORIES_SINCE,
+        directories=features.get(METADATA_VERSION, 0) >= DIRECTORIES_SINCE,
+        cordoned_directories=features.get(METADATA_VERSION, 0) >= CORDONED_SINCE,
         new_leader_at_once=True,
     )
 

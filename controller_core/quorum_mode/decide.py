@@ -9,9 +9,9 @@ from typing import Any
 from controller_core.decisions import broker_requests, leader_elections, reassignment, topics
 from controller_core.decisions.topic_transitions import MIN_ISR
 from controller_core.model import Cluster, broker_events, changes, events
-from controller_core.model.changes import ConfigType
 from controller_core.model.decision import Decision, decision
 from controller_core.quorum_mode import directories, heartbeats, registration
+from kafka_metadata.records import ResourceType
 from kafka_wire.errors import Failure
 
 
@@ -32,7 +32,7 @@ def decide_change_configs(cluster: Cluster, event: broker_events.ChangeConfigs) 
     made: list[changes.Change] = list(event.changes)
     if cluster.rules.elr:
         made += (
-            changes.ElrCleared(change.name if change.type is ConfigType.TOPIC else None)
+            changes.ElrCleared(change.name if change.type is ResourceType.TOPIC else None)
             for change in event.changes
             if MIN_ISR in change.values
         )

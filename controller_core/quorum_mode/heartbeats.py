@@ -157,7 +157,10 @@ def decide_heartbeat_connection_ended(cluster: Cluster, event: HeartbeatConnecti
 
 
 def decide_report_directories(cluster: Cluster, event: ReportDirectories) -> Decision[None]:
-    """Move leaders and ISRs off directories that failed, and note failed and cordoned directories."""
+    """Move leaders and ISRs off directories that failed, and note failed and cordoned directories.
+
+    A broker without any directory left keeps its registration: no record says so (an empty list means unchanged), and the broker stops.
+    """
     broker = cluster.brokers.get(event.broker)
     if broker is None or broker.epoch != event.broker_epoch or not cluster.rules.directories:
         return decision()
@@ -171,12 +174,13 @@ def decide_report_directories(cluster: Cluster, event: ReportDirectories) -> Dec
     is_cordoned = cordons is not None and (
         broker.cordoned_directories is None or set(cordons) != set(broker.cordoned_directories)
     )
-    if not failed and not is_cordoned:
-        return decision()
+    is_shorter = failed and bool(online)
+    if not is_shorter and not is_cordoned:
+        return decision(left)
     changed = changes.BrokerChanged(
         broker.id,
         broker.epoch,
-        directories=online if failed else None,
+        directories=online if is_shorter else None,
         cordoned_directories=cordons if is_cordoned else None,
     )
     return decision(left, changed)

@@ -16,12 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from controller_core.model import Broker, Cluster, changes, events
-from controller_core.model.broker import FeatureRange, is_reserved
+from controller_core.model.broker import FeatureRange
 from controller_core.model.broker_events import RegisterBroker
 from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import MAX_BROKER_ID
-from controller_core.model.mode_rules import METADATA_VERSION_FEATURE
 from controller_core.quorum_mode.leaving import leave_partitions
+from kafka_metadata.directory_ids import is_reserved, sorted_directories
+from kafka_metadata.metadata_versions import METADATA_VERSION
 from kafka_wire.errors import ErrorCode, Failure
 
 
@@ -51,7 +52,7 @@ def decide_register_broker(cluster: Cluster, event: RegisterBroker) -> Decision[
         event.rack,
         event.incarnation_id,
         fenced=True,
-        directories=event.directories if cluster.rules.directories else (),
+        directories=sorted_directories(event.directories) if cluster.rules.directories else (),
         features=event.features,
     )
     if known is not None and is_same:
@@ -132,8 +133,8 @@ def _refuse_features(cluster: Cluster, event: RegisterBroker, _known: Broker | N
                 f"The broker wants a version between {wanted.minimum} and {wanted.maximum}, inclusive."
             )
             return Failure(ErrorCode.UNSUPPORTED_VERSION, words)
-    if METADATA_VERSION_FEATURE not in supported:
-        words = f"Request features do not contain '{METADATA_VERSION_FEATURE}'"
+    if METADATA_VERSION not in supported:
+        words = f"Request features do not contain '{METADATA_VERSION}'"
         return Failure(ErrorCode.INVALID_REGISTRATION, words)
     return None
 

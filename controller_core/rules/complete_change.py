@@ -24,13 +24,13 @@ from uuid import UUID
 import numpy as np
 
 from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray, Move, changes
-from controller_core.model.broker import UNASSIGNED_DIRECTORY
 from controller_core.model.columns import any_of, contained_in, keep_ids, pad, positions_of, unpad, widen
 from controller_core.rules import election_columns
 from controller_core.rules.election import Election, elect_online, elect_preferred
 from controller_core.rules.election_columns import Elections
 from controller_core.rules.eligible_replicas import eligible_after, in_service
 from controller_core.rules.partition_change import next_leader_epochs
+from kafka_metadata.directory_ids import UNASSIGNED_DIRECTORY
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from kafka_metadata import records
+from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.metadata_versions import (
     CONTROLLERS_SINCE,
     CORDONED_SINCE,
@@ -97,7 +98,7 @@ def directories(metadata_version: int, count: int) -> st.SearchStrategy[tuple[uu
     """Return a directory for each replica, or none."""
     if metadata_version < DIRECTORIES_SINCE:
         return st.just(())
-    one = st.sampled_from([records.MIGRATING_DIRECTORY, uuid.UUID(int=1)]) | UUIDS
+    one = st.sampled_from([MIGRATING_DIRECTORY, uuid.UUID(int=1)]) | UUIDS
     return st.just(()) | st.lists(one, min_size=count, max_size=count).map(tuple)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_metadata import records
+from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import ConfigResource, MetadataImage
 from kafka_metadata.records import MetadataRecord, ResourceType
@@ -55,7 +56,7 @@ def test_new_replicas_without_known_directories_have_unknown_ones() -> None:
     """DirectoryId.MIGRATING."""
     changed = partition(records.PartitionChangeRecord(0, TOPIC_ID, replicas=(1, 2, 3), directories=()))
 
-    assert changed.directories == (records.MIGRATING_DIRECTORY,) * 3
+    assert changed.directories == (MIGRATING_DIRECTORY,) * 3
 
 
 def test_a_removed_topic_takes_its_configs_with_it() -> None:

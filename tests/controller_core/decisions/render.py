@@ -9,12 +9,12 @@ from uuid import UUID
 from controller_core.decisions.broker_requests import PartitionAnswer, ProducerIdBlock, Remaining
 from controller_core.decisions.topics import TopicCreation
 from controller_core.model import changes
-from controller_core.model.broker import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, unpad
 from controller_core.model.ids import TopicPartition
 from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
 from controller_core.quorum_mode.registration import Registered, Unregistered
+from kafka_metadata.directory_ids import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from kafka_wire.errors import Failure
 from tests.controller_core.decisions.messages import LeaderAndIsr, Message, SentState, UpdateMetadata
 

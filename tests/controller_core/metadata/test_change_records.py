@@ -1,29 +1,34 @@
-"""Records of the changes of KRaft mode: an image that replays them equals the state of the controller that wrote them (C15)."""
+"""Records of the changes of KRaft mode, and the way back: what replays them equals the controller that wrote them (C15)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
 from uuid import UUID
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
 
 from controller_core.metadata.change_records import broker_record, change_records
+from controller_core.metadata.replayed_records import partition_record, replay_records
 from controller_core.model import Cluster, changes
+from controller_core.model.mode_rules import kraft_rules
 from kafka_metadata import records
+from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.image import MetadataImage
+from kafka_metadata.metadata_versions import METADATA_VERSION, MINIMUM_VERSION
 from kafka_metadata.record_codec import decode_record, encode_record
 from kafka_metadata.records import MetadataRecord, PartitionRecord
 from kafka_metadata.replay import replay
+from kafka_metadata.snapshot import snapshot_values
 from kafka_wire.record_columns import RecordColumns, encode_columns
 from kafka_wire.records import decode_batches
-from tests.controller_core.quorum_mode.checked import CheckedDriver
+from tests.controller_core.quorum_mode.checked import CheckedDriver, state_of
 from tests.controller_core.quorum_mode.test_cluster_machine import Machine
 from tests.effort import EFFORT, EXHAUSTIVE
 
 TOPIC_ID, INCARNATION = UUID(int=100), UUID(int=200)
-VERSION = 30
 CHANGED = (
     "isr",
     "leader",
@@ -38,59 +43,38 @@ CHANGED = (
 """Fields of a PartitionChangeRecord that are optional."""
 
 
-def values_of(found: tuple[MetadataRecord, ...] | RecordColumns) -> list[bytes]:
-    """Return the values of records in the log."""
+def values_of(found: tuple[MetadataRecord, ...] | RecordColumns, version: int) -> list[bytes]:
+    """Return the values of records in the log at a metadata version."""
     if not isinstance(found, RecordColumns):
-        return [encode_record(record, VERSION) for record in found]
+        return [encode_record(record, version) for record in found]
     (batch,) = decode_batches(encode_columns(found, base_offset=0, timestamp_ms=0))
     return [record.value or b"" for record in batch.records]
 
 
+def decoded(values: Iterable[bytes]) -> list[MetadataRecord]:
+    """Return the records of values."""
+    return [decode_record(value, offset) for offset, value in enumerate(values)]
+
+
 def written(change: changes.Change, cluster: Cluster) -> list[MetadataRecord]:
     """Return the records of a change, encoded and decoded."""
-    return [decode_record(value, place) for place, value in enumerate(values_of(change_records(change, cluster)))]
+    version = cluster.features.get(METADATA_VERSION, MINIMUM_VERSION)
+    return decoded(values_of(change_records(change, cluster), version))
 
 
 def partitions_of(cluster: Cluster) -> dict[UUID, dict[int, PartitionRecord]]:
     """Return the partitions of a cluster as an image has them."""
     found: dict[UUID, dict[int, PartitionRecord]] = {}
-    columns = cluster.columns
     for topic in cluster.topics.values():
         assert topic.topic_id is not None
-        rows = topic.rows
-        elr, last = columns.elr_in(rows), columns.last_known_elr_in(rows)
-        found[topic.topic_id] = {}
-        for place, row in enumerate(rows.tolist()):
-            move = cluster.moves.get(row)
-            found[topic.topic_id][int(columns.partition[row])] = PartitionRecord(
-                int(columns.partition[row]),
-                topic.topic_id,
-                columns.replicas_of(row),
-                columns.isr_of(row),
-                int(columns.leader[row]),
-                int(columns.leader_epoch[row]),
-                int(columns.partition_epoch[row]),
-                move.removing if move else (),
-                move.adding if move else (),
-                int(columns.recovering[row]),
-                cluster.directories_of(row),
-                ids_of(elr[place]),
-                ids_of(last[place]),
-            )
+        partitions = [partition_record(cluster, row) for row in topic.rows.tolist()]
+        found[topic.topic_id] = {one.partition_id: one for one in partitions}
     return found
-
-
-def ids_of(padded: np.ndarray[tuple[int], np.dtype[np.int32]]) -> tuple[int, ...]:
-    """Return a padded row of ids as a tuple."""
-    return tuple(padded[padded >= 0].tolist())
 
 
 def check_image(image: MetadataImage, cluster: Cluster) -> None:
     """Compare what an image and a controller's state both have."""
-    brokers = {one.id: replace(broker_record(one), log_dirs=()) for one in cluster.brokers.values()}
-    assert {key: replace(one, log_dirs=()) for key, one in image.brokers.items()} == brokers
-    directories = {one.id: set(one.directories) for one in cluster.brokers.values()}
-    assert {key: set(one.log_dirs) for key, one in image.brokers.items()} == directories
+    assert image.brokers == {one.id: broker_record(one) for one in cluster.brokers.values()}
     assert {name: record.feature_level for name, record in image.features.items()} == cluster.features
     assert {topic_id: topic.partitions for topic_id, topic in image.topics.items()} == partitions_of(cluster)
     assert {topic.name for topic in image.topics.values()} == set(cluster.topics)
@@ -101,13 +85,14 @@ def check_image(image: MetadataImage, cluster: Cluster) -> None:
 
 
 class RecordedDriver(CheckedDriver):
-    """A controller whose changes are written as records, and an image that replays these."""
+    """A controller whose changes are written as records, with an image and a standby that replay these."""
 
-    def __init__(self, *, elr: bool) -> None:
+    def __init__(self, *, elr: bool, version: int = 30) -> None:
         self.image = MetadataImage()
+        self.follower = empty_cluster()
         self.found: list[MetadataRecord] = []
         self.log: list[MetadataRecord] = []
-        super().__init__(elr=elr)
+        super().__init__(elr=elr, version=version)
 
     def check_before(self, change: changes.Change) -> None:
         """Write the records of a change."""
@@ -119,7 +104,29 @@ class RecordedDriver(CheckedDriver):
         super().check_after(change)
         self.log += self.found
         self.image = replay(self.image, self.found)
+        replay_records(self.follower, self.found)
         check_image(self.image, self.cluster)
+
+    def check_idle(self) -> None:
+        """Compare the standby, and a controller that loads a snapshot, between events."""
+        super().check_idle()
+        expected = state_of(self.cluster)
+        loaded = empty_cluster()
+        replay_records(loaded, decoded(snapshot_values(self.image)))
+        assert state_of(self.follower) == expected, "C15: the standby has another state"
+        assert state_of(loaded) == expected, "C15: a controller that loads a snapshot has another state"
+
+    def check_standby(self) -> None:
+        """Check C15: one that replays the whole log in one batch has the same state."""
+        super().check_standby()
+        again = empty_cluster()
+        replay_records(again, self.log)
+        assert state_of(again) == state_of(self.cluster)
+
+
+def empty_cluster() -> Cluster:
+    """Return the state of another controller before it reads the log."""
+    return Cluster(3002, 1, kraft_rules({}))
 
 
 class RecordedMachine(Machine):
@@ -127,25 +134,28 @@ class RecordedMachine(Machine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.driver = RecordedDriver(elr=self.elr)
+        self.driver = RecordedDriver(elr=self.elr, version=self.version)
         self.driver.start(1, 2, 3)
 
 
-class RecordedMachineWithoutElr(RecordedMachine):
-    """The same without eligible leader replicas."""
+@pytest.mark.timeout(600)
+@pytest.mark.shows("C15")
+@pytest.mark.parametrize(
+    ("version", "elr"), [(7, False), (14, False), (20, False), (25, True), (30, False), (30, True)]
+)
+def test_a_standby_and_a_loaded_snapshot_equal_the_leader(version: int, elr: bool) -> None:
+    """C15: after each of many random events, at metadata versions with other records."""
+    machine = type("Recorded", (RecordedMachine,), {"version": version, "elr": elr})
 
-    elr = False
+    run_state_machine_as_test(machine, settings=SETTINGS)
 
 
-for _machine in (RecordedMachine, RecordedMachineWithoutElr):
-    _machine.TestCase.settings = settings(
-        max_examples=300 if EXHAUSTIVE else max(3, int(10 * EFFORT)),
-        stateful_step_count=30,
-        deadline=None,
-        derandomize=not EXHAUSTIVE,
-    )
-TestRecords = pytest.mark.timeout(600)(RecordedMachine.TestCase)
-TestRecordsWithoutElr = pytest.mark.timeout(600)(RecordedMachineWithoutElr.TestCase)
+SETTINGS = settings(
+    max_examples=300 if EXHAUSTIVE else max(2, int(5 * EFFORT)),
+    stateful_step_count=30,
+    deadline=None,
+    derandomize=not EXHAUSTIVE,
+)
 
 
 def cluster() -> Cluster:
@@ -244,6 +254,29 @@ def test_a_directory_is_written_with_those_of_the_other_replicas() -> None:
     first, second = changes_in(driver)[-1]["directories"]  # type: ignore[misc]
     assert (first,) == driver.cluster.brokers[1].directories
     assert second in driver.cluster.brokers[4].directories
+
+
+@pytest.mark.shows("C15")
+def test_a_broker_that_loses_its_last_directory_keeps_its_registration() -> None:
+    """An empty list of directories in a BrokerRegistrationChangeRecord means unchanged; the broker stops."""
+    driver = started()
+    known = driver.cluster.brokers[1]
+    driver.fail_directory(1, 1)
+
+    assert driver.cluster.brokers[1] == known
+    assert [record for record in driver.log if isinstance(record, records.BrokerRegistrationChangeRecord)] == []
+    assert driver.leader("t1-0") == 2
+
+
+@pytest.mark.shows("C15")
+def test_a_move_to_fewer_replicas_leaves_a_directory_for_each() -> None:
+    """Below metadata.version 3.7-IV2 no record has directories."""
+    driver = RecordedDriver(elr=False, version=14)
+    driver.start(1, 2, 3)
+    driver.create("t1", [[1, 2, 3]])
+    driver.reassign({"t1-0": [1]})
+
+    assert driver.cluster.directories_of(driver.row("t1-0")) == (MIGRATING_DIRECTORY,)
 
 
 def test_a_topic_is_written_before_its_configs_and_partitions() -> None:

@@ -1,12 +1,12 @@
 """Driver of KRaft mode that checks the invariants of each change (`docs/invariants.md`), and keeps a second cluster that follows the log."""
 
 from collections.abc import Iterable
-from uuid import UUID
 
 import numpy as np
 
 from controller_core.decisions.transition import apply
-from controller_core.model import NO_BROKER, NO_LEADER, Cluster, TopicPartition, changes
+from controller_core.metadata.replayed_records import partition_record
+from controller_core.model import NO_LEADER, Cluster, TopicPartition, changes
 from controller_core.model.columns import unpad
 from controller_core.model.mode_rules import kraft_rules
 from tests.controller_core.quorum_mode.driver import IN_MEMORY, QuorumDriver
@@ -17,7 +17,7 @@ Epochs = tuple[int, int, int]
 class CheckedDriver(QuorumDriver):
     """One cluster, the logs of its brokers, and the checks."""
 
-    def __init__(self, *, elr: bool) -> None:
+    def __init__(self, *, elr: bool, version: int = 30) -> None:
         self.standby = Cluster(3001, 1, kraft_rules({}))
         self.logs: dict[tuple[int, TopicPartition], int] = {}
         """Records of each replica."""
@@ -28,7 +28,7 @@ class CheckedDriver(QuorumDriver):
         self.unclean_asked = False
         self.producer_ids = 0
         self._before: dict[int, Epochs] = {}
-        super().__init__(elr=elr)
+        super().__init__(elr=elr, version=version)
 
     def launch(self, broker: int, directories: Iterable[int] = (), rack: str | None = None) -> object:  # type: ignore[override]
         """Start a process: without a clean shutdown before, it has lost its last records."""
@@ -164,28 +164,23 @@ class CheckedDriver(QuorumDriver):
 
     def check_standby(self) -> None:
         """Check C15: a standby that applied the same changes has the same state."""
-        ours, theirs = self.cluster, self.standby
-        assert ours.brokers == theirs.brokers
-        assert (ours.fenced, ours.shutting_down) == (theirs.fenced, theirs.shutting_down)
-        assert (ours.moves, ours.offline_replicas) == (theirs.moves, theirs.offline_replicas)
-        assert (ours.features, ours.rules) == (theirs.features, theirs.rules)
-        assert ours.last_producer_id == theirs.last_producer_id
-        for row, name in zip(ours.columns.used().tolist(), self.names(), strict=True):
-            assert _whole(ours, row) == _whole(theirs, row), f"C15: the standby has another state of {name}"
+        assert state_of(self.standby) == state_of(self.cluster)
 
 
-def _whole(cluster: Cluster, row: int) -> tuple[object, ...]:
-    columns, one = cluster.columns, np.array([row], dtype=np.int32)
-    directories: tuple[UUID, ...] = cluster.directories_of(row)
-    return (
-        columns.replicas_of(row),
-        columns.isr_of(row),
-        int(columns.leader[row]),
-        int(columns.leader_epoch[row]),
-        int(columns.partition_epoch[row]),
-        bool(columns.recovering[row]),
-        unpad(columns.elr_in(one)[0]),
-        unpad(columns.last_known_elr_in(one)[0]),
-        directories,
-        NO_BROKER,
-    )
+def state_of(cluster: Cluster) -> dict[str, object]:
+    """Return everything that outlives a controller, whatever rows its partitions have."""
+    rows = dict(zip(cluster.columns.used().tolist(), cluster.names_of(cluster.columns.used()), strict=True))
+    return {
+        "brokers": cluster.brokers,
+        "fenced": cluster.fenced,
+        "shutting down": cluster.shutting_down,
+        "features": cluster.features,
+        "rules": cluster.rules,
+        "topics": {name: topic.topic_id for name, topic in cluster.topics.items()},
+        "partitions": {name: partition_record(cluster, row) for row, name in rows.items()},
+        "moves": {rows[row]: move for row, move in cluster.moves.items()},
+        "offline replicas": {rows[row]: brokers for row, brokers in cluster.offline_replicas.items()},
+        "unclean leaders": (cluster.unclean_topics, cluster.unclean_defaults),
+        "min.insync.replicas": (cluster.min_isr_topics, cluster.min_isr_default),
+        "last producer id": cluster.last_producer_id,
+    }

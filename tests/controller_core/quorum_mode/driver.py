@@ -15,10 +15,12 @@ from controller_core.decisions.transition import apply
 from controller_core.model import Cluster, broker_events, changes, events
 from controller_core.model.broker import Endpoint, FeatureRange
 from controller_core.model.ids import NO_EPOCH, TopicPartition
-from controller_core.model.mode_rules import ELR_FEATURE, METADATA_VERSION_FEATURE, kraft_rules
+from controller_core.model.mode_rules import kraft_rules
 from controller_core.model.move import Replicas
 from controller_core.quorum_mode.decide import decide
 from controller_core.quorum_mode.sessions import Sessions
+from kafka_metadata.metadata_versions import ELR_VERSION, METADATA_VERSION
+from kafka_metadata.records import ResourceType
 from tests.controller_core.decisions.loop import tp
 from tests.controller_core.decisions.render import change_lines, reply_lines
 
@@ -30,8 +32,8 @@ MAX_EVENTS = 1_000
 IN_MEMORY = (changes.HeartbeatObserved, changes.ShutdownOffsetObserved, changes.BrokerSuspected)
 
 FEATURES = (
-    FeatureRange(METADATA_VERSION_FEATURE, 7, 30),
-    FeatureRange(ELR_FEATURE, 0, 1),
+    FeatureRange(METADATA_VERSION, 7, 30),
+    FeatureRange(ELR_VERSION, 0, 1),
 )
 
 
@@ -84,9 +86,9 @@ class QuorumDriver:
         self.changes: list[changes.Change] = []
         self._incarnations = 0
         self._topics = 0
-        self.append(changes.FeatureLevelChanged(METADATA_VERSION_FEATURE, version))
+        self.append(changes.FeatureLevelChanged(METADATA_VERSION, version))
         if elr:
-            self.append(changes.FeatureLevelChanged(ELR_FEATURE, 1))
+            self.append(changes.FeatureLevelChanged(ELR_VERSION, 1))
         self.forget()
 
     # The loop.
@@ -240,7 +242,7 @@ class QuorumDriver:
 
     def configure(self, topic: str, values: Mapping[str, str | None]) -> None:
         """Change configurations of a topic, or (an empty name) of all brokers."""
-        kind = changes.ConfigType.TOPIC if topic else changes.ConfigType.BROKER
+        kind = ResourceType.TOPIC if topic else ResourceType.BROKER
         self.submit(broker_events.ChangeConfigs((changes.ConfigsChanged(kind, topic, values),)))
 
     def alter_isr(self, partition: str, isr: Sequence[int], **claims: Any) -> Any:

@@ -19,6 +19,8 @@ from tests.effort import EFFORT, EXHAUSTIVE
 MAX_BROKERS = 5
 BROKERS = st.integers(1, MAX_BROKERS)
 CHOICES = st.integers(0, 1_000)
+TWO_DIRECTORIES = (4, 5)
+"""Brokers with two log directories; the others have one."""
 MAX_ROUNDS = 60
 """Rounds of heartbeats and growing ISRs after which everything must have converged."""
 
@@ -27,10 +29,12 @@ class Machine(RuleBasedStateMachine):
     """One cluster, and the actions of brokers and callers."""
 
     elr = True
+    version = 30
+    """metadata.version."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.driver = CheckedDriver(elr=self.elr)
+        self.driver = CheckedDriver(elr=self.elr, version=self.version)
         self.driver.start(1, 2, 3)
         self.topics = 0
 
@@ -57,7 +61,7 @@ class Machine(RuleBasedStateMachine):
             self.driver.kill(broker)
         if before is None or before.clean_epoch < 0:
             self.driver.note_losses(broker)
-        self.driver.launch(broker)
+        self.driver.launch(broker, (broker, 10 * broker) if broker in TWO_DIRECTORIES else ())
         self.driver.register(broker)
         if self.is_in_service(broker):
             self.driver.heartbeat(broker)
@@ -109,6 +113,14 @@ class Machine(RuleBasedStateMachine):
         name = self.name(choice)
         if name is not None and self.is_in_service(broker) and choice % 4 == 0:
             self.driver.assign_directory(broker, name, 900 if choice % 8 == 0 else broker)
+
+    @rule(broker=BROKERS)
+    def fail_directory(self, broker: int) -> None:
+        """A directory of a broker fails. A process without any other ends."""
+        if self.is_in_service(broker):
+            self.driver.fail_directory(broker, 10 * broker if broker in TWO_DIRECTORIES else broker)
+            if broker not in TWO_DIRECTORIES:
+                self.driver.kill(broker)
 
     # Callers.
 
@@ -217,6 +229,11 @@ class Machine(RuleBasedStateMachine):
         for broker in range(1, MAX_BROKERS + 1):
             if not self.is_in_service(broker) or broker in self.driver.cluster.shutting_down:
                 self.restart(broker)
+        # Below metadata.version 3.7-IV2 no directories prove that the process before has ended: its session has to expire.
+        self.driver.expire()
+        for broker in range(1, MAX_BROKERS + 1):
+            if not self.is_in_service(broker):
+                self.register_again(broker)
         for _ in range(MAX_ROUNDS):
             self.driver.beat_all()
             for name in self.driver.names():

@@ -8,8 +8,9 @@ import pytest
 
 from controller_core.model.broker import FeatureRange
 from controller_core.model.ids import MAX_BROKER_ID
-from controller_core.model.mode_rules import METADATA_VERSION_FEATURE, RestartPolicy
+from controller_core.model.mode_rules import RestartPolicy
 from controller_core.quorum_mode.registration import Registered
+from kafka_metadata.metadata_versions import METADATA_VERSION
 from kafka_wire.errors import ErrorCode, Failure
 from tests.controller_core.quorum_mode.driver import CONTROLLER, FEATURES, QuorumDriver, directory
 
@@ -33,7 +34,7 @@ def driver() -> QuorumDriver:
         ({"directories": (UUID(int=1),)}, ErrorCode.INVALID_REGISTRATION),
         ({"directories": (directory(4), directory(4))}, ErrorCode.INVALID_REGISTRATION),
         ({"directories": (directory(1),)}, ErrorCode.INVALID_REGISTRATION),
-        ({"features": (FeatureRange(METADATA_VERSION_FEATURE, 7, 29), FEATURES[1])}, ErrorCode.UNSUPPORTED_VERSION),
+        ({"features": (FeatureRange(METADATA_VERSION, 7, 29), FEATURES[1])}, ErrorCode.UNSUPPORTED_VERSION),
         ({"features": FEATURES[:1]}, ErrorCode.UNSUPPORTED_VERSION),
         ({"features": (*FEATURES, FeatureRange("share.version", 1, 2))}, ErrorCode.UNSUPPORTED_VERSION),
     ],

@@ -9,15 +9,16 @@ import pytest
 from controller_core.decisions.transition import apply
 from controller_core.model import NO_LEADER, Broker, Cluster, Replicas, changes
 from controller_core.model.columns import pad, unpad
-from controller_core.model.mode_rules import ELR_FEATURE, METADATA_VERSION_FEATURE, kraft_rules
+from controller_core.model.mode_rules import kraft_rules
 from controller_core.rules.complete_change import Electing, Target, complete_change, electing, present_target
+from kafka_metadata.metadata_versions import ELR_VERSION, METADATA_VERSION
 
 ROW = np.zeros(1, dtype=np.int32)
 
 
 def cluster_with(isr: Replicas, leader: int, *, elr: bool = True, version: int = 30, minimum: int = 2) -> Cluster:
     """Return a cluster of the brokers 1, 2, 3 in service, and one partition with these replicas."""
-    cluster = Cluster(3000, 1, kraft_rules({METADATA_VERSION_FEATURE: version, ELR_FEATURE: int(elr)}))
+    cluster = Cluster(3000, 1, kraft_rules({METADATA_VERSION: version, ELR_VERSION: int(elr)}))
     for broker in (1, 2, 3):
         apply(cluster, changes.BrokerRegistered(Broker(broker, broker, ())))
     topic = cluster.add_topic("orders", None)

@@ -10,11 +10,12 @@ import pytest
 
 from controller_core.decisions.transition import apply
 from controller_core.model import NO_LEADER, Broker, Cluster, Move, Replicas, changes
-from controller_core.model.broker import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from controller_core.model.columns import pad, unpad
-from controller_core.model.mode_rules import DIRECTORIES_SINCE, ELR_FEATURE, METADATA_VERSION_FEATURE, kraft_rules
+from controller_core.model.mode_rules import kraft_rules
 from controller_core.model.move import plan_move, without
 from controller_core.rules.complete_change import Electing, Target, complete_change
+from kafka_metadata.directory_ids import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
+from kafka_metadata.metadata_versions import DIRECTORIES_SINCE, ELR_VERSION, METADATA_VERSION
 from tests.controller_core.rules.judged.conftest import Judge
 from tests.effort import EXHAUSTIVE
 
@@ -174,7 +175,7 @@ def asked(group: Group, case: Case) -> dict[str, Any]:
 
 def cluster_of(group: Group) -> Cluster:
     """Build a cluster with the partitions of a group, each in its own topic."""
-    features = {METADATA_VERSION_FEATURE: group.version, ELR_FEATURE: int(group.elr)}
+    features = {METADATA_VERSION: group.version, ELR_VERSION: int(group.elr)}
     cluster = Cluster(3000, 1, kraft_rules(features))
     for broker in BROKERS:
         registered = Broker(broker, 1, (), directories=(UUID(int=HIGH + broker),))

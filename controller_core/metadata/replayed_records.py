@@ -1,0 +1,256 @@
+"""Committed metadata records in the state of a controller: a standby that follows the log, or any controller that loads a snapshot.
+
+The way back of `change_records`: a record becomes a change, and `transition.apply` is the only function that changes the state, as in the
+controller that wrote the record. What a record does to a broker or partition is decided by `kafka_metadata` (`broker_replay`,
+`partition_replay`), which images use too. Successive records of partitions become one change for each topic.
+
+Records of transactions are not among the records; the caller holds them back until the transaction ends. Records of `NOT_DECIDED_BY` (ACLs,
+credentials, quotas, tokens, controllers) change only the image.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from controller_core.decisions.transition import apply
+from controller_core.metadata.change_records import broker_record
+from controller_core.model import Broker, Cluster, Endpoint, IntArray, Move, changes
+from controller_core.model.broker import FeatureRange
+from controller_core.model.columns import pad, unpad
+from kafka_metadata import records
+from kafka_metadata.broker_replay import changed_registration, new_registration
+from kafka_metadata.failures import MetadataError
+from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION, check_level
+from kafka_metadata.partition_replay import changed_partition, new_partition
+from kafka_metadata.records import (
+    SECURITY_PROTOCOL_IDS,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    ResourceType,
+)
+
+NOT_DECIDED_BY = (
+    records.AccessControlEntryRecord,
+    records.ClientQuotaRecord,
+    records.DelegationTokenRecord,
+    records.NoOpRecord,
+    records.RegisterControllerRecord,
+    records.RemoveAccessControlEntryRecord,
+    records.RemoveDelegationTokenRecord,
+    records.RemoveUserScramCredentialRecord,
+    records.UserScramCredentialRecord,
+    records.ZkMigrationStateRecord,
+)
+"""Records on which no decision about brokers, topics and partitions depends."""
+
+_SECURITY_PROTOCOLS = {number: name for name, number in SECURITY_PROTOCOL_IDS.items()}
+
+
+def replay_records(cluster: Cluster, found: Iterable[MetadataRecord], base_offset: int = 0) -> None:
+    """Apply committed records, of which the first has the base offset, to a cluster in KRaft mode.
+
+    Raises MetadataError, which names the offset, for a record that contradicts the state; the state is then unusable.
+    """
+    partitions = _Partitions(cluster)
+    for offset, record in enumerate(found, start=base_offset):
+        try:
+            if isinstance(record, PartitionRecord | PartitionChangeRecord):
+                partitions.add(record)
+            else:
+                partitions.apply()
+                _replay(cluster, record)
+        except MetadataError as error:
+            name = type(record).__name__
+            raise MetadataError(f"The {name} at offset {offset} cannot be applied: {error}.") from error
+    partitions.apply()
+
+
+class _Partitions:
+    """Partitions after the records read so far, until they are applied together."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._found: dict[str, dict[int, PartitionRecord]] = {}
+        """By topic and partition."""
+
+    def add(self, record: PartitionRecord | PartitionChangeRecord) -> None:
+        """Add a record. Raises MetadataError."""
+        topic = _topic_name(self._cluster, record.topic_id)
+        of_topic = self._found.setdefault(topic, {})
+        if isinstance(record, PartitionRecord):
+            of_topic[record.partition_id] = new_partition(record)
+            return
+        known = of_topic.get(record.partition_id) or self._known(topic, record)
+        of_topic[record.partition_id] = changed_partition(known, record)
+
+    def _known(self, topic: str, record: PartitionChangeRecord) -> PartitionRecord:
+        row = self._cluster.row_of(topic, record.partition_id)
+        if row is None:
+            raise MetadataError(f"the topic with the id {record.topic_id} has no partition {record.partition_id}")
+        return partition_record(self._cluster, row)
+
+    def apply(self) -> None:
+        """Change the cluster's state."""
+        for topic, partitions in self._found.items():
+            apply(self._cluster, _replayed(topic, list(partitions.values())))
+        self._found = {}
+
+
+def partition_record(cluster: Cluster, row: int) -> PartitionRecord:
+    """Return the record that has the whole state of a partition."""
+    columns, one = cluster.columns, np.array([row], dtype=np.int32)
+    topic_id, move = cluster.topic_at(row).topic_id, cluster.moves.get(row)
+    assert topic_id is not None, "a topic of KRaft mode has an id"
+    return PartitionRecord(
+        int(columns.partition[row]),
+        topic_id,
+        columns.replicas_of(row),
+        columns.isr_of(row),
+        int(columns.leader[row]),
+        int(columns.leader_epoch[row]),
+        int(columns.partition_epoch[row]),
+        move.removing if move else (),
+        move.adding if move else (),
+        int(columns.recovering[row]),
+        cluster.directories_of(row),
+        unpad(columns.elr_in(one)[0]),
+        unpad(columns.last_known_elr_in(one)[0]),
+    )
+
+
+def _replayed(topic: str, found: list[PartitionRecord]) -> changes.PartitionsReplayed:
+    return changes.PartitionsReplayed(
+        topic,
+        _numbers(one.partition_id for one in found),
+        pad([one.replicas for one in found]),
+        pad([one.isr for one in found]),
+        _numbers(one.leader for one in found),
+        _numbers(one.leader_epoch for one in found),
+        _numbers(one.partition_epoch for one in found),
+        np.array([one.leader_recovery_state for one in found], dtype=np.bool_),
+        pad([one.eligible_leader_replicas or () for one in found]),
+        pad([one.last_known_elr or () for one in found]),
+        [one.directories for one in found],
+        {
+            one.partition_id: Move(one.replicas, one.adding_replicas, one.removing_replicas)
+            for one in found
+            if one.adding_replicas or one.removing_replicas
+        },
+    )
+
+
+def _numbers(values: Iterable[int]) -> IntArray:
+    return np.fromiter(values, dtype=np.int32)
+
+
+def _replay(cluster: Cluster, record: MetadataRecord) -> None:
+    if (change_of := _CHANGES.get(type(record))) is not None:
+        change = change_of(cluster, record)
+        if change is not None:
+            apply(cluster, change)
+    elif not isinstance(record, NOT_DECIDED_BY):
+        raise MetadataError("a marker of a transaction does not change the state")
+
+
+def _topic_name(cluster: Cluster, topic_id: UUID) -> str:
+    name = cluster.topic_name(topic_id)
+    if name is None:
+        raise MetadataError(f"there is no topic with the id {topic_id}")
+    return name
+
+
+def _feature_level(_cluster: Cluster, record: records.FeatureLevelRecord) -> changes.FeatureLevelChanged | None:
+    if record.name == KRAFT_VERSION:
+        return None  # The quorum's control records have it.
+    if record.name == METADATA_VERSION:
+        check_level(record.feature_level)
+    return changes.FeatureLevelChanged(record.name, record.feature_level)
+
+
+def _register_broker(_cluster: Cluster, record: records.RegisterBrokerRecord) -> changes.BrokerRegistered:
+    return changes.BrokerRegistered(broker_of(new_registration(record)))
+
+
+def _change_broker(
+    cluster: Cluster,
+    record: records.BrokerRegistrationChangeRecord | records.FenceBrokerRecord | records.UnfenceBrokerRecord,
+) -> changes.BrokerRegistered:
+    broker_id = record.broker_id if isinstance(record, records.BrokerRegistrationChangeRecord) else record.id
+    known = cluster.brokers.get(broker_id)
+    changed = changed_registration(None if known is None else broker_record(known), record)
+    return changes.BrokerRegistered(broker_of(changed))
+
+
+def broker_of(record: records.RegisterBrokerRecord) -> Broker:
+    """Return the broker of a registration. Raises MetadataError for a security protocol that is unknown."""
+    return Broker(
+        record.broker_id,
+        record.broker_epoch,
+        tuple(
+            Endpoint(one.name, one.host, one.port, _security_protocol(record, one.security_protocol))
+            for one in record.end_points
+        ),
+        record.rack,
+        record.incarnation_id,
+        record.fenced,
+        record.in_controlled_shutdown,
+        record.log_dirs,
+        record.cordoned_log_dirs,
+        tuple(FeatureRange(one.name, one.min_supported_version, one.max_supported_version) for one in record.features),
+    )
+
+
+def _security_protocol(record: records.RegisterBrokerRecord, number: int) -> str:
+    name = _SECURITY_PROTOCOLS.get(number)
+    if name is None:
+        raise MetadataError(f"a listener of broker {record.broker_id} has the unknown security protocol {number}")
+    return name
+
+
+def _unregister_broker(_cluster: Cluster, record: records.UnregisterBrokerRecord) -> changes.BrokerUnregistered:
+    return changes.BrokerUnregistered(record.broker_id, record.broker_epoch)
+
+
+def _topic(cluster: Cluster, record: records.TopicRecord) -> changes.TopicAdded:
+    if record.name in cluster.topics:
+        raise MetadataError(f"the topic {record.name!r} exists already")
+    nothing = np.zeros(0, dtype=np.int32)
+    return changes.TopicAdded(record.name, record.topic_id, nothing, pad([]), changes.Origin.OBSERVED)
+
+
+def _remove_topic(cluster: Cluster, record: records.RemoveTopicRecord) -> changes.TopicRemoved:
+    return changes.TopicRemoved(_topic_name(cluster, record.topic_id), changes.Origin.OBSERVED)
+
+
+def _clear_elr(cluster: Cluster, record: records.ClearElrRecord) -> changes.ElrCleared:
+    if record.topic_name and record.topic_name not in cluster.topics:
+        raise MetadataError(f"there is no topic {record.topic_name!r}")
+    return changes.ElrCleared(record.topic_name or None)
+
+
+def _config(_cluster: Cluster, record: records.ConfigRecord) -> changes.ConfigsChanged | None:
+    if record.resource_type not in ResourceType.__members__.values():
+        return None
+    return changes.ConfigsChanged(ResourceType(record.resource_type), record.resource_name, {record.name: record.value})
+
+
+def _producer_ids(_cluster: Cluster, record: records.ProducerIdsRecord) -> changes.ProducerIdsObserved:
+    return changes.ProducerIdsObserved(record.next_producer_id - 1)
+
+
+_CHANGES: Mapping[type[MetadataRecord], Callable[[Cluster, Any], changes.Change | None]] = {
+    records.BrokerRegistrationChangeRecord: _change_broker,
+    records.ClearElrRecord: _clear_elr,
+    records.ConfigRecord: _config,
+    records.FeatureLevelRecord: _feature_level,
+    records.FenceBrokerRecord: _change_broker,
+    records.ProducerIdsRecord: _producer_ids,
+    records.RegisterBrokerRecord: _register_broker,
+    records.RemoveTopicRecord: _remove_topic,
+    records.TopicRecord: _topic,
+    records.UnfenceBrokerRecord: _change_broker,
+    records.UnregisterBrokerRecord: _unregister_broker,
+}
