@@ -212,6 +212,8 @@ def _wrong_timestamps(
     if header.log_append_time:
         timestamps_ms = [header.max_timestamp_ms] * len(timestamps_ms)
     least, most = now_ms - settings.timestamp_before_max_ms, now_ms + settings.timestamp_after_max_ms
+    if not header.log_append_time and timestamps_ms and least <= min(timestamps_ms) <= max(timestamps_ms) <= most:
+        return {}  # the usual batch, without a step for each record
     wrong = {}
     for index, timestamp in enumerate(timestamps_ms):
         if not settings.log_append_time and timestamp != NO_TIMESTAMP:
