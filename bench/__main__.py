@@ -22,6 +22,7 @@ from bench import (
     election,
     encoding,
     failover,
+    light_broker,
     log_open,
     measured_plan,
     metadata_herd,
@@ -83,6 +84,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         quorum_frozen,
         quorum_simulator,
         receive,
+        light_broker,
     )
 }
 """Name -> module. Each module has NAME, ABOUT and measure(effort), which yields rows."""

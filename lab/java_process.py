@@ -33,8 +33,9 @@ def java_command(
     version: str = KAFKA_VERSION,
     log4j: str = "log4j.properties",
     properties: dict[str, str] | None = None,
+    is_small: bool = True,
 ) -> list[str]:
-    """Return the command that runs a program with Kafka's jars.
+    """Return the command that runs a program with Kafka's jars; without `is_small`, with Java's own collector and compilers.
 
     `main_class` is a class of these jars, or the path of a source file (`.../Judge.java`); `heap` as for -Xmx, `properties` become -D
     options. Raises `LabError` for a source file that javac refuses.
@@ -48,8 +49,7 @@ def java_command(
         java(),
         f"-Xmx{heap}",
         f"-Xms{heap}",
-        *SMALL,
-        *archive_options(version),
+        *((*SMALL, *archive_options(version)) if is_small else ()),
         f"-Dlog4j.configuration={(JAVA_FOLDER / log4j).resolve().as_uri()}",
         *options,
         "-cp",

@@ -51,10 +51,12 @@ class KraftNode(Node):
         directories: int = 1,
         settings: Mapping[str, str] | None = None,
         listeners: Mapping[str, str] | None = None,
+        heap: str = HEAP,
+        is_small: bool = True,
     ) -> None:
         """Write the settings; `settings` override those of this lab. The node has `directories` log directories.
 
-        `listeners` are additional ones: names and security protocols.
+        `listeners` are additional ones: names and security protocols. `heap` and `is_small` are those of java_command.
         """
         self.node_id = node_id
         self.port = port
@@ -90,7 +92,8 @@ class KraftNode(Node):
             values["inter.broker.listener.name"] = CLIENT
         values |= settings or {}
         self._properties = write_properties(folder / f"node-{node_id}.properties", values)
-        self.process = Process(f"node-{node_id}", kafka_4_command("kafka.Kafka", str(self._properties)), folder)
+        command = kafka_4_command("kafka.Kafka", str(self._properties), heap=heap, is_small=is_small)
+        self.process = Process(f"node-{node_id}", command, folder)
 
     @property
     def address(self) -> str:
@@ -161,12 +164,14 @@ def kraft_cluster(
     settings: Mapping[str, str] | None = None,
     listeners: Mapping[str, str] | None = None,
     racks: Mapping[int, str] | None = None,
+    heap: str = HEAP,
+    is_small: bool = True,
 ) -> Iterator[KraftCluster]:
     """Yield a running cluster by broker id; everything ends with the block.
 
     `controller_id` names the controller, which is a node of its own unless it is among the brokers; the first broker by default.
     `voter_ids` are all voters of the quorum instead. `settings`, `directories` and `listeners` are those of each KraftNode,
-    `racks` those of brokers by their ids.
+    `racks` those of brokers by their ids. `heap` and `is_small` are those of java_command.
     """
     chosen = node_ids[0] if controller_id is None else controller_id
     controller_ports = {voter_id: free_port() for voter_id in voter_ids or (chosen,)}
@@ -191,6 +196,8 @@ def kraft_cluster(
                 },
                 directories=directories,
                 listeners=listeners if node_id in node_ids else None,
+                heap=heap,
+                is_small=is_small,
             )
             stack.callback(node.close)
             nodes.append(node)
@@ -209,10 +216,20 @@ def new_id() -> str:
     return encode_uuid(draw_directory_id())
 
 
-def kafka_4_command(main_class: str, *arguments: str, heap: str = HEAP, log4j: str = "log4j.properties") -> list[str]:
+def kafka_4_command(
+    main_class: str, *arguments: str, heap: str = HEAP, log4j: str = "log4j.properties", is_small: bool = True
+) -> list[str]:
     """Return the command that runs `main_class` from the jars of Kafka 4.x."""
     quiet = {"log4j2.configurationFile": (JAVA_FOLDER / "log4j2.properties").resolve().as_uri()}
-    return java_command(main_class, *arguments, heap=heap, version=NEWEST_KAFKA_VERSION, log4j=log4j, properties=quiet)
+    return java_command(
+        main_class,
+        *arguments,
+        heap=heap,
+        version=NEWEST_KAFKA_VERSION,
+        log4j=log4j,
+        properties=quiet,
+        is_small=is_small,
+    )
 
 
 def format_as_kafka(node_id: int, cluster_id: str, properties: Path, *options: str) -> None:

@@ -40,6 +40,8 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "quorum-snapshot",
         "quorum-frozen",
         "quorum-simulator",
+        "receive",
+        "light-broker",
     }
 
 
