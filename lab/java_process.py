@@ -63,11 +63,13 @@ def _compiled(source: Path, version: str) -> Path:
     """Return the folder with the classes of a source file; the first call for a content, a version of Kafka and a Java compiles it."""
     content = source.read_bytes() + archive_name(version).encode()
     return cached(
-        f"java-{source.stem}-{hashlib.sha256(content).hexdigest()[:12]}", partial(_compile, source, kafka_jars(version))
+        f"java-{source.stem}-{hashlib.sha256(content).hexdigest()[:12]}",
+        partial(compile_source, source, kafka_jars(version)),
     )
 
 
-def _compile(source: Path, jars: Path, folder: Path) -> None:
+def compile_source(source: Path, jars: Path, folder: Path) -> None:
+    """Compile a source file with the jars of a folder into another folder. Raises `LabError` when javac refuses it."""
     compiler = str(Path(java()).resolve().with_name("javac"))
     small = [f"-J{option}" for option in SMALL]
     command = [compiler, *small, "-d", str(folder), "-cp", str(jars / "*"), str(source)]

@@ -27,6 +27,9 @@ CASE_ANNOTATIONS = {
     "Lorg/junit/jupiter/api/RepeatedTest;",
     "Lorg/junit/jupiter/params/ParameterizedTest;",
     "Lnet/jqwik/api/Property;",
+    "Lorg/apache/kafka/common/test/api/ClusterTest;",
+    "Lorg/apache/kafka/common/test/api/ClusterTests;",
+    "Lorg/apache/kafka/common/test/api/ClusterTemplate;",
 }
 """A method with one of these is a case; a parameterized one counts once."""
 

@@ -1,0 +1,60 @@
+"""Cases of Kafka's client tests that do not run against the light broker, or do not pass there, with the reason of each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+KIP_848 = "consumer protocol of KIP-848, not there yet"
+TRANSACTIONS = "transactions, not there yet"
+SHARE = "share groups, left out for good"
+TELEMETRY = "client telemetry, left out for good"
+POLICIES = "policies are Java classes, left out for good"
+QUOTA_CALLBACKS = "quota callbacks are Java classes, left out for good"
+JAVA_AUTHORIZER = "authorizer and principal builder are Java classes, left out for good"
+FEATURES = "features of a quorum, which a standalone broker does not have"
+
+
+@dataclass(frozen=True, slots=True)
+class Excepted:
+    """The cases of some classes that need something; both patterns match whole names."""
+
+    classes: str
+    cases: str
+    reason: str
+
+
+EXCEPTED = (
+    Excepted("ShareConsumer.*", ".*", SHARE),
+    Excepted(
+        "Transactions.*|AdminFenceProducersTest|ProducerIntegrationTest",
+        ".*Transaction.*|testFence.*|testFatal.*",
+        TRANSACTIONS,
+    ),
+    Excepted("ClientTelemetryTest", "testClientInstanceId|testMetrics", TELEMETRY),
+    Excepted("AdminClientWithPoliciesIntegrationTest|CreateTopicsRequestWithPolicyTest", ".*", POLICIES),
+    Excepted("CustomQuotaCallbackTest", ".*", QUOTA_CALLBACKS),
+    Excepted("GroupAuthorizerIntegrationTest", ".*", JAVA_AUTHORIZER),
+    Excepted("MetadataVersionIntegrationTest|DescribeFeaturesTest", ".*", FEATURES),
+    Excepted(
+        ".*", ".*(Async(Consumer|Assign|Close|Subscribe|Poll)|AsyncConsume|Re2J|WithGroupProtocolConsumer).*", KIP_848
+    ),
+    Excepted("ClientRebootstrapTest", "testConsumerRebootstrap.*", KIP_848),
+)
+
+
+def reason_of(name: str, case: str) -> str | None:
+    """Return why a case is excepted, if it is.
+
+    >>> reason_of("PlaintextConsumerTest", "testAsyncConsumerSeek"), reason_of("PlaintextConsumerTest", "testClassicConsumerSeek")
+    ('consumer protocol of KIP-848, not there yet', None)
+    """
+    return next(
+        (each.reason for each in EXCEPTED if re.fullmatch(each.classes, name) and re.fullmatch(each.cases, case)), None
+    )
+
+
+def all_but_excepted(name: str) -> str:
+    """Return the selection of the cases of a class that must pass (`lab.client_tests`)."""
+    left_out = [each.cases for each in EXCEPTED if re.fullmatch(each.classes, name)]
+    return f"{name}#(?!(?:{'|'.join(left_out)})$).*"
