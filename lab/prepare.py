@@ -41,14 +41,19 @@ def _kafka() -> None:
 
 def _judges() -> None:
     from lab.archiving import make_archives  # noqa: PLC0415 - needs packages, which --demo installs first
+    from lab.client_tests import client_test_jars  # noqa: PLC0415 - as well
 
     _kafka()
     kafka_jars(NEWEST_KAFKA_VERSION)
     make_archives()
+    client_test_jars()
 
 
 KAFKA = Need(f"Kafka {KAFKA_VERSION} with ZooKeeper: jars, downloaded by Maven", _kafka)
-JUDGES = Need(f"Kafka {NEWEST_KAFKA_VERSION}: jars; class archives of both versions, for faster starts", _judges)
+JUDGES = Need(
+    f"Kafka {NEWEST_KAFKA_VERSION}: jars, also of its client tests; class archives of both versions, for faster starts",
+    _judges,
+)
 KUBERNETES = Need("Kubernetes API server, etcd and kubectl", kube_binaries)
 HELM = Need("helm (built from its Go module where it is not found: minutes)", helm)
 
