@@ -14,7 +14,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -181,10 +181,12 @@ def _outcome(case: ET.Element) -> Outcome:
     return Outcome(Status.PASSED)
 
 
-def become_kafka(properties: Path, features: Iterable[str]) -> None:
-    """Format the storage that a properties file names, if it is not, and become Kafka; `features` are `NAME=LEVEL`."""
+def become_kafka(properties: Path) -> None:
+    """Format the storage that a properties file names, if it is not, and become Kafka. The variable CLUSTER_FEATURES has `NAME=LEVEL`."""
     if not (properties.parent / "formatted").exists():
-        format_as_kafka(0, new_id(), properties, *(f"--feature={each}" for each in features))
+        format_as_kafka(
+            0, new_id(), properties, *(f"--feature={each}" for each in os.environ.get("CLUSTER_FEATURES", "").split())
+        )
         (properties.parent / "formatted").touch()
     command = kafka_4_command("kafka.Kafka", str(properties), heap=HEAP)
     os.execv(command[0], command)  # noqa: S606 - the signals to this process are Kafka's
@@ -193,7 +195,7 @@ def become_kafka(properties: Path, features: Iterable[str]) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Run selected cases and print how each ended, one line of JSON a case, or start Kafka for the extension."""
     if arguments[0] == "start-kafka":
-        become_kafka(Path(arguments[1]), arguments[2:])
+        become_kafka(Path(arguments[1]))
     with lab_folder() as folder:
         outcomes = run_client_tests(Judged(arguments[0]), arguments[1:], folder, timeout_s=4 * 3600)
         for (name, method), outcome in sorted(outcomes.items()):

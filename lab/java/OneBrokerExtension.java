@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -47,7 +48,7 @@ import org.opentest4j.TestAbortedException;
  * Runs Kafka's client tests against one broker that is a process of its own, in place of Kafka's extension, which starts brokers in this JVM.
  *
  * "steward.broker.command" is the command line of the broker without its last argument, a properties file; its words are separated by
- * newlines. "steward.cluster.folder" is where the folders of the brokers are created. A case for several brokers gets one, and its topics get one replica.
+ * newlines. The variable CLUSTER_FEATURES has the features of the cluster. "steward.cluster.folder" is where the folders of the brokers are created. A case for several brokers gets one, and its topics get one replica.
  */
 public final class OneBrokerExtension implements TestTemplateInvocationContextProvider {
     @Override
@@ -105,6 +106,8 @@ public final class OneBrokerExtension implements TestTemplateInvocationContextPr
     /** A cluster of one broker. Its objects are in another process: {@code brokers()} has the id without an object. */
     private static final class OneBroker implements ClusterInstance {
         private static final int ID = 0;
+        private static final int LOWEST_PORT = 15_000;
+        private static final int LOWEST_EPHEMERAL_PORT = 32_768;
         private static final long READY_TIMEOUT_MS = 90_000;
         private static final long TOPIC_TIMEOUT_MS = 30_000;
         private static final long END_TIMEOUT_S = 30;
@@ -219,7 +222,7 @@ public final class OneBrokerExtension implements TestTemplateInvocationContextPr
             startBroker(ID);
         }
 
-        private Properties settings() throws IOException {
+        private Properties settings() {
             String listener = clientListener().value();
             int controllerPort = freePort();
             Properties settings = new Properties();
@@ -269,9 +272,15 @@ public final class OneBrokerExtension implements TestTemplateInvocationContextPr
                 admin, adminPassword, admin, adminPassword, user, userPassword);
         }
 
-        private static int freePort() throws IOException {
-            try (ServerSocket socket = new ServerSocket(0)) {
-                return socket.getLocalPort();
+        /** Returns a port below those that Linux uses for outgoing connections. */
+        private static int freePort() {
+            while (true) {
+                int candidate = ThreadLocalRandom.current().nextInt(LOWEST_PORT, LOWEST_EPHEMERAL_PORT);
+                try (ServerSocket socket = new ServerSocket(candidate)) {
+                    return socket.getLocalPort();
+                } catch (IOException error) {
+                    // Another process has it.
+                }
             }
         }
 
@@ -317,10 +326,12 @@ public final class OneBrokerExtension implements TestTemplateInvocationContextPr
             requireKnown(id);
             List<String> command = new ArrayList<>(List.of(System.getProperty("steward.broker.command").split("\n")));
             command.add(properties.toString());
-            config.features().forEach((feature, level) -> command.add(feature.featureName() + "=" + level));
+            ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.appendTo(properties.resolveSibling("broker.log").toFile()));
+            builder.environment().put("CLUSTER_FEATURES", config.features().entrySet().stream()
+                .map(each -> each.getKey().featureName() + "=" + each.getValue()).collect(Collectors.joining(" ")));
             try {
-                process = new ProcessBuilder(command).redirectErrorStream(true)
-                    .redirectOutput(ProcessBuilder.Redirect.appendTo(properties.resolveSibling("broker.log").toFile())).start();
+                process = builder.start();
                 waitForReadyBrokers();
             } catch (IOException error) {
                 throw new UncheckedIOException(error);

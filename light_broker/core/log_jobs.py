@@ -107,9 +107,10 @@ def job_intervals_ms(settings: LogManagerSettings) -> dict[LogJob, int]:
 def first_runs_ms(settings: LogManagerSettings, now_ms: int) -> dict[LogJob, int]:
     """Return the time of the first run of each job.
 
-    Deletions and the checkpoint of high watermarks begin after their interval; jobs that read all logs wait for the initial delay.
+    Deletions, the checkpoint of high watermarks and the expiry of producers begin after their interval; the other jobs wait for the
+    initial delay.
     """
-    early = {LogJob.HIGH_WATERMARKS, LogJob.DELETION}
+    early = {LogJob.HIGH_WATERMARKS, LogJob.DELETION, LogJob.EXPIRED_PRODUCERS}
     return {
         job: FOREVER_MS
         if interval_ms >= FOREVER_MS

@@ -36,6 +36,13 @@ def test_jobs_that_read_all_logs_wait_for_the_initial_delay() -> None:
     assert (runs[LogJob.RETENTION], runs[LogJob.HIGH_WATERMARKS]) == (NOW_MS + 30_000, NOW_MS + 5_000)
 
 
+def test_producers_expire_from_the_first_interval_on() -> None:
+    """UnifiedLog schedules the check with its interval as the delay; ProducerIdExpirationTest of Kafka's clients waits for it."""
+    settings = replace(LogManagerSettings(), producer_expiration_check_interval_ms=500)
+
+    assert first_runs_ms(settings, NOW_MS)[LogJob.EXPIRED_PRODUCERS] == NOW_MS + 500
+
+
 def test_a_job_without_an_interval_never_runs() -> None:
     """KafkaScheduler repeats no task with a period of 0; log.flush.scheduler.interval.ms is unlimited by default."""
     settings = replace(LogManagerSettings(), recovery_point_interval_ms=0)
