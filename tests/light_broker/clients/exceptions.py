@@ -47,6 +47,10 @@ EXCEPTED = (
         "StaticBrokerConfigTest", "testTopicConfigs.*|testInternalConfigsDoNotReturnForDescribeConfigs", CONTROLLER
     ),
     Excepted("ProducerIntegrationTest", "testUniqueProducerIds", OBJECTS),
+    Excepted("ProducerSendWhileDeletionTest", "testSendWithRecreatedTopic", OBJECTS),
+    Excepted("ProducerSendWhileDeletionTest", "testSendWithTopic(ReassignmentIsMidWay|DeletionMidWay)", SEVERAL),
+    Excepted("ProducerFailureHandlingTest", "testCannotSendToInternalTopic", OBJECTS),
+    Excepted("PlaintextConsumer(Test|CloseTest)", "testClassicConsumerCloseOnBrokerShutdown", OBJECTS),
     Excepted("ProducerIdExpirationTest", "testDynamicProducerIdExpirationMs", OBJECTS),
     Excepted("ConsumerIntegrationTest", "testRackAwareAssignment|testLeaderEpoch", SEVERAL),
     Excepted("ConsumerWithLegacyMessageFormatIntegrationTest", ".*Classic.*", SEVERAL),
