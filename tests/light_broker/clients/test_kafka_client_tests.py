@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from lab.client_tests import Case, Judged, Outcome, Status, read_report, run_client_tests
-from tests.light_broker.clients.exceptions import all_but_excepted
-from tests.light_broker.clients.page import render
+from tests.light_broker.clients.exceptions import all_but_excepted, reason_of
+from tests.light_broker.clients.page import cases_of_jar, render
 
 CHOICE = (
     "ProducerCompressionTest",
@@ -14,9 +14,6 @@ CHOICE = (
     "PlaintextConsumerAssignTest#testClassicPollAfterTopicDeleted",
 )
 """A producer with each codec, committed offsets, and a topic that is deleted under a consumer."""
-
-CLASSES = ("PlaintextConsumerAssignTest", "ProducerCompressionTest")
-"""All classes whose cases pass but for the exceptions."""
 
 LIMIT_S = 3_600.0
 """Several times what all cases take on a busy machine."""
@@ -36,13 +33,18 @@ def test_a_choice_of_kafkas_client_tests_passes(tmp_path: Path) -> None:
 @pytest.mark.java
 @pytest.mark.timeout(4_000)
 @pytest.mark.soak("light_broker/clients/test_kafka_client_tests.py::test_a_choice_of_kafkas_client_tests_passes")
-@pytest.mark.parametrize("name", CLASSES)
-def test_kafkas_client_tests_pass_but_for_the_exceptions(tmp_path: Path, name: str) -> None:
-    """Each class of `kafka-clients-integration-tests` of Kafka 4.3.1."""
-    outcomes = run_client_tests(Judged.LIGHT, [all_but_excepted(name)], tmp_path, timeout_s=LIMIT_S)
+def test_kafkas_client_tests_pass_but_for_the_exceptions(tmp_path: Path) -> None:
+    """Each case of `kafka-clients-integration-tests` of Kafka 4.3.1 that is not excepted."""
+    cases = {
+        name: [Case(name, each) for each in of_class if reason_of(name, each) is None]
+        for name, of_class in cases_of_jar().items()
+    }
+    selected = [all_but_excepted(name) for name, of_class in cases.items() if of_class]
+
+    outcomes = run_client_tests(Judged.LIGHT, selected, tmp_path, timeout_s=LIMIT_S)
 
     assert {case: each.text for case, each in outcomes.items() if each.status is not Status.PASSED} == {}
-    assert outcomes != {}
+    assert sorted(case for of_class in cases.values() for case in of_class if case not in outcomes) == []
 
 
 def test_a_case_passes_when_each_of_its_invocations_does() -> None:
