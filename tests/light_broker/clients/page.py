@@ -29,7 +29,7 @@ OPEN = "open"
 
 HEADER = """# Kafka's client tests and the light broker
 
-Drawn by `tests/light_broker/clients/page.py` from `kafka-clients-integration-tests-{version}-test.jar` and two runs of `lab/client_tests.py`, which
+Drawn by `tests/light_broker/clients/page.py` from `kafka-clients-integration-tests-{version}-test.jar` and runs of `lab/client_tests.py`, which
 starts one broker as a process: `steward broker --standalone`, and Kafka {version} in the same way. A case for several brokers gets one, and its
 topics get one replica. Excepted cases are not run; `tests/light_broker/clients/exceptions.py` has them. A case that runs with several
 settings counts once, and passes when it does with each.
