@@ -11,7 +11,6 @@ GROUP_CONFIGS = "configs of groups (KIP-848 and share groups), not there yet"
 SEVERAL = "needs several brokers"
 OBJECTS = "reads objects or metrics inside the broker, which is another process"
 CONTROLLER = "needs a controller that is apart from the broker"
-SLOW_CLOSE = "not explained yet: with one broker, which is stopped, closing a consumer takes 30 s"
 SHARE = "share groups, left out for good"
 TELEMETRY = "client telemetry, left out for good"
 POLICIES = "policies are Java classes, left out for good"
@@ -48,7 +47,7 @@ EXCEPTED = (
         "StaticBrokerConfigTest", "testTopicConfigs.*|testInternalConfigsDoNotReturnForDescribeConfigs", CONTROLLER
     ),
     Excepted("ConsumerBounceTest", "testClassic(CloseDuringRebalance|.*BrokerFailures)", SEVERAL),
-    Excepted("ConsumerBounceTest", "testClassicClose", SLOW_CLOSE),
+    Excepted("ConsumerBounceTest", "testClassicClose", SEVERAL),
     Excepted("ProducerIntegrationTest", "testUniqueProducerIds", OBJECTS),
     Excepted("ProducerSendWhileDeletionTest", "testSendWithRecreatedTopic", OBJECTS),
     Excepted("ProducerSendWhileDeletionTest", "testSendWithTopic(ReassignmentIsMidWay|DeletionMidWay)", SEVERAL),
