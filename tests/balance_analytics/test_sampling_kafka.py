@@ -61,12 +61,20 @@ class Sampled:
         return Consumer({"bootstrap.servers": self.bootstrap, **settings})
 
 
+PREPARING = {
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.NOT_COORDINATOR,
+}
+"""Errors of a group's coordinator until the broker leads its partition and has loaded it."""
+
+
 def committed(consumer: Consumer) -> bool:
-    """Commit offsets; return False while the coordinator, which the first commit creates, is still loading."""
+    """Commit offsets; return False while the coordinator, which the first commit creates, is not ready."""
     try:
         consumer.commit(offsets=[TopicPartition(TOPIC, 0, 20), TopicPartition(TOPIC, 1, 7)], asynchronous=False)
     except KafkaException as error:
-        if not error.args[0].retriable() and error.args[0].code() != KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+        if not error.args[0].retriable() and error.args[0].code() not in PREPARING:
             raise
         return False
     return True
