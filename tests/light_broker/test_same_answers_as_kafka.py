@@ -233,11 +233,13 @@ def asked(connection: socket.socket, key: ApiKey, version: int, body: Body) -> B
 
 
 def compared(value: Any, name: str = "") -> Any:
-    """Return a response without texts, with names of errors."""
+    """Return a response without texts, with names of errors; users by name, since Kafka's order is that of a Java hash map."""
     if isinstance(value, dict):
         return {key: compared(each, key) for key, each in value.items() if key not in LEFT_OUT}
     if isinstance(value, list):
-        return [compared(each) for each in value]
+        rows = [compared(each) for each in value]
+        are_users = all(isinstance(row, dict) and "user" in row for row in rows)
+        return sorted(rows, key=lambda row: row["user"]) if are_users else rows
     return ErrorCode.of(value).name if name.endswith("error_code") else value
 
 
