@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from controller_core.model import Cluster, Endpoint, events
+from kafka_wire.errors import Failure
 
 
 class TermEndedError(Exception):
@@ -14,6 +15,14 @@ class TermEndedError(Exception):
 
 class OverloadedError(Exception):
     """Too many events wait, or other processes write the same state: callers get a retriable error."""
+
+
+class RefusedWriteError(Exception):
+    """A change is too large to be written at once (KRaft mode): callers get the failure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 class TopicDefault(NamedTuple):
