@@ -51,9 +51,11 @@ class Defaults:
 class ActiveController(Protocol):
     """One active term, as used by request handlers: from gaining to losing controllership."""
 
-    cluster: Cluster
-    """Readable in the loop's thread, and consistent until the next await. Only the controller changes it."""
     cluster_id: str
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster's state: readable in the loop's thread, and consistent until the next await. Only the controller changes it."""
 
     async def submit(self, event: events.Event) -> Any:
         """Process an event once the scheduler admits it; returns the decision's reply after its changes are committed.
