@@ -1,11 +1,14 @@
 """The controller of KRaft mode as the state machine of a quorum's node: what `steward quorum` runs on the metadata of a cluster."""
 
+import asyncio
 from collections.abc import Mapping
 
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.kraft.broker_apis.table import SERVED, broker_handlers
 from controller_core.shell.kraft.controller import Identity, KRaftController
 from controller_core.shell.kraft.features import listed_features
+from controller_core.shell.kraft.registrar import Registrar
+from controller_core.shell.kraft.snapshots import Snapshots
 from controller_core.shell.kraft.upkeep import Upkeep
 from controller_core.shell.quorum.directories import StartError
 from controller_core.shell.quorum.settings import QuorumSettings
@@ -37,6 +40,10 @@ class KRaftStateMachine:
             place.driver, identity, place.settings.controller, place.driver.listeners.update
         )
         self._upkeep = Upkeep(self.controller, place.settings.controller, place.settings.log.max_idle_interval_ms)
+        first = place.settings.controller_listener_names[0]
+        self._registrar = Registrar(place.driver, self.controller, first, place.members)
+        self._registering: asyncio.Task[None] | None = None
+        self._snapshots = Snapshots(place.driver, self.controller, place.settings.log)
         self.handlers: Mapping[ApiKey, RequestHandler] = broker_handlers(self.controller)
         self.served: Mapping[ApiKey, Versions] = SERVED
 
@@ -48,11 +55,15 @@ class KRaftStateMachine:
     def start(self) -> None:
         """Begin to apply the log."""
         self._driver.listeners.register(self.controller.follower)
+        self._registering = asyncio.create_task(self._registrar.run(), name="register this controller")
 
     async def close(self) -> None:
         """End all tasks."""
         self._driver.listeners.unregister(self.controller.follower)
         self._upkeep.end()
+        if self._registering is not None:
+            self._registering.cancel()
+        await self._snapshots.close()
 
 
 def read_bootstrap(settings: QuorumSettings) -> tuple[MetadataRecord, ...]:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -19,12 +19,14 @@ from controller_core.quorum.inputs import (
     LogCleaned,
     Request,
     Shutdown,
+    SnapshotCreated,
     SnapshotInstalled,
     SnapshotRejected,
     UpgradeKRaftVersion,
 )
 from controller_core.quorum.messages import FetchResponse, FetchSnapshotResponse, ReadRange, RequestBody, ResponseBody
 from controller_core.quorum.node import Node
+from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import (
     AppendResult,
     Committed,
@@ -50,7 +52,7 @@ from controller_core.shell.quorum.listeners import Listeners
 from controller_core.shell.quorum.raft_measurements import RaftMeasurements
 from controller_core.shell.quorum.storage import FetchedSnapshot, Storage
 from controller_core.shell.quorum.violation_log import ViolationLog
-from controller_core.shell.quorum.wire_batches import data_payload
+from controller_core.shell.quorum.wire_batches import data_payload, snapshot_data
 from kafka_log.errors import CorruptLogError, FlushFailedError, LogError
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_wire.encoded_body import EncodedBody
@@ -228,6 +230,25 @@ class Driver:
         if (node.high_watermark or 0) > offset:
             return True
         return await self._commit_waits.add(offset)
+
+    async def write_snapshot(self, end: Position, values: Iterable[bytes], last_timestamp_ms: int) -> None:
+        """Write a snapshot of the committed records before an offset; `values` are those of its records.
+
+        Others run between two batches. Nothing happens if there is such a snapshot. Raises LogError, and what `values` raises.
+        """
+        node = self._node
+        writer = None if node is None else self._storage.create_snapshot(end, node.log.high_watermark)
+        if node is None or writer is None:
+            return
+        with writer:
+            for batch in snapshot_data(values, end, last_timestamp_ms, node.history, self._clock()):
+                writer.append(batch)
+                await asyncio.sleep(0)
+            await asyncio.get_running_loop().run_in_executor(self._disk, writer.flush)
+            if self.ended.is_set():
+                return
+            self._storage.finish_snapshot(writer)
+        self.handle(SnapshotCreated(end, writer.size_bytes))
 
     async def shut_down(self, timeout_ms: int) -> None:
         """Hand over where the node leads, and wait until it has ended, at most for the timeout."""

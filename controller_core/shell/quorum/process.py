@@ -121,7 +121,7 @@ class QuorumProcess:
             identity = complete_directory_ids(self.settings)
             driver = self.driver = self._open(stack)
             if self._make_state_machine is not None:
-                place = Place(driver, self.settings, identity, self._advertised)
+                place = Place(driver, self.settings, identity, self._advertised, self._members)
                 self.state_machine = self._make_state_machine(place)
             await self._listen(stack, driver, str(identity.cluster_id))
             self._start(stack, driver, identity)

@@ -11,6 +11,7 @@ from controller_core.shell.quorum.settings import QuorumSettings
 from kafka_log.format.text_files import MetaProperties
 from kafka_node.versions import BrokerVersions
 from kafka_wire.api import ApiKey
+from kafka_wire.net.node import NodeSettings
 from kafka_wire.schema import Versions
 
 
@@ -44,6 +45,8 @@ class Place:
     identity: MetaProperties
     endpoints: Callable[[], tuple[Endpoint, ...]]
     """Returns the advertised endpoints, once the listeners are bound."""
+    members: NodeSettings
+    """Settings of connections to other controllers."""
 
 
 MakeStateMachine = Callable[[Place], StateMachine]
