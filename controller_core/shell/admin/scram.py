@@ -15,7 +15,7 @@ from controller_core.model.quota import DEFAULT, QuotaEntity
 from controller_core.shell.admin.responses import NOT_CONTROLLER, Outcome, error_fields
 from controller_core.shell.front.handler import RequestHandler, store_backed_handler
 from controller_core.shell.store import Config, EntityConfigStore
-from kafka_node.security.scram_requests import DESCRIBED_EMPTY_NAME, altered, described, described_twice, refused
+from kafka_node.scram_requests import DESCRIBED_EMPTY_NAME, altered, described, described_twice, refused
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
