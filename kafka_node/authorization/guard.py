@@ -40,7 +40,10 @@ SHOWING = {Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS}
 class KnownAcls(Protocol):
     """The cluster's ACLs as known to this process. Each mode stores them elsewhere."""
 
-    acls: Acls
+    @property
+    def acls(self) -> Acls:
+        """The ACLs, as of now."""
+
     loaded: asyncio.Event
     """Set when all ACLs have been read; never cleared."""
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from kafka_log.files.properties_file import read_properties_file
 from kafka_node.authorization.authorizer import Rules
+from kafka_node.authorization.settings import AUTHORIZER, AUTHORIZERS, OWN_NAMES, read_rules
+from kafka_node.configs.java_classes import POLICIES, check_classes
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.node_settings import (
@@ -32,28 +34,12 @@ CONTROLLER_LISTENER_NAMES = "controller.listener.names"
 INTER_BROKER_LISTENER = "inter.broker.listener.name"
 INTER_BROKER_PROTOCOL = "security.inter.broker.protocol"
 ROLES = "process.roles"
-AUTHORIZER = "authorizer.class.name"
-SUPER_USERS = "super.users"
-ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
-
-AUTHORIZERS = frozenset(
-    {"org.apache.kafka.metadata.authorizer.StandardAuthorizer", "kafka.security.authorizer.AclAuthorizer"}
-)
-"""Kafka's authorizers, whose rules `kafka_node.authorization` has."""
 
 _CLASSES: Mapping[str, frozenset[str]] = {
+    **POLICIES,
     AUTHORIZER: AUTHORIZERS,
-    "alter.config.policy.class.name": frozenset(),
     "client.quota.callback.class": frozenset(),
-    "create.topic.policy.class.name": frozenset(),
-    "kafka.metrics.reporters": frozenset(),
-    "metric.reporters": frozenset({"org.apache.kafka.common.metrics.JmxReporter"}),
-    "principal.builder.class": frozenset(
-        {"org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"}
-    ),
     "replica.selector.class": frozenset({"org.apache.kafka.common.replica.RackAwareReplicaSelector"}),
-    "security.providers": frozenset(),
-    "ssl.engine.factory.class": frozenset(),
 }
 """Settings that name Java classes, with the classes that have an equivalent here."""
 
@@ -62,9 +48,6 @@ _REFUSED = {
     "delegation.token.secret.key": "delegation tokens are not supported",
 }
 _REFUSED_IF_TRUE = {"remote.log.storage.system.enable": "tiered storage is not supported"}
-
-_OWN_NAMES = frozenset({SUPER_USERS, ALLOW_EVERYONE})
-"""Settings of Kafka's authorizer, which are not in the table of settings."""
 
 _UNUSED_PREFIXES = (
     "add.partitions.",
@@ -146,7 +129,7 @@ def read_settings(values: Mapping[str, str]) -> ReadSettings:
         if name in SETTINGS:
             setting_value(values, name)
     _check_supported(values)
-    known = [name for name in sorted(values) if name in SETTINGS or name in _OWN_NAMES]
+    known = [name for name in sorted(values) if name in SETTINGS or name in OWN_NAMES]
     unused = tuple(name for name in known if name.startswith(_UNUSED_PREFIXES))
     unknown = tuple(name for name in sorted(values) if name not in set(known) and not _is_of_listener(name))
     return ReadSettings(_settings(values), unused, unknown)
@@ -168,7 +151,7 @@ def _settings(values: Mapping[str, str]) -> BrokerSettings:
         inter_broker_listener=_inter_broker_listener(values, advertised),
         security={endpoint.listener: listener_security(values, endpoint, login_setting=None) for endpoint in listeners},
         log_directories=read_directories(values),
-        authorizer=_authorizer(values),
+        authorizer=read_rules(values),
     )
 
 
@@ -179,13 +162,7 @@ def _check_supported(values: Mapping[str, str]) -> None:
     for name, advice in _REFUSED_IF_TRUE.items():
         if setting_value(values, name):
             raise SettingError(f"{name} is not supported: {advice}. Set it to false.")
-    for name, classes in _CLASSES.items():
-        for given in filter(None, (part.strip() for part in values.get(name, "").split(","))):
-            if given not in classes:
-                known = f" Steward has an equivalent of {', '.join(sorted(classes))}." if classes else ""
-                raise SettingError(
-                    f"{name} is {given}, and Steward cannot run Java classes.{known} Remove the setting."
-                )
+    check_classes(values, _CLASSES)
     if ROLES in values and "broker" not in setting_words(values, ROLES):
         raise SettingError(f"{ROLES} is {values[ROLES]}: this is a broker. Add broker, or run `steward quorum`.")
 
@@ -236,13 +213,3 @@ def _inter_broker_listener(values: Mapping[str, str], advertised: tuple[Endpoint
             f"{INTER_BROKER_LISTENER} must be a listener name defined in {ADVERTISED_LISTENERS}: {wanted} is not there."
         )
     return wanted.upper()
-
-
-def _authorizer(values: Mapping[str, str]) -> Rules | None:
-    if not setting_value(values, AUTHORIZER):
-        return None
-    users = frozenset(user.strip() for user in values.get(SUPER_USERS, "").split(";") if user.strip())
-    for user in users:
-        if ":" not in user:
-            raise SettingError(f"{SUPER_USERS} has {user}, which is not TYPE:NAME, such as User:admin.")
-    return Rules(users, values.get(ALLOW_EVERYONE, "false").strip().lower() == "true")

@@ -173,16 +173,33 @@ def test_a_snapshot_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     assert message.endswith(ADVICE)
 
 
-def test_an_authorizer_is_refused(tmp_path: Path) -> None:
-    """Without the metadata there are no ACLs, and every peer would be allowed."""
-    voter = Voter(tmp_path, authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer")
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("authorizer.class.name", "com.example.Authorizer", "Steward has an equivalent of org.apache.kafka.metadata"),
+        ("create.topic.policy.class.name", "com.example.Policy", "Remove the setting."),
+        ("alter.config.policy.class.name", "com.example.Policy", "Remove the setting."),
+        ("principal.builder.class", "com.example.Builder", "Steward has an equivalent of org.apache.kafka.common"),
+    ],
+)
+@pytest.mark.shows("F69")
+def test_a_java_class_without_an_equivalent_is_refused(tmp_path: Path, name: str, value: str, reason: str) -> None:
+    """Without it, requests would be allowed that it refuses."""
+    voter = Voter(tmp_path, **{name.replace(".", "_"): value})
     voter.format()
     code, message = voter.refusal()
 
     assert code == WRONG_SETTINGS
-    assert message.startswith(
-        "authorizer.class.name is set, but this process does not apply metadata and knows no ACLs."
-    )
+    assert message.startswith(f"{name} is {value}, and Steward cannot run Java classes.")
+    assert reason in message
+
+
+def test_a_listener_that_starts_early_must_be_bound(tmp_path: Path) -> None:
+    """AbstractKafkaConfig: early.start.listeners."""
+    voter = Voter(tmp_path, early_start_listeners="OTHER")
+    voter.format()
+
+    assert "early.start.listeners contains listener OTHER" in voter.refusal()[1]
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:

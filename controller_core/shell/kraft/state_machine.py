@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Mapping
 
 from controller_core.shell.front.handler import RequestHandler
+from controller_core.shell.kraft.admin.security_table import SERVED as SECURITY_SERVED
 from controller_core.shell.kraft.broker_apis.table import SERVED, broker_handlers
 from controller_core.shell.kraft.controller import Identity, KRaftController
 from controller_core.shell.kraft.features import listed_features
 from controller_core.shell.kraft.registrar import Registrar
+from controller_core.shell.kraft.security import Security
 from controller_core.shell.kraft.snapshots import Snapshots
 from controller_core.shell.kraft.upkeep import Upkeep
 from controller_core.shell.quorum.directories import StartError
@@ -44,8 +46,14 @@ class KRaftStateMachine:
         self._registrar = Registrar(place.driver, self.controller, first, place.members)
         self._registering: asyncio.Task[None] | None = None
         self._snapshots = Snapshots(place.driver, self.controller, place.settings.log)
-        self.handlers: Mapping[ApiKey, RequestHandler] = broker_handlers(self.controller)
-        self.served: Mapping[ApiKey, Versions] = SERVED
+        self.security = Security(place.driver, self.controller, place.settings)
+        self.guard = self.security.guard
+        self.scram_users = self.security.scram_users
+        self.handlers: Mapping[ApiKey, RequestHandler] = {
+            **broker_handlers(self.controller),
+            **self.security.handlers,
+        }
+        self.served: Mapping[ApiKey, Versions] = {**SERVED, **SECURITY_SERVED}
 
     def features(self) -> BrokerVersions:
         """Return what ApiVersions lists."""
@@ -61,6 +69,7 @@ class KRaftStateMachine:
         """End all tasks."""
         self._driver.listeners.unregister(self.controller.follower)
         self._upkeep.end()
+        self.security.close()
         if self._registering is not None:
             self._registering.cancel()
         await self._snapshots.close()

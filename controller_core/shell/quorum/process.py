@@ -42,6 +42,7 @@ from kafka_log.errors import CorruptLogError, LogError, UnreadableFileError
 from kafka_log.format.roll import LogSettings
 from kafka_log.format.text_files import MetaProperties
 from kafka_node.probes import ProbeServer
+from kafka_node.security.credentials import CredentialSource
 from kafka_node.security.renewal import Renewal
 from kafka_wire import codec
 from kafka_wire.net.client import NodeSettings
@@ -86,13 +87,15 @@ class QuorumProcess:
         self, settings: QuorumSettings, options: NodeOptions, make_state_machine: MakeStateMachine | None = None
     ) -> None:
         """Check the settings, and read the files of TLS. Raises StartError, and ValueError for unusable files of TLS."""
-        _check_supported(settings)
+        if make_state_machine is None:
+            _check_supported(settings)
         self.settings = settings
         self.options = options
         self.driver: Driver | None = None
         self.state_machine: StateMachine | None = None
         self._make_state_machine = make_state_machine
-        self._demands = listener_demands(settings, _NoScramUsers())
+        self._scram_users = _ScramUsers()
+        self._demands = listener_demands(settings, self._scram_users)
         self._members = member_settings(settings, NodeSettings())
         first = settings.controller_listener_names[0]
         self._renewal = Renewal(
@@ -123,6 +126,7 @@ class QuorumProcess:
             if self._make_state_machine is not None:
                 place = Place(driver, self.settings, identity, self._advertised, self._members)
                 self.state_machine = self._make_state_machine(place)
+                self._scram_users.source = self.state_machine.scram_users
             await self._listen(stack, driver, str(identity.cluster_id))
             self._start(stack, driver, identity)
             if self.state_machine is not None:
@@ -169,6 +173,7 @@ class QuorumProcess:
                 None,
                 served=served,
                 demands=self._demands[endpoint.listener],
+                guard=None if self.state_machine is None else self.state_machine.guard,
                 features=listed,
                 buffers=buffers,
             )
@@ -224,16 +229,19 @@ class QuorumProcess:
         return "the node has stopped" if self.driver.ended.is_set() else None
 
 
-class _NoScramUsers:
-    """SCRAM users are in the metadata, which this process does not apply. Implements CredentialSource."""
+class _ScramUsers:
+    """SCRAM users of the metadata; none in a process that does not apply it. Implements CredentialSource."""
 
-    async def credential(self, _mechanism: str, _user: str) -> ScramCredential | None:
-        """Return None."""
-        return None
+    def __init__(self) -> None:
+        self.source: CredentialSource | None = None
 
-    async def shapes(self, _mechanism: str) -> Mapping[CredentialShape, int]:
-        """Return none."""
-        return {}
+    async def credential(self, mechanism: str, user: str) -> ScramCredential | None:
+        """Return a user's credential."""
+        return None if self.source is None else await self.source.credential(mechanism, user)
+
+    async def shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
+        """Count the users' credentials by shape."""
+        return {} if self.source is None else await self.source.shapes(mechanism)
 
 
 def keep_large_buffers() -> None:
@@ -296,7 +304,7 @@ def static_voters(settings: QuorumSettings) -> VoterSet:
 
 def _check_supported(settings: QuorumSettings) -> None:
     """Refuse settings whose effect needs the metadata: without it, peers would have other rights than the file asks for."""
-    if settings.authorizer_class_name:
+    if settings.authorizer is not None:
         raise StartError(
             "authorizer.class.name is set, but this process does not apply metadata and knows no ACLs. Remove the setting, and "
             "protect the listener by a network policy or by TLS with ssl.client.auth=required."

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller_core.metadata.delegation_tokens import TokenSettings
+from kafka_node.authorization.authorizer import Rules
 from kafka_node.security.endpoints import Address, Endpoint
 from kafka_node.security.listener_settings import ListenerSecurity
 
@@ -84,8 +86,11 @@ class QuorumSettings:
     controller: ControllerSettings
     unstable_feature_versions_enable: bool
     """Whether features may have levels that Kafka has not released. For tests."""
-    authorizer_class_name: str = ""
-    """Empty: every peer may send every request."""
+    authorizer: Rules | None
+    """None: every peer may send every request."""
+    tokens: TokenSettings
+    token_check_interval_ms: int
+    """Between two removals of expired delegation tokens."""
 
     @property
     def all_directories(self) -> tuple[Path, ...]:

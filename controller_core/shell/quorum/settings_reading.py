@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller_core.metadata.delegation_tokens import TokenSettings
 from controller_core.shell.quorum.endpoints import BOOTSTRAP_SERVERS, VOTERS, parse_voters
 from controller_core.shell.quorum.settings import ControllerSettings, MetadataLogSettings, QuorumSettings, QuorumTimes
+from kafka_node.authorization.settings import AUTHORIZER, OWN_NAMES, STANDARD_AUTHORIZER, read_rules
+from kafka_node.configs.java_classes import POLICIES, check_classes
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.node_settings import (
@@ -36,6 +39,12 @@ from kafka_node.security.settings import SecurityProtocol
 CONTROLLER_LISTENER_NAMES = "controller.listener.names"
 ADVERTISED_LISTENERS = "advertised.listeners"
 ROLES = "process.roles"
+
+EARLY_START = "early.start.listeners"
+SECRET_KEY = "delegation.token.secret.key"  # noqa: S105 - the name of the setting
+
+_CLASSES = {**POLICIES, AUTHORIZER: frozenset({STANDARD_AUTHORIZER})}
+"""Settings that name Java classes, with the classes that have an equivalent here."""
 
 _TIMES = {
     "election_timeout_ms": "controller.quorum.election.timeout.ms",
@@ -81,7 +90,9 @@ USED = frozenset(
         *(VOTERS, BOOTSTRAP_SERVERS, CONTROLLER_LISTENER_NAMES, LISTENERS, ADVERTISED_LISTENERS, PROTOCOL_MAP, ROLES),
         *("node.id", "broker.id", "log.dir", "log.dirs", "metadata.log.dir"),
         *("inter.broker.listener.name", "unstable.feature.versions.enable"),
-        "authorizer.class.name",
+        *(AUTHORIZER, *OWN_NAMES, EARLY_START, *_CLASSES),
+        *(SECRET_KEY, "delegation.token.max.lifetime.ms", "delegation.token.expiry.time.ms"),
+        "delegation.token.expiry.check.interval.ms",
     )
 )
 """Settings that this module reads; those of TLS and SASL are in `kafka_node.security.listener_settings`."""
@@ -106,6 +117,7 @@ def read_settings(values: Mapping[str, str]) -> ReadSettings:
         raise SettingError(
             f"{_PROVIDERS} is not supported: Steward cannot run Java classes; write the values into the file"
         )
+    check_classes(values, _CLASSES)
     others = [name for name in sorted(values) if name not in USED and not is_known(name)]
     for name in sorted(values):
         if name in SETTINGS:
@@ -147,7 +159,18 @@ def _settings(values: Mapping[str, str]) -> QuorumSettings:
             **{field: setting_value(values, name) for field, name in _CONTROLLER.items()}  # type: ignore[arg-type]
         ),
         unstable_feature_versions_enable=bool(setting_value(values, "unstable.feature.versions.enable")),
-        authorizer_class_name=str(setting_value(values, "authorizer.class.name")),
+        authorizer=read_rules(values),
+        tokens=_token_settings(values),
+        token_check_interval_ms=setting_number(values, "delegation.token.expiry.check.interval.ms"),
+    )
+
+
+def _token_settings(values: Mapping[str, str]) -> TokenSettings:
+    key = setting_value(values, SECRET_KEY)
+    return TokenSettings(
+        None if key is None else str(key),
+        setting_number(values, "delegation.token.max.lifetime.ms"),
+        setting_number(values, "delegation.token.expiry.time.ms"),
     )
 
 
@@ -187,6 +210,11 @@ def _check_listeners(values: Mapping[str, str], listeners: tuple[Endpoint, ...],
         )
     if setting_value(values, "inter.broker.listener.name") in names:
         raise SettingError(f"inter.broker.listener.name must not be in {CONTROLLER_LISTENER_NAMES}.")
+    if unbound := [name for name in setting_words(values, EARLY_START) if name not in bound]:
+        raise SettingError(
+            f"{EARLY_START} contains listener {unbound[0]}, but this node doesn't have any listener with that name. All listeners "
+            "start early: remove the setting, or correct it."
+        )
     check_distinct_ports(listeners)
 
 

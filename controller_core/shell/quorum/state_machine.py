@@ -9,6 +9,8 @@ from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.settings import QuorumSettings
 from kafka_log.format.text_files import MetaProperties
+from kafka_node.authorization.guard import Guard
+from kafka_node.security.credentials import CredentialSource
 from kafka_node.versions import BrokerVersions
 from kafka_wire.api import ApiKey
 from kafka_wire.net.node import NodeSettings
@@ -25,6 +27,14 @@ class StateMachine(Protocol):
     @property
     def handlers(self) -> Mapping[ApiKey, RequestHandler]:
         """Handlers of these APIs."""
+
+    @property
+    def guard(self) -> Guard | None:
+        """The authorizer of all requests; None: every peer may send every request."""
+
+    @property
+    def scram_users(self) -> CredentialSource:
+        """The SCRAM users of the cluster."""
 
     def features(self) -> BrokerVersions:
         """Return what ApiVersions lists."""
