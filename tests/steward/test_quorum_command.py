@@ -186,7 +186,6 @@ def test_a_snapshot_that_is_cut_short_is_refused(tmp_path: Path) -> None:
 def test_a_java_class_without_an_equivalent_is_refused(tmp_path: Path, name: str, value: str, reason: str) -> None:
     """Without it, requests would be allowed that it refuses."""
     voter = Voter(tmp_path, **{name.replace(".", "_"): value})
-    voter.format()
     code, message = voter.refusal()
 
     assert code == WRONG_SETTINGS
@@ -197,7 +196,6 @@ def test_a_java_class_without_an_equivalent_is_refused(tmp_path: Path, name: str
 def test_a_listener_that_starts_early_must_be_bound(tmp_path: Path) -> None:
     """AbstractKafkaConfig: early.start.listeners."""
     voter = Voter(tmp_path, early_start_listeners="OTHER")
-    voter.format()
 
     assert "early.start.listeners contains listener OTHER" in voter.refusal()[1]
 
