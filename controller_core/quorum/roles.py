@@ -92,7 +92,8 @@ def follower(draft: Draft, epoch: int, leader_id: int, endpoints: Endpoints, vot
     """Return the state of a follower that has not fetched yet, with a fetch timeout of its own."""
     settings = draft.node.settings
     spread_ms = settings.fetch_timeout_spread_ms
-    timeout_ms = settings.fetch_timeout_ms + (draft.draw(spread_ms) if spread_ms else 0)
+    shift_ms = draft.draw(spread_ms) - spread_ms // 2 if spread_ms else 0
+    timeout_ms = settings.fetch_timeout_ms + shift_ms
     update_due_ms = draft.now_ms + settings.fetch_timeout_ms
     return Follower(epoch, leader_id, endpoints, timeout_ms, draft.now_ms + timeout_ms, update_due_ms, voted)
 

@@ -24,7 +24,7 @@ CHECK_QUORUM_FACTOR = 1.5
 """A leader resigns after this many fetch timeouts without fetches from a majority: Kafka's allowance for slow networks and disks."""
 
 FETCH_TIMEOUT_SPREAD = 0.05
-"""Share of the fetch timeout that a follower waits longer at most. Kafka adds nothing.
+"""Range of the followers' fetch timeouts, as a share of the setting, which is its middle. Kafka's are all the setting.
 
 A leader answers its followers at the same time, so their timeouts end within a millisecond. With five voters all would then ask for votes,
 each would vote for itself, and no one would win before an election timeout.
@@ -100,7 +100,7 @@ class Settings:
     fetch_timeout_ms: int = 2000
     election_backoff_max_ms: int = 1000
     fetch_timeout_spread_ms: int = 0
-    """Limit of what is added to the fetch timeout of a follower: drawn for each leader, so that voters rarely campaign at the same time."""
+    """Range around the fetch timeout from which a follower draws its own for each leader, so that voters rarely campaign at the same time."""
     request_timeout_ms: int = 2000
     retry_backoff_ms: int = 20
     fetch_max_wait_ms: int = 500
