@@ -14,7 +14,8 @@ from kafka_metadata.records import AbortTransactionRecord, BeginTransactionRecor
 from kafka_metadata.replay import replay
 from kafka_wire.records import RecordBatch
 
-_MARKERS = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)
+MARKERS = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)
+"""Records that begin and end transactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def apply_records(log: MetadataLog, base_offset: int, found: Sequence[MetadataRe
     """Return the state after records, of which the first has the base offset. Raises MetadataError."""
     begin = 0
     for place, record in enumerate(found):
-        if isinstance(record, _MARKERS):
+        if isinstance(record, MARKERS):
             log = _apply_marker(_extend(log, base_offset + begin, found[begin:place]), base_offset + place, record)
             begin = place + 1
     return replace(_extend(log, base_offset + begin, found[begin:]), end_offset=base_offset + len(found))

@@ -28,6 +28,7 @@ STARTS: Mapping[str, str] = {
     "lab.zookeeper.zookeeper_server": "ZooKeeper",
     "lab.cluster.kafka_cluster": KAFKA_3,
     "lab.kraft.kraft_cluster": KAFKA_4,
+    "lab.kraft.KraftNode": KAFKA_4,
     "lab.quorum.quorum": KAFKA_4,
     "lab.helm.helm": "helm",
     "balance_analytics.jobs.session.session": "Spark",

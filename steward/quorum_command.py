@@ -7,6 +7,7 @@ import signal
 import sys
 from uuid import UUID
 
+from controller_core.shell.kraft.state_machine import KRaftStateMachine
 from controller_core.shell.quorum.directories import StartError
 from controller_core.shell.quorum.endpoints import parse_uuid
 from controller_core.shell.quorum.process import METADATA_TOPIC, NodeOptions, QuorumProcess
@@ -46,7 +47,7 @@ def _topic_id(text: str | None) -> UUID:
 
 async def _run(settings: QuorumSettings, options: NodeOptions) -> int:
     try:
-        process = QuorumProcess(settings, options)
+        process = QuorumProcess(settings, options, KRaftStateMachine if options.topic == METADATA_TOPIC else None)
     except (
         StartError,
         ValueError,

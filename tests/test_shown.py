@@ -20,12 +20,12 @@ NUMBERS = {
     "docs/features.md": [
         *(f"F{number}" for number in range(1, 48)),
         *(f"E{number}" for number in range(1, 20)),
-        *(f"F{number}" for number in range(63, 65)),
+        *(f"F{number}" for number in range(63, 68)),
         *(f"F{number}" for number in range(50, 63)),
     ],
     "docs/invariants.md": [
         *(f"B{number}" for number in (1, 2, 3, 6, 7, 8)),
-        *(f"C{number}" for number in (*range(1, 18), 19, 20)),
+        *(f"C{number}" for number in range(1, 22)),
         *(f"Q{number}" for number in range(1, 20)),
         *(f"O{number}" for number in range(1, 15)),
         *(f"D{number}" for number in range(1, 8)),

@@ -35,7 +35,12 @@ def write_batches(write: Write, metadata_version: int) -> list[list[bytes]] | Fa
             "registration is last"
         )
     values = [encode_record(record, metadata_version) for record in write.records]
-    return _one_batch(values) if write.is_atomic else _several_batches(values)
+    return split_values(values, is_atomic=write.is_atomic)
+
+
+def split_values(values: list[bytes], *, is_atomic: bool) -> list[list[bytes]] | Failure:
+    """Return the values of each batch, or why they are refused."""
+    return _one_batch(values) if is_atomic else _several_batches(values)
 
 
 def _one_batch(values: list[bytes]) -> list[list[bytes]] | Failure:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from controller_core.model import Cluster, Endpoint, events
+from kafka_wire.errors import Failure
 
 
 class TermEndedError(Exception):
@@ -14,6 +15,14 @@ class TermEndedError(Exception):
 
 class OverloadedError(Exception):
     """Too many events wait, or other processes write the same state: callers get a retriable error."""
+
+
+class RefusedWriteError(Exception):
+    """A change is too large to be written at once (KRaft mode): callers get the failure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 class TopicDefault(NamedTuple):
@@ -42,9 +51,11 @@ class Defaults:
 class ActiveController(Protocol):
     """One active term, as used by request handlers: from gaining to losing controllership."""
 
-    cluster: Cluster
-    """Readable in the loop's thread, and consistent until the next await. Only the controller changes it."""
     cluster_id: str
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster's state: readable in the loop's thread, and consistent until the next await. Only the controller changes it."""
 
     async def submit(self, event: events.Event) -> Any:
         """Process an event once the scheduler admits it; returns the decision's reply after its changes are committed.

@@ -18,6 +18,7 @@ from controller_core.shell.active import Defaults, OverloadedError, TermEndedErr
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.requests import OwnAddress
+from controller_core.shell.commits import Commits
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.mode import Mode
 from controller_core.shell.scheduler import Scheduler, source_of
@@ -34,28 +35,6 @@ CLOSED = "closed"
 """Reason of a term's regular end: the process stops, or controllership was lost and the loss detected."""
 TICK_S = 5.0
 """Pause between periodic checks for unfinished work: a safety net under every event, not the regular way."""
-
-
-class Commits:
-    """The commits of one term: waiters check their condition after each of them."""
-
-    def __init__(self) -> None:
-        self._next = asyncio.Event()
-
-    def notify(self) -> None:
-        """Wake all waiters."""
-        self._next.set()
-        self._next = asyncio.Event()
-
-    async def wait_until(self, holds: Callable[[], bool], timeout_ms: int) -> bool:
-        """Wait until a condition holds; False on timeout."""
-        try:
-            async with asyncio.timeout(max(0, timeout_ms) / 1000):
-                while not holds():
-                    await self._next.wait()
-        except TimeoutError:
-            return holds()
-        return True
 
 
 class Controller:

@@ -15,7 +15,13 @@ from functools import partial
 from random import Random, SystemRandom
 
 from controller_core.model import Cluster
-from controller_core.shell.active import ActiveController, OverloadedError, TermEndedError, TopicDefault
+from controller_core.shell.active import (
+    ActiveController,
+    OverloadedError,
+    RefusedWriteError,
+    TermEndedError,
+    TopicDefault,
+)
 from controller_core.shell.admin import (
     broker_requests,
     client_quotas,
@@ -180,12 +186,21 @@ async def answer(
     if controller is None:
         relay_if_brokers_know(key, registered())
         return api.refused(context, body, responses.NOT_CONTROLLER)
+    return await answered(partial(api.answer, controller, context, body), partial(api.refused, context, body))
+
+
+async def answered(
+    answer: Callable[[], Awaitable[Body | EncodedBody]], refuse: Callable[[Failure], Body]
+) -> Body | EncodedBody:
+    """Return the answer of an active controller, or the refusal for a term that has ended, an overload or a change that is too large."""
     try:
-        return await api.answer(controller, context, body)
+        return await answer()
     except TermEndedError:
-        return api.refused(context, body, responses.NOT_CONTROLLER)
+        return refuse(responses.NOT_CONTROLLER)
     except OverloadedError:
-        return api.refused(context, body, responses.OVERLOADED)
+        return refuse(responses.OVERLOADED)
+    except RefusedWriteError as error:
+        return refuse(error.failure)
 
 
 def relay_if_brokers_know(key: ApiKey, broker_count: int | None) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -19,12 +19,14 @@ from controller_core.quorum.inputs import (
     LogCleaned,
     Request,
     Shutdown,
+    SnapshotCreated,
     SnapshotInstalled,
     SnapshotRejected,
     UpgradeKRaftVersion,
 )
 from controller_core.quorum.messages import FetchResponse, FetchSnapshotResponse, ReadRange, RequestBody, ResponseBody
 from controller_core.quorum.node import Node
+from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import (
     AppendResult,
     Committed,
@@ -50,7 +52,7 @@ from controller_core.shell.quorum.listeners import Listeners
 from controller_core.shell.quorum.raft_measurements import RaftMeasurements
 from controller_core.shell.quorum.storage import FetchedSnapshot, Storage
 from controller_core.shell.quorum.violation_log import ViolationLog
-from controller_core.shell.quorum.wire_batches import data_payload
+from controller_core.shell.quorum.wire_batches import data_payload, snapshot_data
 from kafka_log.errors import CorruptLogError, FlushFailedError, LogError
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_wire.encoded_body import EncodedBody
@@ -117,7 +119,7 @@ class Driver:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         """Requests that the node has not answered."""
         self._commit_waits = CommitWaits()
-        self.listeners = Listeners(storage, lambda: None if self.ended.is_set() else self._node, self._fail)
+        self.listeners = Listeners(storage, lambda: None if self.ended.is_set() else self._node, self.fail)
         """State machines that apply the log; they may be registered at any time."""
         self._chunks: deque[SnapshotChunk] = deque()
         """Bytes of a snapshot that are not written yet, at most those of one response."""
@@ -138,6 +140,16 @@ class Driver:
     def node(self) -> Node | None:
         """The node as it is now; None before `start`."""
         return self._node
+
+    @property
+    def end_offset(self) -> int:
+        """Offset of the next record of the log."""
+        return 0 if self._node is None else self._node.log.end_offset
+
+    def leads_in(self, epoch: int) -> bool:
+        """Whether the node runs, and leads in an epoch."""
+        node = self._node
+        return node is not None and not self.ended.is_set() and isinstance(node.state, Leader) and node.epoch == epoch
 
     def start(self, settings: Settings, static_voters: VoterSet, seed: int, send: Callable[[Outgoing], None]) -> None:
         """Start the node from what is on disk. Raises LogError and CorruptBatch for files that cannot be read.
@@ -177,6 +189,25 @@ class Driver:
             raise CloseConnection("the node of the quorum does not run")
         return await self._accumulator.append(epoch, values)
 
+    def append_now(self, epoch: int, payload: bytes, record_count: int) -> AppendResult:
+        """Append a batch without linger time: its offset is the end of the log at the time of the call.
+
+        For a state machine that applies its records at once. Raises CloseConnection when the node has ended.
+        """
+        if self._node is None or self.ended.is_set():
+            raise CloseConnection("the node of the quorum does not run")
+        self._last_request_id += 1
+        request_id = self._last_request_id
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = future
+        self.handle(Append(request_id, epoch, payload, record_count))
+        del self._waiting[request_id]
+        answer = (
+            future.result()
+        )  # The node replies to an append in the same step; an error of the disk has set the exception.
+        assert isinstance(answer.body, AppendResult), answer
+        return answer.body
+
     async def _append_batch(self, epoch: int, values: list[bytes]) -> AppendResult:
         payload = data_payload(values, self._clock())
         answer = await self._answered(lambda request_id: Append(request_id, epoch, payload, len(values)))
@@ -199,6 +230,25 @@ class Driver:
         if (node.high_watermark or 0) > offset:
             return True
         return await self._commit_waits.add(offset)
+
+    async def write_snapshot(self, end: Position, values: Iterable[bytes], last_timestamp_ms: int) -> None:
+        """Write a snapshot of the committed records before an offset; `values` are those of its records.
+
+        Others run between two batches. Nothing happens if there is such a snapshot. Raises LogError, and what `values` raises.
+        """
+        node = self._node
+        writer = None if node is None else self._storage.create_snapshot(end, node.log.high_watermark)
+        if node is None or writer is None:
+            return
+        with writer:
+            for batch in snapshot_data(values, end, last_timestamp_ms, node.history, self._clock()):
+                writer.append(batch)
+                await asyncio.sleep(0)
+            await asyncio.get_running_loop().run_in_executor(self._disk, writer.flush)
+            if self.ended.is_set():
+                return
+            self._storage.finish_snapshot(writer)
+        self.handle(SnapshotCreated(end, writer.size_bytes))
 
     async def shut_down(self, timeout_ms: int) -> None:
         """Hand over where the node leads, and wait until it has ended, at most for the timeout."""
@@ -235,7 +285,7 @@ class Driver:
         try:
             self._carry_out(act())
         except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
-            self._fail(error)
+            self.fail(error)
         self.measurements.worked(time.monotonic() - start_s)
 
     def _carry_out(self, ready: Ready) -> None:
@@ -274,7 +324,7 @@ class Driver:
             try:
                 self._write_chunks()
             except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
-                self._fail(error)
+                self.fail(error)
 
     def _write_chunks(self) -> None:
         while self._chunks:
@@ -349,7 +399,7 @@ class Driver:
             try:
                 self._storage.clean(node.log.high_watermark)
             except FlushFailedError as error:
-                self._fail(error)
+                self.fail(error)
                 return
             except (LogError, OSError, CorruptBatch) as error:
                 log.error("Failed to delete old snapshots; retrying later", extra={"error": str(error)})
@@ -369,7 +419,7 @@ class Driver:
             await asyncio.get_running_loop().run_in_executor(self._disk, pending.run)
             self._storage.complete(pending)
         except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
-            self._fail(error)
+            self.fail(error)
         else:
             self.handle(Flushed(number))
 
@@ -382,13 +432,14 @@ class Driver:
             self._storage.drop_fetched()
             self.handle(SnapshotRejected(fetched.id))
         except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
-            self._fail(error)
+            self.fail(error)
         else:
             self.handle(SnapshotInstalled(fetched.id, size_bytes, voters, level))
 
     # The end
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
+        """End the node because of an error: of the disk, a defect, or of a state machine that cannot apply the log."""
         if self.failure is None:
             self.failure = error
             is_expected = isinstance(error, LogError | CorruptBatch)

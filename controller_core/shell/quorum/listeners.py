@@ -1,4 +1,4 @@
-"""State machines that apply the quorum's log. `steward quorum` has none: it applies no metadata."""
+"""State machines that apply the quorum's log."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,6 +22,10 @@ from kafka_log.format.batches import appendable_bytes, control_batches
 
 class Listener(Protocol):
     """A state machine. Its methods are called on the event loop, one at a time; an exception ends the node."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it still applies what it got: it gets nothing more, and calls `Listeners.update` once it is done."""
 
     def handle_snapshot(self, snapshot: SnapshotReader) -> None:
         """Replace the state by that of a snapshot, which is closed afterwards."""
@@ -73,7 +77,7 @@ class Listeners:
         """Deliver one thing, and the next one later: a listener that is far behind does not block the event loop."""
         context.is_scheduled = False
         node = self._current()
-        if node is None or context not in self._contexts:
+        if node is None or context not in self._contexts or context.listener.is_busy:
             return
         delivery = next_delivery(context.listening, node)
         if delivery is None:

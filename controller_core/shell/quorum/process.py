@@ -1,7 +1,7 @@
 """Process of a quorum's node: its files, its listeners, its connections to other nodes, and HTTP endpoints for probes and metrics.
 
-The process elects and replicates. It applies no metadata: it serves neither the registration of brokers nor any Admin request, and knows no
-ACLs and no SCRAM users, so that it refuses to start where these are required.
+The process elects and replicates; what the log means is the state machine's (`state_machine`), which `steward quorum` adds for the metadata
+of a cluster (`shell.kraft`). ACLs and SCRAM users are not applied yet: it refuses to start where these are required.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
+from controller_core import model
 from controller_core.quorum.elections import electorate
 from controller_core.quorum.replicas import Endpoint, Endpoints, ReplicaKey
 from controller_core.quorum.retention import CLEANING_INTERVAL_MS, Retention
@@ -25,7 +26,7 @@ from controller_core.quorum.rules import (
     Settings,
 )
 from controller_core.quorum.voters import Voter, VoterSet
-from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Front, open_front
+from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Features, Front, open_front
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.quorum.apis import SERVED, features, handlers
 from controller_core.shell.quorum.directories import (
@@ -40,6 +41,7 @@ from controller_core.shell.quorum.peers import Peers
 from controller_core.shell.quorum.raft_metrics import RaftMetrics
 from controller_core.shell.quorum.security import listener_demands, member_settings
 from controller_core.shell.quorum.settings import QuorumSettings
+from controller_core.shell.quorum.state_machine import MakeStateMachine, Place, StateMachine
 from controller_core.shell.quorum.storage import Storage
 from controller_core.shell.quorum.wire_requests import LogTopic
 from kafka_log.errors import CorruptLogError, LogError, UnreadableFileError
@@ -86,12 +88,16 @@ class NodeOptions:
 class QuorumProcess:
     """One process: `run` serves until `stop` is called."""
 
-    def __init__(self, settings: QuorumSettings, options: NodeOptions) -> None:
+    def __init__(
+        self, settings: QuorumSettings, options: NodeOptions, make_state_machine: MakeStateMachine | None = None
+    ) -> None:
         """Check the settings, and read the files of TLS. Raises StartError, and ValueError for unusable files of TLS."""
         _check_supported(settings)
         self.settings = settings
         self.options = options
         self.driver: Driver | None = None
+        self.state_machine: StateMachine | None = None
+        self._make_state_machine = make_state_machine
         self._demands = listener_demands(settings, _NoScramUsers())
         self._members = member_settings(settings, NodeSettings())
         first = settings.controller_listener_names[0]
@@ -120,8 +126,14 @@ class QuorumProcess:
             lock_directories(stack.enter_context(ExitStack()), self.settings.all_directories)
             identity = complete_directory_ids(self.settings)
             driver = self.driver = self._open(stack)
+            if self._make_state_machine is not None:
+                place = Place(driver, self.settings, identity, self._advertised, self._members)
+                self.state_machine = self._make_state_machine(place)
             await self._listen(stack, driver, str(identity.cluster_id))
             self._start(stack, driver, identity)
+            if self.state_machine is not None:
+                stack.push_async_callback(self.state_machine.close)
+                self.state_machine.start()
             stack.callback(asyncio.create_task(self._renewal.follow(), name="renew certificates").cancel)
             await self._until_end(driver)
             if driver.failure is not None:
@@ -148,7 +160,11 @@ class QuorumProcess:
         probes = ProbeServer(self._registry, self._not_ready_reason, before_scrape=self._before_scrape)
         stack.push_async_callback(probes.close)
         await probes.listen(self.options.metrics_host, self.options.metrics_port)
-        own = handlers(driver, self.options.topic, cluster_id)
+        own, served = handlers(driver, self.options.topic, cluster_id), SERVED
+        listed: Features = partial(features, driver)
+        if self.state_machine is not None:
+            own, served = {**own, **self.state_machine.handlers}, {**served, **self.state_machine.served}
+            listed = self.state_machine.features
         buffers = Buffers(buffer_bytes(DEFAULT_SERVER_LIMITS.max_buffered_bytes))
         for endpoint in self.settings.listeners:
             front = await open_front(
@@ -157,9 +173,9 @@ class QuorumProcess:
                 endpoint.port,
                 own,
                 None,
-                served=SERVED,
+                served=served,
                 demands=self._demands[endpoint.listener],
-                features=partial(features, driver),
+                features=listed,
                 buffers=buffers,
             )
             self._fronts[endpoint.listener] = front
@@ -192,6 +208,13 @@ class QuorumProcess:
         return tuple(
             Endpoint(one.listener, one.host or socket.getfqdn(), one.port or self._fronts[one.listener].port)
             for one in self.settings.advertised_listeners
+        )
+
+    def _advertised(self) -> tuple[model.Endpoint, ...]:
+        """Return the same addresses with their security protocols, as a registration has them."""
+        protocols = {one.listener: one.security_protocol.value for one in self.settings.listeners}
+        return tuple(
+            model.Endpoint(one.listener, one.host, one.port, protocols[one.listener]) for one in self._endpoints()
         )
 
     def _before_scrape(self) -> None:

@@ -46,6 +46,21 @@ class MetadataLogSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerSettings:
+    """The settings of the active controller, and Kafka's defaults of what requests leave out."""
+
+    broker_session_timeout_ms: int
+    num_partitions: int
+    default_replication_factor: int
+    min_insync_replicas: int
+    """With eligible leader replicas it becomes a config of the new cluster, which then counts (KIP-966)."""
+    unclean_leader_election_enable: bool
+    unclean_leader_election_interval_ms: int
+    auto_leader_rebalance_enable: bool
+    leader_imbalance_check_interval_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumSettings:
     """Settings of one controller process."""
 
@@ -66,7 +81,7 @@ class QuorumSettings:
     bootstrap_servers: tuple[Address, ...]
     times: QuorumTimes
     log: MetadataLogSettings
-    broker_session_timeout_ms: int
+    controller: ControllerSettings
     unstable_feature_versions_enable: bool
     """Whether features may have levels that Kafka has not released. For tests."""
     authorizer_class_name: str = ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller_core.shell.quorum.endpoints import BOOTSTRAP_SERVERS, VOTERS, parse_voters
-from controller_core.shell.quorum.settings import MetadataLogSettings, QuorumSettings, QuorumTimes
+from controller_core.shell.quorum.settings import ControllerSettings, MetadataLogSettings, QuorumSettings, QuorumTimes
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.node_settings import (
@@ -59,6 +59,16 @@ _LOG = {
     "max_batch_size_bytes": "internal.metadata.max.batch.size.in.bytes",
     "delete_delay_ms": "internal.metadata.delete.delay.millis",
 }
+_CONTROLLER = {
+    "broker_session_timeout_ms": "broker.session.timeout.ms",
+    "num_partitions": "num.partitions",
+    "default_replication_factor": "default.replication.factor",
+    "min_insync_replicas": "min.insync.replicas",
+    "unclean_leader_election_enable": "unclean.leader.election.enable",
+    "unclean_leader_election_interval_ms": "unclean.leader.election.interval.ms",
+    "auto_leader_rebalance_enable": "auto.leader.rebalance.enable",
+    "leader_imbalance_check_interval_s": "leader.imbalance.check.interval.seconds",
+}
 _SEGMENT_BYTES_OF_TESTS = "internal.metadata.log.segment.bytes"
 """Overrides the size of segments without a lower bound, as in Kafka."""
 
@@ -66,10 +76,11 @@ USED = frozenset(
     (
         *_TIMES.values(),
         *_LOG.values(),
+        *_CONTROLLER.values(),
         _SEGMENT_BYTES_OF_TESTS,
         *(VOTERS, BOOTSTRAP_SERVERS, CONTROLLER_LISTENER_NAMES, LISTENERS, ADVERTISED_LISTENERS, PROTOCOL_MAP, ROLES),
         *("node.id", "broker.id", "log.dir", "log.dirs", "metadata.log.dir"),
-        *("inter.broker.listener.name", "broker.session.timeout.ms", "unstable.feature.versions.enable"),
+        *("inter.broker.listener.name", "unstable.feature.versions.enable"),
         "authorizer.class.name",
     )
 )
@@ -132,7 +143,9 @@ def _settings(values: Mapping[str, str]) -> QuorumSettings:
         bootstrap_servers=servers,
         times=QuorumTimes(**{field: setting_value(values, name) for field, name in _TIMES.items()}),  # type: ignore[arg-type]
         log=_log_settings(values),
-        broker_session_timeout_ms=setting_number(values, "broker.session.timeout.ms"),
+        controller=ControllerSettings(
+            **{field: setting_value(values, name) for field, name in _CONTROLLER.items()}  # type: ignore[arg-type]
+        ),
         unstable_feature_versions_enable=bool(setting_value(values, "unstable.feature.versions.enable")),
         authorizer_class_name=str(setting_value(values, "authorizer.class.name")),
     )

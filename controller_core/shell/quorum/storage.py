@@ -151,6 +151,16 @@ class Storage:
         self.drop_fetched()
         self.log.close()
 
+    # Snapshots of the state machine
+
+    def create_snapshot(self, end: Position, high_watermark: int) -> SnapshotWriter | None:
+        """Begin a snapshot of the committed records before an offset; None if there is one. Raises LogError."""
+        return self.log.create_snapshot(SnapshotId(end.offset, end.epoch), high_watermark)
+
+    def finish_snapshot(self, writer: SnapshotWriter) -> None:
+        """Make a written snapshot readable. Raises LogError."""
+        self.log.finish_snapshot(writer)
+
     # Cleaning
 
     def clean(self, high_watermark: int) -> None:

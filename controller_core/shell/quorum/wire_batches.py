@@ -5,7 +5,7 @@ Control records are decoded; records of other batches stay opaque. Source: Kafka
 
 import struct
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from controller_core.quorum.batches import (
     Batch,
@@ -15,7 +15,9 @@ from controller_core.quorum.batches import (
     OtherControlRecord,
     VotersRecord,
 )
+from controller_core.quorum.positions import Position
 from controller_core.quorum.replicas import NO_DIRECTORY, Endpoint, ReplicaKey
+from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import VersionRange, Voter, VoterSet
 from kafka_log.format import control_records
 from kafka_log.format.batches import BadBatchError, appendable_bytes, read_batches, with_offsets
@@ -100,6 +102,21 @@ def snapshot_voters(beginning: bytes) -> tuple[VoterSet | None, int]:
         elif isinstance(record, KRaftVersionRecord):
             level = record.level
     return voters, level
+
+
+def snapshot_data(
+    values: Iterable[bytes], end: Position, last_timestamp_ms: int, history: VoterHistory, now_ms: int
+) -> Iterator[bytes]:
+    """Yield the batches of a snapshot of the records before an offset, with the voters and kraft.version that count there."""
+    voters = history.voters_at(end.offset - 1)
+    return control_records.snapshot_batches(
+        values,
+        epoch=end.epoch,
+        timestamp_ms=now_ms,
+        last_contained_timestamp_ms=last_timestamp_ms,
+        kraft_version=history.kraft_version_at(end.offset - 1),
+        voters=None if voters is None else [_stored_voter(voter) for voter in voters.voters],
+    )
 
 
 def _control(payload: bytes) -> tuple[ControlRecord, ...]:

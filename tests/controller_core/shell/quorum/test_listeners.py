@@ -21,6 +21,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.got: list[object] = []
+        self.is_busy = False
 
     def handle_snapshot(self, snapshot: SnapshotReader) -> None:
         """Keep the snapshot's offset, and that it can be read."""

@@ -57,7 +57,7 @@ def test_a_short_file_gives_kafkas_defaults() -> None:
         max_batch_size_bytes=8 << 20,
         delete_delay_ms=60_000,
     )
-    assert found.broker_session_timeout_ms == 9000
+    assert found.controller.broker_session_timeout_ms == 9000
 
 
 def test_every_quorum_and_metadata_setting_of_kafka_is_read() -> None:

@@ -1,0 +1,26 @@
+"""Registration of a controller (KIP-919). Source: ClusterControlManager.registerController of Kafka 4.3."""
+
+from controller_core.metadata.record_decision import RecordDecision
+from kafka_metadata.image import MetadataImage
+from kafka_metadata.metadata_versions import CONTROLLERS_SINCE, MINIMUM_VERSION, version_name
+from kafka_metadata.records import RegisterControllerRecord
+from kafka_wire.errors import ErrorCode, Failure
+
+
+def register_controller(image: MetadataImage, record: RegisterControllerRecord) -> RecordDecision:
+    """Register a controller, or refuse one that does not support a feature of the cluster. The reply is a Failure or None."""
+    level = image.metadata_version or MINIMUM_VERSION
+    if level < CONTROLLERS_SINCE:
+        words = f"The current MetadataVersion {version_name(level)} does not support controller registrations."
+        return RecordDecision((), Failure(ErrorCode.UNSUPPORTED_VERSION, words))
+    supported = {one.name: one for one in record.features}
+    for name, finalized in image.features.items():
+        feature = supported.get(name)
+        lowest, highest = (feature.min_supported_version, feature.max_supported_version) if feature else (0, 0)
+        if not lowest <= finalized.feature_level <= highest:
+            words = (
+                f"Unable to register because the controller does not support finalized version {finalized.feature_level} of "
+                f"{name}. The controller wants a version between {lowest} and {highest}, inclusive."
+            )
+            return RecordDecision((), Failure(ErrorCode.UNSUPPORTED_VERSION, words))
+    return RecordDecision((record,), None)

@@ -1,0 +1,229 @@
+"""One active term of KRaft mode: from a decision to its records in the log, and to the reply once they are committed (ADR 59).
+
+    event ──► decide ──► change_records ──► append ──► apply at once ──► then … ──► committed ──► reply
+
+A decision, its append and its application are one step, in which nothing is awaited: so the offsets of its records are known before it is
+made, and no event needs to wait for another. What is not committed is visible to later decisions only: each reply, also one that changes
+nothing, waits until everything that it may rest on is committed (C18). A term that ends forgets its state; the follower of the log
+rebuilds it from what is committed.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from controller_core.decisions.transition import apply
+from controller_core.metadata.activation import activation_write
+from controller_core.metadata.change_records import change_records
+from controller_core.metadata.payloads import Part, Payload, payloads
+from controller_core.metadata.record_decision import RecordDecision
+from controller_core.metadata.replayed_records import replay_records
+from controller_core.model import Cluster, broker_events, changes, events
+from controller_core.model.decision import Decision
+from controller_core.quorum.ready import AppendResult
+from controller_core.quorum_mode.decide import decide
+from controller_core.quorum_mode.sessions import Sessions
+from controller_core.shell.active import OverloadedError, RefusedWriteError, TermEndedError
+from controller_core.shell.state_log import log_change
+from kafka_metadata.image import MetadataImage
+from kafka_metadata.metadata_log import MARKERS, MetadataLog, apply_records
+from kafka_metadata.metadata_versions import METADATA_VERSION
+from kafka_metadata.records import MetadataRecord
+from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire.net.failures import CloseConnection
+from kafka_wire.record_columns import RecordColumns
+
+log = logging.getLogger(__name__)
+
+MAX_FOLLOW_UPS = 1_000
+"""Events that follow from one event before it counts as endless: a defect."""
+
+MAX_WAITING = 10_000
+"""Requests that wait for a commit: with a quorum that commits, they wait for milliseconds."""
+
+ATOMIC = (
+    events.AlterReassignments,
+    events.CreatePartitions,
+    events.CreateTopics,
+    events.DeleteTopics,
+    broker_events.ChangeConfigs,
+)
+"""Requests whose changes are in the log whole or not at all, as in Kafka (ControllerResult.atomicOf)."""
+
+
+class Quorum(Protocol):
+    """The node of the quorum, as an active term uses it."""
+
+    @property
+    def now_ms(self) -> int:
+        """A time that advances evenly."""
+
+    @property
+    def end_offset(self) -> int:
+        """Offset of the next record of the log."""
+
+    def leads_in(self, epoch: int) -> bool:
+        """Whether the node leads in an epoch."""
+
+    def append_now(self, epoch: int, payload: bytes, record_count: int) -> AppendResult:
+        """Append a batch at the end of the log."""
+
+    async def committed(self, offset: int) -> bool:
+        """Wait until a record of this leader is committed; False when it may be lost."""
+
+
+class _Pending(NamedTuple):
+    """Records of one change, and the offset of the first."""
+
+    offset: int
+    records: tuple[MetadataRecord, ...]
+
+    @property
+    def end_offset(self) -> int:
+        return self.offset + len(self.records)
+
+
+class ActiveTerm:
+    """The state of one term. All methods but `settled` run without an await."""
+
+    def __init__(self, quorum: Quorum, epoch: int, cluster: Cluster, sessions: Sessions) -> None:
+        self.epoch = epoch
+        self.cluster = cluster
+        self.sessions = sessions
+        self.end_offset = quorum.end_offset
+        """Behind the last record of this term."""
+        self._quorum = quorum
+        self._waiting = 0
+        self._pending: deque[_Pending] = deque()
+        """Records that the committed image may not have; changes of partition states are not among them."""
+        self._newest: tuple[int, int, MetadataImage] | None = None
+        """End of the committed log, end of the pending records, and the image of both."""
+
+    def activate(self, committed: MetadataLog, bootstrap: Sequence[MetadataRecord], min_insync_replicas: int) -> None:
+        """Begin the term: give each broker a whole session, and append the first records. Raises MetadataError, TermEndedError."""
+        self.cluster.controller_epoch = self.epoch
+        self.sessions.begin(self.cluster.brokers.values(), self._quorum.now_ms)
+        write, metadata_version = activation_write(committed, bootstrap, min_insync_replicas)
+        offset = self._append_parts([write.records], metadata_version, is_atomic=write.is_atomic)
+        content = [record for record in write.records if not isinstance(record, MARKERS)]
+        replay_records(self.cluster, content, offset)
+
+    def process(self, event: events.Event) -> Any:
+        """Decide on an event and on everything that follows from it; return the reply, which is not final before `settled`.
+
+        Raises TermEndedError, OverloadedError, RefusedWriteError.
+        """
+        if self._waiting >= MAX_WAITING:
+            raise OverloadedError("too many requests wait for the quorum")
+        reply, waiting = None, deque([event])
+        for _ in range(MAX_FOLLOW_UPS):
+            if not waiting:
+                return reply
+            following = self._completed(waiting.popleft())
+            made = decide(self.cluster, following)
+            self._carry_out(made, is_atomic=isinstance(following, ATOMIC))
+            waiting.extendleft(reversed(made.then))
+            waiting.extend(made.later)
+            reply = reply if made.reply is None else made.reply
+        raise AssertionError(f"{type(event).__name__} causes more than {MAX_FOLLOW_UPS} events")
+
+    def write(self, committed: MetadataLog, decide_records: Callable[[MetadataImage], RecordDecision]) -> Any:
+        """Decide on the newest image, append the records and apply them; return the reply, as `process`."""
+        decision = decide_records(self.newest_image(committed))
+        offset = self._append_parts([decision.records], self._metadata_version, is_atomic=decision.is_atomic)
+        replay_records(self.cluster, decision.records, offset)
+        return decision.reply
+
+    def newest_image(self, committed: MetadataLog) -> MetadataImage:
+        """Return the committed image with the pending records."""
+        while self._pending and self._pending[0].end_offset <= committed.end_offset:
+            self._pending.popleft()
+        if not self._pending:
+            return committed.newest_image
+        ends = (committed.end_offset, self.end_offset)
+        if self._newest is None or self._newest[:2] != ends:
+            newest = committed
+            for one in self._pending:
+                known = max(0, committed.end_offset - one.offset)
+                newest = apply_records(newest, one.offset + known, one.records[known:])
+            self._newest = (*ends, newest.newest_image)
+        return self._newest[2]
+
+    async def settled(self) -> None:
+        """Wait until everything that this term has appended so far is committed. Raises TermEndedError."""
+        self._waiting += 1
+        try:
+            is_committed = await self._quorum.committed(self.end_offset - 1)
+        finally:
+            self._waiting -= 1
+        if not is_committed:
+            raise TermEndedError("this process lost the leadership of the quorum before the records were committed")
+
+    @property
+    def _metadata_version(self) -> int:
+        return self.cluster.features[METADATA_VERSION]
+
+    def _completed(self, event: events.Event) -> events.Event:
+        """Return an event with what is known only when it is decided: the end of the log, and whether a session is valid."""
+        match event:
+            case broker_events.RegisterBroker(broker=broker):
+                known, now_ms = self.cluster.brokers.get(broker), self._quorum.now_ms
+                is_valid = known is not None and self.sessions.is_valid(broker, known.epoch, now_ms)
+                return replace(event, log_end=self._quorum.end_offset, session_is_valid=is_valid)
+            case broker_events.NoteShutdownOffset():
+                return replace(event, log_end=self._quorum.end_offset)
+            case _:
+                return event
+
+    def _carry_out(self, made: Decision[Any], *, is_atomic: bool) -> None:
+        """Append the records of all changes, which are computed on the state before; then apply them."""
+        parts = [change_records(change, self.cluster) for change in made.changes]
+        self._append_parts(parts, self.cluster.features.get(METADATA_VERSION, 0), is_atomic=is_atomic)
+        for change in made.changes:
+            log_change(self.cluster, change)
+            self._end_session(change)
+            apply(self.cluster, change)
+
+    def _end_session(self, change: changes.Change) -> None:
+        """End the session of an incarnation that is fenced, replaced or unregistered, before the change is applied."""
+        match change:
+            case changes.BrokerChanged(broker=broker, broker_epoch=epoch, fenced=True):
+                self.sessions.end(broker, epoch)
+            case changes.BrokerUnregistered(broker=broker, broker_epoch=epoch):
+                self.sessions.end(broker, epoch)
+            case changes.BrokerRegistered(broker=registered):
+                known = self.cluster.brokers.get(registered.id)
+                if known is not None and known.epoch != registered.epoch:
+                    self.sessions.end(known.id, known.epoch)
+
+    def _append_parts(self, parts: Sequence[Part], metadata_version: int, *, is_atomic: bool) -> int:
+        """Append records, and return the offset of the first. Raises TermEndedError, and RefusedWriteError before anything is appended."""
+        begin = self._quorum.end_offset
+        if not any(map(len, parts)):
+            return begin
+        batches = payloads(parts, metadata_version, self._quorum.now_ms, is_atomic=is_atomic)
+        if isinstance(batches, Failure):
+            raise RefusedWriteError(batches)
+        for batch in batches:
+            self._append(batch)
+        offset = begin
+        for part in parts:
+            if len(part) and not isinstance(part, RecordColumns):
+                self._pending.append(_Pending(offset, part))
+            offset += len(part)
+        return begin
+
+    def _append(self, batch: Payload) -> None:
+        expected = self._quorum.end_offset
+        try:
+            result = self._quorum.append_now(self.epoch, batch.data, batch.record_count)
+        except CloseConnection as error:
+            raise TermEndedError(error.reason) from error
+        if result.error is ErrorCode.RECORD_LIST_TOO_LARGE:
+            raise RefusedWriteError(Failure(ErrorCode.POLICY_VIOLATION, "The change is too large for the log."))
+        if result.error is not ErrorCode.NONE:
+            raise TermEndedError("this process does not lead the quorum any more")
+        assert result.base_offset == expected, "nothing else is appended within a step"
+        self.end_offset = expected + batch.record_count

@@ -1,0 +1,177 @@
+"""The metadata log in memory: the image and, in a standby, the cluster, as far as records are committed.
+
+    snapshot ──► image ──► cluster (rebuilt)
+    committed batch ──► image, and cluster unless this process is active: its active term has applied the records at the append
+    loss of the leadership ──► cluster (rebuilt from the image): what was not committed is gone
+
+All work is done in slices, between which the event loop serves others. Nothing new is delivered meanwhile (`is_busy`). Records of an open
+transaction reach the cluster at its end, when it is rebuilt: only the first records of a cluster are in a transaction.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Protocol
+
+from controller_core.metadata.replayed_records import replay_records
+from controller_core.model import Cluster
+from kafka_log.files.snapshots import SnapshotReader
+from kafka_log.format.control_records import last_contained_timestamp_ms
+from kafka_metadata.image import MetadataImage
+from kafka_metadata.metadata_log import MARKERS, MetadataLog, apply_batch, apply_records
+from kafka_metadata.record_codec import decode_record
+from kafka_metadata.records import MetadataRecord
+from kafka_metadata.replay import replay
+from kafka_metadata.snapshot import snapshot_records
+from kafka_wire.records import Record, RecordBatch, decode_batches
+
+SLICE_RECORDS = 1_000
+"""Records that are applied without a check of the time: about 5 ms."""
+
+SLICE_S = 0.01
+"""Time after which the event loop serves others: with one more slice of records, no more than 20 ms."""
+
+
+class Role(Protocol):
+    """What the process does beside following the log."""
+
+    def elected(self, epoch: int) -> None:
+        """Begin an active term: everything before the epoch is applied, and the first record of it."""
+
+    def deposed(self) -> None:
+        """End the active term: this node does not lead any more, or leads in a later epoch."""
+
+    def advanced(self, size_bytes: int) -> None:
+        """Take note that another committed batch is applied."""
+
+
+class LogFollower:
+    """A state machine on the quorum's log. Implements `shell.quorum.listeners.Listener`."""
+
+    def __init__(
+        self,
+        node_id: int,
+        make_cluster: Callable[[], Cluster],
+        role: Role,
+        *,
+        idle: Callable[[], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        """`idle` asks for deliveries, `failed` ends the node: its state is not that of the others any more."""
+        self.log = MetadataLog()
+        """The image and how far it is: always at the end of a batch."""
+        self.cluster = make_cluster()
+        """While this process is active, that of its term: with what is not committed."""
+        self._node_id = node_id
+        self._make_cluster = make_cluster
+        self._role = role
+        self._idle = idle
+        self._failed = failed
+        self._is_active = False
+        self._work: deque[Iterator[None]] = deque()
+        self._is_scheduled = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something that was delivered is not applied yet."""
+        return bool(self._work)
+
+    def handle_snapshot(self, snapshot: SnapshotReader) -> None:
+        """Replace the state by that of a snapshot."""
+        data = snapshot.read(0, snapshot.size_bytes)
+        self._begin(self._load(data, snapshot.snapshot.offset, snapshot.snapshot.epoch))
+
+    def handle_commit(self, batches: bytes) -> None:
+        """Apply committed batches."""
+        self._begin(self._follow(batches))
+
+    def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
+        """End the active term, if there is one; become active, if this node leads."""
+        self._begin(self._change_leader(epoch, leader_id))
+
+    # Steps
+
+    def _load(self, data: bytes, end_offset: int, epoch: int) -> Iterator[None]:
+        image = MetadataImage()
+        for batch in decode_batches(data):
+            if not batch.header.is_control:
+                image = replay(image, map(_decoded, batch.records), batch.header.base_offset)
+                yield
+        self.log = MetadataLog(image, end_offset, epoch, last_contained_timestamp_ms(data))
+        yield from self._rebuild()
+
+    def _follow(self, data: bytes) -> Iterator[None]:
+        for batch in decode_batches(data):
+            if batch.header.is_control:
+                self.log = apply_batch(self.log, batch)
+            else:
+                yield from self._apply(batch)
+            self._role.advanced(batch.header.size_bytes)
+
+    def _apply(self, batch: RecordBatch) -> Iterator[None]:
+        after, header = self.log, batch.header
+        is_rebuilt_later = False
+        for begin in range(0, len(batch.records), SLICE_RECORDS):
+            found = [_decoded(record) for record in batch.records[begin : begin + SLICE_RECORDS]]
+            offset = header.base_offset + begin
+            is_rebuilt_later |= after.transaction is not None or any(isinstance(record, MARKERS) for record in found)
+            after = apply_records(after, offset, found)
+            if not self._is_active and not is_rebuilt_later:
+                replay_records(self.cluster, found, offset)
+            yield
+        self.log = replace(
+            after,
+            end_offset=header.last_offset + 1,
+            epoch=header.partition_leader_epoch,
+            last_timestamp_ms=header.max_timestamp_ms,
+        )
+        if is_rebuilt_later and after.transaction is None and not self._is_active:
+            yield from self._rebuild()
+
+    def _change_leader(self, epoch: int, leader_id: int | None) -> Iterator[None]:
+        if self._is_active:
+            self._is_active = False
+            self._role.deposed()
+            yield from self._rebuild()
+        if leader_id == self._node_id:
+            self._is_active = True
+            self._role.elected(epoch)
+
+    def _rebuild(self) -> Iterator[None]:
+        """Make the cluster from the image."""
+        cluster, found = self._make_cluster(), snapshot_records(self.log.image)
+        while some := list(islice(found, SLICE_RECORDS)):
+            replay_records(cluster, some)
+            yield
+        self.cluster = cluster
+
+    # Slices
+
+    def _begin(self, steps: Iterator[None]) -> None:
+        self._work.append(steps)
+        if not self._is_scheduled:
+            self._run()
+
+    def _run(self) -> None:
+        self._is_scheduled = False
+        begin_s = time.perf_counter()
+        try:
+            while self._work and time.perf_counter() - begin_s < SLICE_S:
+                if next(self._work[0], self) is self:
+                    self._work.popleft()
+        except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
+            self._work.clear()
+            self._failed(error)
+            return
+        if self._work:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._run)
+        else:
+            self._idle()
+
+
+def _decoded(record: Record) -> MetadataRecord:
+    return decode_record(record.value, record.offset)

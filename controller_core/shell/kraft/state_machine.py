@@ -1,0 +1,83 @@
+"""The controller of KRaft mode as the state machine of a quorum's node: what `steward quorum` runs on the metadata of a cluster."""
+
+import asyncio
+from collections.abc import Mapping
+
+from controller_core.shell.front.handler import RequestHandler
+from controller_core.shell.kraft.broker_apis.table import SERVED, broker_handlers
+from controller_core.shell.kraft.controller import Identity, KRaftController
+from controller_core.shell.kraft.features import listed_features
+from controller_core.shell.kraft.registrar import Registrar
+from controller_core.shell.kraft.snapshots import Snapshots
+from controller_core.shell.kraft.upkeep import Upkeep
+from controller_core.shell.quorum.directories import StartError
+from controller_core.shell.quorum.settings import QuorumSettings
+from controller_core.shell.quorum.state_machine import Place
+from kafka_log.format.names import BOOTSTRAP_CHECKPOINT
+from kafka_metadata.failures import MetadataError
+from kafka_metadata.record_codec import decode_record
+from kafka_metadata.records import MetadataRecord
+from kafka_node.versions import BrokerVersions
+from kafka_wire.api import ApiKey
+from kafka_wire.failures import WireError
+from kafka_wire.records import decode_batches
+from kafka_wire.schema import Versions
+
+
+class KRaftStateMachine:
+    """Implements `shell.quorum.state_machine.StateMachine`."""
+
+    def __init__(self, place: Place) -> None:
+        """Make the controller of a process. Raises StartError for a bootstrap.checkpoint that cannot be read."""
+        self._driver = place.driver
+        identity = Identity(
+            node_id=place.settings.node_id,
+            cluster_id=str(place.identity.cluster_id),
+            endpoints=place.endpoints,
+            bootstrap=read_bootstrap(place.settings),
+        )
+        self.controller = KRaftController(
+            place.driver, identity, place.settings.controller, place.driver.listeners.update
+        )
+        self._upkeep = Upkeep(self.controller, place.settings.controller, place.settings.log.max_idle_interval_ms)
+        first = place.settings.controller_listener_names[0]
+        self._registrar = Registrar(place.driver, self.controller, first, place.members)
+        self._registering: asyncio.Task[None] | None = None
+        self._snapshots = Snapshots(place.driver, self.controller, place.settings.log)
+        self.handlers: Mapping[ApiKey, RequestHandler] = broker_handlers(self.controller)
+        self.served: Mapping[ApiKey, Versions] = SERVED
+
+    def features(self) -> BrokerVersions:
+        """Return what ApiVersions lists."""
+        node = self._driver.node
+        return listed_features(self.controller.committed, 0 if node is None else node.history.kraft_version)
+
+    def start(self) -> None:
+        """Begin to apply the log."""
+        self._driver.listeners.register(self.controller.follower)
+        self._registering = asyncio.create_task(self._registrar.run(), name="register this controller")
+
+    async def close(self) -> None:
+        """End all tasks."""
+        self._driver.listeners.unregister(self.controller.follower)
+        self._upkeep.end()
+        if self._registering is not None:
+            self._registering.cancel()
+        await self._snapshots.close()
+
+
+def read_bootstrap(settings: QuorumSettings) -> tuple[MetadataRecord, ...]:
+    """Return the first records of a new cluster; none without the file, which only the first active controller needs. Raises StartError."""
+    path = settings.metadata_log_directory / BOOTSTRAP_CHECKPOINT
+    try:
+        data = path.read_bytes()
+        return tuple(
+            decode_record(record.value or b"", record.offset)
+            for batch in decode_batches(data)
+            if not batch.header.is_control
+            for record in batch.records
+        )
+    except FileNotFoundError:
+        return ()
+    except (OSError, MetadataError, WireError) as error:
+        raise StartError(f"{path} cannot be read: {error} Format the directory again.") from error

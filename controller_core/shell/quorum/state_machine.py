@@ -1,0 +1,53 @@
+"""Interface of a state machine on the quorum's log, as the process of a node composes it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from controller_core.model import Endpoint
+from controller_core.shell.front.handler import RequestHandler
+from controller_core.shell.quorum.driver import Driver
+from controller_core.shell.quorum.settings import QuorumSettings
+from kafka_log.format.text_files import MetaProperties
+from kafka_node.versions import BrokerVersions
+from kafka_wire.api import ApiKey
+from kafka_wire.net.node import NodeSettings
+from kafka_wire.schema import Versions
+
+
+class StateMachine(Protocol):
+    """It is made before the listeners, started after the node, and closed before both."""
+
+    @property
+    def served(self) -> Mapping[ApiKey, Versions]:
+        """Versions of the APIs that it answers, beside those of the quorum or in their place."""
+
+    @property
+    def handlers(self) -> Mapping[ApiKey, RequestHandler]:
+        """Handlers of these APIs."""
+
+    def features(self) -> BrokerVersions:
+        """Return what ApiVersions lists."""
+
+    def start(self) -> None:
+        """Begin to apply the log."""
+
+    async def close(self) -> None:
+        """End all tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a state machine gets from the process."""
+
+    driver: Driver
+    settings: QuorumSettings
+    identity: MetaProperties
+    endpoints: Callable[[], tuple[Endpoint, ...]]
+    """Returns the advertised endpoints, once the listeners are bound."""
+    members: NodeSettings
+    """Settings of connections to other controllers."""
+
+
+MakeStateMachine = Callable[[Place], StateMachine]
+"""Makes the state machine of a process. Raises StartError."""

@@ -1,0 +1,136 @@
+"""A cluster of stock Kafka 4.3 brokers whose controllers are Steward's, which run in the test's process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from controller_core.model import TopicPartition, events
+from controller_core.shell.kraft.controller import KRaftController
+from controller_core.shell.kraft.state_machine import KRaftStateMachine
+from controller_core.shell.quorum.process import NodeOptions, QuorumProcess
+from lab.folder import lab_folder
+from lab.kraft import KraftNode
+from lab.loop_thread import LoopThread
+from lab.ports import free_port
+from lab.waiting import wait_until
+from tests.controller_core.shell.quorum.members import CLUSTER_ID, Member
+
+PATIENCE_S = 60.0
+
+SETTINGS = {
+    "broker.session.timeout.ms": "3000",
+    "controller.quorum.election.timeout.ms": "1000",
+    "controller.quorum.fetch.timeout.ms": "2000",
+}
+
+
+class ControllerMember(Member):
+    """A node of the quorum with its controller."""
+
+    async def begin(self) -> None:
+        """Start the node."""
+        self.process = QuorumProcess(self.settings, NodeOptions(metrics_port=0), KRaftStateMachine)
+        self._task = asyncio.create_task(self.process.run())
+
+    @property
+    def controller(self) -> KRaftController | None:
+        """The controller, once the process has made it."""
+        machine = None if self.process is None else self.process.state_machine
+        return machine.controller if isinstance(machine, KRaftStateMachine) else None
+
+
+class StewardCluster:
+    """Controllers by id from 101, and brokers by id from 1."""
+
+    def __init__(self, folder: Path, controllers: int) -> None:
+        self.folder = folder
+        self.brokers: dict[int, KraftNode] = {}
+        ports = {101 + place: free_port() for place in range(controllers)}
+        self.voters = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in ports.items())
+        self.members = {node_id: ControllerMember(folder, node_id, ports, SETTINGS) for node_id in ports}
+        self.loop = LoopThread("controllers")
+
+    @property
+    def bootstrap(self) -> str:
+        """Addresses of all brokers."""
+        return ",".join(node.address for node in self.brokers.values())
+
+    def active(self) -> ControllerMember:
+        """Return the member whose controller is active."""
+        wait_until(lambda: self._active() is not None, timeout_s=PATIENCE_S, what="there is an active controller")
+        found = self._active()
+        assert found is not None
+        return found
+
+    def _active(self) -> ControllerMember | None:
+        found = (one for one in self.members.values() if one.controller is not None and one.controller.is_active)
+        return next(found, None)
+
+    def create(self, topic: str, partitions: int, replicas: int, **configs: str) -> None:
+        """Create a topic."""
+        new = events.NewTopic(
+            topic, uuid.uuid4(), partitions, replicas, configs={k.replace("_", "."): v for k, v in configs.items()}
+        )
+        controller = self.active().controller
+        assert controller is not None
+        answers = self.loop.wait(controller.submit(events.CreateTopics((new,))))
+        assert answers[topic].failure is None, answers
+
+    def states(self, topic: str) -> dict[int, tuple[int, frozenset[int]]]:
+        """Return leader and ISR of each partition, as the active controller has them."""
+        controller = self.active().controller
+        assert controller is not None
+
+        async def read() -> dict[int, tuple[int, frozenset[int]]]:
+            columns, cluster = controller.cluster.columns, controller.cluster
+            return {
+                partition: (int(columns.leader[row]), frozenset(columns.isr_of(row)))
+                for row in cluster.topics[topic].rows.tolist()
+                if (partition := TopicPartition(*cluster.name_of(row)).partition) >= 0
+            }
+
+        return self.loop.wait(read())
+
+    def wait_for_isr(self, topic: str, isr: set[int]) -> None:
+        """Wait until every partition has this ISR, and one of its members leads."""
+        wait_until(
+            lambda: all(found == isr and leader in isr for leader, found in self.states(topic).values()),
+            timeout_s=PATIENCE_S,
+            what=f"the ISR of all partitions of {topic} is {sorted(isr)}",
+        )
+
+
+@contextlib.contextmanager
+def steward_cluster(controllers: int, brokers: int) -> Iterator[StewardCluster]:
+    """Yield a running cluster; everything ends with the block."""
+    with contextlib.ExitStack() as stack:
+        cluster = StewardCluster(stack.enter_context(lab_folder(None)), controllers)
+        cluster.loop.start()
+        stack.callback(cluster.loop.close)
+        for member in cluster.members.values():
+            member.format()
+            cluster.loop.wait(member.begin())
+        for broker in range(1, brokers + 1):
+            node = KraftNode(
+                broker,
+                cluster.folder,
+                quorum=cluster.voters,
+                cluster_id=CLUSTER_ID,
+                controller_port=None,
+                port=free_port(),
+                brokers=brokers,
+            )
+            stack.callback(node.close)
+            cluster.brokers[broker] = node
+            node.format()
+            node.launch()
+        for node in cluster.brokers.values():
+            node.wait_until_ready()
+        yield cluster
+        for member in cluster.members.values():
+            if member.process is not None:
+                cluster.loop.wait(member.crash())

@@ -1,0 +1,62 @@
+"""Stock Kafka 4.3 brokers under Steward's controllers: registration, failures of brokers and controllers, controlled shutdown."""
+
+import re
+
+import pytest
+
+from lab.kraft import KraftNode
+from lab.traffic import Traffic
+from tests.integration.steward_controllers import steward_cluster
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+
+def errors_about_controllers(node: KraftNode) -> list[str]:
+    """Return the errors in a broker's log that its controller caused: a refused or unknown request, or a record that it cannot apply."""
+    text = node.process.log_path.read_text()
+    found = re.findall(r"^\[.*\] (?:ERROR|FATAL) .*$", text, re.MULTILINE)
+    return [line for line in found if "CreateTopicsRequestData" not in line]
+
+
+@pytest.mark.shows("F65")
+def test_brokers_register_serve_clients_and_shut_down_under_one_controller() -> None:
+    """Two brokers; what clients wrote is read back, and the broker that shuts down leaves at once, not when its session ends."""
+    with steward_cluster(controllers=1, brokers=2) as cluster:
+        known = {node.node_id: node.alive() for node in cluster.brokers.values()}
+        cluster.create("orders", 3, 2, min_insync_replicas="1")
+        with Traffic(cluster.bootstrap, "orders", consume=False) as traffic:
+            cluster.brokers[2].stop()
+            after_stop = cluster.states("orders")
+            cluster.brokers[2].launch()
+            cluster.brokers[2].wait_until_ready()
+            cluster.wait_for_isr("orders", {1, 2})
+            report = traffic.stop()
+
+        assert known == {1: {1, 2}, 2: {1, 2}}
+        assert set(after_stop.values()) == {(1, frozenset({1}))}
+        assert (report.lost, report.twice, report.errors) == ((), (), ())
+        assert report.read_back == report.acked > 0
+        assert [errors_about_controllers(node) for node in cluster.brokers.values()] == [[], []]
+
+
+@pytest.mark.shows("F65", "F66")
+def test_nothing_acknowledged_is_lost_when_the_active_controller_and_then_a_broker_die() -> None:
+    """Three controllers and two brokers: another controller goes on, and moves the leaders of the broker."""
+    with steward_cluster(controllers=3, brokers=2) as cluster:
+        cluster.create("orders", 4, 2, min_insync_replicas="1")
+        with Traffic(cluster.bootstrap, "orders", consume=False) as traffic:
+            first = cluster.active()
+            cluster.loop.wait(first.crash())
+            second = cluster.active()
+            cluster.brokers[1].kill()
+            cluster.wait_for_isr("orders", {2})
+            cluster.brokers[1].launch()
+            cluster.loop.wait(first.begin())
+            cluster.brokers[1].wait_until_ready()
+            cluster.wait_for_isr("orders", {1, 2})
+            report = traffic.stop()
+
+        assert second is not first
+        assert (report.lost, report.twice, report.errors) == ((), (), ())
+        assert report.read_back == report.acked > 0
+        assert [errors_about_controllers(node) for node in cluster.brokers.values()] == [[], []]
