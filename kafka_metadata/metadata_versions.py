@@ -46,6 +46,9 @@ DIRECTORIES_SINCE = 17
 ELR_SINCE = 23
 CORDONED_SINCE = 30
 
+_CHANGED_METADATA = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
+"""Versions that changed the format or the meaning of records (MetadataVersion.didMetadataChange)."""
+
 SINCE = {
     "ZkMigrationStateRecord": MIGRATION_SINCE,
     "UserScramCredentialRecord": SCRAM_SINCE,
@@ -79,6 +82,15 @@ def record_version(record: str, metadata_version: int) -> int | None:
         return None
     found = _VERSIONS_SINCE.get(record, {0: MINIMUM_VERSION})
     return max(version for version, since in found.items() if since <= metadata_version)
+
+
+def has_other_records(lower: int, higher: int) -> bool:
+    """Return whether records of the higher metadata version may be lost at the lower one (MetadataVersion.checkIfMetadataChanged).
+
+    >>> has_other_records(27, 29), has_other_records(29, 30)
+    (False, True)
+    """
+    return any(level in _CHANGED_METADATA for level in range(lower + 1, higher + 1))
 
 
 def version_name(level: int) -> str:

@@ -1,12 +1,13 @@
-"""Levels of a KRaft cluster's features: releases, defaults of a new cluster, and dependencies.
+"""Levels of a KRaft cluster's features: releases, defaults of a new cluster, dependencies, and steps to another level.
 
 Source: Feature and the FeatureVersion classes of Kafka 4.3.1, and Formatter for the levels of a new cluster.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from controller_core.rules.features import UpgradeType
 from kafka_metadata.metadata_versions import (
     ELR_SINCE,
     ELR_VERSION,
@@ -19,6 +20,7 @@ from kafka_metadata.metadata_versions import (
 )
 
 INT16_MIN, INT16_MAX = -(1 << 15), (1 << 15) - 1
+_UPGRADE_TYPES = frozenset({UpgradeType.UPGRADE, UpgradeType.SAFE_DOWNGRADE, UpgradeType.UNSAFE_DOWNGRADE})
 
 
 class FeatureError(ValueError):
@@ -98,6 +100,40 @@ def new_cluster_levels(
     return levels
 
 
+def refused_step(
+    present: int, level: int, upgrade_type: int, reason_not_supported: Callable[[], str | None]
+) -> str | None:
+    """Return why a feature may not go from its present level to another one; None if it may (FeatureControlManager.updateFeature).
+
+    >>> refused_step(2, 1, UpgradeType.SAFE_DOWNGRADE, lambda: None)
+    >>> refused_step(1, 2, UpgradeType.SAFE_DOWNGRADE, lambda: None)
+    "Can't downgrade to a newer version."
+    """
+    if upgrade_type not in _UPGRADE_TYPES:
+        return "The controller does not support the given upgrade type."
+    if level < 0:
+        return "A feature version cannot be less than 0."
+    if (reason := reason_not_supported()) is not None:
+        return reason
+    if level < present and upgrade_type == UpgradeType.UPGRADE:
+        return "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe downgrade."
+    if level > present and upgrade_type != UpgradeType.UPGRADE:
+        return "Can't downgrade to a newer version."
+    return None
+
+
+def refused_dependency(name: str, level: int, metadata_version: int) -> str | None:
+    """Return why a level of a feature does not fit a metadata version; None if it does (Feature.validateVersion).
+
+    >>> refused_dependency("eligible.leader.replicas.version", 1, 22)
+    'eligible.leader.replicas.version could not be set to 1 because it depends on metadata.version level 23'
+    """
+    needed = FEATURES[name].needs_metadata_version.get(level, MINIMUM_VERSION)
+    if metadata_version >= needed:
+        return None
+    return f"{name} could not be set to {level} because it depends on {METADATA_VERSION} level {needed}"
+
+
 def _metadata_version(requested: Mapping[str, int], release: int | None, *, allows_unstable: bool) -> int:
     if METADATA_VERSION in requested:
         if release is not None:
@@ -135,8 +171,5 @@ def _kraft_version(requested: int | None, *, has_static_voters: bool) -> int:
 def _check_level(name: str, feature: Feature, level: int, metadata_version: int) -> None:
     if not 0 <= level < len(feature.since):
         raise FeatureError(f"No feature:{name} with feature level {level}")
-    needed = feature.needs_metadata_version.get(level, MINIMUM_VERSION)
-    if metadata_version < needed:
-        raise FeatureError(
-            f"{name} could not be set to {level} because it depends on {METADATA_VERSION} level {needed}"
-        )
+    if (reason := refused_dependency(name, level, metadata_version)) is not None:
+        raise FeatureError(reason)

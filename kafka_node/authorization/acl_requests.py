@@ -17,17 +17,21 @@ from kafka_wire.net.server import CloseConnection
 _E = TypeVar("_E", acl.ResourceType, acl.PatternType, acl.Operation, acl.Permission)
 
 
-class AclChanges(Protocol):
-    """Changes of the stored ACLs."""
+class AclCreations(Protocol):
+    """Additions to the stored ACLs."""
 
     async def add(self, bindings: Iterable[acl.Binding]) -> Mapping[acl.Binding, Outcome]:
         """Add bindings. Returns the outcome of each binding."""
+
+
+class AclChanges(AclCreations, Protocol):
+    """Changes of the stored ACLs."""
 
     async def remove(self, bindings: Iterable[acl.Binding]) -> Mapping[acl.Binding, Outcome]:
         """Remove bindings; one that does not exist counts as removed. Returns the outcome of each binding."""
 
 
-async def create_acls(changes: AclChanges, body: Body) -> Body:
+async def create_acls(changes: AclCreations, body: Body) -> Body:
     """Create ACLs; an invalid ACL does not affect the others."""
     requested = [_creation(each) for each in body["creations"]]
     outcomes = await changes.add(dict.fromkeys(each for each in requested if isinstance(each, acl.Binding)))
@@ -65,14 +69,25 @@ async def delete_acls(acls: Acls, changes: AclChanges, body: Body) -> Body:
     """Delete the ACLs that match filters; an ACL that matches several filters is listed under the first one."""
     to_delete: dict[acl.Binding, None] = {}
     found: list[list[acl.Binding]] = []
-    for acl_filter in [_filter(each) for each in body["filters"]]:
+    for acl_filter in requested_filters(body):
         matching = [binding for binding in acls.find(acl_filter) if binding not in to_delete]
         to_delete |= dict.fromkeys(matching)
         found.append(matching)
-    outcomes = await changes.remove(to_delete)
+    return deleted_body(found, await changes.remove(to_delete))
+
+
+def requested_filters(body: Body) -> list[acl.BindingFilter]:
+    """Return the filters of a deletion. Raises CloseConnection."""
+    return [_filter(each) for each in body["filters"]]
+
+
+def deleted_body(found: Iterable[list[acl.Binding] | Failure], outcomes: Mapping[acl.Binding, Outcome]) -> Body:
+    """Answer a deletion: for each filter its ACLs with their outcomes, or why the filter is refused."""
     return {
         "filter_results": [
-            {**error_fields(None), "matching_acls": [_matching(each, outcomes[each]) for each in matching]}
+            {**error_fields(matching), "matching_acls": []}
+            if isinstance(matching, Failure)
+            else {**error_fields(None), "matching_acls": [_matching(each, outcomes[each]) for each in matching]}
             for matching in found
         ]
     }

@@ -49,29 +49,51 @@ def quota_handlers(configs: EntityConfigStore | None, resolves: IsHost = is_host
 
 async def alter_client_quotas(configs: EntityConfigStore, resolves: IsHost, body: Body) -> Body:
     """Change entities one after the other; for an entity that is listed twice, the outcome of the last entry is returned."""
-    results: dict[frozenset[tuple[str, str | None]], Body] = {}
+    outcomes: dict[NamedEntity, Outcome] = {}
     for entry in body["entries"]:
-        named = {each["entity_type"]: each["entity_name"] for each in entry["entity"]}
-        outcome = await _alter(configs, resolves, entry, validate_only=body["validate_only"])
-        results[frozenset(named.items())] = {
-            **error_fields(outcome),
-            "entity": [{"entity_type": entity_type, "entity_name": name} for entity_type, name in named.items()],
-        }
-    return {"entries": list(results.values())}
+        # The stored form of an IP's name is resolved, as brokers do: they cannot resolve the stored form of an IPv6 address.
+        requested = await requested_changes(entry, resolves, configs.stored_name)
+        if not isinstance(requested, Failure):
+            change = partial(client_quotas.alter_quotas, *requested)
+            outcome = await configs.change(requested[0], change, validate_only=body["validate_only"])
+        outcomes[named_entity(entry)] = requested if isinstance(requested, Failure) else outcome
+    return altered_body(outcomes)
 
 
-async def _alter(configs: EntityConfigStore, resolves: IsHost, entry: Body, *, validate_only: bool) -> Outcome:
+NamedEntity = tuple[tuple[str, str | None], ...]
+"""Types and names of an entity as a request has them, without duplicates."""
+
+
+def named_entity(entry: Body) -> NamedEntity:
+    """Return the entity of an alteration; of two names of one type the last one is used."""
+    return tuple(sorted({each["entity_type"]: each["entity_name"] for each in entry["entity"]}.items()))
+
+
+async def requested_changes(
+    entry: Body, resolves: IsHost, stored_name: Callable[[str], str] = str
+) -> tuple[QuotaEntity, list[QuotaChange]] | Failure:
+    """Return the entity of an alteration and its changes, or why the entity is refused."""
     entity = client_quotas.read_entity([(each["entity_type"], each["entity_name"]) for each in entry["entity"]])
     if isinstance(entity, Failure):
         return entity
     if isinstance(entity.ip, str):
-        # The stored form of the name is resolved, as brokers do: they cannot resolve the stored form of an IPv6 address.
-        address = configs.stored_name(entity.ip)
+        address = stored_name(entity.ip)
         if not await resolves(address):
             return Failure(ErrorCode.INVALID_REQUEST, f"{address} is not a valid IP or resolvable host.")
-    changes = [QuotaChange(op["key"], None if op["remove"] else op["value"]) for op in entry["ops"]]
-    change = partial(client_quotas.alter_quotas, entity, changes)
-    return await configs.change(entity, change, validate_only=validate_only)
+    return entity, [QuotaChange(op["key"], None if op["remove"] else op["value"]) for op in entry["ops"]]
+
+
+def altered_body(outcomes: Mapping[NamedEntity, Outcome]) -> Body:
+    """Answer an alteration: the outcome of each entity."""
+    return {
+        "entries": [
+            {
+                **error_fields(outcome),
+                "entity": [{"entity_type": entity_type, "entity_name": name} for entity_type, name in entity],
+            }
+            for entity, outcome in outcomes.items()
+        ]
+    }
 
 
 async def describe_client_quotas(configs: EntityConfigStore, body: Body) -> Body:

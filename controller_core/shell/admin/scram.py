@@ -8,14 +8,14 @@ Source: ZkAdminManager.alterUserScramCredentials, describeUserScramCredentials.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from controller_core.model.quota import DEFAULT, QuotaEntity
 from controller_core.shell.admin.responses import NOT_CONTROLLER, Outcome, error_fields
 from controller_core.shell.front.handler import RequestHandler, store_backed_handler
 from controller_core.shell.store import Config, EntityConfigStore
-from kafka_node.security.scram_requests import DESCRIBED_EMPTY_NAME, altered, described, described_twice, refused
+from kafka_node.scram_requests import DESCRIBED_EMPTY_NAME, altered, described, described_twice, refused
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
@@ -43,33 +43,35 @@ async def alter_user_scram_credentials(
     """Alter credentials, if this process is the controller."""
     users = list(dict.fromkeys(each["name"] for each in [*body["deletions"], *body["upsertions"]]))
     if not await is_controller():
-        return _results(dict.fromkeys(sorted(users), NOT_CONTROLLER))
+        return altered_body(dict.fromkeys(sorted(users), NOT_CONTROLLER))
     outcomes: dict[str, Outcome] = dict(refused(body))
     for user in users:
         if user not in outcomes:
             outcomes[user] = await configs.change(QuotaEntity(user=user), partial(altered, user=user, body=body))
-    return _results(outcomes)
+    return altered_body(outcomes)
 
 
-def _results(outcomes: dict[str, Outcome]) -> Body:
+def altered_body(outcomes: Mapping[str, Outcome]) -> Body:
+    """Answer an alteration: the outcome of each user."""
     return {"results": [{"user": user, **error_fields(outcome)} for user, outcome in outcomes.items()]}
 
 
 async def describe_user_scram_credentials(configs: EntityConfigStore, body: Body) -> Body:
     """Describe mechanisms and iterations of the named users; without names, of all users with credentials."""
     named = [each["name"] for each in body["users"] or []]
-    outcomes: dict[str, Outcome | list[Body]] = {
-        name: described_twice(name) if name else DESCRIBED_EMPTY_NAME
-        for name, times in Counter(named).items()
-        if not name or times > 1
-    }
-    configs_of = await _named(
-        configs, [name for name in dict.fromkeys(named) if name not in outcomes], all_users=not named
-    )
+    wanted = [name for name, times in Counter(named).items() if name and times == 1]
+    configs_of = await _named(configs, wanted, all_users=not named)
     if isinstance(configs_of, Failure):
         return {**error_fields(configs_of), "results": []}
-    for user, config in configs_of.items():
-        outcomes[user] = described(user, config)
+    return described_body(named, configs_of)
+
+
+def described_body(named: Sequence[str], configs: Mapping[str, Config]) -> Body:
+    """Answer a description by the configurations of the named users; without names, of all users."""
+    outcomes: dict[str, Outcome | list[Body]] = {user: described(user, config) for user, config in configs.items()}
+    for name, times in Counter(named).items():
+        if not name or times > 1:
+            outcomes[name] = described_twice(name) if name else DESCRIBED_EMPTY_NAME
     # Every named user has a result; a list of all users omits those without credentials.
     shown = dict.fromkeys(named) if named else [user for user, each in outcomes.items() if not _has_none(each)]
     return {**error_fields(None), "results": [_result(user, outcomes[user]) for user in shown]}

@@ -1,13 +1,20 @@
-"""UpdateFeatures on the quorum's listeners: the upgrade of kraft.version, which needs no metadata. Other features are refused.
+"""UpdateFeatures on the quorum's listeners: the upgrade of kraft.version, which needs no metadata.
+
+A process that applies no metadata refuses all other features; `shell.kraft.admin.features` changes them.
 
 Source: FeatureControlManager.updateFeature and QuorumController.updateFeatures of Kafka.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Protocol
 
+from controller_core.metadata.feature_changes import invalid_level
+from controller_core.quorum.node import Node
 from controller_core.quorum.rules import ALL_VERSIONS
 from controller_core.quorum.states import Leader
+from controller_core.rules.feature_levels import refused_step
 from controller_core.rules.features import UpgradeType
 from controller_core.shell.quorum.driver import Driver
 from kafka_metadata.metadata_versions import KRAFT_VERSION
@@ -23,42 +30,78 @@ _NOT_LEADER = Failure(ErrorCode.NOT_CONTROLLER, "This node does not lead the quo
 _TIMED_OUT = Failure(ErrorCode.REQUEST_TIMED_OUT, "The upgrade was not committed in time.")
 
 
+Levels = Mapping[str, tuple[int, int]]
+"""Requested level and upgrade type by feature."""
+
+
+class Update(Protocol):
+    """Changes features, all or none; returns why not."""
+
+    async def __call__(self, updates: Levels, *, validate_only: bool) -> Failure | None:
+        """Return once the changes are committed."""
+
+
 async def update_features(driver: Driver, context: RequestContext, body: Body) -> Body:
     """Answer once the upgrade is committed."""
+    return await answer_update(partial(_update, driver), context, body)
+
+
+async def answer_update(update: Update, context: RequestContext, body: Body) -> Body:
+    """Change features within the time of the request, and answer in the form of its version."""
     updates = {each["feature"]: (each["max_version_level"], each["upgrade_type"]) for each in body["feature_updates"]}
     try:
         async with asyncio.timeout(max(0, body["timeout_ms"]) / 1000):
-            failure = await _update(driver, updates, validate_only=body["validate_only"])
+            failure = await update(updates, validate_only=body["validate_only"])
     except TimeoutError:
         failure = _TIMED_OUT
     if failure is not None:
-        text = failure.message
-        if failure.code is ErrorCode.INVALID_UPDATE_VERSION:
-            text = f"The update failed for all features since the following feature had an error: {text}"
-        return {"error_code": failure.code, "error_message": text, "results": []}
+        return update_refused(context, body, failure)
     listed: Iterable[str] = updates if context.api_version <= RESULTS_UNTIL else ()
     results = [{"feature": feature, "error_code": ErrorCode.NONE, "error_message": None} for feature in listed]
     return {"error_code": ErrorCode.NONE, "error_message": None, "results": results}
 
 
-async def _update(driver: Driver, updates: dict[str, tuple[int, int]], *, validate_only: bool) -> Failure | None:
-    node = driver.node
-    if node is None:
-        raise CloseConnection("the node of the quorum does not run")
+def update_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
+    """Answer with an error, which is that of all features."""
+    text = failure.message
+    if failure.code is ErrorCode.INVALID_UPDATE_VERSION:
+        text = f"The update failed for all features since the following feature had an error: {text}"
+    return {"error_code": failure.code, "error_message": text, "results": []}
+
+
+async def _update(driver: Driver, updates: Levels, *, validate_only: bool) -> Failure | None:
+    if not isinstance(_running(driver).state, Leader):
+        return _NOT_LEADER
+    for feature, (level, _) in updates.items():
+        if feature != KRAFT_VERSION:
+            return invalid_level(
+                feature, level, "This controller applies no metadata and does not support this feature."
+            )
+    for level, upgrade_type in updates.values():
+        return await update_kraft_version(driver, level, upgrade_type, validate_only=validate_only)
+    return None
+
+
+async def update_kraft_version(driver: Driver, level: int, upgrade_type: int, *, validate_only: bool) -> Failure | None:
+    """Raise kraft.version; return why not, else None once the upgrade is committed."""
+    node = _running(driver)
     if not isinstance(node.state, Leader):
         return _NOT_LEADER
-    present = node.history.kraft_version
-    for feature, (level, upgrade_type) in updates.items():
-        reason = refusal(feature, present, level, upgrade_type)
-        if reason is not None:
-            return invalid(feature, level, reason)
-    for feature, (level, upgrade_type) in updates.items():
-        if upgrade_type == UpgradeType.UPGRADE:
-            failure = await _upgrade(driver, node.epoch, level, validate_only=validate_only)
-            if failure is not None:
-                is_invalid = failure.code is ErrorCode.INVALID_UPDATE_VERSION
-                return invalid(feature, level, failure.message) if is_invalid else failure
-    return None
+    reason = refusal(node.history.kraft_version, level, upgrade_type)
+    if reason is not None:
+        return invalid_level(KRAFT_VERSION, level, reason)
+    if upgrade_type != UpgradeType.UPGRADE:
+        return None
+    failure = await _upgrade(driver, node.epoch, level, validate_only=validate_only)
+    if failure is not None and failure.code is ErrorCode.INVALID_UPDATE_VERSION:
+        return invalid_level(KRAFT_VERSION, level, failure.message)
+    return failure
+
+
+def _running(driver: Driver) -> Node:
+    if driver.node is None:
+        raise CloseConnection("the node of the quorum does not run")
+    return driver.node
 
 
 async def _upgrade(driver: Driver, epoch: int, level: int, *, validate_only: bool) -> Failure | None:
@@ -74,30 +117,16 @@ async def _upgrade(driver: Driver, epoch: int, level: int, *, validate_only: boo
     return None
 
 
-def refusal(feature: str, present: int, level: int, upgrade_type: int) -> str | None:
-    """Return why a level of a feature is refused before the voters are considered; None if it is not.
+def refusal(present: int, level: int, upgrade_type: int) -> str | None:
+    """Return why a level of kraft.version is refused before the voters are considered; None if it is not.
 
-    >>> refusal("kraft.version", 1, 0, UpgradeType.SAFE_DOWNGRADE)
+    >>> refusal(1, 0, UpgradeType.SAFE_DOWNGRADE)
     "Can't downgrade the version of this feature."
-    >>> refusal("kraft.version", 0, 1, UpgradeType.UPGRADE)
+    >>> refusal(0, 1, UpgradeType.UPGRADE)
     """
-    if upgrade_type not in {UpgradeType.UPGRADE, UpgradeType.SAFE_DOWNGRADE, UpgradeType.UNSAFE_DOWNGRADE}:
-        return "The controller does not support the given upgrade type."
-    if level < 0:
-        return "A feature version cannot be less than 0."
-    if feature != KRAFT_VERSION:
-        return "This controller applies no metadata and does not support this feature."
-    if level not in ALL_VERSIONS:
-        return f"This controller only supports versions {ALL_VERSIONS.minimum}-{ALL_VERSIONS.maximum}."
-    if level < present and upgrade_type == UpgradeType.UPGRADE:
-        return "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe downgrade."
-    if level > present and upgrade_type != UpgradeType.UPGRADE:
-        return "Can't downgrade to a newer version."
-    if level != present and upgrade_type != UpgradeType.UPGRADE:
+    versions = f"{ALL_VERSIONS.minimum}-{ALL_VERSIONS.maximum}"
+    unsupported = None if level in ALL_VERSIONS else f"This controller only supports versions {versions}."
+    reason = refused_step(present, level, upgrade_type, lambda: unsupported)
+    if reason is None and level != present and upgrade_type != UpgradeType.UPGRADE:
         return "Can't downgrade the version of this feature."
-    return None
-
-
-def invalid(feature: str, level: int, reason: str) -> Failure:
-    """Return the error of one feature in Kafka's form."""
-    return Failure(ErrorCode.INVALID_UPDATE_VERSION, f"Invalid update version {level} for feature {feature}. {reason}")
+    return reason

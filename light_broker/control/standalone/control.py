@@ -22,7 +22,7 @@ from kafka_node.authorization.acl_requests import (
 from kafka_node.authorization.guard import EVERYTHING, Ask
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import Outcome, error_fields
-from kafka_node.security.scram_requests import (
+from kafka_node.scram_requests import (
     DESCRIBED_EMPTY_NAME,
     altered,
     described,

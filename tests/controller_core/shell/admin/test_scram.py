@@ -9,8 +9,8 @@ from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.shell.zookeeper.entity_configs import EntityConfigs
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
+from kafka_node import scram_requests as scram
 from kafka_node.context import RequestContext
-from kafka_node.security import scram_requests as scram
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode

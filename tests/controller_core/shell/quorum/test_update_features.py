@@ -131,7 +131,7 @@ async def test_a_refused_feature_refuses_the_request(two: list[Member]) -> None:
 )  # fmt: skip
 def test_a_level_is_refused_for_kafkas_reasons(present: int, level: int, upgrade_type: int, reason: str | None) -> None:
     """FeatureControlManager.updateFeature."""
-    assert refusal("kraft.version", present, level, upgrade_type) == reason
+    assert refusal(present, level, upgrade_type) == reason
 
 
 async def test_api_versions_list_the_level_in_effect(two: list[Member]) -> None:

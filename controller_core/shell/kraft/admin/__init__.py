@@ -1,0 +1,1 @@
+"""Requests of Admin clients to the controller of KRaft mode."""

@@ -1,0 +1,59 @@
+"""CreateAcls, DeleteAcls and DescribeAcls in KRaft mode, versions 1 to 3.
+
+The active controller changes ACLs; every controller lists those that are committed, as Kafka's authorizer does. Source: AclApis,
+AclControlManager.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from uuid import UUID
+
+from controller_core.metadata.acl_changes import create_acls as create
+from controller_core.metadata.acl_changes import delete_acls as delete
+from controller_core.shell.admin.acls import NO_AUTHORIZER
+from controller_core.shell.kraft.port import MetadataController
+from kafka_node.authorization.acl import Binding
+from kafka_node.authorization.acl_requests import (
+    create_acls,
+    create_refused,
+    delete_refused,
+    deleted_body,
+    describe_acls,
+    describe_refused,
+    requested_filters,
+)
+from kafka_node.authorization.guard import KnownAcls
+from kafka_node.context import RequestContext
+from kafka_node.outcomes import Outcome
+from kafka_wire.codec import Body
+
+
+class AclApis:
+    """The handlers. `known` has the committed ACLs of the authorizer, None without one; `ids` draws random ids without end."""
+
+    def __init__(self, controller: MetadataController, known: KnownAcls | None, ids: Iterator[UUID]) -> None:
+        self._controller = controller
+        self._known = known
+        self._ids = ids
+
+    async def create(self, _context: RequestContext, body: Body) -> Body:
+        """Create ACLs, all in one batch."""
+        return create_refused(body, NO_AUTHORIZER) if self._known is None else await create_acls(self, body)
+
+    async def delete(self, _context: RequestContext, body: Body) -> Body:
+        """Delete the ACLs that filters select at the time of the decision."""
+        if self._known is None:
+            return delete_refused(body, NO_AUTHORIZER)
+        found = await self._controller.write(partial(delete, filters=requested_filters(body)))
+        deleted = [binding for one in found if isinstance(one, list) for binding in one]
+        return deleted_body(found, dict.fromkeys(deleted))
+
+    async def describe(self, _context: RequestContext, body: Body) -> Body:
+        """List ACLs."""
+        return describe_refused(NO_AUTHORIZER) if self._known is None else describe_acls(self._known.acls, body)
+
+    async def add(self, bindings: Iterable[Binding]) -> Mapping[Binding, Outcome]:
+        """Add bindings. Returns the outcome of each binding."""
+        added = tuple(bindings)
+        await self._controller.write(partial(create, bindings=added, ids=self._ids))
+        return dict.fromkeys(added)

@@ -1,0 +1,37 @@
+"""AlterUserScramCredentials and DescribeUserScramCredentials in KRaft mode, version 0 (KIP-554).
+
+Brokers describe credentials from their own image; Kafka's controllers list that API and fail it. Source: ScramControlManager, ScramImage.
+"""
+
+from functools import partial
+
+from controller_core.metadata.scram_changes import alter_user_scram_credentials, configs_of
+from controller_core.shell.admin.responses import error_fields
+from controller_core.shell.admin.scram import altered_body, described_body
+from controller_core.shell.kraft.port import MetadataController
+from kafka_node.context import RequestContext
+from kafka_wire.codec import Body
+from kafka_wire.errors import Failure
+
+
+async def alter(controller: MetadataController, _context: RequestContext, body: Body) -> Body:
+    """Alter credentials."""
+    return altered_body(await controller.write(partial(alter_user_scram_credentials, body=body)))
+
+
+def alter_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
+    """Answer every user with the same error."""
+    users = dict.fromkeys(each["name"] for each in [*body["deletions"], *body["upsertions"]])
+    return altered_body(dict.fromkeys(users, failure))
+
+
+async def describe(controller: MetadataController, _context: RequestContext, body: Body) -> Body:
+    """Describe mechanisms and iterations of the named users; without names, of all users."""
+    configs = configs_of(await controller.read())
+    named = [each["name"] for each in body["users"] or []]
+    return described_body(named, {name: configs.get(name, {}) for name in named or configs})
+
+
+def describe_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
+    """Answer with an error only."""
+    return {**error_fields(failure), "results": []}
