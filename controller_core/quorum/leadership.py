@@ -31,7 +31,11 @@ def begin_epoch(draft: Draft, request: Request, body: BeginQuorumEpochRequest) -
 
 
 def end_epoch(draft: Draft, request: Request, body: EndQuorumEpochRequest) -> None:
-    """Start an election soon, because the leader has resigned: the first successor at once, others after a backoff."""
+    """Start an election soon, because the leader has resigned: the first successor at once, others after a backoff.
+
+    Pre-votes are granted from now on. Kafka's followers refuse them until their own backoff ends, so that of five voters the second
+    successor is elected, and not the first.
+    """
     error = _announced(draft, body)
     state = draft.state
     if error is NONE and isinstance(state, Follower) and state.leader_id == body.leader_id:
@@ -40,7 +44,7 @@ def end_epoch(draft: Draft, request: Request, body: EndQuorumEpochRequest) -> No
         settings = draft.node.settings
         # With an empty list each voter may start at once, as in Kafka.
         wait_ms = successor_backoff_ms(position, len(names), settings.election_backoff_max_ms)
-        draft.set_state(changed(state, fetch_due_ms=draft.now_ms + wait_ms))
+        draft.set_state(changed(state, fetch_due_ms=draft.now_ms + wait_ms, has_fetched=False))
     draft.answer(request, EndQuorumEpochResponse(error, _leadership(draft, request, error)))
 
 

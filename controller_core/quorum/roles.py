@@ -83,18 +83,26 @@ def become_follower(draft: Draft, epoch: int, leader_id: int, endpoints: Endpoin
     """Follow the leader of this or a higher epoch. The vote in this epoch is kept."""
     assert endpoints, (epoch, leader_id)
     assert leader_id != draft.node.id, epoch
-    due_ms = draft.now_ms + draft.node.settings.fetch_timeout_ms
     voted = draft.node.voted if epoch == draft.node.epoch else None
-    enter(draft, Follower(epoch, leader_id, endpoints, due_ms, due_ms, voted))
+    enter(draft, follower(draft, epoch, leader_id, endpoints, voted))
     draft.store_election()
+
+
+def follower(draft: Draft, epoch: int, leader_id: int, endpoints: Endpoints, voted: ReplicaKey | None) -> Follower:
+    """Return the state of a follower that has not fetched yet, with a fetch timeout of its own."""
+    settings = draft.node.settings
+    spread_ms = settings.fetch_timeout_spread_ms
+    shift_ms = draft.draw(spread_ms) - spread_ms // 2 if spread_ms else 0
+    timeout_ms = settings.fetch_timeout_ms + shift_ms
+    update_due_ms = draft.now_ms + settings.fetch_timeout_ms
+    return Follower(epoch, leader_id, endpoints, timeout_ms, draft.now_ms + timeout_ms, update_due_ms, voted)
 
 
 def count_as_fetch(draft: Draft) -> None:
     """Start the fetch timeout again after a successful response of the leader."""
     state = draft.state
     assert isinstance(state, Follower), state
-    due_ms = draft.now_ms + draft.node.settings.fetch_timeout_ms
-    draft.set_state(changed(state, fetch_due_ms=due_ms, has_fetched=True))
+    draft.set_state(changed(state, fetch_due_ms=draft.now_ms + state.fetch_timeout_ms, has_fetched=True))
 
 
 def campaign(draft: Draft) -> None:

@@ -23,6 +23,13 @@ BACKOFF_DOUBLINGS_MAX = 20
 CHECK_QUORUM_FACTOR = 1.5
 """A leader resigns after this many fetch timeouts without fetches from a majority: Kafka's allowance for slow networks and disks."""
 
+FETCH_TIMEOUT_SPREAD = 0.05
+"""Range of the followers' fetch timeouts, as a share of the setting, which is its middle. Kafka's are all the setting.
+
+A leader answers its followers at the same time, so their timeouts end within a millisecond. With five voters all would then ask for votes,
+each would vote for itself, and no one would win before an election timeout.
+"""
+
 OBSERVER_SESSION_MS = 300_000
 """An observer that did not fetch for this time is no longer listed (Kafka's OBSERVER_SESSION_TIMEOUT_MS)."""
 
@@ -92,6 +99,8 @@ class Settings:
     """An election timeout is drawn from this to twice this."""
     fetch_timeout_ms: int = 2000
     election_backoff_max_ms: int = 1000
+    fetch_timeout_spread_ms: int = 0
+    """Range around the fetch timeout from which a follower draws its own for each leader, so that voters rarely campaign at the same time."""
     request_timeout_ms: int = 2000
     retry_backoff_ms: int = 20
     fetch_max_wait_ms: int = 500

@@ -18,7 +18,7 @@ from controller_core.quorum.log_view import LogView
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.ready import Draft, Ready
 from controller_core.quorum.rules import Settings
-from controller_core.quorum.states import NEVER, Candidate, Follower, Resigned, State, Unattached
+from controller_core.quorum.states import NEVER, Candidate, Resigned, State, Unattached
 from controller_core.quorum.step import conclude
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.votes import Votes
@@ -64,5 +64,4 @@ def _first_state(draft: Draft, found: StoredElection) -> State:
     endpoints = voters.endpoints(found.leader_id)
     if not endpoints:
         return Unattached(found.epoch, due_ms, found.leader_id, found.voted)
-    fetch_due_ms = draft.now_ms + node.settings.fetch_timeout_ms
-    return Follower(found.epoch, found.leader_id, endpoints, fetch_due_ms, fetch_due_ms, found.voted)
+    return roles.follower(draft, found.epoch, found.leader_id, endpoints, found.voted)

@@ -68,6 +68,8 @@ class Follower:
     epoch: int
     leader_id: int
     leader_endpoints: Endpoints
+    fetch_timeout_ms: int
+    """Time without a successful fetch after which a voter campaigns: near the setting, drawn for this leader."""
     fetch_due_ms: int
     """End of the fetch timeout; a successful fetch starts it again."""
     update_due_ms: int

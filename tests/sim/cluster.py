@@ -60,6 +60,7 @@ class Cluster:
             LISTENER,
             tuple(Destination(-one - 1, f"host-{one}", PORT + one) for one in range(1, count + 1) if one != node_id),
             can_become_voter=node_id <= swarm.voters + swarm.controllers,
+            fetch_timeout_spread_ms=swarm.fetch_timeout_spread_ms,
             rules=swarm.rules[node_id % len(swarm.rules)],
             fetch_max_bytes=swarm.fetch_max_bytes,
             fetch_snapshot_max_bytes=swarm.fetch_snapshot_max_bytes,

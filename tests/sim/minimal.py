@@ -24,6 +24,7 @@ PARTS = (
     "brokers",
     "snapshot_every_ms",
     "fetch_snapshot_max_bytes",
+    "fetch_timeout_spread_ms",
     "fetch_max_bytes",
     "pauses",
     "drift_percent",

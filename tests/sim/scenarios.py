@@ -28,6 +28,7 @@ CALM = Swarm(
     drift_percent=0,
     append_every_ms=20,
     snapshot_every_ms=0,
+    fetch_timeout_spread_ms=0,
     fetch_max_bytes=1024 * 1024,
     fetch_snapshot_max_bytes=1024 * 1024,
     changes=False,

@@ -32,6 +32,7 @@ class Swarm:
     append_every_ms: int
     snapshot_every_ms: int
     """0: no snapshots."""
+    fetch_timeout_spread_ms: int
     fetch_max_bytes: int
     fetch_snapshot_max_bytes: int
     changes: bool
@@ -69,6 +70,7 @@ def draw(seed: int) -> Swarm:
         drift_percent=random.choice((0, 0, 5)),
         append_every_ms=random.choice((5, 20, 100)),
         snapshot_every_ms=random.choice((0, 200, 1000)),
+        fetch_timeout_spread_ms=random.choice((0, 100)),
         fetch_max_bytes=random.choice((1, 10, 1024 * 1024)),
         fetch_snapshot_max_bytes=random.choice((1, 16, 1024 * 1024)),
         changes=bool(kraft_version) and random.random() < 0.6,

@@ -18,7 +18,13 @@ from controller_core import model
 from controller_core.quorum.elections import electorate
 from controller_core.quorum.replicas import Endpoint, Endpoints, ReplicaKey
 from controller_core.quorum.retention import CLEANING_INTERVAL_MS, Retention
-from controller_core.quorum.rules import BATCH_BYTES_MAX, RESPONSE_BYTES_MAX, Destination, Settings
+from controller_core.quorum.rules import (
+    BATCH_BYTES_MAX,
+    FETCH_TIMEOUT_SPREAD,
+    RESPONSE_BYTES_MAX,
+    Destination,
+    Settings,
+)
 from controller_core.quorum.voters import Voter, VoterSet
 from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Features, Front, open_front
 from controller_core.shell.memory_limit import buffer_bytes
@@ -275,6 +281,7 @@ def node_settings(settings: QuorumSettings, identity: MetaProperties, endpoints:
         tuple(Destination(-2 - place, *address) for place, address in enumerate(others)),
         election_timeout_ms=times.election_timeout_ms,
         fetch_timeout_ms=times.fetch_timeout_ms,
+        fetch_timeout_spread_ms=int(times.fetch_timeout_ms * FETCH_TIMEOUT_SPREAD),
         election_backoff_max_ms=times.election_backoff_max_ms,
         request_timeout_ms=times.request_timeout_ms,
         retry_backoff_ms=times.retry_backoff_ms,

@@ -4,19 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from controller_core.quorum.elections import electorate
+from controller_core.quorum.elections import electorate, may_grant
 from controller_core.quorum.inputs import Resign, Shutdown
 from controller_core.quorum.messages import (
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
     FailedResponse,
+    FetchResponse,
     Leadership,
     VoteRequest,
     VoteResponse,
 )
-from controller_core.quorum.node import Node
+from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.ready import LeaderChanged, Stopped
 from controller_core.quorum.rules import Rules
+from controller_core.quorum.start import start
 from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from controller_core.quorum.step import step, tick
 from kafka_wire.errors import ErrorCode
@@ -24,6 +26,7 @@ from tests.controller_core.quorum.nodes import (
     EPOCH,
     LATER_MS,
     LEADER,
+    LOG,
     NOW_MS,
     OTHER,
     ask,
@@ -33,6 +36,7 @@ from tests.controller_core.quorum.nodes import (
     endpoints,
     fetch,
     follower,
+    history,
     key,
     leader,
     observer,
@@ -150,6 +154,28 @@ def test_a_successor_waits_by_its_place(position: int, wait_ms: int) -> None:
     assert isinstance(ready.node.state, Follower if wait_ms else Prospective)
     assert wait_ms == 0 or isinstance(tick(ready.node, NOW_MS + wait_ms - 1).node.state, Follower)
     assert isinstance(tick(ready.node, NOW_MS + wait_ms).node.state, Prospective)
+
+
+def test_a_follower_grants_pre_votes_once_its_leader_has_resigned() -> None:
+    """Of five voters the first successor else gets only its own pre-vote and the old leader's, and the second one is elected later."""
+    body = EndQuorumEpochRequest(None, EPOCH, LEADER, (key(OTHER), key(1)), endpoints(LEADER))
+    before = follower(has_fetched=True)
+    after = ask(before, body).node
+
+    assert [may_grant(one, key(OTHER), up_to_date=True, pre_vote=True) for one in (before, after)] == [False, True]
+
+
+def test_followers_of_one_leader_campaign_at_different_times() -> None:
+    """Each draws its fetch timeout around the setting, and keeps it as long as it follows this leader."""
+    stored, own = StoredElection(EPOCH, LEADER), replace(settings(), fetch_timeout_spread_ms=100)
+    nodes = [start(own, stored, LOG, history(), seed, NOW_MS).node for seed in range(20)]
+    waits_ms = [node.state.fetch_timeout_ms for node in nodes if isinstance(node.state, Follower)]
+    fetched = respond(nodes[0], LEADER, FetchResponse(leadership=Leadership(EPOCH, LEADER)), NOW_MS + 7).node
+
+    assert len(waits_ms) == len(nodes)
+    assert len(set(waits_ms)) > len(nodes) / 2
+    assert all(1950 <= wait_ms < 2050 for wait_ms in waits_ms)
+    assert getattr(fetched.state, "fetch_due_ms", None) == NOW_MS + 7 + waits_ms[0]
 
 
 @pytest.mark.shows("Q12")
