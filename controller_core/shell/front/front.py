@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Container, Mapping
 from functools import partial
 
-from controller_core.shell.front import request_limits
+from controller_core.shell.front import envelope, request_limits
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits, SharedVersions
 from controller_core.shell.front.route import LiveBrokers
@@ -27,6 +27,7 @@ from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response
+from kafka_wire.errors import ErrorCode
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import Buffers, CloseConnection, MalformedRequest, Peer, Server, ServerLimits, never, serve
 
@@ -63,7 +64,10 @@ class Front:
         security: BrokerSecurity = UNPROTECTED,
         guard: Guard | None = None,
         features: Features = no_features,
+        is_active: Callable[[], bool] | None = None,
     ) -> None:
+        if is_active is not None:
+            handlers = {**handlers, ApiKey.ENVELOPE: self._forwarded}
         if ApiKey.API_VERSIONS in handlers or not handlers.keys() <= served.keys():
             raise ValueError(
                 "handlers must be for APIs in `served` other than ApiVersions, which the front answers itself"
@@ -72,6 +76,7 @@ class Front:
         self._handlers = dict(handlers)
         self._guard = guard
         self._features = features
+        self._is_active = is_active
         self._own = {key: (served[key][0], served[key][1]) for key in [ApiKey.API_VERSIONS, *handlers]}
         self.relay: Relay | None = None
         self._shared_versions: SharedVersions | None = None
@@ -194,6 +199,32 @@ class Front:
             raise failed(key, peer, header, error) from error
         return encode_answer(key, peer, header, body)
 
+    async def _forwarded(self, _context: RequestContext, body: Body) -> Body:
+        """Answer the request in an Envelope as its client's; the broker that sent the Envelope is authorized already."""
+        assert self._is_active is not None, "the handler is only for listeners with Envelopes"
+        if not self._is_active():
+            return envelope.refused(ErrorCode.NOT_CONTROLLER)
+        try:
+            inner = envelope.open_envelope(body)
+            lowest, highest = self._own.get(inner.key, (0, -1))
+            if not lowest <= inner.header.api_version <= highest:
+                return envelope.refused(ErrorCode.UNSUPPORTED_VERSION)
+            client = Peer(inner.client_host, 0, _ignore, _ignore, inner.principal)
+            response = await self._own_request(inner.key, client, inner.header, inner.frame)
+        except envelope.EnvelopeError as error:
+            log.info("Forwarded request refused", extra={"error": str(error)})
+            return envelope.refused(error.code)
+        except CodecError as error:
+            log.info("Forwarded request refused", extra={"error": str(error)})
+            return envelope.refused(ErrorCode.INVALID_REQUEST)
+        except CloseConnection:
+            return envelope.refused(
+                ErrorCode.UNKNOWN_SERVER_ERROR
+            )  # Logged already; other clients use the broker's connection.
+        if response is None or not self._is_active():
+            return envelope.refused(ErrorCode.NOT_CONTROLLER)
+        return envelope.sealed(response)
+
     async def _authorized_answer(
         self, key: ApiKey, peer: Peer, header: RequestHeader, body: Body, *, is_slice: bool
     ) -> Body | EncodedBody:
@@ -252,6 +283,10 @@ class Front:
             raise MalformedRequest(f"there is no api key {key}")
 
 
+def _ignore(_: object) -> None:
+    """Do nothing: the connection of a forwarded request is the broker's."""
+
+
 async def open_front(
     listener: str,
     host: str,
@@ -267,6 +302,7 @@ async def open_front(
     security: BrokerSecurity = UNPROTECTED,
     guard: Guard | None = None,
     features: Features = no_features,
+    is_active: Callable[[], bool] | None = None,
     is_urgent: Callable[[], bool] = never,
     buffers: Buffers | None = None,
 ) -> Front:
@@ -276,7 +312,8 @@ async def open_front(
     in ApiVersions. `live_brokers` returns the endpoints of the live brokers on the same listener, to which all other requests are
     relayed; None: there is no relay, and other requests close their connection. `demands` apply to client connections, `security` to
     connections to brokers. `guard` authorizes every request before it is answered or relayed; without a guard every request is
-    allowed. `features` returns those that ApiVersions lists where there is no relay. `is_urgent` returns whether the controller
+    allowed. `features` returns those that ApiVersions lists where there is no relay. `is_active` returns whether this process is the active controller; with it the
+    listener answers requests that brokers forward in Envelopes. `is_urgent` returns whether the controller
     has events to process, which take precedence over writing long responses. `buffers` are shared by the listeners of a process;
     without them the listener has separate buffers. Raises OSError if the address is not available.
     """
@@ -290,6 +327,7 @@ async def open_front(
         security=security,
         guard=guard,
         features=features,
+        is_active=is_active,
     )
     await front.listen(host, port, limits, demands, is_urgent, buffers)
     return front

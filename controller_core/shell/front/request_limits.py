@@ -100,7 +100,7 @@ SLICED: Mapping[ApiKey, Sliced] = {
 }
 """400,000 partitions or names: twice the largest cluster that the controller is built for."""
 
-_LARGE = frozenset(key for key, sliced in SLICED.items() if sliced.max_elements > 20_000)
+_LARGE = frozenset(key for key, sliced in SLICED.items() if sliced.max_elements > 20_000) | {ApiKey.ENVELOPE}
 _SMALL = frozenset({ApiKey.API_VERSIONS, ApiKey.CONTROLLED_SHUTDOWN, ApiKey.ALLOCATE_PRODUCER_IDS})
 _AUTHENTICATION = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 

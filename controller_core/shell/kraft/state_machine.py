@@ -2,9 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
+from random import SystemRandom
 
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.kraft.admin.security_table import SERVED as SECURITY_SERVED
+from controller_core.shell.kraft.admin.topics_table import SERVED as TOPICS_SERVED
+from controller_core.shell.kraft.admin.topics_table import topic_handlers
 from controller_core.shell.kraft.broker_apis.table import SERVED, broker_handlers
 from controller_core.shell.kraft.controller import Identity, KRaftController
 from controller_core.shell.kraft.features import listed_features
@@ -52,8 +55,13 @@ class KRaftStateMachine:
         self.handlers: Mapping[ApiKey, RequestHandler] = {
             **broker_handlers(self.controller),
             **self.security.handlers,
+            **topic_handlers(self.controller, SystemRandom()),
         }
-        self.served: Mapping[ApiKey, Versions] = {**SERVED, **SECURITY_SERVED}
+        self.served: Mapping[ApiKey, Versions] = {**SERVED, **SECURITY_SERVED, **TOPICS_SERVED}
+
+    def is_active(self) -> bool:
+        """Whether this process is the active controller."""
+        return self.controller.is_active
 
     def features(self) -> BrokerVersions:
         """Return what ApiVersions lists."""

@@ -7,7 +7,7 @@ of a cluster (`shell.kraft`). ACLs and SCRAM users are not applied yet: it refus
 import asyncio
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -166,7 +166,9 @@ class QuorumProcess:
         await probes.listen(self.options.metrics_host, self.options.metrics_port)
         own, served = handlers(driver, self.options.topic, cluster_id), SERVED
         listed: Features = partial(features, driver)
+        is_active: Callable[[], bool] | None = None
         if self.state_machine is not None:
+            is_active = self.state_machine.is_active
             own, served = {**own, **self.state_machine.handlers}, {**served, **self.state_machine.served}
             listed = self.state_machine.features
         buffers = Buffers(buffer_bytes(DEFAULT_SERVER_LIMITS.max_buffered_bytes))
@@ -181,6 +183,7 @@ class QuorumProcess:
                 demands=self._demands[endpoint.listener],
                 guard=None if self.state_machine is None else self.state_machine.guard,
                 features=listed,
+                is_active=is_active,
                 buffers=buffers,
             )
             self._fronts[endpoint.listener] = front

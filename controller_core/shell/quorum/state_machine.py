@@ -28,6 +28,9 @@ class StateMachine(Protocol):
     def handlers(self) -> Mapping[ApiKey, RequestHandler]:
         """Handlers of these APIs."""
 
+    def is_active(self) -> bool:
+        """Whether this process is the active controller: only then it answers what brokers forward."""
+
     @property
     def guard(self) -> Guard | None:
         """The authorizer of all requests; None: every peer may send every request."""

@@ -1,0 +1,61 @@
+"""Table of the requests of Admin clients about topics, partitions, moves and elections, which both modes answer by the same code.
+
+The metadata is committed when they are answered; brokers read it from the log. Source: ControllerApis.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from random import Random
+
+from controller_core.shell.active import ActiveController
+from controller_core.shell.admin import delete_topics, handlers, partitions, topic_creation
+from controller_core.shell.admin.handlers import Api
+from controller_core.shell.admin.mutation_quotas import MutationQuotas
+from controller_core.shell.front.handler import RequestHandler
+from controller_core.shell.kraft.port import MetadataController
+from kafka_node.context import RequestContext
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.encoded_body import EncodedBody
+from kafka_wire.schema import Versions
+
+SERVED: dict[ApiKey, Versions] = {
+    ApiKey.CREATE_TOPICS: Versions(2, 7),
+    ApiKey.DELETE_TOPICS: Versions(1, 6),
+    ApiKey.CREATE_PARTITIONS: Versions(0, 3),
+    ApiKey.ELECT_LEADERS: Versions(0, 2),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Versions(0, 1),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Versions(0, 0),
+    ApiKey.ENVELOPE: Versions(0, 0),
+}
+"""Versions of Kafka 4.3's controllers; the front answers Envelopes."""
+
+
+def topic_handlers(controller: MetadataController, random: Random) -> dict[ApiKey, RequestHandler]:
+    """Return the handlers; a process that is not the active controller answers NOT_CONTROLLER. `random` draws ids and places."""
+    quotas = MutationQuotas(None)
+
+    async def create_topics(active: ActiveController, context: RequestContext, body: Body) -> Body:
+        return await topic_creation.create_topics(active, context, body, random, {}, quotas)
+
+    async def create_partitions(active: ActiveController, context: RequestContext, body: Body) -> Body:
+        return await topic_creation.create_partitions(active, context, body, random, quotas)
+
+    async def delete(active: ActiveController, context: RequestContext, body: Body) -> Body:
+        return await delete_topics.delete_topics(active, context, body, quotas)
+
+    table: Mapping[ApiKey, Api] = {
+        ApiKey.CREATE_TOPICS: Api(create_topics, topic_creation.create_topics_refused),
+        ApiKey.DELETE_TOPICS: Api(delete, delete_topics.delete_topics_refused),
+        ApiKey.CREATE_PARTITIONS: Api(create_partitions, topic_creation.create_partitions_refused),
+        ApiKey.ELECT_LEADERS: Api(partitions.elect_leaders, partitions.elect_leaders_refused),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(
+            partitions.alter_reassignments, partitions.alter_reassignments_refused
+        ),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(partitions.list_reassignments, partitions.list_reassignments_refused),
+    }
+    return {key: partial(_answer, controller, api) for key, api in table.items()}
+
+
+async def _answer(controller: MetadataController, api: Api, context: RequestContext, body: Body) -> Body | EncodedBody:
+    return await handlers.answered(partial(api.answer, controller, context, body), partial(api.refused, context, body))
