@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from controller_core.model import TopicPartition, events
@@ -46,12 +46,14 @@ class ControllerMember(Member):
 class StewardCluster:
     """Controllers by id from 101, and brokers by id from 1."""
 
-    def __init__(self, folder: Path, controllers: int) -> None:
+    def __init__(self, folder: Path, controllers: int, settings: Mapping[str, str]) -> None:
         self.folder = folder
         self.brokers: dict[int, KraftNode] = {}
         ports = {101 + place: free_port() for place in range(controllers)}
         self.voters = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in ports.items())
-        self.members = {node_id: ControllerMember(folder, node_id, ports, SETTINGS) for node_id in ports}
+        self.members = {
+            node_id: ControllerMember(folder, node_id, ports, {**SETTINGS, **settings}) for node_id in ports
+        }
         self.loop = LoopThread("controllers")
 
     @property
@@ -105,14 +107,21 @@ class StewardCluster:
 
 
 @contextlib.contextmanager
-def steward_cluster(controllers: int, brokers: int) -> Iterator[StewardCluster]:
-    """Yield a running cluster; everything ends with the block."""
+def steward_cluster(
+    controllers: int,
+    brokers: int,
+    *,
+    settings: Mapping[str, str] | None = None,
+    broker_settings: Mapping[str, str] | None = None,
+    scram: tuple[str, ...] = (),
+) -> Iterator[StewardCluster]:
+    """Yield a running cluster; everything ends with the block. `scram` are arguments of --add-scram."""
     with contextlib.ExitStack() as stack:
-        cluster = StewardCluster(stack.enter_context(lab_folder(None)), controllers)
+        cluster = StewardCluster(stack.enter_context(lab_folder(None)), controllers, settings or {})
         cluster.loop.start()
         stack.callback(cluster.loop.close)
         for member in cluster.members.values():
-            member.format()
+            member.format(scram=scram)
             cluster.loop.wait(member.begin())
         for broker in range(1, brokers + 1):
             node = KraftNode(
@@ -123,6 +132,7 @@ def steward_cluster(controllers: int, brokers: int) -> Iterator[StewardCluster]:
                 controller_port=None,
                 port=free_port(),
                 brokers=brokers,
+                settings=broker_settings,
             )
             stack.callback(node.close)
             cluster.brokers[broker] = node

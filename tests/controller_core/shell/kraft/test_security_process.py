@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from controller_core.shell.kraft.state_machine import KRaftStateMachine
-from controller_core.shell.quorum.format import format_storage
-from controller_core.shell.quorum.format_plan import FormatOptions
 from controller_core.shell.quorum.process import NodeOptions, QuorumProcess
 from kafka_node.authorization.settings import STANDARD_AUTHORIZER
 from kafka_wire.api import ApiKey
@@ -18,7 +16,7 @@ from kafka_wire.net.client import ConnectionFailed, Node, NodeSettings, SaslCred
 from lab.ports import free_port
 from lab.quorum_security import sasl_plaintext
 from tests.controller_core.shell.kraft.admin.test_security import acl_filter, creation
-from tests.controller_core.shell.quorum.members import CLUSTER_ID, Member
+from tests.controller_core.shell.quorum.members import Member
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -38,7 +36,7 @@ async def port(tmp_path: Path) -> AsyncIterator[int]:
     found = free_port()
     member = Member(tmp_path, 101, {101: found}, SETTINGS)
     users = tuple(f"SCRAM-SHA-256=[name={name},password={name}s]" for name in ("admin", "alice"))
-    format_storage(member.settings, FormatOptions(cluster_id=CLUSTER_ID, scram=users), lambda _: None)
+    member.format(scram=users)
     process = QuorumProcess(member.settings, NodeOptions(metrics_port=0), KRaftStateMachine)
     running = asyncio.create_task(process.run())
     yield found

@@ -48,9 +48,9 @@ class Member:
         self.process: QuorumProcess | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def format(self, cluster_id: str = CLUSTER_ID) -> None:
-        """Format the directory."""
-        format_storage(self.settings, FormatOptions(cluster_id=cluster_id), lambda _: None)
+    def format(self, cluster_id: str = CLUSTER_ID, *, scram: tuple[str, ...] = ()) -> None:
+        """Format the directory; `scram` are arguments of --add-scram."""
+        format_storage(self.settings, FormatOptions(cluster_id=cluster_id, scram=scram), lambda _: None)
 
     def start(self, *, cleaning_interval_ms: int = CLEANING_INTERVAL_MS) -> None:
         """Start the node."""
