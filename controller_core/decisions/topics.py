@@ -132,7 +132,7 @@ def _place_topic(
     made = [name for name, creation in earlier.items() if creation.failure is None]
     if (failure := topic_name_error(new.name, chain(cluster.topics, made))) is not None:
         return failure
-    if (wrong := topic_config_error(new.configs)) is not None:
+    if (wrong := topic_config_error(new.configs, cluster.rules.topic_configs)) is not None:
         return Failure(ErrorCode.INVALID_CONFIG, wrong.message)
     if new.assignment:
         if new.partitions != -1 or new.replication_factor != -1:

@@ -7,6 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_metadata.metadata_versions import CORDONED_SINCE, DIRECTORIES_SINCE, ELR_VERSION, METADATA_VERSION
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
+from kafka_node.configs.topic_configs import ConfigContext
+
+ZOOKEEPER_CONFIGS = ConfigContext()
+"""Configs of topics in Kafka 3.9 in ZooKeeper mode."""
+
+KAFKA_4_CONFIGS = ConfigContext(zookeeper=False, table=TOPIC_CONFIGS)
+"""Configs of topics in Kafka 4.3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,8 @@ class ModeRules:
     """Whether log directories may be cordoned (KIP-1066)."""
     new_leader_at_once: bool = False
     """Whether new partitions are written together with their first leaders."""
+    topic_configs: ConfigContext = ZOOKEEPER_CONFIGS
+    """Rules for configs of topics."""
 
 
 ZOOKEEPER_RULES = ModeRules(
@@ -66,6 +76,7 @@ def kraft_rules(features: Mapping[str, int]) -> ModeRules:
         directories=features.get(METADATA_VERSION, 0) >= DIRECTORIES_SINCE,
         cordoned_directories=features.get(METADATA_VERSION, 0) >= CORDONED_SINCE,
         new_leader_at_once=True,
+        topic_configs=KAFKA_4_CONFIGS,
     )
 
 

@@ -21,6 +21,12 @@ NEEDS: Table = {
         _BETWEEN_NODES,
     ),
     ApiKey.DESCRIBE_CLUSTER: OPEN,
+    # Judged for each topic or resource by their handlers.
+    ApiKey.CREATE_TOPICS: OPEN,
+    ApiKey.DELETE_TOPICS: OPEN,
+    ApiKey.CREATE_PARTITIONS: OPEN,
+    ApiKey.ALTER_CONFIGS: OPEN,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: OPEN,
     ApiKey.CREATE_DELEGATION_TOKEN: OPEN,
     ApiKey.RENEW_DELEGATION_TOKEN: OPEN,
     ApiKey.EXPIRE_DELEGATION_TOKEN: OPEN,

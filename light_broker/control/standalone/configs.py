@@ -4,13 +4,12 @@ Each function returns the next state and the response. Resources of a request ar
 whole or not at all. Source: ConfigurationControlManager, ConfigAdminManager.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from enum import IntEnum
 
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
 from kafka_node.authorization.needs import CODES
+from kafka_node.configs.alterations import Configs, altered
 from kafka_node.configs.config_rules import ConfigType
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
@@ -23,17 +22,6 @@ from light_broker.control.standalone.topics import config_failure
 from light_broker.core.configs import DYNAMIC_SETTINGS, topic_text
 from light_broker.core.metadata_view import CLUSTER_DEFAULT, ConfigResourceType
 from light_broker.core.settings import Settings
-
-Configs = Mapping[str, str]
-
-
-class AlterOperation(IntEnum):
-    """Operations of IncrementalAlterConfigs (AlterConfigOp.OpType)."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
 
 
 def alter_configs(state: State, body: Body, may: Ask, settings: Settings, *, incremental: bool) -> tuple[State, Body]:
@@ -60,14 +48,12 @@ def _altered(state: State, resource: Body, may: Ask, settings: Settings, *, incr
     of = ResourceType.TOPIC if kind == ConfigResourceType.TOPIC else ResourceType.CLUSTER
     if not may(Operation.ALTER_CONFIGS, of, name if of is ResourceType.TOPIC else CLUSTER_NAME):
         return Failure(CODES[of], CODES[of].message)
-    if again := duplicates(each["name"] for each in resource["configs"]):
-        return Failure(ErrorCode.INVALID_REQUEST, f"Error due to duplicate config keys: {', '.join(sorted(again))}")
     if kind == ConfigResourceType.TOPIC:
         topic = state.topics.get(name)
         if topic is None:
             return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
         defaults = {each: topic_text(each, {}, settings) for each in TOPIC_CONFIGS}
-        configs = _applied(topic.configs, resource, defaults, incremental=incremental)
+        configs = altered(topic.configs, resource, defaults, _is_list, incremental=incremental)
         if not isinstance(configs, Failure) and (failure := config_failure(configs, settings)) is not None:
             return failure
         return configs if isinstance(configs, Failure) else state.with_topic(name, replace(topic, configs=configs))
@@ -77,40 +63,12 @@ def _altered(state: State, resource: Body, may: Ask, settings: Settings, *, incr
         words = f"Unexpected broker id, expected {state.node_id} or empty string, but received {name}"
         return Failure(ErrorCode.INVALID_REQUEST, words)
     defaults = {each: setting.default or "" for each, setting in SETTINGS.items()}
-    configs = _applied(state.broker_configs.get(name, {}), resource, defaults, incremental=incremental)
+    configs = altered(state.broker_configs.get(name, {}), resource, defaults, _is_list, incremental=incremental)
     if not isinstance(configs, Failure) and (failure := _refused_settings(configs)) is not None:
         return failure
     if isinstance(configs, Failure):
         return configs
     return replace(state, broker_configs={**state.broker_configs, name: configs})
-
-
-def _applied(present: Configs, resource: Body, defaults: Configs, *, incremental: bool) -> dict[str, str] | Failure:
-    """Apply the operations of a request, or replace all configs."""
-    configs = dict(present) if incremental else {}
-    for each in resource["configs"]:
-        name, value = each["name"], each["value"]
-        operation = each["config_operation"] if incremental else AlterOperation.SET
-        if operation == AlterOperation.DELETE:
-            configs.pop(name, None)
-            continue
-        if value is None:
-            return Failure(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {name}")
-        if operation == AlterOperation.SET:
-            configs[name] = value
-        elif operation in {AlterOperation.APPEND, AlterOperation.SUBTRACT}:
-            if not _is_list(name):
-                words = f"Can't {AlterOperation(operation).name} to key {name} because its type is not LIST."
-                return Failure(ErrorCode.INVALID_CONFIG, words)
-            had = [word for word in configs.get(name, defaults.get(name, "")).split(",") if word]
-            words_given = [word for word in value.split(",") if word]
-            if operation == AlterOperation.APPEND:
-                configs[name] = ",".join([*had, *(word for word in words_given if word not in had)])
-            else:
-                configs[name] = ",".join(word for word in had if word not in words_given)
-        else:
-            return Failure(ErrorCode.INVALID_REQUEST, f"Unknown operation type {operation}")
-    return configs
 
 
 def _is_list(name: str) -> bool:

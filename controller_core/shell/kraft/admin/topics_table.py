@@ -1,9 +1,11 @@
-"""Table of the requests of Admin clients about topics, partitions, moves and elections, which both modes answer by the same code.
+"""Table of the requests of Admin clients about topics, partitions, moves, elections and configs.
+
+All but those about configs are answered by the code of both modes.
 
 The metadata is committed when they are answered; brokers read it from the log. Source: ControllerApis.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from random import Random
 
@@ -11,8 +13,11 @@ from controller_core.shell.active import ActiveController
 from controller_core.shell.admin import delete_topics, handlers, partitions, topic_creation
 from controller_core.shell.admin.handlers import Api
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
+from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RequestHandler
+from controller_core.shell.kraft.admin.configs import ConfigApis, refused
 from controller_core.shell.kraft.port import MetadataController
+from kafka_node.authorization.guard import EVERYTHING, Guard
 from kafka_node.context import RequestContext
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -26,13 +31,19 @@ SERVED: dict[ApiKey, Versions] = {
     ApiKey.ELECT_LEADERS: Versions(0, 2),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Versions(0, 1),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Versions(0, 0),
+    ApiKey.ALTER_CONFIGS: Versions(0, 2),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Versions(0, 1),
     ApiKey.ENVELOPE: Versions(0, 0),
 }
 """Versions of Kafka 4.3's controllers; the front answers Envelopes."""
 
 
-def topic_handlers(controller: MetadataController, random: Random) -> dict[ApiKey, RequestHandler]:
-    """Return the handlers; a process that is not the active controller answers NOT_CONTROLLER. `random` draws ids and places."""
+def topic_handlers(controller: MetadataController, guard: Guard | None, random: Random) -> dict[ApiKey, RequestHandler]:
+    """Return the handlers; a process that is not the active controller answers NOT_CONTROLLER.
+
+    Topics and resources are authorized one by one where there is a guard. `random` draws ids and places.
+    """
+    configs = ConfigApis(controller, lambda context: EVERYTHING if guard is None else guard.asking(context))
     quotas = MutationQuotas(None)
 
     async def create_topics(active: ActiveController, context: RequestContext, body: Body) -> Body:
@@ -54,7 +65,22 @@ def topic_handlers(controller: MetadataController, random: Random) -> dict[ApiKe
         ),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(partitions.list_reassignments, partitions.list_reassignments_refused),
     }
-    return {key: partial(_answer, controller, api) for key, api in table.items()}
+    found: dict[ApiKey, RequestHandler] = {key: partial(_answer, controller, api) for key, api in table.items()}
+    if guard is not None:
+        found = authorize_topics(
+            found, guard, lambda: controller.cluster if controller.is_active else None, handlers.no_wait
+        )
+    return {
+        **found,
+        ApiKey.ALTER_CONFIGS: partial(_answer_configs, configs.alter),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: partial(_answer_configs, configs.alter_incrementally),
+    }
+
+
+async def _answer_configs(
+    answer: Callable[[RequestContext, Body], Awaitable[Body]], context: RequestContext, body: Body
+) -> Body | EncodedBody:
+    return await handlers.answered(partial(answer, context, body), partial(refused, context, body))
 
 
 async def _answer(controller: MetadataController, api: Api, context: RequestContext, body: Body) -> Body | EncodedBody:

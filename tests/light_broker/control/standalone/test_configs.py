@@ -6,8 +6,9 @@ from uuid import UUID
 import pytest
 
 from kafka_node.authorization.guard import EVERYTHING
+from kafka_node.configs.alterations import AlterOperation
 from kafka_wire.errors import ErrorCode
-from light_broker.control.standalone.configs import AlterOperation, alter_configs
+from light_broker.control.standalone.configs import alter_configs
 from light_broker.control.standalone.state import State, TopicState
 from light_broker.core.metadata_view import ConfigResourceType
 from light_broker.core.settings import Settings

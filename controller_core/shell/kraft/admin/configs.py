@@ -1,0 +1,80 @@
+"""AlterConfigs (versions 0 to 2) and IncrementalAlterConfigs (0 and 1) in KRaft mode. Source: ControllerApis.
+
+The caller needs ALTER_CONFIGS on each topic or group, and on the cluster for a broker. Resources that it may not change are refused, the others change.
+"""
+
+from collections.abc import Callable
+
+from controller_core.metadata.config_alterations import alter_configs
+from controller_core.model.broker_events import ChangeConfigs
+from controller_core.shell.admin.responses import Outcome
+from controller_core.shell.kraft.port import MetadataController
+from kafka_metadata.records import ResourceType as ConfigResourceType
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.authorization.guard import Ask
+from kafka_node.authorization.needs import CODES
+from kafka_node.context import RequestContext
+from kafka_node.outcomes import duplicates, error_fields
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode, Failure
+
+_JUDGED_AS = {ConfigResourceType.TOPIC: ResourceType.TOPIC, ConfigResourceType.GROUP: ResourceType.GROUP}
+"""Types whose resources have ACLs of their own; all others belong to the cluster."""
+
+
+class ConfigApis:
+    """The handlers. `asking` returns the judge of a caller's operations."""
+
+    def __init__(self, controller: MetadataController, asking: Callable[[RequestContext], Ask]) -> None:
+        self._controller = controller
+        self._asking = asking
+
+    async def alter(self, context: RequestContext, body: Body) -> Body:
+        """Replace all configs of each resource."""
+        return await self._change(context, body, incremental=False)
+
+    async def alter_incrementally(self, context: RequestContext, body: Body) -> Body:
+        """Change some configs of each resource."""
+        return await self._change(context, body, incremental=True)
+
+    async def _change(self, context: RequestContext, body: Body, *, incremental: bool) -> Body:
+        allows = self._asking(context)
+        repeated = duplicates(_identity(each) for each in body["resources"])
+        judged = [_judged(each, repeated, allows) for each in body["resources"]]
+        decided = alter_configs(self._controller.image, judged, incremental=incremental)
+        if decided.changes and not body["validate_only"]:
+            # Nothing is awaited between the image and the decision on the event, so no other change is lost.
+            await self._controller.submit(ChangeConfigs(decided.changes))
+        else:
+            await self._controller.read()
+        return _response(body, decided.outcomes)
+
+
+def _identity(resource: Body) -> str:
+    return f"{resource['resource_type']}:{resource['resource_name']}"
+
+
+def _judged(resource: Body, repeated: frozenset[str], allows: Ask) -> Body | Failure:
+    if _identity(resource) in repeated:
+        return Failure(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+    of = _JUDGED_AS.get(resource["resource_type"], ResourceType.CLUSTER)
+    name = CLUSTER_NAME if of is ResourceType.CLUSTER else resource["resource_name"]
+    return resource if allows(Operation.ALTER_CONFIGS, of, name) else Failure(CODES[of], CODES[of].message)
+
+
+def _response(body: Body, outcomes: tuple[Outcome, ...]) -> Body:
+    return {
+        "responses": [
+            {
+                **error_fields(outcome),
+                "resource_type": each["resource_type"],
+                "resource_name": each["resource_name"],
+            }
+            for each, outcome in zip(body["resources"], outcomes, strict=True)
+        ]
+    }
+
+
+def refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
+    """Answer every resource with the same error."""
+    return _response(body, (failure,) * len(body["resources"]))
