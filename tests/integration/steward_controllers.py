@@ -97,6 +97,22 @@ class StewardCluster:
 
         return self.loop.wait(read())
 
+    def wait_for_move(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
+        """Wait until a partition has these replicas only."""
+        controller = self.active().controller
+        assert controller is not None
+
+        async def read() -> tuple[int, ...]:
+            row = controller.cluster.row_of(topic, partition)
+            assert row is not None
+            return controller.cluster.columns.replicas_of(row)
+
+        wait_until(
+            lambda: self.loop.wait(read()) == replicas,
+            timeout_s=PATIENCE_S,
+            what=f"the replicas of {topic}-{partition} are {replicas}",
+        )
+
     def wait_for_isr(self, topic: str, isr: set[int]) -> None:
         """Wait until every partition has this ISR, and one of its members leads."""
         wait_until(

@@ -9,9 +9,9 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from controller_core.decisions.topics import TopicCreation
 from controller_core.model import events
@@ -19,7 +19,7 @@ from controller_core.model.quota import MutationAllowance, QuotaEntity
 from controller_core.rules.client_quotas import quota_values
 from controller_core.rules.mutation_quota import EXCEEDED, QUOTA, MutationLimit, TokenBucket, find_limit, quota_entities
 from controller_core.shell.active import ActiveController
-from controller_core.shell.store import EntityConfigStore
+from controller_core.shell.store import Config
 from kafka_node.context import RequestContext
 from kafka_wire.errors import Failure
 
@@ -40,10 +40,20 @@ class Bucket:
     """Serialises requests of the bucket: each must see what the previous one has spent."""
 
 
+class QuotaSource(Protocol):
+    """Where the quotas are; an `EntityConfigStore` is one."""
+
+    async def read(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, Config] | Failure:
+        """Read configurations; an entity without a configuration gets an empty one."""
+
+    def may_have_config(self, entity: QuotaEntity) -> bool:
+        """Return whether there can be a configuration under these names."""
+
+
 class MutationQuotas:
     """Quotas and buckets of all callers."""
 
-    def __init__(self, configs: EntityConfigStore | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, configs: QuotaSource | None, clock: Callable[[], float] = time.monotonic) -> None:
         """Without a store there are no quotas."""
         self._configs = configs
         self._clock = clock
@@ -60,7 +70,7 @@ class MutationQuotas:
         is_strict = context.api_version >= strict_from
         return RequestQuota(limit, self._bucket(limit), self._clock, is_strict=is_strict)
 
-    async def _limit(self, configs: EntityConfigStore, user: str, client_id: str) -> MutationLimit | None:
+    async def _limit(self, configs: QuotaSource, user: str, client_id: str) -> MutationLimit | None:
         known = self._limits.get((user, client_id))
         if known is not None and self._clock() < known[0]:
             return known[1]
@@ -147,7 +157,7 @@ def _failure(result: TopicCreation | Failure | None) -> Failure | None:
     return result.failure if isinstance(result, TopicCreation) else result
 
 
-async def _read_rates(configs: EntityConfigStore, entities: list[QuotaEntity]) -> dict[QuotaEntity, float] | Failure:
+async def _read_rates(configs: QuotaSource, entities: list[QuotaEntity]) -> dict[QuotaEntity, float] | Failure:
     """Read the quotas of entities; entities without a quota are omitted."""
     read = await configs.read([entity for entity in entities if configs.may_have_config(entity)])
     if isinstance(read, Failure):

@@ -5,10 +5,12 @@ All but those about configs are answered by the code of both modes.
 The metadata is committed when they are answered; brokers read it from the log. Source: ControllerApis.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from random import Random
 
+from controller_core.metadata.quota_changes import entity_parts
+from controller_core.model.quota import QuotaEntity
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin import delete_topics, handlers, partitions, topic_creation
 from controller_core.shell.admin.handlers import Api
@@ -17,11 +19,14 @@ from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.kraft.admin.configs import ConfigApis, refused
 from controller_core.shell.kraft.port import MetadataController
+from controller_core.shell.store import Config
+from kafka_metadata.image import quota_entity
 from kafka_node.authorization.guard import EVERYTHING, Guard
 from kafka_node.context import RequestContext
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
+from kafka_wire.errors import Failure
 from kafka_wire.schema import Versions
 
 SERVED: dict[ApiKey, Versions] = {
@@ -38,13 +43,30 @@ SERVED: dict[ApiKey, Versions] = {
 """Versions of Kafka 4.3's controllers; the front answers Envelopes."""
 
 
+class _CommittedQuotas:
+    """The quotas of the committed image. Implements `mutation_quotas.QuotaSource`."""
+
+    def __init__(self, controller: MetadataController) -> None:
+        self._controller = controller
+
+    async def read(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, Config] | Failure:
+        """Return the quotas of entities as texts."""
+        quotas = self._controller.committed_image.client_quotas
+        found = {entity: quotas.get(quota_entity(entity_parts(entity)), {}) for entity in entities}
+        return {entity: {key: str(record.value) for key, record in of.items()} for entity, of in found.items()}
+
+    def may_have_config(self, _entity: QuotaEntity) -> bool:
+        """Return True: records have any names."""
+        return True
+
+
 def topic_handlers(controller: MetadataController, guard: Guard | None, random: Random) -> dict[ApiKey, RequestHandler]:
     """Return the handlers; a process that is not the active controller answers NOT_CONTROLLER.
 
     Topics and resources are authorized one by one where there is a guard. `random` draws ids and places.
     """
     configs = ConfigApis(controller, lambda context: EVERYTHING if guard is None else guard.asking(context))
-    quotas = MutationQuotas(None)
+    quotas = MutationQuotas(_CommittedQuotas(controller))
 
     async def create_topics(active: ActiveController, context: RequestContext, body: Body) -> Body:
         return await topic_creation.create_topics(active, context, body, random, {}, quotas)

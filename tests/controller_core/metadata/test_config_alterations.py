@@ -1,0 +1,106 @@
+"""Changes of configs in KRaft mode (ConfigurationControlManager)."""
+
+from uuid import UUID
+
+import pytest
+
+from controller_core.metadata.config_alterations import alter_configs
+from controller_core.model.changes import ConfigsChanged
+from kafka_metadata.image import MetadataImage
+from kafka_metadata.metadata_versions import ELR_VERSION
+from kafka_metadata.records import ConfigRecord, FeatureLevelRecord, RegisterBrokerRecord, ResourceType, TopicRecord
+from kafka_metadata.replay import replay
+from kafka_node.configs.alterations import AlterOperation
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+
+TOPIC, BROKER = ResourceType.TOPIC, ResourceType.BROKER
+IMAGE = replay(
+    MetadataImage(),
+    [
+        FeatureLevelRecord("metadata.version", 30),
+        FeatureLevelRecord(ELR_VERSION, 1),
+        RegisterBrokerRecord(1, UUID(int=1), 1, ()),
+        TopicRecord("orders", UUID(int=2)),
+        ConfigRecord(TOPIC, "orders", "retention.ms", "5"),
+        ConfigRecord(TOPIC, "orders", "cleanup.policy", "delete"),
+        ConfigRecord(BROKER, "", "min.insync.replicas", "2"),
+    ],
+    0,
+)
+
+
+def resource(kind: int, name: str, *operations: tuple[str, AlterOperation, str | None]) -> Body:
+    """Return a resource of IncrementalAlterConfigs."""
+    configs = [{"name": key, "config_operation": operation, "value": value} for key, operation, value in operations]
+    return {"resource_type": kind, "resource_name": name, "configs": configs}
+
+
+def test_an_incremental_change_keeps_the_other_configs() -> None:
+    """KIP-339: only differences are written."""
+    changed = resource(
+        TOPIC,
+        "orders",
+        ("segment.ms", AlterOperation.SET, "10000"),
+        ("retention.ms", AlterOperation.DELETE, None),
+        ("cleanup.policy", AlterOperation.APPEND, "compact"),
+    )
+    unchanged = resource(TOPIC, "orders", ("retention.ms", AlterOperation.SET, "5"))
+    found = alter_configs(IMAGE, [changed, unchanged], incremental=True)
+
+    assert found.outcomes == (None, None)
+    assert found.changes == (
+        ConfigsChanged(
+            TOPIC, "orders", {"segment.ms": "10000", "cleanup.policy": "delete,compact", "retention.ms": None}
+        ),
+    )
+
+
+def test_alter_configs_replaces_all_configs() -> None:
+    """The legacy request names every config that remains."""
+    found = alter_configs(
+        IMAGE, [resource(TOPIC, "orders", ("retention.ms", AlterOperation.SET, "6"))], incremental=False
+    )
+
+    assert found.changes == (ConfigsChanged(TOPIC, "orders", {"retention.ms": "6", "cleanup.policy": None}),)
+
+
+SET = AlterOperation.SET
+REFUSED = {
+    "an unknown topic": (resource(TOPIC, "none", ("retention.ms", SET, "5")), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    "a wrong value": (resource(TOPIC, "orders", ("retention.ms", SET, "abc")), ErrorCode.INVALID_CONFIG),
+    "an unknown name": (resource(TOPIC, "orders", ("colour", SET, "red")), ErrorCode.INVALID_CONFIG),
+    "a null value": (resource(TOPIC, "orders", ("retention.ms", SET, None)), ErrorCode.INVALID_REQUEST),
+    "a config twice": (
+        resource(TOPIC, "orders", ("retention.ms", SET, "5"), ("retention.ms", SET, "6")),
+        ErrorCode.INVALID_REQUEST,
+    ),
+    "an append to a number": (
+        resource(TOPIC, "orders", ("retention.ms", AlterOperation.APPEND, "5")),
+        ErrorCode.INVALID_CONFIG,
+    ),
+    "a broker that is no number": (resource(BROKER, "one", ("log.retention.ms", SET, "5")), ErrorCode.INVALID_REQUEST),
+    "an unregistered broker": (
+        resource(BROKER, "9", ("log.retention.ms", SET, "5")),
+        ErrorCode.BROKER_ID_NOT_REGISTERED,
+    ),
+    "min.insync.replicas of one broker": (
+        resource(BROKER, "1", ("min.insync.replicas", SET, "1")),
+        ErrorCode.INVALID_CONFIG,
+    ),
+    "the cluster without min.insync.replicas": (
+        resource(BROKER, "", ("min.insync.replicas", AlterOperation.DELETE, None)),
+        ErrorCode.INVALID_CONFIG,
+    ),
+    "loggers": (resource(ResourceType.BROKER_LOGGER, "1", ("root", SET, "INFO")), ErrorCode.INVALID_REQUEST),
+}
+
+
+@pytest.mark.parametrize(("wanted", "code"), REFUSED.values(), ids=REFUSED)
+def test_a_wrong_resource_is_refused_and_the_others_change(wanted: Body, code: ErrorCode) -> None:
+    """Resources of a request are independent (ConfigurationControlManager.incrementalAlterConfigs)."""
+    right = resource(TOPIC, "orders", ("retention.ms", SET, "7"))
+    found = alter_configs(IMAGE, [wanted, right], incremental=True)
+
+    assert [outcome and outcome.code for outcome in found.outcomes] == [code, None]
+    assert found.changes == (ConfigsChanged(TOPIC, "orders", {"retention.ms": "7"}),)

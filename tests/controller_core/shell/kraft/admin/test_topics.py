@@ -1,0 +1,114 @@
+"""Requests about topics and configs to the active controller, on a quorum in memory."""
+
+import asyncio
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+
+from controller_core.metadata.quota_changes import QuotaAlteration, alter_client_quotas
+from controller_core.model.quota import QuotaChange, QuotaEntity
+from controller_core.rules.mutation_quota import QUOTA
+from controller_core.shell.kraft.admin.topics_table import SERVED, topic_handlers
+from kafka_metadata.records import ResourceType
+from kafka_node.context import RequestContext
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.shell.kraft.memory_quorum import Member, SharedLog
+
+RANDOM = Random(1)
+"""Each topic gets an id of its own."""
+
+CREATE = {"topics": [{"name": "orders", "num_partitions": 3, "replication_factor": 1}], "timeout_ms": 1000}
+
+
+@pytest.fixture
+async def active() -> Member:
+    """The active controller of a cluster with one broker in service."""
+    log = SharedLog()
+    member = log.add(101)
+    log.elect(101)
+    await asyncio.sleep(0)
+    await member.start_broker(1)
+    return member
+
+
+async def send(member: Member, key: ApiKey, request: Body) -> Any:
+    """Send a request through the codec in the highest served version, and return the decoded response."""
+    version = SERVED[key].highest
+    body = codec.decode(f"{key.message}Request", version, codec.encode(f"{key.message}Request", version, request))
+    context = RequestContext("CONTROLLER", "app", "127.0.0.1", 1, version, "User:alice")
+    response = await topic_handlers(member.controller, None, RANDOM)[key](context, body)
+    assert isinstance(response, dict)
+    return codec.decode(f"{key.message}Response", version, codec.encode(f"{key.message}Response", version, response))
+
+
+async def test_topics_are_created_changed_and_deleted(active: Member) -> None:
+    """Each answer is about what is committed (ControllerApis)."""
+    created, again = await send(active, ApiKey.CREATE_TOPICS, CREATE), await send(active, ApiKey.CREATE_TOPICS, CREATE)
+    grown = await send(
+        active, ApiKey.CREATE_PARTITIONS, {"topics": [{"name": "orders", "count": 5}], "timeout_ms": 1000}
+    )
+    count = len(active.controller.cluster.topics["orders"].rows)
+    deleted = await send(active, ApiKey.DELETE_TOPICS, {"topics": [{"name": "orders"}], "timeout_ms": 1000})
+
+    assert (created["topics"][0]["error_code"], created["topics"][0]["num_partitions"]) == (ErrorCode.NONE, 3)
+    assert again["topics"][0]["error_code"] == ErrorCode.TOPIC_ALREADY_EXISTS
+    assert (grown["results"][0]["error_code"], count) == (ErrorCode.NONE, 5)
+    assert deleted["responses"][0]["error_code"] == ErrorCode.NONE
+    assert active.controller.committed_image.topic("orders") is None
+
+
+async def test_configs_of_kafka_4_are_changed_and_validated(active: Member) -> None:
+    """The table of Kafka 4.3 has no message.format.version; a resource that is refused leaves the others."""
+    await send(active, ApiKey.CREATE_TOPICS, CREATE)
+    operations = [{"name": "retention.ms", "config_operation": 0, "value": "5"}]
+    old = [{"name": "message.format.version", "config_operation": 0, "value": "2.8"}]
+    resources = [
+        {"resource_type": ResourceType.TOPIC, "resource_name": "orders", "configs": operations},
+        {"resource_type": ResourceType.TOPIC, "resource_name": "none", "configs": operations},
+        {"resource_type": ResourceType.BROKER, "resource_name": "1", "configs": []},
+    ]
+    altered = await send(active, ApiKey.INCREMENTAL_ALTER_CONFIGS, {"resources": resources, "validate_only": False})
+    refused = await send(
+        active,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        {"resources": [{**resources[0], "configs": old}], "validate_only": False},
+    )
+
+    codes = [each["error_code"] for each in altered["responses"]]
+    assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NONE]
+    assert refused["responses"][0]["error_code"] == ErrorCode.INVALID_CONFIG
+    assert active.controller.committed_image.config_values(ResourceType.TOPIC, "orders") == {"retention.ms": "5"}
+
+
+async def test_a_standby_answers_not_controller(active: Member) -> None:
+    """NOT_CONTROLLER for every topic and resource: the client finds the active controller."""
+    active.log.elect(None)
+    resource = {"resource_type": ResourceType.TOPIC, "resource_name": "orders", "configs": []}
+    created = await send(active, ApiKey.CREATE_TOPICS, CREATE)
+    altered = await send(active, ApiKey.ALTER_CONFIGS, {"resources": [resource], "validate_only": True})
+
+    assert created["topics"][0]["error_code"] == ErrorCode.NOT_CONTROLLER
+    assert altered["responses"][0]["error_code"] == ErrorCode.NOT_CONTROLLER
+
+
+async def test_the_mutation_quota_of_the_metadata_applies(active: Member) -> None:
+    """KIP-599: one token is one partition; a bucket below 0 refuses a request that can be refused."""
+    quota = QuotaAlteration(QuotaEntity(user="alice"), (QuotaChange(QUOTA, 0.001),))
+    await active.controller.write(partial(alter_client_quotas, alterations=[quota], validate_only=False))
+    handlers = topic_handlers(active.controller, None, RANDOM)
+    context = RequestContext("CONTROLLER", "app", "127.0.0.1", 1, SERVED[ApiKey.CREATE_TOPICS].highest, "User:alice")
+    name = f"{ApiKey.CREATE_TOPICS.message}Request"
+    codes = []
+    for topic in ("first", "second"):
+        request = {**CREATE, "topics": [{**CREATE["topics"][0], "name": topic}]}
+        body = codec.decode(name, context.api_version, codec.encode(name, context.api_version, request))
+        response = await handlers[ApiKey.CREATE_TOPICS](context, body)
+        assert isinstance(response, dict)
+        codes.append(response["topics"][0]["error_code"])
+
+    assert codes == [ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
