@@ -50,7 +50,9 @@ async def test_topics_are_created_changed_and_deleted(active: Member) -> None:
     """Each answer is about what is committed (ControllerApis)."""
     created, again = await send(active, ApiKey.CREATE_TOPICS, CREATE), await send(active, ApiKey.CREATE_TOPICS, CREATE)
     grown = await send(
-        active, ApiKey.CREATE_PARTITIONS, {"topics": [{"name": "orders", "count": 5}], "timeout_ms": 1000}
+        active,
+        ApiKey.CREATE_PARTITIONS,
+        {"topics": [{"name": "orders", "count": 5, "assignments": None}], "timeout_ms": 1000},
     )
     count = len(active.controller.cluster.topics["orders"].rows)
     deleted = await send(active, ApiKey.DELETE_TOPICS, {"topics": [{"name": "orders"}], "timeout_ms": 1000})
