@@ -10,7 +10,8 @@ rebuilds it from what is committed.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -73,6 +74,9 @@ class Quorum(Protocol):
     async def committed(self, offset: int) -> bool:
         """Wait until a record of this leader is committed; False when it may be lost."""
 
+    def fail(self, error: Exception) -> None:
+        """End the node because of an error."""
+
 
 class _Pending(NamedTuple):
     """Records of one change, and the offset of the first."""
@@ -108,15 +112,14 @@ class ActiveTerm:
         write, metadata_version = activation_write(committed, bootstrap, min_insync_replicas)
         offset = self._append_parts([write.records], metadata_version, is_atomic=write.is_atomic)
         content = [record for record in write.records if not isinstance(record, MARKERS)]
-        replay_records(self.cluster, content, offset)
+        with self._applying():
+            replay_records(self.cluster, content, offset)
 
     def process(self, event: events.Event) -> Any:
         """Decide on an event and on everything that follows from it; return the reply, which is not final before `settled`.
 
-        Raises TermEndedError, OverloadedError, RefusedWriteError.
+        Raises TermEndedError, RefusedWriteError.
         """
-        if self._waiting >= MAX_WAITING:
-            raise OverloadedError("too many requests wait for the quorum")
         reply, waiting = None, deque([event])
         for _ in range(MAX_FOLLOW_UPS):
             if not waiting:
@@ -133,7 +136,8 @@ class ActiveTerm:
         """Decide on the newest image, append the records and apply them; return the reply, as `process`."""
         decision = decide_records(self.newest_image(committed))
         offset = self._append_parts([decision.records], self._metadata_version, is_atomic=decision.is_atomic)
-        replay_records(self.cluster, decision.records, offset)
+        with self._applying():
+            replay_records(self.cluster, decision.records, offset)
         return decision.reply
 
     def newest_image(self, committed: MetadataLog) -> MetadataImage:
@@ -150,6 +154,11 @@ class ActiveTerm:
                 newest = apply_records(newest, one.offset + known, one.records[known:])
             self._newest = (*ends, newest.newest_image)
         return self._newest[2]
+
+    def admit(self) -> None:
+        """Raise OverloadedError while too many requests wait. The controller's own events are admitted without a check."""
+        if self._waiting >= MAX_WAITING:
+            raise OverloadedError("too many requests wait for the quorum")
 
     async def settled(self) -> None:
         """Wait until everything that this term has appended so far is committed. Raises TermEndedError."""
@@ -181,10 +190,11 @@ class ActiveTerm:
         """Append the records of all changes, which are computed on the state before; then apply them."""
         parts = [change_records(change, self.cluster) for change in made.changes]
         self._append_parts(parts, self.cluster.features.get(METADATA_VERSION, 0), is_atomic=is_atomic)
-        for change in made.changes:
-            log_change(self.cluster, change)
-            self._end_session(change)
-            apply(self.cluster, change)
+        with self._applying():
+            for change in made.changes:
+                log_change(self.cluster, change)
+                self._end_session(change)
+                apply(self.cluster, change)
 
     def _end_session(self, change: changes.Change) -> None:
         """End the session of an incarnation that is fenced, replaced or unregistered, before the change is applied."""
@@ -206,14 +216,27 @@ class ActiveTerm:
         batches = payloads(parts, metadata_version, self._quorum.now_ms, is_atomic=is_atomic)
         if isinstance(batches, Failure):
             raise RefusedWriteError(batches)
-        for batch in batches:
-            self._append(batch)
+        self._append(batches[0])
+        with self._applying():
+            for batch in batches[1:]:
+                self._append(batch)
         offset = begin
         for part in parts:
             if len(part) and not isinstance(part, RecordColumns):
                 self._pending.append(_Pending(offset, part))
             offset += len(part)
         return begin
+
+    @contextmanager
+    def _applying(self) -> Iterator[None]:
+        """End the node if records are in the log and cannot all be appended or applied: the state is not that of the log any more."""
+        try:
+            yield
+        except TermEndedError:
+            raise
+        except Exception as error:
+            self._quorum.fail(error)
+            raise TermEndedError("records of this process could not be applied") from error
 
     def _append(self, batch: Payload) -> None:
         expected = self._quorum.end_offset

@@ -3,14 +3,14 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from controller_core.metadata.record_decision import RecordDecision
 from controller_core.model import Cluster, Endpoint, events
 from controller_core.model.changes import BrokerDefault
 from controller_core.model.mode_rules import kraft_rules
 from controller_core.quorum_mode.sessions import Sessions
-from controller_core.shell.active import Defaults, OverloadedError, RefusedWriteError, TermEndedError
+from controller_core.shell.active import Defaults, RefusedWriteError, TermEndedError
 from controller_core.shell.commits import Commits
 from controller_core.shell.kraft.active_term import ActiveTerm, Quorum
 from controller_core.shell.kraft.follower import LogFollower
@@ -25,13 +25,6 @@ log = logging.getLogger(__name__)
 
 WAIT_MS = 600_000
 """Limit of a wait for what is committed to be applied: only the end of the term is meant to end it."""
-
-
-class NodeOfQuorum(Quorum, Protocol):
-    """The node of the quorum, as the controller of a process uses it."""
-
-    def fail(self, error: Exception) -> None:
-        """End the node because of an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +43,7 @@ class KRaftController:
     """Implements `port.MetadataController`, and `follower.Role`."""
 
     def __init__(
-        self, quorum: NodeOfQuorum, identity: Identity, settings: ControllerSettings, idle: Callable[[], None]
+        self, quorum: Quorum, identity: Identity, settings: ControllerSettings, idle: Callable[[], None]
     ) -> None:
         """`idle` is called when everything that the quorum has delivered is applied."""
         self.cluster_id = identity.cluster_id
@@ -106,10 +99,8 @@ class KRaftController:
 
     async def submit(self, event: events.Event) -> Any:
         """Decide on an event; return the decision's reply once it is committed. Raises as `write`."""
-        term = self._active()
-        reply = term.process(event)
-        await term.settled()
-        return reply
+        self._active().admit()
+        return await self._process(event)
 
     async def write(self, decide: Callable[[MetadataImage], RecordDecision]) -> Any:
         """Decide on the newest image; return the reply once the records are committed.
@@ -117,6 +108,7 @@ class KRaftController:
         Raises TermEndedError, OverloadedError, RefusedWriteError.
         """
         term = self._active()
+        term.admit()
         reply = term.write(self.committed, decide)
         await term.settled()
         return reply
@@ -160,11 +152,21 @@ class KRaftController:
         return self.identity.endpoints()
 
     async def attempt(self, event: events.Event) -> None:
-        """Process an event of the controller itself: without a reply, and the next attempt is later."""
+        """Process an event of the controller itself, which is never refused because of requests that wait."""
         try:
-            await self.submit(event)
-        except (TermEndedError, OverloadedError, RefusedWriteError) as error:
+            await self._process(event)
+        except (TermEndedError, RefusedWriteError) as error:
             log.info("Event was not processed", extra={"event": type(event).__name__, "reason": str(error)})
+
+    async def _process(self, event: events.Event) -> Any:
+        term = self._active()
+        reply = term.process(event)
+        await term.settled()
+        return reply
+
+    def fail(self, error: Exception) -> None:
+        """End the node because of an error, of which it logs the traceback."""
+        self._quorum.fail(error)
 
     def _active(self) -> ActiveTerm:
         term = self._term

@@ -54,23 +54,32 @@ class Upkeep:
                 await work
             except TermEndedError:
                 return
+            except Exception as error:  # noqa: BLE001 - a leader that fences no brokers must not go on
+                self._controller.fail(error)
 
         self._tasks.append(asyncio.create_task(run(), name=name))
 
     async def _expire_sessions(self) -> None:
+        interval_ms = self._session_check_ms
+        while True:
+            due_ms = self._controller.now_ms + interval_ms
+            await asyncio.sleep(interval_ms / 1000)
+            await self.fence_expired(due_ms)
+
+    async def fence_expired(self, due_ms: int) -> None:
         """Fence brokers whose sessions have ended, one event for each.
 
-        A check that comes late is skipped: heartbeats that arrived in the meantime are still unread.
+        A check that comes late does nothing: heartbeats that arrived in the meantime are still unread.
         """
-        controller = self._controller
-        interval_ms = max(1, self._settings.broker_session_timeout_ms // SESSION_CHECKS)
-        while True:
-            due_ms = controller.now_ms + interval_ms
-            await asyncio.sleep(interval_ms / 1000)
-            if controller.now_ms > due_ms + interval_ms:
-                continue
-            for broker, epoch in controller.sessions.expired(controller.now_ms):
-                await controller.attempt(broker_events.FenceBroker(broker, epoch))
+        now_ms = self._controller.now_ms
+        if now_ms > due_ms + self._session_check_ms:
+            return
+        for broker, epoch in self._controller.sessions.expired(now_ms):
+            await self._controller.attempt(broker_events.FenceBroker(broker, epoch))
+
+    @property
+    def _session_check_ms(self) -> int:
+        return max(1, self._settings.broker_session_timeout_ms // SESSION_CHECKS)
 
     async def _write_no_op(self) -> None:
         try:

@@ -94,7 +94,7 @@ class SharedLog:
 
 
 class Member:
-    """One controller and its node. Implements `controller.NodeOfQuorum`."""
+    """One controller and its node. Implements `active_term.Quorum`."""
 
     def __init__(self, log: SharedLog, node_id: int, bootstrap: tuple[MetadataRecord, ...]) -> None:
         self.log = log

@@ -11,6 +11,7 @@ from controller_core.metadata.record_decision import RecordDecision
 from controller_core.metadata.replayed_records import partition_record
 from controller_core.model import Cluster, TopicPartition, broker_events, events
 from controller_core.shell.active import RefusedWriteError, TermEndedError
+from controller_core.shell.kraft import active_term
 from kafka_log.format.batches import with_offsets
 from kafka_metadata import records
 from kafka_metadata.image import MetadataImage
@@ -290,3 +291,17 @@ async def test_a_wait_ends_when_its_condition_is_committed(log: SharedLog, activ
     log.commit()
     assert await removed is True
     await deletion
+
+
+async def test_a_decision_that_cannot_be_applied_ends_the_node(active: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its records are in the log, so that the state is not that of the log any more: a defect."""
+
+    def broken(_cluster: Cluster, _change: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    await active.start_broker(1)
+    monkeypatch.setattr(active_term, "apply", broken)
+
+    with pytest.raises(TermEndedError):
+        await active.controller.submit(new_topic("orders", (1,)))
+    assert isinstance(active.failure, ZeroDivisionError)
