@@ -290,10 +290,18 @@ def decode_batches(data: bytes | memoryview, *, max_unpacked_bytes: int = MAX_UN
 
     Raises CorruptBatch (a wrong checksum, length or count) and UnsupportedCompression, both WireErrors.
     """
+    for header, records in batches_of_records(data, max_unpacked_bytes=max_unpacked_bytes):
+        yield RecordBatch(header, tuple(records))
+
+
+def batches_of_records(
+    data: bytes | memoryview, *, max_unpacked_bytes: int = MAX_UNPACKED_BYTES
+) -> Iterator[tuple[BatchHeader, Iterator[Record]]]:
+    """Yield the header of each whole batch and an iterator over its records, which are decoded one by one. Raises as decode_batches."""
     data = bytes(data)
     for position, header in batch_headers(data):
         records = unpack(header.compression, checked_records(data, position, header), max_unpacked_bytes)
-        yield RecordBatch(header, tuple(_decode_records(records, header)))
+        yield header, _decode_records(records, header)
 
 
 def _decode_records(data: bytes, header: BatchHeader) -> Iterator[Record]:

@@ -41,9 +41,9 @@ def partition_changes(change: changes.PartitionStates, cluster: Cluster) -> Reco
     if change.elr is not None and change.last_known_elr is not None:
         lists["eligible_leader_replicas"] = _changed(change.elr, columns.elr_in(rows))
         lists["last_known_elr"] = _changed(change.last_known_elr, columns.last_known_elr_in(rows))
-    if change.moves is not None:
+    if change.moves:
         lists |= _move_lists(change.moves, cluster, rows)
-    if change.directories is not None:
+    if change.directories:
         lists["directories"] = _directory_lists(change.directories, rows)
     present = {name: column for name, column in lists.items() if (column.lengths != ABSENT).any()}
     return RecordColumns(MESSAGE, version, _topic_ids(cluster, rows), numbers, present)

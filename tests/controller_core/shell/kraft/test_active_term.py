@@ -11,7 +11,7 @@ from controller_core.metadata.record_decision import RecordDecision
 from controller_core.metadata.replayed_records import partition_record
 from controller_core.model import Cluster, TopicPartition, broker_events, events
 from controller_core.shell.active import RefusedWriteError, TermEndedError
-from controller_core.shell.kraft import active_term
+from controller_core.shell.kraft import active_term, follower
 from kafka_log.format.batches import with_offsets
 from kafka_metadata import records
 from kafka_metadata.image import MetadataImage
@@ -207,8 +207,11 @@ async def test_an_atomic_change_that_is_too_large_is_refused_and_changes_nothing
     assert list(active.controller.cluster.topics) == ["largest"]
 
 
-async def test_the_fence_of_a_broker_with_many_partitions_is_split(log: SharedLog, active: Member) -> None:
+async def test_the_fence_of_a_broker_with_many_partitions_is_split(
+    log: SharedLog, active: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Batches of at most 10,000 records, the registration's change last; the standby follows in slices."""
+    monkeypatch.setattr(follower, "SLICE_S", 0.01)
     standby = log.add(102)
     for broker in (1, 2):
         await active.start_broker(broker)
