@@ -56,6 +56,8 @@ class Process:
     is_caught_up: bool = False
     is_fenced: bool = True
     wants_shutdown: bool = False
+    read_offset: int = -1
+    """Offset of the metadata that its last heartbeat named."""
     is_waiting: bool = False
     """Whether a registration or a heartbeat is not answered yet."""
 
@@ -68,6 +70,8 @@ class ModelBroker:
         self.id = broker_id
         count = 1 + cluster.scheduler.random.randrange(2)
         self.directories = tuple(UUID(int=(1 << 64) + 10 * broker_id + place) for place in range(count))
+        self._is_eager = cluster.scheduler.chance(0.3)
+        """Whether its processes ask for service at once, and leave it to the controller to wait until they have read the metadata."""
         self.failed: set[UUID] = set()
         """Directories that have failed since the process started."""
         self.process: Process | None = None
@@ -82,6 +86,7 @@ class ModelBroker:
         assert self.process is None, self.id
         random = self._cluster.scheduler.random
         self.process = Process(UUID(int=random.getrandbits(100) + 1), self._clean_epoch)
+        self._cluster.metadata.clean_epochs[self.process.incarnation_id] = self._clean_epoch
         self.failed, self._clean_epoch, self.view = set(), NO_EPOCH, MetadataLog()
 
     def kill(self) -> None:
@@ -156,11 +161,12 @@ class ModelBroker:
             process.epoch = answer.broker_epoch
 
     def _beat(self, process: Process) -> None:
+        process.read_offset = self.view.end_offset - 1
         body = {
             "broker_id": self.id,
             "broker_epoch": process.epoch,
-            "current_metadata_offset": self.view.end_offset - 1,
-            "want_fence": not process.is_caught_up,
+            "current_metadata_offset": process.read_offset,
+            "want_fence": not process.is_caught_up and not self._is_eager,
             "want_shut_down": process.wants_shutdown,
             "offline_log_dirs": sorted(self.failed),
             "cordoned_log_dirs": None,
@@ -179,6 +185,10 @@ class ModelBroker:
             return
         process.is_caught_up = process.is_caught_up or answer["is_caught_up"]
         process.is_fenced = answer["is_fenced"]
+        assert process.is_fenced or self.view.end_offset > process.epoch, (
+            "unfenced before it has read so far",
+            self.id,
+        )
         if answer["should_shut_down"]:
             self._clean_epoch, self.process = process.epoch, None
         elif self.failed >= set(self.directories):

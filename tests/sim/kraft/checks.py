@@ -7,6 +7,7 @@ compared with that image whenever it has applied something (C15), and each answe
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from controller_core.decisions.broker_requests import ProducerIdBlock
 from controller_core.metadata.change_records import broker_record
@@ -40,6 +41,8 @@ class MetadataChecks:
         """What is committed."""
         self._at: dict[int, MetadataLog] = {0: self.log}
         """What is committed by the end of each batch."""
+        self.clean_epochs: dict[UUID, int] = {}
+        """Epoch in the clean-shutdown file that a process found, by its incarnation."""
         self._passed_over: set[int] = set()
         """Members of ISRs that an unclean election passed over: they must register again in the next batch."""
         self._terms: dict[int, int] = {}
@@ -82,6 +85,8 @@ class MetadataChecks:
         for offset, record in enumerate(found, batch.base_offset):
             before, after = after, apply_records(after, offset, [record])
             check_record(before, after, record, offset)
+            if isinstance(record, RegisterBrokerRecord):
+                self._check_restart(before.newest_image, after.newest_image, record)
             name = type(record).__name__
             self.records[name] = self.records.get(name, 0) + 1
         if self._passed_over and found and batch.epoch == self.log.epoch:
@@ -100,6 +105,14 @@ class MetadataChecks:
         self.log = MetadataLog(after.image, batch.end_offset, batch.epoch, timestamp, after.transaction)
         self._at[batch.end_offset] = self.log
         self._cluster.scheduler.trace("committed", batch.base_offset, batch.epoch, *map(type, found))
+
+    def _check_restart(self, old: MetadataImage, new: MetadataImage, record: RegisterBrokerRecord) -> None:
+        """C20: a broker that lost unflushed records is not eligible any longer."""
+        known = old.brokers.get(record.broker_id)
+        is_restart = known is not None and known.incarnation_id != record.incarnation_id
+        if is_restart and new.is_elr_enabled and self.clean_epochs[record.incarnation_id] != known.broker_epoch:
+            for one in partitions(new):
+                assert record.broker_id not in (one.eligible_leader_replicas or ()), ("C20", record, one)
 
     # Controllers
 

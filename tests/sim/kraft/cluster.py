@@ -30,8 +30,8 @@ CALL_MS = 100
 UPKEEP_MS = 1_000
 """Interval of elections by the controller itself."""
 
-FETCH_MS = 50
-"""Interval of a broker's reads of the metadata."""
+FETCH_MS = (50, 50, 600)
+"""Intervals of brokers' reads of the metadata: more and less often than their heartbeats."""
 
 WORK_MS = 200
 """Interval of a leader's changes of ISRs."""
@@ -112,7 +112,7 @@ class KRaftCluster(Cluster):
         scheduler, swarm = self.scheduler, self.swarm
         for broker in self.brokers.values():
             scheduler.every(HEARTBEAT_MS, broker.beat)
-            scheduler.every(FETCH_MS, broker.fetch)
+            scheduler.every(scheduler.random.choice(FETCH_MS), broker.fetch)
             scheduler.every(WORK_MS, broker.work)
         scheduler.every(CALL_MS, lambda: self._if_on(self.callers.call))
         for host in self.controllers:

@@ -76,7 +76,6 @@ def _check_partition(old: MetadataImage, new: MetadataImage, record: Changed) ->
         leader = new.brokers.get(one.leader)
         assert leader is not None, ("C17", one)
         assert not leader.fenced, ("C17", one)
-        assert not leader.in_controlled_shutdown or known is None, ("C8", one)
     if known is not None:
         _check_change(new, known, one)
 
@@ -150,6 +149,7 @@ def check_batch(old: MetadataImage, new: MetadataImage, found: Sequence[Metadata
     Return the members of ISRs that were passed over although they could lead: of them only one may have left, the broker that registers
     in the next batch.
     """
+    _check_shutdowns(new, found)
     passed_over: set[int] = set()
     for known, one in _changed_once(old, new, found):
         if is_unclean(known, one):
@@ -158,9 +158,25 @@ def check_batch(old: MetadataImage, new: MetadataImage, found: Sequence[Metadata
             passed_over |= {member for member in serving if may_lead(new, one, member)}
             assert len(passed_over) <= 1, ("C7", known, one, passed_over)
         if one.leader != NO_LEADER and new.brokers[one.leader].in_controlled_shutdown:
-            others = [member for member in one.isr if may_lead(new, one, member)]
-            assert others == [], ("C8", known, one, others)
+            _has_no_successor(new, one)
     return passed_over
+
+
+def _check_shutdowns(new: MetadataImage, found: Sequence[MetadataRecord]) -> None:
+    """C8: a broker whose controlled shutdown begins leads only what no other can."""
+    begun = {
+        record.broker_id
+        for record in found
+        if isinstance(record, records.BrokerRegistrationChangeRecord) and record.in_controlled_shutdown
+    }
+    for one in _partitions(new) if begun else ():
+        if one.leader in begun:
+            _has_no_successor(new, one)
+
+
+def _has_no_successor(image: MetadataImage, partition: PartitionRecord) -> None:
+    others = [member for member in partition.isr if may_lead(image, partition, member)]
+    assert others == [], ("C8", partition, others)
 
 
 def _changed_once(
