@@ -74,6 +74,8 @@ class ModelBroker:
         """Whether its processes ask for service at once, and leave it to the controller to wait until they have read the metadata."""
         self.failed: set[UUID] = set()
         """Directories that have failed since the process started."""
+        self.stopped: set[int] = set()
+        """Epochs of processes that have reported the failure of their last directory: they stop."""
         self.process: Process | None = None
         self.view = MetadataLog()
         self._clean_epoch = NO_EPOCH
@@ -162,6 +164,8 @@ class ModelBroker:
 
     def _beat(self, process: Process) -> None:
         process.read_offset = self.view.end_offset - 1
+        if self.failed >= set(self.directories):
+            self.stopped.add(process.epoch)
         body = {
             "broker_id": self.id,
             "broker_epoch": process.epoch,

@@ -90,15 +90,17 @@ class MetadataChecks:
             name = type(record).__name__
             self.records[name] = self.records.get(name, 0) + 1
         if self._passed_over and found and batch.epoch == self.log.epoch:
-            registered = {one.broker_id for one in found if isinstance(one, RegisterBrokerRecord)}
-            assert registered == self._passed_over, ("C7", self._passed_over, batch)
+            restarted = {one.broker_id for one in found if isinstance(one, RegisterBrokerRecord)}
+            assert restarted == self._passed_over, ("C7", self._passed_over, batch)
         if found or batch.epoch != self.log.epoch:
             self._passed_over = set()
         if is_whole and found:
             may_lose = self._cluster.wishes.unclean or not self._cluster.faults.is_on
             passed_over = check_batch(begin.newest_image, after.newest_image, found, may_lose=may_lose)
             # A broker whose last directory fails keeps its registration, and stops.
-            self._passed_over = {one for one in passed_over if not self._cluster.brokers[one].failed}
+            registered = after.newest_image.brokers
+            stopped = {one for one in passed_over if registered[one].broker_epoch in self._cluster.brokers[one].stopped}
+            self._passed_over = passed_over - stopped
         versions = (begin.image.metadata_version, after.image.metadata_version)
         self.rises += None not in versions and versions[0] != versions[1]
         timestamp = self.log.last_timestamp_ms
@@ -109,8 +111,9 @@ class MetadataChecks:
     def _check_restart(self, old: MetadataImage, new: MetadataImage, record: RegisterBrokerRecord) -> None:
         """C20: a broker that lost unflushed records is not eligible any longer."""
         known = old.brokers.get(record.broker_id)
-        is_restart = known is not None and known.incarnation_id != record.incarnation_id
-        if is_restart and new.is_elr_enabled and self.clean_epochs[record.incarnation_id] != known.broker_epoch:
+        if known is None or known.incarnation_id == record.incarnation_id or not new.is_elr_enabled:
+            return
+        if self.clean_epochs[record.incarnation_id] != known.broker_epoch:
             for one in partitions(new):
                 assert record.broker_id not in (one.eligible_leader_replicas or ()), ("C20", record, one)
 

@@ -125,9 +125,7 @@ class KRaftCluster(Cluster):
         """Let brokers and controllers fail."""
         super().schedule_faults()
         for broker in self.brokers.values():
-            self.scheduler.every(
-                self.wishes.broker_restart_ms, lambda broker=broker: self._if_on(lambda: self._change(broker))
-            )  # type: ignore[misc]
+            self.scheduler.every(self.wishes.broker_restart_ms, partial(self._if_on, partial(self._change, broker)))
 
     def _change(self, broker: ModelBroker) -> None:
         """Start a broker, or end it in one of three ways, now and then."""

@@ -184,8 +184,9 @@ def _changed_once(
 ) -> Iterator[tuple[PartitionRecord, PartitionRecord]]:
     """Yield the partitions that one record of a batch changes, before and after it."""
     for record in found:
-        is_change = isinstance(record, records.PartitionChangeRecord)
-        if is_change and record.topic_id in old.topics and record.topic_id in new.topics:
+        if not isinstance(record, records.PartitionChangeRecord):
+            continue
+        if record.topic_id in old.topics and record.topic_id in new.topics:
             known = old.topics[record.topic_id].partitions.get(record.partition_id)
             one = new.topics[record.topic_id].partitions[record.partition_id]
             if known is not None and one.partition_epoch == known.partition_epoch + 1:
