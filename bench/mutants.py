@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 COPIED = (
     "controller_core",
     "kafka_log",
+    "kafka_metadata",
     "kafka_node",
     "kafka_wire",
     "kafka_zookeeper",

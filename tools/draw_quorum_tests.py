@@ -1,8 +1,9 @@
-"""Drawing of `docs/quorum-tests.md`: what the tests of Kafka's raft module cover, and which tests of Steward show the same.
+"""Drawing of `docs/quorum-tests.md` and `docs/metadata-tests.md`: what tests of Kafka cover, and which tests of Steward show the same.
 
     python tools/draw_quorum_tests.py kafka-raft-VERSION-test.jar
+    python tools/draw_quorum_tests.py kafka-metadata-VERSION-test.jar
 
-The jar comes from Maven Central: `mvn dependency:copy -Dartifact=org.apache.kafka:kafka-raft:VERSION:jar:test`. Classes and cases are
+A jar comes from Maven Central: `mvn dependency:copy -Dartifact=org.apache.kafka:kafka-raft:VERSION:jar:test`. Classes and cases are
 those of the jar; the last column is written by people, and kept. A newer jar adds rows that are open. The output is
 deterministic.
 """
@@ -14,10 +15,13 @@ import struct
 import zipfile
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "quorum-tests.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+PAGES = {"raft": DOCS / "quorum-tests.md", "metadata": DOCS / "metadata-tests.md"}
+"""The page of each module of Kafka."""
 
 OPEN = "open"
-"""Content of a cell that is not filled in."""
+"""Content of a cell that is not filled in, and the beginning of a part of a cell that names cases without a test."""
 
 SIMULATION = "RaftEventSimulationTest"
 """Its properties have rows of their own."""
@@ -33,14 +37,20 @@ CASE_ANNOTATIONS = {
 }
 """A method with one of these is a case; a parameterized one counts once."""
 
-HEADER = """# Tests of Kafka's raft module, and what shows the same here
+HEADER = """# Tests of Kafka's {module} module, and what shows the same here
 
-Drawn from `kafka-raft-{version}-test.jar` by `tools/draw_quorum_tests.py`; the last column is written by hand and kept. A case with
-parameters counts once. A row groups the cases of its class by what they show. `open` means that the row is not worked on yet; `not yet`
-in a row, that the cases before it are not shown or do not hold here.
+Drawn from `kafka-{module}-{version}-test.jar` by `tools/draw_quorum_tests.py`; the last column is written by hand and kept. A case with
+parameters counts once. A row groups the cases of its class by what they show. {legend}
 
-{classes} classes with {cases} cases; {open} rows are open.
+{classes} classes with {cases} cases; {open}.
 """
+
+LEGENDS = {
+    "raft": """`open` means that the row is not worked on yet; `not yet`
+in a row, that the cases before it are not shown or do not hold here.""",
+    "metadata": """Tests under
+`judged`, and `test_java_…`, compare with Kafka's own classes. After `open` are the cases without a test here, or all of the class, and why.""",
+}
 
 _MAGIC = 0xCAFEBABE
 _UTF8, _LONG, _DOUBLE = 1, 5, 6
@@ -150,31 +160,63 @@ def kept_cells(page: str) -> dict[str, str]:
     return dict(rows)
 
 
-def render(cases: dict[str, list[str]], kept: dict[str, str], version: str) -> str:
+def open_cases(cell: str, cases: list[str]) -> list[str]:
+    """Return the cases of a class that its cell calls open: those that a part names, or all of them.
+
+    >>> open_cases("`testA`: `tests/a.py`; open: `testB`, `testC`: no such metric", ["testA", "testB", "testC"])
+    ['testB', 'testC']
+    >>> open_cases("open: no such metric", ["testA", "testB"])
+    ['testA', 'testB']
+    """
+    found: set[str] = set()
+    for part in cell.split("; "):
+        if part.startswith(OPEN):
+            found |= set(re.findall(r"`(\w+)`", part)).intersection(cases) or set(cases)
+    return [case for case in cases if case in found]
+
+
+def unknown_cases(cases: dict[str, list[str]], kept: dict[str, str]) -> list[str]:
+    """Return the names of cases in cells that their classes do not have: they were renamed, or are misspelled."""
+    return [
+        f"{name}: {word}"
+        for name, of_class in cases.items()
+        for word in re.findall(r"`(test[A-Z]\w*)`", kept.get(name, ""))
+        if word not in of_class
+    ]
+
+
+def render(cases: dict[str, list[str]], kept: dict[str, str], version: str, module: str = "raft") -> str:
     """Return the page."""
-    classes = [(name, len(of_class)) for name, of_class in cases.items() if name != SIMULATION]
+    classes = [(name, of_class) for name, of_class in cases.items() if name != SIMULATION]
     simulated = cases.get(SIMULATION, [])
     names = [*simulated, *(name for name, _ in classes)]
+    rows = sum(kept.get(name, OPEN) == OPEN for name in names)
+    left = sum(len(open_cases(kept.get(name, OPEN), of_class)) for name, of_class in classes)
     header = HEADER.format(
+        module=module,
         version=version,
+        legend=LEGENDS[module],
         classes=len(cases),
         cases=sum(map(len, cases.values())),
-        open=sum(kept.get(name, OPEN) == OPEN for name in names),
+        open=f"{rows} rows are open" if module == "raft" else f"{left} cases are open",
     )
+    properties = [
+        f"## Properties of {SIMULATION}",
+        "",
+        "| property | shown by |",
+        "| --- | --- |",
+        *(f"| `{name}` | {kept.get(name, OPEN)} |" for name in simulated),
+        "",
+        "## Other classes",
+        "",
+    ]
     return "\n".join(
         [
             header,
-            f"## Properties of {SIMULATION}",
-            "",
-            "| property | shown by |",
-            "| --- | --- |",
-            *(f"| `{name}` | {kept.get(name, OPEN)} |" for name in simulated),
-            "",
-            "## Other classes",
-            "",
+            *(properties if simulated else []),
             "| class | cases | shown by |",
             "| --- | --- | --- |",
-            *(f"| `{name}` | {count} | {kept.get(name, OPEN)} |" for name, count in classes),
+            *(f"| `{name}` | {len(of_class)} | {kept.get(name, OPEN)} |" for name, of_class in classes),
             "",
         ]
     )
@@ -183,16 +225,22 @@ def render(cases: dict[str, list[str]], kept: dict[str, str], version: str) -> s
 def main() -> None:
     """Draw the page again, or list the cases of one class."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("jar", type=Path, metavar="kafka-raft-VERSION-test.jar")
+    parser.add_argument("jar", type=Path, metavar="kafka-MODULE-VERSION-test.jar")
     parser.add_argument("--cases", metavar="CLASS", help="list the cases of this class instead")
     arguments = parser.parse_args()
+    named = re.fullmatch(r"kafka-(\w+)-(.+)-test\.jar", arguments.jar.name)
+    if named is None or named[1] not in PAGES:
+        parser.error(f"{arguments.jar.name} is the jar of no module with a page: {', '.join(PAGES)}.")
+    module, version = named.groups()
     cases = cases_by_class(arguments.jar)
     if arguments.cases:
         print("\n".join(cases[arguments.cases]))
         return
-    version = arguments.jar.name.removeprefix("kafka-raft-").removesuffix("-test.jar")
-    kept = kept_cells(PAGE.read_text(encoding="utf-8")) if PAGE.is_file() else {}
-    PAGE.write_text(render(cases, kept, version), encoding="utf-8")
+    page = PAGES[module]
+    kept = kept_cells(page.read_text(encoding="utf-8")) if page.is_file() else {}
+    if unknown := unknown_cases(cases, kept):
+        parser.error(f"{page} names cases that the jar does not have: {', '.join(unknown)}.")
+    page.write_text(render(cases, kept, version, module), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 CORE = ("tests/controller_core/decisions", "tests/controller_core/rules", "tests/controller_core/zookeeper_mode")
 CHANNELS = ("tests/controller_core/shell/brokers",)
 KRAFT_MODE = ("tests/controller_core/quorum_mode", "tests/controller_core/rules")
+SIMULATED = ("tests/sim/kraft",)
 TERM = ("tests/controller_core/shell/test_term_ends.py", "tests/controller_core/shell/zookeeper")
 
 
@@ -30,6 +31,8 @@ _DECISIONS = "controller_core/decisions"
 _RULES = "controller_core/rules"
 _ZOOKEEPER_MODE = "controller_core/zookeeper_mode"
 _QUORUM_MODE = "controller_core/quorum_mode"
+_METADATA = "controller_core/metadata"
+_KRAFT = "controller_core/shell/kraft"
 
 SEEDED_BUGS = (
     SeededBug(
@@ -107,8 +110,8 @@ SEEDED_BUGS = (
         "C7",
         "cancelled_reassignment_removes_all_in_sync_replicas",
         f"{_DECISIONS}/reassignment.py",
-        "if serving and serving.isdisjoint(target):",
-        "if not serving:",
+        "return not serving or not serving.isdisjoint(target)",
+        "return bool(serving)",
     ),
     SeededBug(
         "C8",
@@ -324,5 +327,101 @@ SEEDED_BUGS = (
         "trusted = [fit & ~flag for fit, flag in",
         "trusted = [fit & flag for fit, flag in",
         KRAFT_MODE,
+    ),
+    SeededBug(
+        "C17",
+        "broker_unfenced_before_it_has_read_the_metadata",
+        f"{_QUORUM_MODE}/heartbeats.py",
+        "if state is BrokerState.IN_SERVICE or _is_caught_up(broker, event) else state",
+        "if state is BrokerState.IN_SERVICE or not event.wants_fence else state",
+        SIMULATED,
+    ),
+    SeededBug(
+        "C8",
+        "controlled_shutdown_moves_no_leaders",
+        f"{_QUORUM_MODE}/heartbeats.py",
+        "return decision(changes.BrokerChanged(broker.id, broker.epoch, in_controlled_shutdown=True), left)",
+        "return decision(changes.BrokerChanged(broker.id, broker.epoch, in_controlled_shutdown=True))",
+        SIMULATED,
+    ),
+    SeededBug(
+        "C9",
+        "move_back_drops_the_only_replica_in_sync",
+        f"{_DECISIONS}/reassignment.py",
+        "ends = move.returns_to_origin and _keeps_service(cluster, row, move.target)",
+        "ends = move.returns_to_origin",
+        KRAFT_MODE,
+    ),
+    SeededBug(
+        "C18",
+        "request_answered_before_its_commit",
+        f"{_KRAFT}/controller.py",
+        "reply = term.process(event)\n        await term.settled()",
+        "reply = term.process(event)",
+        ("tests/controller_core/shell/kraft/test_active_term.py",),
+    ),
+    SeededBug(
+        "C15",
+        "uncommitted_changes_kept_after_the_term",
+        f"{_KRAFT}/follower.py",
+        "self._role.deposed()\n            yield from self._rebuild()",
+        "self._role.deposed()",
+        SIMULATED,
+    ),
+    SeededBug(
+        "C19",
+        "producer_ids_given_again_after_a_fail_over",
+        f"{_METADATA}/replayed_records.py",
+        "changes.ProducerIdsObserved(record.next_producer_id - 1)",
+        "changes.ProducerIdsObserved(record.next_producer_id - 1001)",
+        SIMULATED,
+    ),
+    SeededBug(
+        "C21",
+        "open_transaction_not_aborted",
+        f"{_METADATA}/activation.py",
+        "abort = () if log.transaction is None else (AbortTransactionRecord(ABORT_REASON),)",
+        "abort = ()",
+        SIMULATED,
+    ),
+    SeededBug(
+        "C21",
+        "aborted_transaction_applied",
+        "kafka_metadata/metadata_log.py",
+        "image = log.transaction.image if isinstance(record, EndTransactionRecord) else log.image",
+        "image = log.transaction.image",
+        SIMULATED,
+    ),
+    SeededBug(
+        "C15",
+        "snapshot_without_producer_ids",
+        "kafka_metadata/snapshot.py",
+        "if image.producer_ids is not None and image.producer_ids.next_producer_id >= 0:",
+        "if image.producer_ids is not None and image.producer_ids.next_producer_id < 0:",
+        SIMULATED,
+    ),
+    SeededBug(
+        "C9",
+        "move_forgotten_at_a_fail_over",
+        f"{_METADATA}/replayed_records.py",
+        "if one.adding_replicas or one.removing_replicas",
+        "if one.adding_replicas and one.removing_replicas",
+        SIMULATED,
+    ),
+    SeededBug(
+        "C17",
+        "restarted_broker_registered_while_it_leads",
+        f"{_QUORUM_MODE}/registration.py",
+        "        if left is not None:\n",
+        "        if left is not None and is_clean:\n",
+        SIMULATED,
+    ),
+    SeededBug(
+        "C15",
+        "written_records_not_applied",
+        f"{_KRAFT}/active_term.py",
+        "        replay_records(self.cluster, decision.records, offset)\n",
+        "        replay_records(self.cluster, (), offset)\n",
+        SIMULATED,
     ),
 )

@@ -18,7 +18,7 @@ repeated. Kafka's controller does not wait for the responses; this one does, sin
 
 In KRaft mode a move has no stages: the record that starts it has the lists, and the AlterPartition that brings its last replica into the ISR
 also ends it (`rules.complete_change`). A move that only removes or reorders replicas, and a cancellation, end in the record that starts
-them. Replicas that a changed move no longer adds leave at its end.
+them; a move back to the origin does not while only added replicas are in sync. Replicas that a changed move no longer adds leave at its end.
 
 Choosing targets is in `rules.placement`; waves and throttles are in the operator.
 """
@@ -93,13 +93,19 @@ def _start_moves(cluster: Cluster, planned: Mapping[str, Mapping[int, Move]]) ->
     replicas, isr = [], []
     moves: dict[int, Move | None] = {}
     for row, move in found.items():
-        ends = move.returns_to_origin
+        ends = move.returns_to_origin and _keeps_service(cluster, row, move.target)
         replicas.append(move.target if ends else move.replicas)
         isr.append(without(columns.isr_of(row), move.removing) if ends else columns.isr_of(row))
         # A replica that is added and removed was being added by a move that this one changes.
         moves[row] = None if ends else replace(move, adding=without(move.adding, move.removing))
     rows = np.array(list(found), dtype=np.int32)
     return complete_change(cluster, rows, Target(pad(isr), pad(replicas), moves), electing(cluster, rows))
+
+
+def _keeps_service(cluster: Cluster, row: int, target: Replicas) -> bool:
+    """Whether a replica that has all committed records is in the target; a partition without any cannot lose one."""
+    serving = set(cluster.columns.isr_of(row)) or set(unpad(cluster.columns.elr_in(np.array([row], dtype=np.int32))[0]))
+    return not serving or not serving.isdisjoint(target)
 
 
 def _was_cancelled(cluster: Cluster, partition: TopicPartition, event: events.AlterReassignments) -> bool:
@@ -138,13 +144,11 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
     if partition.topic in cluster.deletions:
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition is being deleted.")
-    isr = cluster.columns.isr_of(row)
     if target is None:
         assert running is not None
         # The controller's id is dropped from the origin: the move was removing it.
         target = without(running.origin, (cluster.controller_id,))
-        serving = set(isr) or set(unpad(cluster.columns.elr_in(np.array([row], dtype=np.int32))[0]))
-        if serving and serving.isdisjoint(target):
+        if not _keeps_service(cluster, row, target):
             words = f"The reassignment cannot be cancelled: none of the original replicas {list(target)} is in sync."
             return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
         if (failure := _refuse_target(cluster, row, target)) is not None:

@@ -13,7 +13,7 @@ from controller_core.quorum.rules import ALL_VERSIONS, Destination, Settings
 from controller_core.quorum.states import Leader
 from controller_core.quorum.voters import Voter, VoterSet
 from tests.sim.checks import EMPTY, Checks
-from tests.sim.disk import Disk, SnapshotFile
+from tests.sim.disk import Chain, Disk, SnapshotFile
 from tests.sim.faults import Faults
 from tests.sim.host import LISTENER, Clock, Host
 from tests.sim.network import CLEAR, Network
@@ -33,6 +33,8 @@ UNCOMMITTED_MAX = 30
 
 class Cluster:
     """Nodes 1, 2, …: first the voters, then other controllers, then brokers."""
+
+    host_type: type[Host] = Host
 
     def __init__(self, seed: int, swarm: Swarm) -> None:
         self.swarm = swarm
@@ -68,7 +70,7 @@ class Cluster:
         )
         drift = random.randint(-swarm.drift_percent, swarm.drift_percent)
         clock = Clock(random.randrange(DRIFT_START_MS), 100 + drift)
-        self.hosts[node_id] = Host(self, settings, self._disk(), clock)
+        self.hosts[node_id] = self.host_type(self, settings, self._disk(), clock)
 
     def _disk(self) -> Disk:
         ids = range(1, self.swarm.voters + 1)
@@ -149,7 +151,7 @@ class Cluster:
         history = host.node.history
         new = SnapshotFile(
             snapshot_id,
-            f"snapshot {snapshot_id} {known_chain}".encode(),
+            self.snapshot_data(host, snapshot_id, known_chain),
             history.voters_at(last.last_offset),
             history.kraft_version_at(last.last_offset),
             known_chain,
@@ -157,6 +159,10 @@ class Cluster:
         known = self.snapshot_files.setdefault(snapshot_id, new)
         assert known == new, ("Q7", host.id, known, new)
         return known
+
+    def snapshot_data(self, _host: Host, snapshot_id: Position, chain: Chain) -> bytes:
+        """Return the bytes of a snapshot, which are the same on each node."""
+        return f"snapshot {snapshot_id} {chain}".encode()
 
     def schedule_work(self) -> None:
         """Let clients append, and nodes make snapshots, for the whole run."""
@@ -227,10 +233,14 @@ class Cluster:
 
     def _break_links(self) -> None:
         self.network.heal()
-        random, ids = self.scheduler.random, list(self.hosts)
+        random, ids = self.scheduler.random, self.places()
         if random.random() < 0.7:
             some = set(random.sample(ids, random.randint(1, len(ids))))
             self.network.isolate(some, set(ids) - some, both_ways=random.random() < 0.6)
+
+    def places(self) -> list[int]:
+        """Return the ids of all that the network connects."""
+        return list(self.hosts)
 
     def _pause_one(self) -> None:
         host = self.scheduler.random.choice(list(self.hosts.values()))

@@ -1,7 +1,7 @@
 """The shell of one simulated node: carries out each Ready in order, and may crash between any two of its parts."""
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -283,15 +283,21 @@ class Host:
         node = self.node
         if node is None or node.installing is not None:
             return
-        ends = [one.batch for one in self.disk.entries if one.batch.end_offset <= node.log.high_watermark]
+        last = self.last_in_snapshot([one.batch for one in self.disk.entries])
         latest = max((one.offset for one in self.disk.snapshots), default=0)
-        if not ends or ends[-1].end_offset <= latest:
+        if last is None or last.end_offset <= latest:
             return
         older = [one for one in self.disk.snapshots if one.offset > self.disk.start_offset]
-        snapshot = self.cluster.snapshot_of(self, ends[-1])
+        snapshot = self.cluster.snapshot_of(self, last)
         self.disk.snapshots[snapshot.id] = snapshot
         self.handle(SnapshotCreated(snapshot.id, len(snapshot.data)))
         if older and self.node is not None:
             start_offset = max(older).offset
             self.disk.clean(start_offset)
             self.handle(LogCleaned(start_offset))
+
+    def last_in_snapshot(self, batches: Sequence[Batch]) -> Batch | None:
+        """Return the last batch of the log that a snapshot made now has: the last committed one."""
+        assert self.node is not None, self.id
+        end_offset = self.node.log.high_watermark
+        return next((one for one in reversed(batches) if one.end_offset <= end_offset), None)
