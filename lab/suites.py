@@ -81,7 +81,7 @@ CORE = ("tests/controller_core", "tests/kafka_wire", "tests/kafka_zookeeper")
 BROKER = ("tests/kafka_log", "tests/kafka_metadata", "tests/kafka_node", "tests/light_broker", "tests/sim")
 """About a third of these tests."""
 
-OWN_APART = ("old_brokers", "quorum_faults", "secured")
+OWN_APART = ("mutation_quotas", "old_brokers", "quorum_faults", "secured")
 """Parts of file names: tests on clusters of their own that are in `apart`, since `own` has the most to do."""
 
 WITH_API = ("tests/charts", "tests/steward")
