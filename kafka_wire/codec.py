@@ -171,9 +171,8 @@ def decode_request(frame: bytes | memoryview, max_bytes: int = MAX_OPENED_REQUES
 def decode_bounded(frame: bytes | memoryview, header: RequestHeader, units: int) -> Body:
     """Decode a request's body within a budget of `units` (source_decoder.element_units); large byte fields are views of the frame.
 
-    All byte fields are views if the frame is one.
-
-    Bytes after the body are ignored, as in decode_request. Raises TooManyElements before the budget is exceeded, and CodecError.
+    All byte fields are views if the frame is one. Bytes after the body are ignored, as in decode_request. Raises TooManyElements before
+    the budget is exceeded, and CodecError.
     """
     try:
         name = ApiKey(header.api_key).message + "Request"
@@ -187,7 +186,13 @@ def decode_bounded(frame: bytes | memoryview, header: RequestHeader, units: int)
 def decode_response(key: ApiKey, version: int, frame: bytes | memoryview) -> tuple[int, Body]:
     """Decode a whole response frame (without its size); returns its correlation id and its body. Raises CodecError."""
     frame, name = bytes(frame), key.message + "Response"
-    correlation_id, offset = _read_response_header(key, version, frame)
+    offset = _CORRELATION_ID.size
+    try:
+        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+        if _response_has_tags(key, version):
+            offset = _skip_tags(frame, offset)
+    except (struct.error, IndexError):
+        raise CodecError(f"{len(frame)} bytes are too short for a response header", message="ResponseHeader") from None
     body, end = compiler.decoder(name, version)(frame, offset)
     _expect_end(name, version, len(frame), end)
     return correlation_id, body
@@ -198,18 +203,6 @@ def encode_response_pieces(key: ApiKey, version: int, correlation_id: int, body:
     pieces = compiler.pieces_encoder(key.message + "Response", version)(body)
     pieces.insert(0, response_header(key, version, correlation_id))
     return pieces
-
-
-def _read_response_header(key: ApiKey, version: int, frame: bytes) -> tuple[int, int]:
-    """Return the correlation id of a response, and the position of its body."""
-    offset = _CORRELATION_ID.size
-    try:
-        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
-        if _response_has_tags(key, version):
-            offset = _skip_tags(frame, offset)
-    except (struct.error, IndexError):
-        raise CodecError(f"{len(frame)} bytes are too short for a response header", message="ResponseHeader") from None
-    return correlation_id, offset
 
 
 def _expect_end(name: str, version: int, length: int, end: int) -> None:

@@ -27,8 +27,8 @@ EXPLAINED_BYTES = 4_096
 
 _ENCODE_FAILURES = (struct.error, TypeError, AttributeError, ValueError, OverflowError, KeyError)
 """Raised by generated encoders for a value of the wrong type or a number out of range."""
-_DECODE_FAILURES = (struct.error, IndexError, ValueError)
-"""Raised by generated decoders at the end of the bytes or for an invalid value."""
+DECODE_FAILURES = (struct.error, IndexError, ValueError)
+"""Raised by fast decoders at the end of the bytes or for an invalid value."""
 
 
 @cache
@@ -75,7 +75,7 @@ def decoder(name: str, version: int) -> Decoder:
     def decode(data: bytes, position: int) -> tuple[dict[str, Any], int]:
         try:
             return fast(data, position)  # type: ignore[no-any-return]
-        except _DECODE_FAILURES as failure:
+        except DECODE_FAILURES as failure:
             plain_decoder.decode(definition, version, data, position)
             raise CodecError(f"cannot be decoded: {failure!r}", message=name, version=version) from failure
 
@@ -101,7 +101,7 @@ def bounded_decoder(name: str, version: int, *, views: bool = False) -> BoundedD
         except TooManyElements:
             reason = f"its elements cost more than the limit of {units} units"
             raise TooManyElements(reason, message=name, version=version) from None
-        except _DECODE_FAILURES as failure:
+        except DECODE_FAILURES as failure:
             raise malformed(definition, version, data, position, failure) from failure
 
     return decode

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from kafka_wire import schema
-from kafka_wire.compiler import compiled
+from kafka_wire.compiler import DECODE_FAILURES, compiled
 from kafka_wire.failures import CodecError, TooManyElements
 from kafka_wire.plain_decoder import fresh_default, least_bytes
 from kafka_wire.schema import Field
@@ -36,7 +36,6 @@ GROUP_UNITS = 40
 STEP_ELEMENTS = 32
 """Elements that one call reads: few enough for the units of a slice, enough to make the calls cheap."""
 
-_FAILURES = (struct.error, IndexError, ValueError)
 _COUNT = struct.Struct(">i")
 
 Body = dict[str, Any]
@@ -79,7 +78,7 @@ def slices(
         raise TooManyElements(why.reason, message=name, version=version) from None
     except CodecError:
         raise
-    except _FAILURES as failure:
+    except DECODE_FAILURES as failure:
         raise CodecError(f"cannot be decoded: {failure!r}", message=name, version=version) from failure
 
 

@@ -5,7 +5,6 @@ both the bytes and the numbers of such fields are kept here. Only tags of the me
 CodecError. Source: `_unknownTaggedFields` of Kafka's generated messages.
 """
 
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -21,8 +20,6 @@ from kafka_wire.varints import read_uvarint
 
 UnknownTags = tuple[tuple[int, bytes], ...]
 """Numbers and contents of tagged fields, in the order of the numbers."""
-
-_DECODE_FAILURES = (struct.error, IndexError, ValueError)
 
 _Read = Callable[[bytes, int, int], tuple[list[dict[str, Any]], int]]
 
@@ -44,7 +41,7 @@ def decode(name: str, version: int, data: bytes, position: int = 0) -> tuple[Bod
         for field in decoder.defaulted:
             body[field.key] = plain_decoder.fresh_default(field)
         unknown, end = _read_tags(decoder, body, data, end) if data[end] else ((), end + 1)
-    except _DECODE_FAILURES as failure:
+    except compiler.DECODE_FAILURES as failure:
         plain_decoder.decode(decoder.definition, version, data, position)
         reason = failure.reason if isinstance(failure, CodecError) else f"cannot be decoded: {failure!r}"
         raise CodecError(reason, message=name, version=version) from failure

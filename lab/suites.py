@@ -1,10 +1,11 @@
-"""All tests, in seven runs of pytest side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
+"""All tests, in eight runs of pytest side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
 
 - `own` and `shared` test on whole clusters; `operator` and `apart` test the operator on a live Kubernetes API, and `apart` also quorums of
   Java voters. They wait about half of the time: for brokers to start, and for sessions to expire.
 - `spark` has the tests of the analytics that need a Spark session or brokers. It computes nearly all of its time with one thread. It is a
   session of its own, so that it gets as much of the processors as one broker of the other runs, and does not end alone (`Part.is_session`).
-- `core` and `rest` have all other tests. They have low priority, so that they use what the five leave of the processors.
+- `core`, `broker` and `rest` have all other tests. They have low priority, so that they use what the five leave of the processors. With two
+  of them, the longer one computed alone for minutes at the end.
 
 Options apply to every run. Arguments that are files, folders or tests (`tests/lab`, `tests/x.py::test_y`) start one plain run instead.
 
@@ -75,9 +76,12 @@ JAVA_VOTERS = (
 """Tests that start Java voters. At low priority the voters would lose their leader while other runs compute."""
 
 CORE = ("tests/controller_core", "tests/kafka_wire", "tests/kafka_zookeeper")
-"""About half of the tests that need neither Spark nor a cluster."""
+"""About a third of the tests that need neither Spark nor a cluster."""
 
-OWN_APART = ("old_brokers", "quorum_faults", "secured")
+BROKER = ("tests/kafka_log", "tests/kafka_metadata", "tests/kafka_node", "tests/light_broker", "tests/sim")
+"""About a third of these tests."""
+
+OWN_APART = ("mutation_quotas", "old_brokers", "quorum_faults", "secured")
 """Parts of file names: tests on clusters of their own that are in `apart`, since `own` has the most to do."""
 
 WITH_API = ("tests/charts", "tests/steward")
@@ -170,7 +174,7 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     spark.sort(key=lambda path: ON_KAFKA in of_analytics[path])
     with_operator = [*with_api, *ON_OPERATORS_KAFKA]
     elsewhere = [f"--ignore={path}" for path in (*with_operator, *JAVA_VOTERS)]
-    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *spark, *CORE, *live)]
+    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *spark, *CORE, *BROKER, *live)]
     return (
         Part("own", own, live=True),
         Part("shared", shared, live=True),
@@ -178,6 +182,7 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
         Part("apart", [*apart, *own_apart, *JAVA_VOTERS], live=True),
         Part("spark", spark, is_session=True),
         Part("core", [*CORE, *elsewhere], LOW_PRIORITY),
+        Part("broker", [*BROKER, *elsewhere], LOW_PRIORITY),
         Part("rest", ["tests", *ignored, *elsewhere], LOW_PRIORITY),
     )
 

@@ -36,12 +36,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PartitionAppend:
-    """Offsets of appended batches, both inclusive."""
+    """Offsets of appended batches, both inclusive; for a batch that had been appended before, those that it has."""
 
     first_offset: int
     last_offset: int
-    is_duplicate: bool = False
-    """The batch had been appended before, at these offsets."""
     log_append_time_ms: int = NO_TIMESTAMP
     """Time of the append, if the topic's records get it; for a duplicate the largest timestamp of the batch."""
 
@@ -166,10 +164,10 @@ class PartitionLog:
         prepared = self.producers.prepare(batches, origin, transaction_version=transaction_version)
         if prepared.duplicate is not None:
             known = prepared.duplicate
-            return PartitionAppend(known.first_offset, known.last_offset, True, known.timestamp_ms)
+            return PartitionAppend(known.first_offset, known.last_offset, known.timestamp_ms)
         appended = self.log.write(checked)
         self._commit(prepared, appended.last_offset + 1)
-        return PartitionAppend(appended.first_offset, appended.last_offset, log_append_time_ms=log_append_time_ms)
+        return PartitionAppend(appended.first_offset, appended.last_offset, log_append_time_ms)
 
     def _commit(self, prepared: PreparedProducers, end_offset: int) -> None:
         aborted = self.producers.commit(prepared, end_offset)

@@ -72,7 +72,3 @@ class LeaderEpochs:
             return None
         known = [entry.epoch for entry in self.entries if entry.epoch <= epoch]
         return EpochStart(known[-1] if known else epoch, higher.start_offset)
-
-    def epoch_at(self, offset: int) -> int | None:
-        """Return the epoch of the record at an offset, None below the first known epoch."""
-        return next((entry.epoch for entry in reversed(self.entries) if entry.start_offset <= offset), None)

@@ -21,8 +21,6 @@ MAX_ELEMENTS = 100_000
 LEAST_ELEMENT_BYTES = 3
 """Size of an empty topic in a flexible version; no other element is smaller."""
 
-_FAILURES = (struct.error, IndexError, ValueError)
-"""Raised at the end of the bytes or for an invalid value."""
 _CLASSIC_HEAD = struct.Struct(">hii")
 """acks, timeout and count of topics, behind the transactional id."""
 _FLEXIBLE_HEAD = struct.Struct(">hiB")
@@ -44,7 +42,7 @@ def decode_request(frame: bytes | memoryview, header: RequestHeader) -> Body:
     except TooManyElements:
         reason = f"has more than {MAX_ELEMENTS} topics and partitions"
         raise TooManyElements(reason, message=REQUEST, version=version) from None
-    except _FAILURES as failure:
+    except compiler.DECODE_FAILURES as failure:
         definition = schema.definition(REQUEST, version)
         raise compiler.malformed(definition, version, data, header.body_offset, failure) from failure
     return codec.decode_bounded(frame, header, MAX_ELEMENTS)

@@ -88,21 +88,14 @@ class RequestChannel:
         waiting[connection] = None
         self._wake()
 
-    def _next(self) -> Waiting | None:
-        """Remove and return the connection that may go on, if there is one."""
+    def _may_go_on(self) -> dict[Waiting, None]:
+        """Return the waiting connections of which the first may go on; empty if none may."""
         if self._to_start and not self.is_queue_full:
-            waiting = self._to_start
-        elif self._to_read and not self.is_full:
-            waiting = self._to_read
-        else:
-            return None
-        connection = next(iter(waiting))
-        del waiting[connection]
-        return connection
+            return self._to_start
+        return {} if self.is_full else self._to_read
 
     def _wake(self) -> None:
-        has_room = (self._to_start and not self.is_queue_full) or (self._to_read and not self.is_full)
-        if has_room and not self._is_scheduled:
+        if not self._is_scheduled and self._may_go_on():
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._resume)
 
@@ -110,8 +103,10 @@ class RequestChannel:
         """Resume connections until the channel is full again; each once, so that the event loop goes on."""
         self._is_scheduled = False
         for _ in range(len(self._to_start) + len(self._to_read)):
-            connection = self._next()
-            if connection is None:
+            waiting = self._may_go_on()
+            if not waiting:
                 return
+            connection = next(iter(waiting))
+            del waiting[connection]
             connection.resume()
         self._wake()

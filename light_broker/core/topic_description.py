@@ -3,10 +3,6 @@
 Source: KRaftMetadataCache.getPartitionMetadata and getTopicMetadataForDescribeTopicResponse.
 """
 
-from uuid import UUID
-
-from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_node.topic_names import illegal_name_reason, is_internal
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from light_broker.core.metadata_view import NO_LEADER, MetadataView, PartitionView, TopicView
@@ -37,18 +33,6 @@ def described_topic(view: MetadataView, listener: str, topic: TopicView) -> Body
             described_partition(view, listener, number, partition) for number, partition in enumerate(topic.partitions)
         ],
     }
-
-
-def missing_topic(name: str) -> Body:
-    """Describe a topic that does not exist, or whose name is invalid."""
-    is_valid = illegal_name_reason(name) is None
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid else ErrorCode.INVALID_TOPIC_EXCEPTION
-    return {**failed_topic(name, code), "is_internal": is_internal(name)}
-
-
-def failed_topic(name: str | None, code: ErrorCode, topic_id: UUID = NO_TOPIC_ID) -> Body:
-    """Describe a topic by an error only."""
-    return {"error_code": code, "name": name, "topic_id": topic_id, "is_internal": False, "partitions": []}
 
 
 def _leader_error(view: MetadataView, listener: str, leader: int) -> ErrorCode:

@@ -3,12 +3,13 @@
 import pytest
 
 from controller_core.quorum.rules import Rules
+from tests.effort import in_soak
 from tests.sim.scenarios import Scenario
 
 SEEDS = pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 20))]
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 6)), *in_soak(*range(6, 20))]
 )
-"""Twenty seeds for each scenario, three of them in a quick run."""
+"""Twenty seeds for each scenario in a soak, six of them in a normal run and three in a quick run; `test_seeds` has a hundred further runs."""
 
 
 @SEEDS

@@ -21,11 +21,12 @@ from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.cluster_apis import reachable
 from controller_core.shell.admin.metadata_encoder import Entry, MetadataEncoder, Shape, described_head
 from controller_core.shell.admin.responses import NO_TOPIC_ID
-from controller_core.shell.admin.topic_description import failed_topic, known_topic
+from controller_core.shell.admin.topic_description import known_topic
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
+from kafka_node.outcomes import failed_topic
 from kafka_node.topic_names import illegal_name_reason, is_internal
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody

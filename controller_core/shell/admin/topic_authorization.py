@@ -21,13 +21,14 @@ from controller_core.model import Cluster
 from controller_core.shell.admin.metadata import is_for_all_topics
 from controller_core.shell.admin.responses import NO_TOPIC_ID, NOT_CONTROLLER, error_fields
 from controller_core.shell.admin.topic_creation import create_partitions_refused, create_topics_refused
-from controller_core.shell.admin.topic_description import describe_topic_partitions_refused, failed_topic, known_topics
+from controller_core.shell.admin.topic_description import describe_topic_partitions_refused, known_topics
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from controller_core.shell.pace import ClientPace
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.authorized_operations import SUPPORTED, authorized_operations
 from kafka_node.authorization.guard import Ask, Guard
 from kafka_node.context import RequestContext
+from kafka_node.outcomes import failed_topic
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody

@@ -15,7 +15,6 @@ KRaftMetadataCache.getTopicMetadataForDescribeTopicResponse.
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from controller_core.model import NO_BROKER, NO_LEADER, Cluster, IntArray, Topic, TopicPartition
 from controller_core.shell.active import ActiveController
@@ -25,7 +24,8 @@ from controller_core.zookeeper_mode.deletion import is_being_deleted
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
-from kafka_node.topic_names import illegal_name_reason, is_internal
+from kafka_node.outcomes import failed_topic, missing_topic
+from kafka_node.topic_names import is_internal
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 
@@ -96,18 +96,6 @@ def described_topic(topic: Topic, partitions: Sequence[Body]) -> Body:
         "is_internal": is_internal(topic.name),
         "partitions": list(partitions),
     }
-
-
-def missing_topic(name: str) -> Body:
-    """Describe a topic that does not exist, or whose name is invalid."""
-    is_valid = illegal_name_reason(name) is None
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid else ErrorCode.INVALID_TOPIC_EXCEPTION
-    return {**failed_topic(name, code), "is_internal": is_internal(name)}
-
-
-def failed_topic(name: str | None, code: ErrorCode, topic_id: UUID = NO_TOPIC_ID) -> Body:
-    """Describe a topic by an error only."""
-    return {"error_code": code, "name": name, "topic_id": topic_id, "is_internal": False, "partitions": []}
 
 
 def known_topic(cluster: Cluster, name: str) -> Topic | None:

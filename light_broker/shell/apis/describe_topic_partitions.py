@@ -6,11 +6,12 @@ Source: DescribeTopicPartitionsRequestHandler.
 from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_node.authorization.refusal import refusal
 from kafka_node.context import RequestContext
+from kafka_node.outcomes import failed_topic, missing_topic
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from light_broker.core.metadata_view import MetadataView, TopicView
-from light_broker.core.topic_description import described_partition, failed_topic, missing_topic
+from light_broker.core.topic_description import described_partition
 from light_broker.shell.broker import Broker
 
 VERSIONS = (0, 0)

@@ -11,12 +11,12 @@ from uuid import UUID
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
 from kafka_node.context import RequestContext
-from kafka_node.outcomes import NO_TOPIC_ID
+from kafka_node.outcomes import NO_TOPIC_ID, failed_topic, missing_topic
 from kafka_node.topic_names import illegal_name_reason
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from light_broker.core.metadata_view import NO_CONTROLLER, MetadataView
-from light_broker.core.topic_description import described_topic, failed_topic, missing_topic
+from light_broker.core.topic_description import described_topic
 from light_broker.shell.broker import Broker
 from light_broker.shell.topic_creation import create_topics
 

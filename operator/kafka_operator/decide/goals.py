@@ -92,12 +92,14 @@ def _found(goal: Goal, answer: MovePlan, names: Sequence[Partition], *, sized: b
     reasons = [item.why for item in answer.unreached]
     if not sized:
         reasons.insert(0, "the sizes of logs are unknown (DescribeLogDirs is denied), so all replicas count the same")
-    unreached = (
-        *reasons[:MAX_LISTED],
-        *([f"and {len(reasons) - MAX_LISTED} more"] if len(reasons) > MAX_LISTED else []),
-    )
     bound = min(answer.lower_bound_bytes, answer.copied_bytes + answer.cut_bytes)
-    return Found(plan, bound if sized else 0, unreached, left_out, answer.copied_bytes)
+    return Found(plan, bound if sized else 0, first_reasons(reasons), left_out, answer.copied_bytes)
+
+
+def first_reasons(reasons: Sequence[str]) -> tuple[str, ...]:
+    """Return the first few reasons for which a goal is not reached, and how many more there are."""
+    more = len(reasons) - MAX_LISTED
+    return (*reasons[:MAX_LISTED], *([f"and {more} more"] if more > 0 else []))
 
 
 def rows_of(goal: Goal, layout: Layout) -> list[tuple[Partition, KafkaPartition]]:

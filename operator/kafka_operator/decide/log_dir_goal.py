@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from kafka_operator.decide.goals import Found, problem_with_goal, rows_of
+from kafka_operator.decide.goals import Found, first_reasons, problem_with_goal, rows_of
 from kafka_operator.decide.kafka_errors import message_of
 from kafka_operator.decide.layout import Layout
 from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.plan import MAX_LISTED, PlanProblem
+from kafka_operator.decide.plan import PlanProblem
 from kafka_operator.decide.replica_dirs import BrokerReplicaDirs, DirectoryLogs
 from kafka_operator.resources.reassignment import ANY_LOG_DIR, Assignment, Partition
 from kafka_operator.resources.reassignment_records import DirectoryFigures, LeftOut, written_bytes
@@ -73,10 +73,7 @@ def plan_for_log_dirs(goal: Goal, layout: Layout, found: BrokerReplicaDirs) -> F
         plan=_assignments(changes, replicas, {(item.broker_id, item.partition): item.target for item in changes}),
         base=_assignments(changes, replicas, {(item.broker_id, item.partition): item.source for item in changes}),
         lower_bound=min(bound, copied + (0 if left is None else left.bytes)),
-        unreached=(
-            *unreached[:MAX_LISTED],
-            *([f"and {len(unreached) - MAX_LISTED} more"] if len(unreached) > MAX_LISTED else []),
-        ),
+        unreached=first_reasons(unreached),
         left_out=left,
         copied=copied,
         log_dirs=_figures(found, changes),

@@ -52,13 +52,13 @@ def hand_over_up_to(
 def _going_on(partitions: PartitionProgress, moves: Moves) -> tuple[Counter[int], int]:
     """Return how many moves each broker takes part in, and how many there are."""
     busy: Counter[int] = Counter()
-    for item in partitions.moving:
-        busy.update(partitions.brokers_of(item) if item.log_dirs else ())
-    between_dirs = sum(bool(item.log_dirs) for item in partitions.moving)
+    between_dirs = [item for item in partitions.moving if item.log_dirs]
+    for item in between_dirs:
+        busy.update(partitions.brokers_of(item))
     copying = [(partition, move) for partition, move in moves.items() if move.adding]
     for partition, move in copying:
         busy.update(brokers_of_move(partitions, partition, move))
-    return busy, len(copying) + between_dirs
+    return busy, len(copying) + len(between_dirs)
 
 
 def brokers_of_move(partitions: PartitionProgress, partition: Partition, move: Move) -> Iterable[int]:

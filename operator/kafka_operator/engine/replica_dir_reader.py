@@ -37,7 +37,8 @@ class ReplicaDirReader:
             names, before, full_s = [entry.partition for entry in plan], {}, now_s
         else:
             names = _changing(plan, item.status.handing_over, kept.dirs)
-            before, full_s = {name: dirs for name, dirs in kept.dirs.items() if name not in set(names)}, kept.full_s
+            changing = set(names)
+            before, full_s = {name: dirs for name, dirs in kept.dirs.items() if name not in changing}, kept.full_s
         found = await self._query(admin, plan, names, alive) if names else {}
         self._kept[item.key] = _Kept({**before, **found}, full_s)
         return self._kept[item.key].dirs

@@ -49,16 +49,6 @@ def test_the_end_of_an_epoch_is_behind_its_last_record(epochs: list[int], epoch:
         assert found == Position(0, 0)
 
 
-@given(EPOCHS, st.integers(0, 12))
-def test_the_epoch_at_an_offset_is_that_of_its_record(epochs: list[int], offset: int) -> None:
-    """What snapshot ids and the checks of candidates use."""
-    found = log_of(epochs).epochs
-
-    if offset < len(epochs):
-        assert found.epoch_at(offset) == epochs[offset]
-    assert found.epoch_at(-1) is None
-
-
 @given(EPOCHS, st.lists(st.tuples(st.integers(6, 9), st.booleans()), max_size=10), st.integers(0, 3))
 def test_a_follower_truncates_to_what_it_has_in_common_with_the_leader(
     common: list[int], others: list[tuple[int, bool]], longer: int

@@ -15,16 +15,15 @@ from controller_core.shell.admin.topic_description import (
     View,
     described_partitions,
     described_topic,
-    failed_topic,
     known_topic,
     known_topics,
-    missing_topic,
 )
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.authorization.guard import Ask
 from kafka_node.context import RequestContext
+from kafka_node.outcomes import failed_topic, missing_topic
 from kafka_node.topic_names import illegal_name_reason
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
