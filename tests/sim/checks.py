@@ -90,17 +90,20 @@ class Checks:
     def _epoch_rises(self, host: "Host", node: Node) -> None:
         assert node.epoch >= self._stored_epochs.get(host.id, 0), ("Q2", host.id, node.epoch)
 
-    def carried_out(self, host: "Host", before: Node | None, ready: results.Ready) -> None:
+    def answering(self, host: "Host", before: Node | None, ready: results.Ready) -> None:
+        """Check what is committed before others learn of it: the process may end after some of its answers."""
+        for notice in ready.notices:
+            if isinstance(notice, results.Committed):
+                led = any(one is not None and isinstance(one.state, Leader) for one in (before, ready.node))
+                self._commits(host, ready.node, notice.high_watermark, led=led)
+
+    def carried_out(self, host: "Host", ready: results.Ready) -> None:
         """Check a step after it was carried out."""
         node, stored = ready.node, host.disk.election
         assert stored is not None, host.id
         assert (stored.epoch, stored.leader_id, stored.voted) == self._expected_election(node), ("Q2", host.id, stored)
         self._stored_epochs[host.id] = stored.epoch
         assert node.log.end_offset == host.disk.end_offset, ("log", host.id)
-        for notice in ready.notices:
-            if isinstance(notice, results.Committed):
-                led = any(one is not None and isinstance(one.state, Leader) for one in (before, node))
-                self._commits(host, node, notice.high_watermark, led=led)
         if isinstance(node.state, Leader):
             self._leads(host, node, node.state)
 

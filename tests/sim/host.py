@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -154,7 +155,7 @@ class Host:
         """Persist, send, apply; each may be the last that this process does."""
         cluster, before = self.cluster, self.node
         self.node = ready.node
-        for part in (self._store_election, self._write_log, self._send, self._answer):
+        for part in (self._store_election, self._write_log, self._send, partial(self._answer, before)):
             if cluster.faults.crashes_now():
                 self.crash()
                 return
@@ -164,7 +165,7 @@ class Host:
                 self.crash()
                 return
         self._wait_for(ready)
-        cluster.checks.carried_out(self, before, ready)
+        cluster.checks.carried_out(self, ready)
 
     def _wait_for(self, ready: results.Ready) -> None:
         if ready.next_tick_ms not in {self._tick_ms, NEVER}:
@@ -244,7 +245,8 @@ class Host:
 
         cluster.network.deliver(source, target, arrive)
 
-    def _answer(self, ready: results.Ready) -> None:
+    def _answer(self, before: Node | None, ready: results.Ready) -> None:
+        self.cluster.checks.answering(self, before, ready)
         for reply in ready.replies:
             caller = self._callers.pop(reply.request_id)
             body = self._filled(reply.body)
