@@ -90,7 +90,7 @@ class Checks:
     def _epoch_rises(self, host: "Host", node: Node) -> None:
         assert node.epoch >= self._stored_epochs.get(host.id, 0), ("Q2", host.id, node.epoch)
 
-    def answering(self, host: "Host", before: Node | None, ready: results.Ready) -> None:
+    def before_answers(self, host: "Host", before: Node | None, ready: results.Ready) -> None:
         """Check what is committed before others learn of it: the process may end after some of its answers."""
         for notice in ready.notices:
             if isinstance(notice, results.Committed):

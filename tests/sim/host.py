@@ -246,7 +246,7 @@ class Host:
         cluster.network.deliver(source, target, arrive)
 
     def _answer(self, before: Node | None, ready: results.Ready) -> None:
-        self.cluster.checks.answering(self, before, ready)
+        self.cluster.checks.before_answers(self, before, ready)
         for reply in ready.replies:
             caller = self._callers.pop(reply.request_id)
             body = self._filled(reply.body)

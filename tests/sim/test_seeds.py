@@ -18,6 +18,9 @@ BLOCK = 10
 REPEATED_VOTE = 8722
 """A seed in which a node repeats a vote after a pause, and starts an election in the same step."""
 
+END_BETWEEN_ANSWERS = 988
+"""A seed in which a leader answers an observer and then ends, by a failing sector, at the next answer of the same step."""
+
 FAULTS_MS = 5_000
 """Two election rounds and more; `python -m tests.sim.run` has longer runs."""
 
@@ -43,6 +46,12 @@ def test_every_seed_keeps_the_invariants_and_converges(first: int) -> None:
 def test_a_vote_may_be_repeated_in_the_step_that_starts_the_next_election() -> None:
     """Q15: a voter of 3.x gets a vote request twice, the second time when its own election timeout is over."""
     assert run(REPEATED_VOTE, faults_ms=FAULTS_MS).leaders > 0
+
+
+@pytest.mark.shows("Q6")
+def test_what_a_leader_has_answered_is_committed_if_it_ends_before_its_next_answer() -> None:
+    """Q6: the observer knows a high watermark that the leader's own process has not used yet."""
+    assert run(END_BETWEEN_ANSWERS, faults_ms=FAULTS_MS).leaders > 0
 
 
 def test_an_equal_seed_gives_an_equal_run() -> None:
