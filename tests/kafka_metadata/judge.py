@@ -1,4 +1,4 @@
-"""Kafka's own images as the judge of ours: MetadataJudge.java, controlled over its standard input."""
+"""Kafka's images, with which Steward's are compared: MetadataJudge.java, controlled over its standard input."""
 
 from __future__ import annotations
 
