@@ -1,7 +1,6 @@
 """A KRaft quorum of five: its elections (P6) and appends (P7), by `quorum_election` and `quorum_appends`."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from bench import quorum_appends, quorum_election
 from bench.harness import Effort, Row
@@ -11,13 +10,10 @@ NAME = "quorum-of-five"
 ABOUT = "elections of five Steward voters and appends to them, compared with Kafka's (half an hour)"
 
 FIVE = (1, 2, 3, 4, 5)
-ELECTIONS = 14
-"""Of each kind and side: half of those of three voters, which take ten minutes."""
 
 
 def measure(effort: Effort) -> Iterator[Row]:
     """Yield the rows of elections, then those of each linger."""
-    fewer = effort if effort.quick else replace(effort, rounds=effort.rounds or ELECTIONS)
-    yield from quorum_election.rows(NAME, FIVE, fewer)
+    yield from quorum_election.rows(NAME, FIVE, effort)
     for linger_ms in LINGERS_MS:
         yield from quorum_appends.rows(NAME, Setup(linger_ms, FIVE), effort)
