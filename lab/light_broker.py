@@ -1,4 +1,4 @@
-"""A standalone light broker as a process of its own: `steward broker --standalone`."""
+"""Light brokers as processes of their own: `steward broker`, standalone or in a cluster in ZooKeeper mode."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from pathlib import Path
 from lab.folder import lab_folder
 from lab.http_get import http_get
 from lab.java_process import write_properties
+from lab.kafka import CLIENT, INTERNAL, SESSION_TIMEOUT_MS
 from lab.ports import free_port
 from lab.process import Process
 from lab.steward import steward_command, steward_environment
+from lab.waiting import wait_until
+from lab.zookeeper import ZooKeeperServer
 
 HOST = "127.0.0.1"
 
@@ -47,11 +50,66 @@ class LightBroker(Process):
     def start(self) -> float:
         """Start it and return the seconds until it serves."""
         self.launch()
-        return self.wait_until_ready(self._is_ready)
+        return self.wait_until_ready(lambda: _is_ready(self.metrics_port))
 
-    def _is_ready(self) -> bool:
-        answer = http_get(self.metrics_port, "/readyz")
-        return answer is not None and answer.status == HTTPStatus.OK
+
+def _is_ready(metrics_port: int) -> bool:
+    answer = http_get(metrics_port, "/readyz")
+    return answer is not None and answer.status == HTTPStatus.OK
+
+
+class ZooKeeperLightBroker(Process):
+    """A light broker of a cluster in ZooKeeper mode, with the listeners of the lab's Kafka brokers. It keeps its data and ports."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        zookeeper: ZooKeeperServer,
+        folder: Path,
+        *,
+        chroot: str = "",
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Prepare it in `folder`; `settings` are those of server.properties in addition to ports, directories and ZooKeeper."""
+        self.broker_id, self.zookeeper, self.chroot = broker_id, zookeeper, chroot
+        self.ports = {INTERNAL: free_port(), CLIENT: free_port()}
+        self.metrics_port = free_port()
+        self.data_folder = folder / f"light-broker-{broker_id}-data"
+        values = {
+            "broker.id": str(broker_id),
+            "zookeeper.connect": zookeeper.connect(chroot),
+            "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+            "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in self.ports.items()),
+            "listener.security.protocol.map": f"{INTERNAL}:PLAINTEXT,{CLIENT}:PLAINTEXT",
+            "inter.broker.listener.name": INTERNAL,
+            "log.dirs": str(self.data_folder),
+            "controlled.shutdown.retry.backoff.ms": "500",
+            **SMALL,
+            **(settings or {}),
+        }
+        config = write_properties(folder / f"light-broker-{broker_id}.properties", values)
+        command = [*steward_command("broker"), str(config), "--metrics-port", str(self.metrics_port)]
+        super().__init__(f"light-broker-{broker_id}", command, folder, environment=steward_environment())
+
+    def address(self, listener: str = CLIENT) -> str:
+        """Return the broker's host:port on a listener."""
+        return f"{HOST}:{self.ports[listener]}"
+
+    @property
+    def registration_path(self) -> str:
+        """The ephemeral znode by which the broker is known to be alive."""
+        return f"{self.chroot}/brokers/ids/{self.broker_id}"
+
+    def start(self) -> float:
+        """Start it and return the seconds until it serves, which includes its registration."""
+        self.launch()
+        return self.wait_until_ready(lambda: _is_ready(self.metrics_port))
+
+    def wait_until_deregistered(self) -> float:
+        """Return the seconds until its znode was deleted."""
+        path = self.registration_path
+        what = f"broker {self.broker_id} deregistered"
+        return wait_until(lambda: self.zookeeper.read(path) is None, timeout_s=30, what=what)
 
 
 @contextmanager

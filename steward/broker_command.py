@@ -36,14 +36,15 @@ QUICKSTART: Mapping[str, str] = {
 
 def run_broker(options: BrokerOptions) -> int:
     """Run until SIGTERM or SIGINT; returns the exit code."""
-    if not options.standalone:
-        words = "a broker in a cluster with controllers is not supported yet; add --standalone"
-        return _failed(SettingError(words), EXIT_WRONG_SETTINGS)
     try:
         overrides = _overrides(options.override or [])
-        read = read_settings_file(options.config, overrides if options.config else {**QUICKSTART, **overrides})
+        values = overrides if options.config else {**QUICKSTART, **overrides}
+        read = read_settings_file(options.config, values, is_standalone=options.standalone)
     except SettingError as error:
         return _failed(error, EXIT_WRONG_SETTINGS)
+    if not options.standalone and read.settings.zookeeper is None:
+        words = "a broker in a cluster with KRaft controllers is not supported yet; set zookeeper.connect, or add --standalone"
+        return _failed(SettingError(words), EXIT_WRONG_SETTINGS)
     log_ignored(read)
     process_options = ProcessOptions(metrics_host=options.metrics_host, metrics_port=options.metrics_port)
     return asyncio.run(_run(read.settings, process_options))

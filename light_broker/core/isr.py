@@ -106,10 +106,13 @@ def is_eligible(broker_id: int, broker_epoch: int | None, eligible_epochs: Mappi
     """Return whether a replica may join the ISR (KIP-841, KIP-903).
 
     `eligible_epochs` has the broker epochs of the registered brokers that are neither fenced nor shutting down. A fetch of an earlier
-    incarnation of the broker does not count: it may have lost records in its restart.
+    incarnation of the broker does not count: it may have lost records in its restart. In ZooKeeper mode the epochs of other brokers are
+    unknown (ANY_BROKER_EPOCH): being alive is enough, as in Kafka.
     """
     current = eligible_epochs.get(broker_id)
-    return current is not None and broker_epoch is not None and broker_epoch in {ANY_BROKER_EPOCH, current}
+    if current is None or broker_epoch is None:
+        return False
+    return broker_epoch == current or ANY_BROKER_EPOCH in {broker_epoch, current}
 
 
 def after_answer(answer: AlterPartitionAnswer, *, leader_epoch: int, partition_epoch: int) -> AfterAnswer:

@@ -38,6 +38,9 @@ API_VERSIONS = (0, 4)
 UNITS = 400_000
 """Decoding budget of a request: 70 ms and 12 MB at most. A fetch of 50,000 partitions takes half of it."""
 
+CONTROLLER_UNITS = 20_000_000
+"""Decoding budget of a request of the controller, which is authorized before it is decoded: some 500,000 partitions."""
+
 SHOWN_PRODUCE = (0, 13)
 """Versions of Produce in ApiVersions. Kafka 4 shows 0 to 2, which it does not serve, since librdkafka reads from them which codecs a
 broker knows (KAFKA-18659)."""
@@ -58,12 +61,15 @@ class Dispatch:
         started: asyncio.Event,
         apis: Mapping[ApiKey, Api] = APIS,
         authentication: Mapping[ApiKey, VersionRange] | None = None,
+        of_controller: Mapping[ApiKey, VersionRange] | None = None,
     ) -> None:
+        """`of_controller` are requests of the controller to brokers, which only the listener of brokers serves."""
         self._broker = broker
         self._listener = listener
         self._started = started
         self._apis = apis
-        self._forwarded = broker.control.forwarded
+        self._of_controller = of_controller or {}
+        self._forwarded = {**broker.control.forwarded, **self._of_controller}
         self._shown = {
             ApiKey.API_VERSIONS: API_VERSIONS,
             **{key: api.versions for key, api in apis.items()},
@@ -108,7 +114,7 @@ class Dispatch:
         context, guard = context_of(self._listener, peer, header), self._broker.guard
         if guard is not None and (failure := await guard.refuse_by_header(key, context)) is not None:
             return refused_by_header(key, header, bytes(frame), failure, UNITS)
-        body = _decoded(api, header, frame)
+        body = _decoded(api, header, frame, CONTROLLER_UNITS if key in self._of_controller else UNITS)
         del frame  # a large one is a view of a buffer, which is used again when nothing refers to it
         if guard is not None and (refused := await guard.refuse(key, context, body)) is not None:
             return encode_answer(key, peer, header, refused)
@@ -137,9 +143,9 @@ class Dispatch:
             raise failed(key, peer, header, error) from error
 
 
-def _decoded(api: Api | None, header: RequestHeader, frame: Frame) -> Body:
+def _decoded(api: Api | None, header: RequestHeader, frame: Frame, units: int) -> Body:
     if api is None or api.decode is None:
-        return codec.decode_bounded(bytes(frame), header, UNITS)
+        return codec.decode_bounded(bytes(frame), header, units)
     return api.decode(frame, header)
 
 

@@ -31,7 +31,7 @@ from kafka_log.files.partition_settings import Checkpoints
 from kafka_log.files.text_files import draw_directory_id, read_meta_properties, write_meta_properties
 from kafka_log.format.folder_names import FolderKind, folder_of, removed_folder_name
 from kafka_log.format.names import CLUSTER_METADATA_FOLDER
-from kafka_log.format.text_files import MetaProperties
+from kafka_log.format.text_files import META_PROPERTIES_VERSION, MetaProperties
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.shell.log_errors import OfflineLogError, WrongFolderError
 
@@ -128,10 +128,10 @@ class LogDirectory:
         self.directory_id = properties.directory_id if properties else None
         return properties
 
-    def format(self, cluster_id: str, node_id: int) -> None:
-        """Write meta.properties, which marks the folder as the node's. Raises LogWriteError."""
-        self.directory_id = draw_directory_id()
-        write_meta_properties(self.path, MetaProperties(cluster_id, node_id, self.directory_id))
+    def format(self, cluster_id: str, node_id: int, version: int = META_PROPERTIES_VERSION) -> None:
+        """Write meta.properties, which marks the folder as the node's; version 0 is that of ZooKeeper mode. Raises LogWriteError."""
+        self.directory_id = draw_directory_id() if version else None
+        write_meta_properties(self.path, MetaProperties(cluster_id, node_id, self.directory_id, version))
 
     def read(self, now_ms: int) -> dict[TopicPartition, Path]:
         """Read the checkpoints, take the mark of a clean shutdown, and return the folders of logs.

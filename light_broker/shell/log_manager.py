@@ -24,6 +24,7 @@ from kafka_log.files.text_files import write_topic_id
 from kafka_log.format.data_folder_files import UNKNOWN_BROKER_EPOCH
 from kafka_log.format.folder_names import FolderKind
 from kafka_log.format.roll import drawn_jitter_ms
+from kafka_log.format.text_files import META_PROPERTIES_VERSION
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.shell.coalesced import Coalesced
@@ -64,11 +65,13 @@ class LogManager:
         on_failed_directory: Callable[[FailedDirectory], None],
         high_watermarks: Callable[[], Mapping[TopicPartition, int]],
         clock: Callable[[], float] = time.time,
+        meta_version: int = META_PROPERTIES_VERSION,
     ) -> None:
         """Prepare without touching a file.
 
         `partition_settings` returns the present settings of a topic's logs, `high_watermarks` the present high watermarks of the replicas: for
         their checkpoint, and as the bound of retention and compaction. `on_failed_directory` is called on the loop, also during `open_all`.
+        `meta_version` is the version of meta.properties in new directories.
         """
         self.settings = settings
         self.directories = tuple(LogDirectory(path, io_threads=settings.io_threads) for path in directories)
@@ -76,6 +79,7 @@ class LogManager:
         self._jobs = LogJobRunner(self)
         self._cluster_id = cluster_id
         self._node_id = node_id
+        self._meta_version = meta_version
         self._partition_settings = partition_settings
         self._on_failed_directory = on_failed_directory
         self._high_watermarks = high_watermarks
@@ -98,7 +102,13 @@ class LogManager:
         when one belongs to another cluster or node.
         """
         try:
-            await claim_directories(self.directories, self.fail, cluster_id=self._cluster_id, node_id=self._node_id)
+            await claim_directories(
+                self.directories,
+                self.fail,
+                cluster_id=self._cluster_id,
+                node_id=self._node_id,
+                meta_version=self._meta_version,
+            )
             online = [one for one in self.directories if one.is_online()]
             await load_directories(
                 online, self.fail, self._settings_of, threads=self.settings.recovery_threads, clock=self._clock

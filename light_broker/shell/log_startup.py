@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kafka_log.errors import FolderLockedError, LogError, UnreadableFileError
 from kafka_log.files.partition_settings import PartitionSettings
-from kafka_log.format.text_files import MetaProperties
+from kafka_log.format.text_files import META_PROPERTIES_VERSION, MetaProperties
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.shell.log_directory import LogDirectory, check_identity
 from light_broker.shell.log_errors import OfflineLogError, WrongFolderError, is_disk_error
@@ -25,7 +25,14 @@ Fail = Callable[[LogDirectory, BaseException], None]
 SettingsOf = Callable[[TopicPartition], PartitionSettings]
 
 
-async def claim_directories(directories: Sequence[LogDirectory], fail: Fail, *, cluster_id: str, node_id: int) -> None:
+async def claim_directories(
+    directories: Sequence[LogDirectory],
+    fail: Fail,
+    *,
+    cluster_id: str,
+    node_id: int,
+    meta_version: int = META_PROPERTIES_VERSION,
+) -> None:
     """Lock the directories, check that they belong to this node, and format new ones. Directories whose disk fails go offline.
 
     Raises FolderLockedError and WrongFolderError.
@@ -47,7 +54,7 @@ async def claim_directories(directories: Sequence[LogDirectory], fail: Fail, *, 
     for directory in directories:
         if directory.is_online() and formatted[directory.path] is None:
             try:
-                await directory.run(partial(directory.format, cluster_id, node_id))
+                await directory.run(partial(directory.format, cluster_id, node_id, meta_version))
             except (LogError, OSError) as error:
                 fail(directory, error)
 

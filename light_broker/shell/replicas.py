@@ -111,7 +111,7 @@ class ReplicaManager:
         return ErrorCode.NONE
 
     async def _host(self, partition: TopicPartition, topic_id: UUID, *, is_new: bool) -> HostedPartition:
-        opened = await self._logs.create(partition, topic_id, is_new=is_new)
+        opened = await self._logs.create(partition, None if topic_id == NO_TOPIC_ID else topic_id, is_new=is_new)
         hosted = self._hosted.get(partition)
         if hosted is None or hosted.log is not opened:
             hosted = HostedPartition(
@@ -123,6 +123,8 @@ class ReplicaManager:
             )
             self._hosted[partition] = hosted
             self._offline.pop(partition, None)
+        if hosted.topic_id == NO_TOPIC_ID:
+            hosted.topic_id = topic_id  # The controller gives ids to topics from before ids existed.
         return hosted
 
     async def stop(self, partition: TopicPartition, *, delete: bool) -> ErrorCode:

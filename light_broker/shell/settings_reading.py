@@ -26,6 +26,8 @@ from kafka_node.security import listener_settings
 from kafka_node.security.endpoints import ANY_ADDRESS, Endpoint, check_distinct_ports, parse_endpoints
 from kafka_node.security.listener_settings import ListenerSecurity, listener_security
 from kafka_node.security.settings import SecurityProtocol
+from light_broker.control.zookeeper.options import NAMES as ZOOKEEPER_NAMES
+from light_broker.control.zookeeper.options import ZooKeeperOptions, read_options
 from light_broker.core.settings import Settings
 from light_broker.shell.listener_limits import OF_LISTENERS
 
@@ -33,6 +35,7 @@ ADVERTISED_LISTENERS = "advertised.listeners"
 CONTROLLER_LISTENER_NAMES = "controller.listener.names"
 INTER_BROKER_LISTENER = "inter.broker.listener.name"
 INTER_BROKER_PROTOCOL = "security.inter.broker.protocol"
+INTER_BROKER_MECHANISM = "sasl.mechanism.inter.broker.protocol"
 ROLES = "process.roles"
 
 _CLASSES: Mapping[str, frozenset[str]] = {
@@ -103,6 +106,8 @@ class BrokerSettings:
     log_directories: tuple[Path, ...]
     authorizer: Rules | None
     """None: there is no authorizer."""
+    zookeeper: ZooKeeperOptions | None = None
+    """Of a broker in ZooKeeper mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,25 +119,27 @@ class ReadSettings:
     unknown: tuple[str, ...]
 
 
-def read_settings_file(path: Path | None, overrides: Mapping[str, str]) -> ReadSettings:
+def read_settings_file(path: Path | None, overrides: Mapping[str, str], *, is_standalone: bool = False) -> ReadSettings:
     """Read the settings of a file, if there is one, with `overrides` in place of its values. Raises SettingError."""
     try:
         values = {} if path is None else read_properties_file(path)
     except ValueError as error:
         raise SettingError(str(error)) from error
-    return read_settings({**values, **overrides})
+    return read_settings({**values, **overrides}, is_standalone=is_standalone)
 
 
-def read_settings(values: Mapping[str, str]) -> ReadSettings:
-    """Return the settings of a broker. Raises SettingError, which names the setting."""
+def read_settings(values: Mapping[str, str], *, is_standalone: bool = False) -> ReadSettings:
+    """Return the settings of a broker; one that is standalone ignores zookeeper.connect. Raises SettingError, which names the setting."""
     for name in values:
         if name in SETTINGS:
             setting_value(values, name)
     _check_supported(values)
-    known = [name for name in sorted(values) if name in SETTINGS or name in OWN_NAMES]
-    unused = tuple(name for name in known if name.startswith(_UNUSED_PREFIXES))
+    zookeeper = None if is_standalone or ROLES in values else read_options(values)
+    own = OWN_NAMES if zookeeper is None else {*OWN_NAMES, *ZOOKEEPER_NAMES}
+    known = [name for name in sorted(values) if name in SETTINGS or name in own]
+    unused = tuple(name for name in known if name.startswith(_UNUSED_PREFIXES) and name not in own)
     unknown = tuple(name for name in sorted(values) if name not in set(known) and not _is_of_listener(name))
-    return ReadSettings(_settings(values), unused, unknown)
+    return ReadSettings(_settings(values, zookeeper), unused, unknown)
 
 
 def _is_of_listener(name: str) -> bool:
@@ -140,18 +147,24 @@ def _is_of_listener(name: str) -> bool:
     return listener_settings.is_known(name) or listener_settings.without_prefix(name) in OF_LISTENERS
 
 
-def _settings(values: Mapping[str, str]) -> BrokerSettings:
+def _settings(values: Mapping[str, str], zookeeper: ZooKeeperOptions | None) -> BrokerSettings:
     node_id = read_node_id(values)
     listeners = _listeners(values)
     advertised = _advertised(values, listeners)
+    inter_broker = _inter_broker_listener(values, advertised)
+    logins = {} if zookeeper is None else {inter_broker: INTER_BROKER_MECHANISM}
     return BrokerSettings(
         values=Settings(node_id, {"node.id": str(node_id), **values}),
         listeners=listeners,
         advertised_listeners=advertised,
-        inter_broker_listener=_inter_broker_listener(values, advertised),
-        security={endpoint.listener: listener_security(values, endpoint, login_setting=None) for endpoint in listeners},
+        inter_broker_listener=inter_broker,
+        security={
+            endpoint.listener: listener_security(values, endpoint, login_setting=logins.get(endpoint.listener))
+            for endpoint in listeners
+        },
         log_directories=read_directories(values),
         authorizer=read_rules(values),
+        zookeeper=zookeeper,
     )
 
 

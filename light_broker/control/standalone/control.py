@@ -114,6 +114,11 @@ class StandaloneControl:
         return FORWARDED
 
     @property
+    def cluster_id(self) -> str:
+        """Id of the cluster of this broker alone."""
+        return self._file.state.cluster_id
+
+    @property
     def broker_epoch(self) -> int:
         """Number of starts of this broker."""
         return self._file.state.broker_epoch

@@ -50,8 +50,9 @@ def test_kafkas_example_of_a_server_is_read_as_it_is(tmp_path: Path) -> None:
 
 
 def test_names_that_kafka_does_not_have_are_reported() -> None:
-    """Settings of ZooKeeper mode among them: Kafka 4 has none."""
-    read = read_settings(ONE | {"zookeeper.connect": "a:1", "log.retention.weeks": "1", "quota.window.num": "5"})
+    """Settings of ZooKeeper mode among them, on a broker that is standalone."""
+    values = ONE | {"zookeeper.connect": "a:1", "log.retention.weeks": "1", "quota.window.num": "5"}
+    read = read_settings(values, is_standalone=True)
 
     assert (read.unknown, read.unused) == (("log.retention.weeks", "zookeeper.connect"), ("quota.window.num",))
 

@@ -1,0 +1,135 @@
+"""Changes of dynamic configs by clients: a broker in ZooKeeper mode writes them itself, with their notification.
+
+Each resource changes as a whole or not at all, in one transaction. Source: ZkAdminManager and AdminZkClient of Kafka 3.9.
+"""
+
+from dataclasses import dataclass
+
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.authorization.guard import Ask
+from kafka_node.authorization.needs import CODES
+from kafka_node.configs.alterations import altered
+from kafka_node.configs.config_rules import ConfigType
+from kafka_node.configs.setting_rules import SettingError
+from kafka_node.configs.setting_table import SETTINGS
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
+from kafka_node.outcomes import duplicates, error_fields
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode, Failure
+from kafka_zookeeper import formats, paths
+from kafka_zookeeper.formats import DEFAULT_ENTITY, EntityType, FormatError
+from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
+from kafka_zookeeper.writes import Committed, Create, Refused, RefusedReason, SetData
+from light_broker.control.standalone.topics import config_failure
+from light_broker.core.configs import DYNAMIC_SETTINGS, topic_text
+from light_broker.core.metadata_view import CLUSTER_DEFAULT, ConfigResourceType, MetadataView
+from light_broker.core.settings import Settings
+
+MAX_ATTEMPTS = 10
+"""Writes of one change, each after another process changed the znode in between."""
+RACES = {RefusedReason.BAD_VERSION, RefusedReason.NODE_EXISTS, RefusedReason.NO_NODE}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChanges:
+    """Changes in one session."""
+
+    session: ZooKeeperSession
+    view: MetadataView
+    settings: Settings
+
+    async def alter(self, body: Body, may: Ask, *, incremental: bool) -> Body:
+        """Answer AlterConfigs or IncrementalAlterConfigs."""
+        repeated = duplicates(f"{each['resource_type']}:{each['resource_name']}" for each in body["resources"])
+        results = []
+        for resource in body["resources"]:
+            kind, name = resource["resource_type"], resource["resource_name"]
+            outcome: Failure | None
+            if f"{kind}:{name}" in repeated:
+                outcome = Failure(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once in the request.")
+            else:
+                outcome = self._refused(kind, name, may) or await self._alter(
+                    resource, incremental=incremental, is_written=not body["validate_only"]
+                )
+            results.append({**error_fields(outcome), "resource_type": kind, "resource_name": name})
+        return {"responses": results}
+
+    def _refused(self, kind: int, name: str, may: Ask) -> Failure | None:
+        of = ResourceType.TOPIC if kind == ConfigResourceType.TOPIC else ResourceType.CLUSTER
+        if not may(Operation.ALTER_CONFIGS, of, name if of is ResourceType.TOPIC else CLUSTER_NAME):
+            return Failure(CODES[of], CODES[of].message)
+        if kind == ConfigResourceType.TOPIC:
+            if name in self.view.topics:
+                return None
+            return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+        if kind != ConfigResourceType.BROKER:
+            return Failure(ErrorCode.INVALID_REQUEST, f"Configs of resources of type {kind} cannot be changed here.")
+        if name not in {CLUSTER_DEFAULT.name, str(self.settings.node_id)}:
+            words = f"Unexpected broker id, expected {self.settings.node_id} or empty string, but received {name}"
+            return Failure(ErrorCode.INVALID_REQUEST, words)
+        return None
+
+    async def _alter(self, resource: Body, *, incremental: bool, is_written: bool) -> Failure | None:
+        is_topic = resource["resource_type"] == ConfigResourceType.TOPIC
+        kind = EntityType.TOPICS if is_topic else EntityType.BROKERS
+        entity = f"{kind}/{resource['resource_name'] or DEFAULT_ENTITY}"
+        wanted_of = self._topic_configs if is_topic else _broker_configs
+        try:
+            for _ in range(MAX_ATTEMPTS):
+                path = paths.entity_config(entity)
+                node = await self.session.get(path)
+                wanted = wanted_of(
+                    formats.decode_config(path, None if node is None else node.data), resource, incremental
+                )
+                if isinstance(wanted, Failure):
+                    return wanted
+                if not is_written:
+                    return None
+                ended = await self._write(entity, node, wanted)
+                if isinstance(ended, Committed):
+                    return None
+                if isinstance(ended, Refused) and ended.reason not in RACES:
+                    words = f"ZooKeeper refused the change: {ended.reason.value} {ended.detail}".strip()
+                    return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
+        except FormatError as error:
+            return Failure(ErrorCode.INVALID_CONFIG, f"The stored configs are malformed: {error}")
+        except ZooKeeperError as error:
+            return Failure(ErrorCode.REQUEST_TIMED_OUT, f"It is unknown whether the configs were changed: {error}")
+        return Failure(ErrorCode.REQUEST_TIMED_OUT, "Other processes change the same configs.")
+
+    async def _write(self, entity: str, node: Node | None, wanted: dict[str, str]) -> object:
+        path, data = paths.entity_config(entity), formats.encode_config(wanted)
+        write = Create(path, data) if node is None else SetData(path, data, node.version)
+        notification = Create(paths.CONFIG_CHANGE_PREFIX, formats.encode_config_change(entity), sequential=True)
+        return await self.session.multi([write, notification])
+
+    def _topic_configs(self, present: dict[str, str], resource: Body, incremental: bool) -> dict[str, str] | Failure:
+        defaults = {each: topic_text(each, {}, self.settings) for each in TOPIC_CONFIGS}
+        configs = altered(present, resource, defaults, _is_list, incremental=incremental)
+        if isinstance(configs, Failure):
+            return configs
+        # Names of Kafka 3.9 that Kafka 4 no longer has may be there already; a request cannot set them.
+        known = {name: text for name, text in configs.items() if name in TOPIC_CONFIGS or name not in present}
+        return config_failure(known, self.settings) or configs
+
+
+def _broker_configs(present: dict[str, str], resource: Body, incremental: bool) -> dict[str, str] | Failure:
+    defaults = {each: setting.default or "" for each, setting in SETTINGS.items()}
+    configs = altered(present, resource, defaults, _is_list, incremental=incremental)
+    if isinstance(configs, Failure):
+        return configs
+    for name, text in configs.items():
+        if present.get(name) == text:
+            continue
+        if name not in DYNAMIC_SETTINGS:
+            return Failure(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: {name}")
+        try:
+            SETTINGS[name].read(text)
+        except SettingError as error:
+            return Failure(ErrorCode.INVALID_CONFIG, str(error))
+    return configs
+
+
+def _is_list(name: str) -> bool:
+    key = TOPIC_CONFIGS.get(name) or SETTINGS.get(name)
+    return key is not None and key.kind is ConfigType.LIST

@@ -1,0 +1,157 @@
+"""Requests of a broker to the controller of a cluster in ZooKeeper mode, which UpdateMetadata names.
+
+Without a controller, and after a lost connection, the outcome is an error that callers retry. Source: NodeToControllerChannelManager,
+DefaultAlterPartitionManager, RPCProducerIdManager and KafkaServer.controlledShutdown of Kafka 3.9.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from kafka_node.versions import VersionRange
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import Node, NodeSettings, RequestFailed
+from kafka_wire.net.connection import BodyEncoder, body_decoder
+from light_broker.control.port import ControlPlaneError, IsrAnswer, IsrProposal, ProducerIdBlock
+from light_broker.core.metadata_view import NO_EPOCH, Endpoint, MetadataView, PartitionView
+
+log = logging.getLogger(__name__)
+
+ALTER_PARTITION_VERSIONS = (0, 3)
+CREATE_TOPICS_VERSIONS = (2, 7)
+TOPIC_IDS_FROM, BROKER_EPOCHS_FROM = 2, 3
+"""Versions of AlterPartition with ids in place of names, and with the epochs of replicas' brokers."""
+
+
+class ControllerClient:
+    """A connection to the present controller. `view` returns the metadata, `broker_epoch` the epoch of this broker."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        listener: str,
+        settings: NodeSettings,
+        view: Callable[[], MetadataView],
+        broker_epoch: Callable[[], int],
+    ) -> None:
+        self._broker_id = broker_id
+        self._listener = listener
+        self._settings = settings
+        self._view = view
+        self._broker_epoch = broker_epoch
+        self._at: Endpoint | None = None
+        self._node: Node | None = None
+
+    async def alter_partition(self, proposal: IsrProposal) -> IsrAnswer:
+        """Propose an ISR. Raises ControlPlaneError when the outcome is unknown."""
+
+        async def body(version: int) -> Body:
+            return _alter_partition(self._broker_id, self._broker_epoch(), proposal, version)
+
+        answer = await self._call(ApiKey.ALTER_PARTITION, body, ALTER_PARTITION_VERSIONS)
+        _check(answer["error_code"])
+        for topic in answer["topics"]:
+            for each in topic["partitions"]:
+                error = ErrorCode.of(each["error_code"])
+                if error is not ErrorCode.NONE:
+                    return IsrAnswer(error)
+                known = self._view().partition(proposal.partition)
+                replicas = () if known is None else known.replicas
+                epochs = each["leader_epoch"], each["partition_epoch"]
+                return IsrAnswer(error, PartitionView(replicas, tuple(each["isr"]), each["leader_id"], *epochs))
+        raise ControlPlaneError(ErrorCode.UNKNOWN_SERVER_ERROR, "The controller answered without the partition.")
+
+    async def allocate_producer_ids(self) -> ProducerIdBlock:
+        """Return a block of producer ids. Raises ControlPlaneError."""
+        request = {"broker_id": self._broker_id, "broker_epoch": self._broker_epoch()}
+        answer = await self._call(ApiKey.ALLOCATE_PRODUCER_IDS, request, (0, 0))
+        _check(answer["error_code"])
+        return ProducerIdBlock(answer["producer_id_start"], answer["producer_id_len"])
+
+    async def create_topics(self, request: Body) -> Body:
+        """Create topics with the rights of this broker. Raises ControlPlaneError."""
+        return await self._call(ApiKey.CREATE_TOPICS, request, CREATE_TOPICS_VERSIONS)
+
+    async def relay(self, key: ApiKey, version: int, body: Body) -> Body:
+        """Return the controller's answer to a client's request. Raises ControlPlaneError."""
+        return await self._call(key, body, (version, version))
+
+    async def shut_down(self, *, attempts: int, backoff_s: float, timeout_ms: int) -> bool:
+        """Move the leaders of this broker to others; return whether the controller has done it in one of `attempts`."""
+        for attempt in range(attempts):
+            if attempt:
+                await asyncio.sleep(backoff_s)
+            request = {"broker_id": self._broker_id, "broker_epoch": self._broker_epoch()}
+            try:
+                answer = await self._call(ApiKey.CONTROLLED_SHUTDOWN, request, (0, 3), timeout_ms=timeout_ms)
+            except ControlPlaneError as failure:
+                log.warning("Failed to request a controlled shutdown", extra={"error": str(failure)})
+                continue
+            error, remaining = ErrorCode.of(answer["error_code"]), len(answer["remaining_partitions"])
+            if error is ErrorCode.NONE and not remaining:
+                return True
+            log.info("Controlled shutdown is not complete", extra={"error": error.name, "remaining": remaining})
+        return False
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self._node is not None:
+            await self._node.close()
+
+    async def _call(
+        self,
+        key: ApiKey,
+        body: Body | BodyEncoder,
+        versions: VersionRange,
+        *,
+        timeout_ms: int | None = None,
+    ) -> Body:
+        node = await self._controller()
+        try:
+            return await node.request(key, body, body_decoder(key), versions=versions, timeout_ms=timeout_ms)
+        except RequestFailed as failure:
+            raise ControlPlaneError(
+                ErrorCode.NETWORK_EXCEPTION, f"The controller did not answer: {failure.reason}"
+            ) from failure
+
+    async def _controller(self) -> Node:
+        """Return the connection to the present controller. Raises ControlPlaneError."""
+        view = self._view()
+        known = view.brokers.get(view.controller_id)
+        at = None if known is None else known.endpoints.get(self._listener)
+        if at is None:
+            words = f"The controller is unknown, or has no listener {self._listener}."
+            raise ControlPlaneError(ErrorCode.NOT_CONTROLLER, words)
+        if self._node is None or at != self._at:
+            former, self._at, self._node = self._node, at, Node(at.host, at.port, self._settings)
+            if former is not None:
+                await former.close()
+        return self._node
+
+
+def _alter_partition(broker_id: int, broker_epoch: int, proposal: IsrProposal, version: int) -> Body:
+    partition: Body = {
+        "partition_index": proposal.partition.partition,
+        "leader_epoch": proposal.leader_epoch,
+        "partition_epoch": proposal.partition_epoch,
+    }
+    members = [member.broker_id for member in proposal.isr]
+    if version >= BROKER_EPOCHS_FROM:
+        # Brokers in ZooKeeper mode do not know the epochs of each other (Partition.addBrokerEpochToIsr).
+        partition["new_isr_with_epochs"] = [{"broker_id": each, "broker_epoch": NO_EPOCH} for each in members]
+    else:
+        partition["new_isr"] = members
+    topic: Body = {"partitions": [partition]}
+    if version >= TOPIC_IDS_FROM:
+        topic["topic_id"] = proposal.topic_id
+    else:
+        topic["topic_name"] = proposal.partition.topic
+    return {"broker_id": broker_id, "broker_epoch": broker_epoch, "topics": [topic]}
+
+
+def _check(code: int) -> None:
+    if code != ErrorCode.NONE:
+        error = ErrorCode.of(code)
+        raise ControlPlaneError(error, f"The controller answered {error.name}: {error.message}")

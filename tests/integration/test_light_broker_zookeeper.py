@@ -1,0 +1,230 @@
+"""A light broker next to a Kafka 3.9 broker in a cluster in ZooKeeper mode, under each kind of controller."""
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+
+from kafka_log.files.text_files import read_meta_properties
+from lab.alive import alive
+from lab.cluster import KafkaCluster, kafka_cluster
+from lab.folder import lab_folder
+from lab.kafka import SESSION_TIMEOUT_MS
+from lab.light_broker import ZooKeeperLightBroker
+from lab.steward import CONTROLLER_ID, StewardController
+from lab.waiting import wait_until
+from lab.zookeeper_sessions import end_session
+from tests.integration.conftest import CHROOT, PATIENCE_S
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+KAFKA, LIGHT = 1, 2
+VALUES = [f"value {number}".encode() for number in range(50)]
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """A cluster of a Kafka broker and a light broker."""
+
+    cluster: KafkaCluster
+    light: ZooKeeperLightBroker
+    folder: Path
+    controller_id: int
+
+    def admin(self) -> AdminClient:
+        """Return a client that knows both brokers."""
+        return AdminClient({"bootstrap.servers": f"{self.cluster.bootstrap()},{self.light.address()}"})
+
+    def registration_epoch(self) -> int:
+        """Return the czxid of the light broker's znode."""
+        with self.cluster.zookeeper.client() as client:
+            return int(client.get(self.light.registration_path)[1].czxid)
+
+    def wait_until_known(self) -> None:
+        """Wait until each broker knows the other one."""
+        addresses = [self.cluster.broker(KAFKA).address(), self.light.address()]
+        wait_until(
+            lambda: all({KAFKA, LIGHT} <= alive(each) for each in addresses),
+            timeout_s=PATIENCE_S,
+            what="each broker knows the other one",
+        )
+
+    def create(self, topic: str, *assignment: list[int], **config: str) -> None:
+        """Create a topic with this assignment, and wait for its leaders."""
+        named = {name.replace("_", "."): value for name, value in config.items()}
+        new = NewTopic(topic, num_partitions=len(assignment), replica_assignment=list(assignment), config=named)
+        self.admin().create_topics([new])[topic].result(timeout=PATIENCE_S)
+        self.cluster.wait_until_in_sync(topic)
+
+
+@contextmanager
+def mixed(controller: str) -> Iterator[Mixed]:
+    """Yield a cluster whose controller is Steward's, or the Kafka broker."""
+    with lab_folder() as folder, kafka_cluster((KAFKA,), start=False, chroot=CHROOT, folder=folder) as cluster:
+        steward = StewardController(cluster.zookeeper_connect, folder) if controller == "steward" else None
+        light = ZooKeeperLightBroker(LIGHT, cluster.zookeeper, folder, chroot=CHROOT)
+        try:
+            if steward is not None:
+                steward.start()
+            cluster.start_brokers()
+            cluster.wait_for_controller(CONTROLLER_ID if steward is not None else KAFKA)
+            light.start()
+            one = Mixed(cluster, light, folder, CONTROLLER_ID if steward is not None else KAFKA)
+            one.wait_until_known()
+            yield one
+        finally:
+            light.kill()
+            if steward is not None:
+                steward.close()
+
+
+def produce(bootstrap: str, topic: str, values: list[bytes], **config: object) -> None:
+    """Produce values to partition 0; all are acknowledged."""
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **config})
+    errors: list[object] = []
+    for value in values:
+        producer.produce(topic, value, partition=0, on_delivery=lambda error, _: errors.append(error))
+    assert producer.flush(PATIENCE_S) == 0
+    assert errors == [None] * len(values)
+
+
+def read(bootstrap: str, topic: str, count: int) -> list[bytes]:
+    """Read the first values of partition 0."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    try:
+        found = consumer.consume(count, timeout=PATIENCE_S)
+        assert [each.error() for each in found] == [None] * len(found)
+        return [each.value() for each in found]
+    finally:
+        consumer.close()
+
+
+@pytest.fixture(scope="module", params=["steward", "kafka"])
+def one(request: pytest.FixtureRequest) -> Iterator[Mixed]:
+    """A cluster under each kind of controller."""
+    with mixed(request.param) as made:
+        yield made
+
+
+def test_a_light_broker_registers_as_a_broker_of_kafka_does(one: Mixed) -> None:
+    """BrokerIdZNode, version 5: endpoints by listener, their protocols, and no features; meta.properties has version 0."""
+    found = json.loads(one.cluster.zookeeper.read(one.light.registration_path) or b"")
+    kafka = json.loads(one.cluster.zookeeper.read(one.cluster.broker(KAFKA).registration_path) or b"")
+
+    assert {**found, "timestamp": "", "endpoints": []} == {**kafka, "timestamp": "", "endpoints": [], "port": -1} | {
+        "port": found["port"]
+    }
+    assert found["endpoints"] == [f"{name}://127.0.0.1:{port}" for name, port in one.light.ports.items()]
+    stored = read_meta_properties(one.light.data_folder)
+    cluster_id = json.loads(one.cluster.zookeeper.read(f"{CHROOT}/cluster/id") or b"")["id"]
+    assert stored is not None
+    assert (stored.version, stored.node_id, stored.cluster_id) == (0, LIGHT, cluster_id)
+
+
+def test_clients_find_the_controller_by_a_light_broker(one: Mixed) -> None:
+    """Metadata's controller id is that of UpdateMetadata (ZkMetadataCache)."""
+    metadata = AdminClient({"bootstrap.servers": one.light.address()}).list_topics(timeout=PATIENCE_S)
+
+    assert metadata.controller_id == one.controller_id
+
+
+def test_a_client_produces_to_a_light_broker_and_reads_from_it(one: Mixed) -> None:
+    """LeaderAndIsr makes it the leader; AllocateProducerIds gives the idempotent producer its id."""
+    one.create("orders", [LIGHT])
+
+    produce(one.cluster.bootstrap(), "orders", VALUES)
+
+    assert read(one.light.address(), "orders", len(VALUES)) == VALUES
+
+
+def test_a_dynamic_config_of_a_topic_applies_on_a_light_broker(one: Mixed) -> None:
+    """A config at the creation of a topic has no notification; a later one has (`/config/changes`)."""
+    one.create("limited", [LIGHT], retention_ms="7200000")
+    admin = AdminClient({"bootstrap.servers": one.light.address()})
+
+    def configs() -> dict[str, str]:
+        resource = ConfigResource(ResourceType.TOPIC, "limited")
+        found = admin.describe_configs([resource])[resource].result(timeout=PATIENCE_S)
+        return {name: found[name].value for name in ("retention.ms", "max.message.bytes")}
+
+    assert configs()["retention.ms"] == "7200000"
+    change = ConfigEntry("max.message.bytes", "2048", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, "limited", incremental_configs=[change])
+    AdminClient({"bootstrap.servers": one.cluster.bootstrap()}).incremental_alter_configs([resource])[resource].result(
+        timeout=PATIENCE_S
+    )
+    wait_until(lambda: configs()["max.message.bytes"] == "2048", timeout_s=PATIENCE_S, what="the config applies")
+    assert configs() == {"retention.ms": "7200000", "max.message.bytes": "2048"}
+
+
+def test_a_lost_session_registers_again_with_another_epoch(one: Mixed) -> None:
+    """As KafkaController's RegisterBrokerAndReelect; the broker goes on serving."""
+    one.create("lost", [LIGHT])
+    before = one.registration_epoch()
+    with one.cluster.zookeeper.client() as client:
+        owner = client.get(one.light.registration_path)[1].ephemeralOwner
+
+    end_session(one.cluster.zookeeper.port, owner)
+
+    wait_until(
+        lambda: (
+            one.cluster.zookeeper.read(one.light.registration_path) is not None and one.registration_epoch() > before
+        ),
+        timeout_s=PATIENCE_S,
+        what="the broker is registered again",
+    )
+    one.wait_until_known()
+    one.cluster.wait_until_in_sync("lost")
+    produce(one.cluster.bootstrap(), "lost", VALUES)
+    assert read(one.light.address(), "lost", len(VALUES)) == VALUES
+
+
+def test_a_controlled_shutdown_and_a_restart_keep_the_data(one: Mixed) -> None:
+    """C8: ControlledShutdown succeeds, the znode is gone, and the next start leads the same log."""
+    one.create("kept", [LIGHT])
+    produce(one.cluster.bootstrap(), "kept", VALUES)
+
+    one.light.signal(signal.SIGTERM)
+    assert one.light.wait() == 0
+    one.light.wait_until_deregistered()
+    assert "Controlled shutdown is complete" in one.light.log_path.read_text()
+    one.light.start()
+    one.wait_until_known()
+    one.cluster.wait_until_in_sync("kept")
+
+    assert read(one.cluster.bootstrap(), "kept", len(VALUES)) == VALUES
+
+
+def test_a_deleted_topic_is_gone_from_a_light_broker(one: Mixed) -> None:
+    """StopReplica deletes the log, and UpdateMetadata the topic."""
+    one.create("gone", [LIGHT])
+
+    one.admin().delete_topics(["gone"])["gone"].result(timeout=PATIENCE_S)
+
+    admin = AdminClient({"bootstrap.servers": one.light.address()})
+    wait_until(
+        lambda: (
+            "gone" not in admin.list_topics(timeout=PATIENCE_S).topics
+            and not (one.light.data_folder / "gone-0").exists()
+        ),
+        timeout_s=PATIENCE_S,
+        what="the topic is deleted",
+    )
+
+
+def test_another_process_with_the_id_of_a_live_broker_does_not_start(one: Mixed) -> None:
+    """The error has the znode and what to do. Source: KafkaZkClient.registerBroker."""
+    other = ZooKeeperLightBroker(LIGHT, one.cluster.zookeeper, one.folder / "other", chroot=CHROOT)
+    other.launch()
+
+    code = other.wait(timeout_s=SESSION_TIMEOUT_MS / 1000 + PATIENCE_S)
+
+    assert code == 1
+    assert "Another process is registered with the broker id 2" in other.log_text()
