@@ -1,5 +1,6 @@
 """A light broker next to a Kafka 3.9 broker in a cluster in ZooKeeper mode, under each kind of controller."""
 
+import asyncio
 import json
 import signal
 from collections.abc import Iterator
@@ -12,19 +13,23 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from kafka_log.files.text_files import read_meta_properties
+from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
 from lab.alive import alive
 from lab.cluster import KafkaCluster, kafka_cluster
 from lab.folder import lab_folder
-from lab.kafka import SESSION_TIMEOUT_MS
+from lab.kafka import CLIENT, INTERNAL, SESSION_TIMEOUT_MS
 from lab.light_broker import ZooKeeperLightBroker
 from lab.steward import CONTROLLER_ID, StewardController
 from lab.waiting import wait_until
 from lab.zookeeper_sessions import end_session
+from tests.integration.clusters import call
 from tests.integration.conftest import CHROOT, PATIENCE_S
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 KAFKA, LIGHT = 1, 2
+SOFTWARE = {"client_software_name": "tests", "client_software_version": "1"}
 VALUES = [f"value {number}".encode() for number in range(50)]
 
 
@@ -43,8 +48,7 @@ class Mixed:
 
     def registration_epoch(self) -> int:
         """Return the czxid of the light broker's znode."""
-        with self.cluster.zookeeper.client() as client:
-            return int(client.get(self.light.registration_path)[1].czxid)
+        return int(self.cluster.zookeeper.client.get(self.light.registration_path)[1].czxid)
 
     def wait_until_known(self) -> None:
         """Wait until each broker knows the other one."""
@@ -59,7 +63,8 @@ class Mixed:
         """Create a topic with this assignment, and wait for its leaders."""
         named = {name.replace("_", "."): value for name, value in config.items()}
         new = NewTopic(topic, num_partitions=len(assignment), replica_assignment=list(assignment), config=named)
-        self.admin().create_topics([new])[topic].result(timeout=PATIENCE_S)
+        admin = self.admin()
+        admin.create_topics([new])[topic].result(timeout=PATIENCE_S)
         self.cluster.wait_until_in_sync(topic)
 
 
@@ -68,7 +73,8 @@ def mixed(controller: str) -> Iterator[Mixed]:
     """Yield a cluster whose controller is Steward's, or the Kafka broker."""
     with lab_folder() as folder, kafka_cluster((KAFKA,), start=False, chroot=CHROOT, folder=folder) as cluster:
         steward = StewardController(cluster.zookeeper_connect, folder) if controller == "steward" else None
-        light = ZooKeeperLightBroker(LIGHT, cluster.zookeeper, folder, chroot=CHROOT)
+        settings = {"offsets.topic.replication.factor": "1"}
+        light = ZooKeeperLightBroker(LIGHT, cluster.zookeeper, folder, chroot=CHROOT, settings=settings)
         try:
             if steward is not None:
                 steward.start()
@@ -130,7 +136,8 @@ def test_a_light_broker_registers_as_a_broker_of_kafka_does(one: Mixed) -> None:
 
 def test_clients_find_the_controller_by_a_light_broker(one: Mixed) -> None:
     """Metadata's controller id is that of UpdateMetadata (ZkMetadataCache)."""
-    metadata = AdminClient({"bootstrap.servers": one.light.address()}).list_topics(timeout=PATIENCE_S)
+    admin = AdminClient({"bootstrap.servers": one.light.address()})
+    metadata = admin.list_topics(timeout=PATIENCE_S)
 
     assert metadata.controller_id == one.controller_id
 
@@ -157,19 +164,59 @@ def test_a_dynamic_config_of_a_topic_applies_on_a_light_broker(one: Mixed) -> No
     assert configs()["retention.ms"] == "7200000"
     change = ConfigEntry("max.message.bytes", "2048", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, "limited", incremental_configs=[change])
-    AdminClient({"bootstrap.servers": one.cluster.bootstrap()}).incremental_alter_configs([resource])[resource].result(
-        timeout=PATIENCE_S
-    )
+    on_kafka = AdminClient({"bootstrap.servers": one.cluster.bootstrap()})
+    on_kafka.incremental_alter_configs([resource])[resource].result(timeout=PATIENCE_S)
     wait_until(lambda: configs()["max.message.bytes"] == "2048", timeout_s=PATIENCE_S, what="the config applies")
     assert configs() == {"retention.ms": "7200000", "max.message.bytes": "2048"}
+
+
+def test_a_light_broker_writes_a_config_that_a_client_changes(one: Mixed) -> None:
+    """Each broker in ZooKeeper mode does, with a notification for all brokers (AdminZkClient.changeConfigs)."""
+    one.create("changed", [LIGHT])
+    change = ConfigEntry("retention.ms", "3600000", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, "changed", incremental_configs=[change])
+    on_light = AdminClient({"bootstrap.servers": one.light.address()})
+
+    on_light.incremental_alter_configs([resource])[resource].result(timeout=PATIENCE_S)
+
+    stored = one.cluster.zookeeper.read(f"{CHROOT}/config/topics/changed")
+    assert json.loads(stored or b"") == {"version": 1, "config": {"retention.ms": "3600000"}}
+
+
+def test_a_topic_is_created_automatically_by_a_light_broker(one: Mixed) -> None:
+    """The broker sends CreateTopics to the controller with its own defaults (AutoTopicCreationManager)."""
+    produce(one.light.address(), "automatic", VALUES)
+
+    assert read(one.light.address(), "automatic", len(VALUES)) == VALUES
+
+
+def test_a_request_for_the_controller_is_refused_by_a_light_broker(one: Mixed) -> None:
+    """A client that asks the wrong broker gets NOT_CONTROLLER, and looks for the controller (KafkaApis.handleCreateTopicsRequest)."""
+    topic = {"name": "refused", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
+
+    answer = asyncio.run(call(one.light.address(), ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 1000}))
+
+    assert [each["error_code"] for each in answer["topics"]] == [ErrorCode.NOT_CONTROLLER]
+
+
+def test_only_the_listener_of_brokers_serves_the_controller(one: Mixed) -> None:
+    """ApiVersions of the clients' listener does not list the controller's requests."""
+    shown = {
+        listener: {
+            each["api_key"]
+            for each in asyncio.run(call(one.light.address(listener), ApiKey.API_VERSIONS, SOFTWARE))["api_keys"]
+        }
+        for listener in (INTERNAL, CLIENT)
+    }
+
+    assert shown[INTERNAL] - shown[CLIENT] == {ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA}
 
 
 def test_a_lost_session_registers_again_with_another_epoch(one: Mixed) -> None:
     """As KafkaController's RegisterBrokerAndReelect; the broker goes on serving."""
     one.create("lost", [LIGHT])
     before = one.registration_epoch()
-    with one.cluster.zookeeper.client() as client:
-        owner = client.get(one.light.registration_path)[1].ephemeralOwner
+    owner = one.cluster.zookeeper.client.get(one.light.registration_path)[1].ephemeralOwner
 
     end_session(one.cluster.zookeeper.port, owner)
 
@@ -206,7 +253,8 @@ def test_a_deleted_topic_is_gone_from_a_light_broker(one: Mixed) -> None:
     """StopReplica deletes the log, and UpdateMetadata the topic."""
     one.create("gone", [LIGHT])
 
-    one.admin().delete_topics(["gone"])["gone"].result(timeout=PATIENCE_S)
+    on_both = one.admin()
+    on_both.delete_topics(["gone"])["gone"].result(timeout=PATIENCE_S)
 
     admin = AdminClient({"bootstrap.servers": one.light.address()})
     wait_until(
