@@ -249,6 +249,44 @@ def test_a_controlled_shutdown_and_a_restart_keep_the_data(one: Mixed) -> None:
     assert read(one.cluster.bootstrap(), "kept", len(VALUES)) == VALUES
 
 
+def test_a_kafka_broker_follows_a_light_broker(one: Mixed) -> None:
+    """acks=all with min.insync.replicas 2: the follower leaves the ISR when it stops, and joins again by AlterPartition (KIP-497)."""
+    one.create("replicated", [LIGHT, KAFKA], min_insync_replicas="2")
+
+    produce(one.light.address(), "replicated", VALUES, acks="all")
+
+    state = one.cluster.partition_state("replicated", 0)
+    assert state is not None
+    assert (state["leader"], sorted(state["isr"])) == (LIGHT, [KAFKA, LIGHT])
+    one.cluster.broker(KAFKA).restart()
+    one.cluster.wait_until_in_sync("replicated")
+    one.wait_until_known()
+    produce(one.light.address(), "replicated", VALUES, acks="all")
+    assert read(one.light.address(), "replicated", 2 * len(VALUES)) == VALUES * 2
+
+
+def test_groups_have_their_coordinators_on_both_brokers(one: Mixed) -> None:
+    """`__consumer_offsets` has partitions on both; a group that joins by one broker finds its coordinator on the other."""
+    one.create("grouped", [LIGHT])
+    produce(one.cluster.bootstrap(), "grouped", VALUES)
+    coordinators = set()
+    for number, group in enumerate(("a", "b", "c", "d", "e", "f")):
+        bootstrap = (one.light.address(), one.cluster.bootstrap())[number % 2]
+        config = {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
+        consumer = Consumer({**config, "enable.auto.commit": False})
+        consumer.subscribe(["grouped"])
+        found = consumer.consume(len(VALUES), timeout=PATIENCE_S)
+        consumer.commit(asynchronous=False)
+        committed = consumer.committed([TopicPartition("grouped", 0)], timeout=PATIENCE_S)
+        consumer.close()
+        assert ([each.value() for each in found], committed[0].offset) == (VALUES, len(VALUES))
+        request = {"key_type": 0, "coordinator_keys": [group]}
+        answer = asyncio.run(call(bootstrap, ApiKey.FIND_COORDINATOR, request))
+        coordinators.add(answer["coordinators"][0]["node_id"])
+
+    assert coordinators == {KAFKA, LIGHT}
+
+
 def test_a_deleted_topic_is_gone_from_a_light_broker(one: Mixed) -> None:
     """StopReplica deletes the log, and UpdateMetadata the topic."""
     one.create("gone", [LIGHT])

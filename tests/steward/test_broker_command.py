@@ -25,6 +25,17 @@ def test_a_broker_in_a_cluster_is_not_supported_yet() -> None:
     assert "add --standalone" in output
 
 
+def test_a_zookeeper_that_cannot_be_reached_is_exit_code_1(tmp_path: Path) -> None:
+    """The message has the connect string and what to check; `zookeeper.connect` selects ZooKeeper mode."""
+    settings = (f"log.dirs={tmp_path}", "zookeeper.connect=127.0.0.1:1", "zookeeper.connection.timeout.ms=1")
+
+    code, output = run(*(word for each in settings for word in ("--override", each)))
+
+    assert code == 1
+    assert "no session with ZooKeeper at 127.0.0.1:1" in output
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
