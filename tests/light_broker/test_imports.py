@@ -11,7 +11,7 @@ PROGRAM = "import sys, light_broker.shell.process; print(*{name.partition('.')[0
 
 
 def test_the_process_of_the_broker_loads_nothing_heavy() -> None:
-    """Numpy and aiohttp alone would take half of the memory that it needs."""
+    """Numpy and aiohttp alone would take half of the memory that it needs; kazoo is for ZooKeeper mode only (ADR 65)."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )
