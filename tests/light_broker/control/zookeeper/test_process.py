@@ -1,0 +1,73 @@
+"""The process of a light broker in ZooKeeper mode, without a controller: what the test sends is the controller's."""
+
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import Node
+from lab.zookeeper import ZooKeeperServer
+from tests.light_broker.serving import client_of, standalone, topics_of
+
+pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(60)]
+
+TOPIC_ID = UUID(int=9)
+AUTHORIZER = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
+
+
+def settings_of(zookeeper: ZooKeeperServer, chroot: str, **more: str) -> dict[str, str]:
+    """Return the settings that select ZooKeeper mode."""
+    return {"zookeeper.connect": zookeeper.connect(chroot), "controlled.shutdown.enable": "false", **more}
+
+
+async def send_topic(node: Node, name: str) -> tuple[Body, Body]:
+    """Send what a controller sends for a new topic with one partition on broker 1; return the answers."""
+    state = {"partition_index": 0, "controller_epoch": 1, "leader": 1, "leader_epoch": 0, "isr": [1], "replicas": [1]}
+    head = {"controller_id": 1, "controller_epoch": 1, "broker_epoch": -1}
+    topic = {"topic_name": name, "topic_id": TOPIC_ID}
+    roles = {**topic, "partition_states": [{**state, "partition_epoch": 0, "is_new": True}]}
+    metadata = {**topic, "partition_states": [{**state, "zk_version": 0, "offline_replicas": []}]}
+    endpoint = {"port": 9092, "host": "b", "listener": "PLAINTEXT", "security_protocol": 0}
+    brokers = [{"id": 1, "endpoints": [endpoint], "rack": None}]
+    return (
+        await node.call(ApiKey.LEADER_AND_ISR, {**head, "type": 1, "topic_states": [roles], "live_leaders": []}),
+        await node.call(ApiKey.UPDATE_METADATA, {**head, "topic_states": [metadata], "live_brokers": brokers}),
+    )
+
+
+async def test_a_controller_makes_the_broker_the_leader_of_a_topic(
+    zookeeper: ZooKeeperServer, chroot: str, tmp_path: Path
+) -> None:
+    """LeaderAndIsr creates the log, UpdateMetadata shows the topic to clients."""
+    async with standalone(tmp_path, settings_of(zookeeper, chroot)) as process, client_of(process) as node:
+        roles, metadata = await send_topic(node, "orders")
+        topics = await topics_of(node)
+
+    assert roles["topics"][0]["partition_errors"][0]["error_code"] == ErrorCode.NONE
+    assert metadata["error_code"] == ErrorCode.NONE
+    assert topics["orders"]["partitions"][0]["leader_id"] == 1
+    assert (tmp_path / "orders-0").is_dir()
+
+
+async def test_a_caller_without_cluster_action_is_no_controller(
+    zookeeper: ZooKeeperServer, chroot: str, tmp_path: Path
+) -> None:
+    """CLUSTER_AUTHORIZATION_FAILED, before the request is decoded; nothing changes."""
+    settings = {**settings_of(zookeeper, chroot), **AUTHORIZER}
+    async with standalone(tmp_path, settings) as process, client_of(process) as node:
+        answers = await send_topic(node, "orders")
+
+        assert process.broker.view.topics == {}
+    assert [each["error_code"] for each in answers] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
+
+
+async def test_a_super_user_is_a_controller(zookeeper: ZooKeeperServer, chroot: str, tmp_path: Path) -> None:
+    """As the principal of the controller usually is."""
+    settings = {**settings_of(zookeeper, chroot), **AUTHORIZER, "super.users": "User:ANONYMOUS"}
+    async with standalone(tmp_path, settings) as process, client_of(process) as node:
+        answers = await send_topic(node, "orders")
+
+    assert [each["error_code"] for each in answers] == [ErrorCode.NONE] * 2
