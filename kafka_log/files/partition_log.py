@@ -20,7 +20,7 @@ from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.files.producer_recovery import ProducerRecovery, rebuild_producers
 from kafka_log.files.producer_snapshots import ProducerSnapshots
 from kafka_log.files.transaction_index_file import TransactionIndexFile
-from kafka_log.format.batches import appendable_bytes
+from kafka_log.format.batches import appendable_bytes, parts_of_batches
 from kafka_log.format.flush_schedule import is_flush_due_by_messages, is_flush_due_by_time
 from kafka_log.format.leader_append import leader_batch
 from kafka_log.format.producer_batches import read_producer_batches
@@ -139,7 +139,13 @@ class PartitionLog:
         Raises InvalidAppendError, and LogWriteError as Log.append.
         """
         whole = data[: appendable_bytes(data, leader_epoch)]
-        return self._append(whole, Origin.REPLICATION, verify_checksums=True) if whole else None
+        first: PartitionAppend | None = None
+        last: PartitionAppend | None = None
+        # A leader with larger segments, from before its setting was changed, returns more than fits into one here.
+        for part in parts_of_batches(whole, self.settings.log.segment_bytes):
+            last = self._append(part, Origin.REPLICATION, verify_checksums=True)
+            first = first or last
+        return PartitionAppend(first.first_offset, last.last_offset) if first and last else None
 
     def _append(
         self,

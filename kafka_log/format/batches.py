@@ -175,3 +175,23 @@ def appendable_bytes(data: bytes, max_leader_epoch: int) -> int:
             return size  # malformed: the append is refused with the reason
         position = end
     return position
+
+
+def parts_of_batches(data: bytes, max_bytes: int) -> Iterator[bytes]:
+    """Yield whole batches in parts of at most `max_bytes`, or of one larger batch.
+
+    Malformed bytes stay in the last part, which is refused when it is appended.
+    """
+    begin = end = 0
+    size = len(data)
+    while size - begin > max_bytes and size - end >= HEADER_BYTES:
+        _, length = _PREFIX.unpack_from(data, end)
+        after = end + _PREFIX.size + length
+        if length < HEADER_BYTES - _PREFIX.size or after > size:
+            break
+        if after - begin > max_bytes and end > begin:
+            yield data[begin:end]
+            begin = end
+        end = after
+    if begin < size:
+        yield data[begin:]

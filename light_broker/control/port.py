@@ -103,6 +103,13 @@ class ControlPlane(Protocol):
     def forwarded(self) -> Mapping[ApiKey, VersionRange]:
         """Requests of clients that the control plane answers (`forward`), with the versions that it knows."""
 
+    @property
+    def broker_epoch(self) -> int:
+        """Epoch of this process's registration, which its fetches from leaders carry (KIP-903).
+
+        Not that of the view, which may still be its predecessor's.
+        """
+
     async def start(self, broker: BrokerSide) -> None:
         """Register the broker and deliver the metadata. Returns when the broker may serve clients. Raises ControlPlaneError."""
 

@@ -130,11 +130,20 @@ class HostedPartition:
             end_offset=self.log.end_offset,
             now_ms=now_ms,
         )
+        return self.take_high_watermark(high_watermark)
+
+    def take_high_watermark(self, high_watermark: int) -> bool:
+        """Take over another high watermark; return whether it changed."""
         if high_watermark == self.high_watermark:
             return False
         self.high_watermark = high_watermark
         self.log.producers.advance_high_watermark(high_watermark)
         return True
+
+    def truncated(self) -> None:
+        """Keep the high watermark within the log after records were removed."""
+        self.high_watermark = min(max(self.high_watermark, self.log.start_offset), self.log.end_offset)
+        self.log.producers.advance_high_watermark(self.high_watermark)
 
     # Appending
 

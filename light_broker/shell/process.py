@@ -41,6 +41,7 @@ from light_broker.core.log_jobs import log_manager_settings
 from light_broker.core.metadata_view import BrokerView, ConfigResource, ConfigResourceType, MetadataView
 from light_broker.core.metadata_view import Endpoint as ClientEndpoint
 from light_broker.core.partition import IsrRules
+from light_broker.core.replica_fetch import replica_fetch_settings
 from light_broker.shell.apis.table import APIS
 from light_broker.shell.binding import naming_address
 from light_broker.shell.broker import Broker
@@ -53,6 +54,8 @@ from light_broker.shell.listener_limits import listener_limits, request_channel
 from light_broker.shell.log_directory import FailedDirectory
 from light_broker.shell.log_manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
+from light_broker.shell.replica_fetcher import FetcherContext
+from light_broker.shell.replica_fetchers import ReplicaFetchers, fetcher_settings
 from light_broker.shell.replicas import ReplicaManager
 from light_broker.shell.settings_reading import BrokerSettings
 from light_broker.shell.topic_settings import TopicSettings
@@ -147,6 +150,7 @@ class BrokerProcess:
             stack.push_async_callback(self._close_logs, control)
             stack.push_async_callback(broker.replicas.close)
             stack.push_async_callback(broker.groups.close)
+            stack.push_async_callback(self._replicate(broker).close)
             if self._state_file is not None:
                 self._state_file.count_start()
             side = ControlSide(broker, self.logs, self.settings.values, self._acls, self._credentials)
@@ -216,6 +220,27 @@ class BrokerProcess:
             guard=None if rules is None else self._guard(control, rules),
         )
         return self._broker
+
+    def _replicate(self, broker: Broker) -> ReplicaFetchers:
+        """Let the broker fetch what it follows, from leaders on the listener of brokers."""
+
+        def address_of(broker_id: int) -> ClientEndpoint | None:
+            known = broker.view.brokers.get(broker_id)
+            return None if known is None else known.endpoints.get(self.settings.inter_broker_listener)
+
+        fetchers = ReplicaFetchers(
+            FetcherContext(
+                broker_id=self.settings.values.node_id,
+                broker_epoch=lambda: broker.control.broker_epoch,
+                settings=lambda: replica_fetch_settings(broker.settings),
+                address_of=address_of,
+                connection=fetcher_settings(self._inter_broker, broker.settings),
+                writes=broker.replicas.follower_writes,
+                now_ms=broker.replicas.now_ms,
+            )
+        )
+        broker.replicas.replicate_by(fetchers)
+        return fetchers
 
     def _guard(self, control: "StandaloneControl | ZooKeeperControl", rules: Rules) -> Guard:
         own = {} if self.settings.zookeeper is None else ZOOKEEPER_NEEDS

@@ -8,9 +8,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 from uuid import UUID
 
-from kafka_log.errors import CorruptLogError, FlushFailedError, LogWriteError
 from kafka_log.format.producers import Origin
 from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_wire.errors import ErrorCode
@@ -19,7 +19,7 @@ from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import ControlPlane
 from light_broker.core.fetch_plan import Budget, answers_at_once
 from light_broker.core.metadata_view import NO_EPOCH, NO_LEADER, MetadataView, PartitionView
-from light_broker.core.partition import IsrRules, low_watermark, replication_error
+from light_broker.core.partition import Follower, IsrRules, low_watermark, replication_error
 from light_broker.core.replica_requests import (
     ACKS_ALL,
     ActiveProducer,
@@ -33,6 +33,7 @@ from light_broker.core.replica_requests import (
     ReadResult,
 )
 from light_broker.shell.delayed import DelayedDeleteRecords, DelayedFetch, DelayedProduce
+from light_broker.shell.follower_writes import DISK_ERRORS, FollowerWrites
 from light_broker.shell.hosted_partition import HostedPartition
 from light_broker.shell.isr_proposals import IsrProposals
 from light_broker.shell.log_errors import OfflineLogError, WrongTopicIdError
@@ -43,8 +44,26 @@ from light_broker.shell.waiting import WaitingRequests
 log = logging.getLogger(__name__)
 
 VALID_ACKS = frozenset({-1, 0, 1})
-DISK_ERRORS = (LogWriteError, FlushFailedError, CorruptLogError, OSError)
-"""Errors of a log that then goes offline, with its whole directory if the disk failed."""
+
+
+class Fetchers(Protocol):
+    """Fetchers that replicate what this broker follows (`ReplicaFetchers`)."""
+
+    def follow(self, partition: TopicPartition, topic_id: UUID, leader_id: int, leader_epoch: int) -> None:
+        """Replicate a partition from its leader."""
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Stop replicating a partition."""
+
+
+class NoFetchers:
+    """A broker that is alone."""
+
+    def follow(self, partition: TopicPartition, topic_id: UUID, leader_id: int, leader_epoch: int) -> None:
+        """Replicate nothing."""
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Replicate nothing."""
 
 
 class ReplicaManager:
@@ -72,6 +91,13 @@ class ReplicaManager:
         self._epochs_of: MetadataView | None = None
         self._eligible_epochs: dict[int, int] = {}
         self._proposals = IsrProposals(control, self._eligible, self._after_change)
+        self._fetchers: Fetchers = NoFetchers()
+        self.follower_writes = FollowerWrites(self._hosted, logs, self._fail, self._waiting.wake)
+        """Changes of logs by what leaders returned."""
+
+    def replicate_by(self, fetchers: Fetchers) -> None:
+        """Let fetchers replicate what this broker follows, from the next change of a role on."""
+        self._fetchers = fetchers
 
     # Called by the control plane
 
@@ -107,8 +133,16 @@ class ReplicaManager:
         if not taken:
             log.info("Ignoring an older state of a partition", extra={"partition": _name(partition)})
             return ErrorCode.NONE
+        self._set_fetcher(hosted)
         self._after_change(partition)
         return ErrorCode.NONE
+
+    def _set_fetcher(self, hosted: HostedPartition) -> None:
+        role = hosted.role
+        if isinstance(role, Follower):
+            self._fetchers.follow(hosted.name, hosted.topic_id, role.leader_id, role.leader_epoch)
+        else:
+            self._fetchers.forget(hosted.name)
 
     async def _host(self, partition: TopicPartition, topic_id: UUID, *, is_new: bool) -> HostedPartition:
         opened = await self._logs.create(partition, None if topic_id == NO_TOPIC_ID else topic_id, is_new=is_new)
@@ -129,6 +163,7 @@ class ReplicaManager:
 
     async def stop(self, partition: TopicPartition, *, delete: bool) -> ErrorCode:
         """Stop hosting a partition; with `delete` its log is deleted. Return NONE, or why it is not deleted."""
+        self._fetchers.forget(partition)
         self._hosted.pop(partition, None)
         self._offline.pop(partition, None)
         self._waiting.wake(partition)
@@ -147,6 +182,7 @@ class ReplicaManager:
         """Take partitions offline: their requests are answered with KAFKA_STORAGE_ERROR."""
         for partition in partitions:
             hosted = self._hosted.pop(partition, None)
+            self._fetchers.forget(partition)
             if hosted is not None:
                 self._offline[partition] = hosted.topic_id
                 self._waiting.wake(partition)

@@ -265,6 +265,43 @@ def test_a_kafka_broker_follows_a_light_broker(one: Mixed) -> None:
     assert read(one.light.address(), "replicated", 2 * len(VALUES)) == VALUES * 2
 
 
+def test_a_light_broker_follows_a_kafka_broker_and_leads_after_it(one: Mixed) -> None:
+    """The follower is in the ISR with all records; a controlled shutdown of the leader makes it the leader, which loses none."""
+    one.create("followed", [KAFKA, LIGHT])
+    produce(one.cluster.bootstrap(), "followed", VALUES, acks="all")
+
+    one.cluster.broker(KAFKA).stop()
+    after = one.cluster.partition_state("followed", 0)
+    found = read(one.light.address(), "followed", len(VALUES))
+    one.cluster.broker(KAFKA).start()
+    one.cluster.wait_until_in_sync("followed")
+    one.wait_until_known()
+
+    assert after is not None
+    assert (after["leader"], after["isr"], found) == (LIGHT, [LIGHT], VALUES)
+
+
+def test_a_light_broker_that_comes_back_follows_and_joins_the_isr_again(one: Mixed) -> None:
+    """It fetches what the Kafka broker took as the leader in the meantime; both logs then have the same records."""
+    one.create("returned", [LIGHT, KAFKA])
+    produce(one.light.address(), "returned", VALUES, acks="all")
+
+    one.light.signal(signal.SIGTERM)
+    assert one.light.wait() == 0
+    one.light.wait_until_deregistered()
+    produce(one.cluster.bootstrap(), "returned", VALUES, acks="all")
+    one.light.start()
+    one.wait_until_known()
+    one.cluster.wait_until_in_sync("returned")
+    one.cluster.broker(KAFKA).stop()
+    found = read(one.light.address(), "returned", 2 * len(VALUES))
+    one.cluster.broker(KAFKA).start()
+    one.cluster.wait_until_in_sync("returned")
+    one.wait_until_known()
+
+    assert found == VALUES * 2
+
+
 def test_groups_have_their_coordinators_on_both_brokers(one: Mixed) -> None:
     """`__consumer_offsets` has partitions on both; a group that joins by one broker finds its coordinator on the other."""
     one.create("grouped", [LIGHT])

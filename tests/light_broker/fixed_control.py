@@ -56,6 +56,7 @@ class FixedControl:
     answers: dict[ApiKey, Body] = field(default_factory=dict)
     """Answers to forwarded requests."""
     blocks: int = 0
+    broker_epoch: int = 1
 
     async def start(self, broker: BrokerSide) -> None:
         """Deliver the view, and let the broker lead or follow the partitions that it has a replica of."""

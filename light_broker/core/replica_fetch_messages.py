@@ -1,0 +1,129 @@
+"""Requests of a follower to its leader, Fetch and ListOffsets, and their answers as values.
+
+Each Fetch names all partitions, without a session (KIP-227). From version 13 on topics are named by their ids, from version 15 on the request has the
+broker epoch of the follower (KIP-903).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from kafka_log.format.epochs import EpochStart
+from kafka_node.outcomes import NO_TOPIC_ID
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.topic_partition import TopicPartition
+from light_broker.core.fetch_sessions import FINAL_EPOCH, NO_SESSION
+from light_broker.core.offset_search import SpecialTimestamp
+from light_broker.core.replica_fetch import FetchAnswer, FollowerLog, ReplicaFetchSettings
+
+TOPIC_IDS_FROM = 13
+REPLICA_STATE_FROM = 15
+FETCH_VERSIONS = (12, 18)
+"""The leader returns a diverging epoch from version 12 on, which every Kafka since 2.7 has."""
+NAMED_VERSIONS = (12, 12)
+"""Versions of Fetch where a topic has no id: topics of ZooKeeper mode from before ids existed."""
+OFFSETS_VERSIONS = (5, 9)
+"""Versions of ListOffsets with leader epochs; later ones differ only for tiered storage."""
+
+
+class Asked(NamedTuple):
+    """A partition in a request, with the log that it was made for."""
+
+    topic_id: UUID
+    leader_epoch: int
+    log: FollowerLog
+
+
+def fetch_versions(partitions: Iterable[Asked]) -> tuple[int, int]:
+    """Return the versions of Fetch that can name the partitions."""
+    return NAMED_VERSIONS if any(each.topic_id == NO_TOPIC_ID for each in partitions) else FETCH_VERSIONS
+
+
+def fetch_request(
+    version: int,
+    partitions: Mapping[TopicPartition, Asked],
+    settings: ReplicaFetchSettings,
+    *,
+    broker_id: int,
+    broker_epoch: int,
+) -> Body:
+    """Return the Fetch request of a follower."""
+    topics: dict[tuple[str, UUID], list[Body]] = {}
+    for named, asked in partitions.items():
+        topics.setdefault((named.topic, asked.topic_id), []).append(
+            {
+                "partition": named.partition,
+                "current_leader_epoch": asked.leader_epoch,
+                "fetch_offset": asked.log.end_offset,
+                "last_fetched_epoch": asked.log.last_epoch,
+                "log_start_offset": asked.log.start_offset,
+                "partition_max_bytes": settings.partition_max_bytes,
+            }
+        )
+    replica: Body = {"replica_id": broker_id}
+    if version >= REPLICA_STATE_FROM:
+        replica = {"replica_state": {"replica_id": broker_id, "replica_epoch": broker_epoch}}
+    return {
+        **replica,
+        "max_wait_ms": settings.max_wait_ms,
+        "min_bytes": settings.min_bytes,
+        "max_bytes": settings.response_max_bytes,
+        "isolation_level": 0,
+        "session_id": NO_SESSION,
+        "session_epoch": FINAL_EPOCH,
+        "topics": [
+            {"topic": topic, "topic_id": topic_id, "partitions": requested}
+            for (topic, topic_id), requested in topics.items()
+        ],
+        "forgotten_topics_data": [],
+        "rack_id": "",
+    }
+
+
+def fetch_answers(
+    body: Body, version: int, name_of: Callable[[UUID], str | None]
+) -> tuple[ErrorCode, dict[TopicPartition, FetchAnswer]]:
+    """Return the error of the whole response, and the answer about each partition. `name_of` returns the name of a topic's id in the request."""
+    answers = {}
+    for topic in body["responses"]:
+        name = name_of(topic["topic_id"]) if version >= TOPIC_IDS_FROM else topic["topic"]
+        if name is None:
+            continue
+        for each in topic["partitions"]:
+            diverging = each["diverging_epoch"]
+            answers[TopicPartition(name, each["partition_index"])] = FetchAnswer(
+                ErrorCode.of(each["error_code"]),
+                each["high_watermark"],
+                each["log_start_offset"],
+                each["records"] or b"",
+                EpochStart(diverging["epoch"], diverging["end_offset"]) if diverging["epoch"] >= 0 else None,
+            )
+    return ErrorCode.of(body["error_code"]), answers
+
+
+def offsets_request(partitions: Mapping[TopicPartition, Asked], timestamp: SpecialTimestamp, *, broker_id: int) -> Body:
+    """Return the ListOffsets request of a follower: it is answered up to the log's end."""
+    topics: dict[str, list[Body]] = {}
+    for named, asked in partitions.items():
+        topics.setdefault(named.topic, []).append(
+            {
+                "partition_index": named.partition,
+                "current_leader_epoch": asked.leader_epoch,
+                "timestamp": timestamp,
+            }
+        )
+    return {
+        "replica_id": broker_id,
+        "isolation_level": 0,
+        "topics": [{"name": topic, "partitions": requested} for topic, requested in topics.items()],
+    }
+
+
+def offsets_answers(body: Body) -> dict[TopicPartition, tuple[ErrorCode, int]]:
+    """Return the error and the offset of each partition."""
+    return {
+        TopicPartition(topic["name"], each["partition_index"]): (ErrorCode.of(each["error_code"]), each["offset"])
+        for topic in body["topics"]
+        for each in topic["partitions"]
+    }
