@@ -134,8 +134,8 @@ class BrokerProcess:
             await self.logs.open_all()
             stack.push_async_callback(self._close_logs, control)
             stack.push_async_callback(broker.replicas.close)
-            stack.push_async_callback(self._replicate(broker).close)
             stack.push_async_callback(broker.groups.close)
+            stack.push_async_callback(self._replicate(broker).close)
             file.count_start()
             side = ControlSide(broker, self.logs, self.settings.values, self._acls, self._credentials)
             stack.push_async_callback(control.close)
@@ -181,18 +181,6 @@ class BrokerProcess:
         )
         return broker, control
 
-    def _guard(self, control: ControlPlane, rules: Rules) -> Guard:
-        return Guard(self._acls, rules, self._topic_name, needs(APIS, control.forwarded))
-
-    def _topic_name(self, topic_id: UUID) -> str | None:
-        return self.broker.view.topic_name(topic_id)
-
-    @property
-    def broker(self) -> Broker:
-        """The broker."""
-        assert self._broker is not None
-        return self._broker
-
     def _replicate(self, broker: Broker) -> ReplicaFetchers:
         """Let the broker fetch what it follows, from leaders on the listener of brokers."""
 
@@ -213,6 +201,18 @@ class BrokerProcess:
         )
         broker.replicas.replicate_by(fetchers)
         return fetchers
+
+    def _guard(self, control: ControlPlane, rules: Rules) -> Guard:
+        return Guard(self._acls, rules, self._topic_name, needs(APIS, control.forwarded))
+
+    def _topic_name(self, topic_id: UUID) -> str | None:
+        return self.broker.view.topic_name(topic_id)
+
+    @property
+    def broker(self) -> Broker:
+        """The broker."""
+        assert self._broker is not None
+        return self._broker
 
     # Listeners
 
