@@ -1,7 +1,8 @@
 """Several brokers in the process of the test, with real logs and connections, and one controller that the test directs."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from kafka_log.files.partition_settings import PartitionSettings
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node, NodeSettings
-from kafka_wire.net.server import Server, serve
+from kafka_wire.net.server import SaslServer, Server, serve
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import ControlPlaneError, IsrAnswer, IsrProposal
 from light_broker.core.fetch_sessions import FetchSessions
@@ -25,9 +26,10 @@ from light_broker.shell.broker import Broker
 from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.dispatch import Dispatch
 from light_broker.shell.log_manager import LogManager
+from light_broker.shell.process import AUTHENTICATION
 from light_broker.shell.producer_ids import ProducerIds
 from light_broker.shell.replica_fetcher import FetcherContext
-from light_broker.shell.replica_fetchers import ReplicaFetchers
+from light_broker.shell.replica_fetchers import ReplicaFetchers, fetcher_settings
 from light_broker.shell.replicas import ReplicaManager
 from tests.light_broker.fixed_control import CLUSTER_ID, LISTENER, FixedControl
 from tests.light_broker.hosting import with_state
@@ -105,6 +107,15 @@ class Controller:
         return IsrAnswer(ErrorCode.NONE, self.state)
 
 
+@dataclass(frozen=True)
+class Security:
+    """TLS and SASL of the listener of brokers, and of connections to it."""
+
+    client: NodeSettings = field(default_factory=lambda: NodeSettings(client_id="test"))
+    tls: ssl.SSLContext | None = None
+    sasl: SaslServer | None = None
+
+
 class _Control(FixedControl):
     """The control plane of one broker."""
 
@@ -163,7 +174,9 @@ class Cluster:
         controller: Controller,
         fetching: ReplicaFetchSettings = FETCHING,
         log_settings: PartitionSettings | None = None,
+        security: Security | None = None,
     ) -> None:
+        self.security = security or Security()
         self.folder = folder
         self.controller = controller
         self.fetching = fetching
@@ -205,7 +218,10 @@ class Cluster:
         await logs.open_all()
         started = asyncio.Event()
         started.set()
-        server = await serve(Dispatch(broker, LISTENER, started).handle, HOST, 0)
+        dispatch = Dispatch(
+            broker, LISTENER, started, authentication=AUTHENTICATION if self.security.sasl is not None else {}
+        )
+        server = await serve(dispatch.handle, HOST, 0, ssl=self.security.tls, sasl=self.security.sasl)
         fetchers = ReplicaFetchers(
             FetcherContext(
                 broker_id=broker_id,
@@ -214,7 +230,7 @@ class Cluster:
                 address_of=lambda leader: (
                     known.endpoints.get(LISTENER) if (known := broker.view.brokers.get(leader)) else None
                 ),
-                connection=NodeSettings(client_id=f"broker-{broker_id}-fetcher"),
+                connection=fetcher_settings(self.security.client, broker.settings),
                 writes=replicas.follower_writes,
                 now_ms=replicas.now_ms,
             )
@@ -239,7 +255,7 @@ class Cluster:
             "timeout_ms": TIMEOUT_MS,
             "topic_data": [{"name": TOPIC, "partition_data": [partition]}],
         }
-        node = Node(HOST, running.server.port, NodeSettings(client_id="test"))
+        node = Node(HOST, running.server.port, self.security.client)
         try:
             answer = await node.call(ApiKey.PRODUCE, body, version=9, timeout_ms=TIMEOUT_MS)
         finally:
@@ -261,9 +277,8 @@ class Cluster:
         return {each.id: each.log_bytes() for each in self.controller.brokers.values()}
 
 
-async def until(condition: "object") -> None:
+async def until(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds."""
-    assert callable(condition)
     async with asyncio.timeout(TIMEOUT_S):
         while not condition():  # noqa: ASYNC110 - the condition is that of several brokers
             await asyncio.sleep(0.001)
@@ -279,12 +294,13 @@ async def replicating(
     log_settings: PartitionSettings | None = None,
     state: PartitionView | None = None,
     topic_id: UUID = TOPIC_ID,
+    security: Security | None = None,
 ) -> AsyncIterator[Cluster]:
     """Yield brokers with replicas of `orders`, which broker 1 leads unless `state` differs."""
     controller = Controller(
         rules or IsrRules(), state or PartitionView(brokers, brokers, brokers[0], 0, 0), topic_id=topic_id
     )
-    cluster = Cluster(folder, controller, fetching, log_settings)
+    cluster = Cluster(folder, controller, fetching, log_settings, security)
     try:
         for broker_id in brokers:
             await cluster.start(broker_id)

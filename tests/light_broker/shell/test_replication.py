@@ -11,13 +11,19 @@ import pytest
 from kafka_log.files.partition_settings import PartitionSettings, broker_log_settings
 from kafka_log.format.producers import Origin
 from kafka_node.outcomes import NO_TOPIC_ID
+from kafka_node.security.listener_settings import ListenerSecurity
+from kafka_node.security.listeners import demands_of_listener
+from kafka_node.security.settings import SecurityProtocol, TlsFiles
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import NodeSettings, SaslCredentials
 from kafka_wire.records import decode_batches
 from light_broker.core.metadata_view import PartitionView
 from light_broker.core.partition import IsrRules
 from light_broker.core.replica_fetch import Stage
+from light_broker.shell.known_users import PresentCredentials
+from tests.kafka_wire.net.authority import Authority
 from tests.light_broker.hosting import records
-from tests.light_broker.replicating import FETCHING, ORDERS, Cluster, replicating, until
+from tests.light_broker.replicating import FETCHING, ORDERS, Cluster, Security, replicating, until
 
 
 def ends(cluster: Cluster) -> dict[int, int]:
@@ -143,7 +149,9 @@ async def test_a_follower_without_a_log_begins_where_the_leaders_log_starts(tmp_
         await cluster.produce(records("c", "d", "e"))
         await cluster.stop(3)
         shutil.rmtree(tmp_path / "broker-3")
-        await cluster[1].replicas.delete_records({ORDERS: 3}, timeout_ms=20_000)
+        await cluster.controller.elect(1, (1, 2))
+        deleted = await cluster[1].replicas.delete_records({ORDERS: 3}, timeout_ms=20_000)
+        assert deleted[ORDERS].error is ErrorCode.NONE
         await cluster.start(3)
         await cluster.controller.publish()
         await cluster.until_equal()
@@ -261,3 +269,23 @@ async def test_acks_all_is_refused_without_enough_replicas(tmp_path: Path) -> No
 
         assert await cluster.produce(records("c")) is ErrorCode.NOT_ENOUGH_REPLICAS
         assert cluster[1].replicas.high_watermark(ORDERS) == 1
+
+
+async def test_followers_log_in_on_a_listener_with_tls_and_sasl(authority: Authority, tmp_path: Path) -> None:
+    """SASL_SSL between brokers (inter.broker.listener.name)."""
+    certificate, key = authority.sign("broker", "/CN=broker")
+    listener = ListenerSecurity(
+        tls=TlsFiles(certificate=certificate, key=key), sasl_mechanisms=("PLAIN",), plain_users={"broker": "secret"}
+    )
+    demands = demands_of_listener(listener, SecurityProtocol.SASL_SSL, PresentCredentials())
+    login = NodeSettings(
+        client_id="test",
+        ssl=authority.client_context(),
+        sasl=SaslCredentials("PLAIN", "broker", "secret"),
+    )
+    security = Security(login, demands.tls, demands.sasl)
+    async with replicating(tmp_path, brokers=(1, 2), security=security) as cluster:
+        assert await cluster.produce(records("a")) is ErrorCode.NONE
+        await cluster.until_equal()
+
+        assert len(set(cluster.logs().values())) == 1
