@@ -12,6 +12,7 @@ from kafka_log.files.properties_file import read_properties_file
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.settings import AUTHORIZER, AUTHORIZERS, OWN_NAMES, read_rules
 from kafka_node.configs.java_classes import POLICIES, check_classes
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.node_settings import (
@@ -26,7 +27,6 @@ from kafka_node.security import listener_settings
 from kafka_node.security.endpoints import ANY_ADDRESS, Endpoint, check_distinct_ports, parse_endpoints
 from kafka_node.security.listener_settings import ListenerSecurity, listener_security
 from kafka_node.security.settings import SecurityProtocol
-from light_broker.core.settings import Settings
 from light_broker.shell.listener_limits import OF_LISTENERS
 
 ADVERTISED_LISTENERS = "advertised.listeners"
@@ -145,7 +145,7 @@ def _settings(values: Mapping[str, str]) -> BrokerSettings:
     listeners = _listeners(values)
     advertised = _advertised(values, listeners)
     return BrokerSettings(
-        values=Settings(node_id, {"node.id": str(node_id), **values}),
+        values=Settings.of_file(node_id, values),
         listeners=listeners,
         advertised_listeners=advertised,
         inter_broker_listener=_inter_broker_listener(values, advertised),

@@ -1,18 +1,19 @@
-"""Configs of topics and brokers: effective values, and where each value comes from.
+"""Configs of topics and nodes: effective values, and where each value comes from.
 
 A topic's value is its own dynamic config, else the broker setting that is its default. A setting's value is the dynamic config of the
 broker, else that of all brokers, else that of the file, else Kafka's default. Source: ConfigHelper, DynamicBrokerConfig, LogConfig.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import dropwhile
 
 from kafka_node.configs.config_rules import ConfigType, ConfigValue, InvalidValue, java_string
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.configs.topic_defaults import broker_names, in_unit
-from light_broker.core.settings import Settings
 
 
 class ConfigSource(IntEnum):
@@ -25,34 +26,8 @@ class ConfigSource(IntEnum):
     DEFAULT = 5
 
 
-DYNAMIC_SETTINGS = frozenset(
-    {
-        setting
-        for name in TOPIC_CONFIGS
-        for setting, unit in broker_names(name, TOPIC_CONFIGS)
-        if unit == 1 and setting in SETTINGS
-    }
-    - {"log.flush.scheduler.interval.ms"}
-    | {
-        "background.threads",
-        "log.cleaner.backoff.ms",
-        "log.cleaner.dedupe.buffer.size",
-        "log.cleaner.io.buffer.load.factor",
-        "log.cleaner.io.buffer.size",
-        "log.cleaner.io.max.bytes.per.second",
-        "log.cleaner.threads",
-        "max.connection.creation.rate",
-        "max.connections",
-        "max.connections.per.ip",
-        "max.connections.per.ip.overrides",
-        "num.io.threads",
-        "num.network.threads",
-        "num.recovery.threads.per.data.dir",
-        "num.replica.fetchers",
-        "producer.id.expiration.ms",
-    }
-)
-"""Settings that may be changed while the broker runs (DynamicBrokerConfig.AllDynamicConfigs, without those of parts that it lacks)."""
+ALL_DYNAMIC = frozenset(name for name, setting in SETTINGS.items() if setting.is_dynamic)
+"""Settings that nodes of Kafka apply while they run (DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS)."""
 
 _WIRE_TYPES = {
     ConfigType.BOOLEAN: 1,
@@ -137,8 +112,11 @@ def topic_entry(name: str, overrides: Mapping[str, str], settings: Settings) -> 
     )
 
 
-def broker_entry(name: str, settings: Settings) -> ConfigEntry:
-    """Return a broker's setting as DescribeConfigs lists it; one that Kafka does not have is sensitive, since its type is unknown."""
+def broker_entry(name: str, settings: Settings, dynamic: Container[str]) -> ConfigEntry:
+    """Return a node's setting as DescribeConfigs lists it; one that Kafka does not have is sensitive, since its type is unknown.
+
+    `dynamic` has the settings that may change while the node runs.
+    """
     synonyms = _synonyms(name, _same_setting(name), settings)
     sensitive = is_sensitive(name)
     if sensitive:
@@ -148,13 +126,13 @@ def broker_entry(name: str, settings: Settings) -> ConfigEntry:
         None if sensitive else value_text(settings.value(name)),
         synonyms[0].source if synonyms else ConfigSource.DEFAULT,
         tuple(synonyms),
-        is_read_only=name not in DYNAMIC_SETTINGS,
+        is_read_only=name not in dynamic,
         is_sensitive=sensitive,
         wire_type=_wire_type(name),
     )
 
 
-def cluster_default_entry(name: str, settings: Settings) -> ConfigEntry:
+def cluster_default_entry(name: str, settings: Settings, dynamic: Container[str]) -> ConfigEntry:
     """Return a dynamic default of all brokers as DescribeConfigs lists it."""
     sensitive = is_sensitive(name)
     value = None if sensitive else settings.cluster[name]
@@ -163,7 +141,7 @@ def cluster_default_entry(name: str, settings: Settings) -> ConfigEntry:
         value,
         ConfigSource.DYNAMIC_DEFAULT_BROKER,
         (Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER),),
-        is_read_only=name not in DYNAMIC_SETTINGS,
+        is_read_only=name not in dynamic,
         is_sensitive=sensitive,
         wire_type=_wire_type(name),
     )
@@ -178,30 +156,47 @@ def _wire_type(name: str) -> int:
     return _WIRE_TYPES[SETTINGS[name].kind] if name in SETTINGS else UNKNOWN_TYPE
 
 
-def _synonyms(name: str, names: list[str], settings: Settings) -> list[Synonym]:
-    """List the values of a setting by all of its names; Kafka's default is only listed under the setting's own name."""
-    layers = (
+def topic_source(name: str, overrides: Mapping[str, str], settings: Settings) -> ConfigSource:
+    """Return where the value of a topic config comes from, as CreateTopics lists it (KafkaConfigSchema.resolveEffectiveTopicConfig)."""
+    if name in overrides:
+        return ConfigSource.TOPIC
+    names = [setting for setting, _ in broker_names(name, TOPIC_CONFIGS)]
+    return next(
+        (source for values, source in _layers(settings) if not values.keys().isdisjoint(names)), ConfigSource.DEFAULT
+    )
+
+
+def _layers(settings: Settings) -> tuple[tuple[Mapping[str, str], ConfigSource], ...]:
+    return (
         (settings.own, ConfigSource.DYNAMIC_BROKER),
         (settings.cluster, ConfigSource.DYNAMIC_DEFAULT_BROKER),
         (settings.file, ConfigSource.STATIC_BROKER),
     )
-    found = [Synonym(each, values[each], source) for values, source in layers for each in names if each in values]
-    if name in SETTINGS and (default := SETTINGS[name].default) is not None:
-        found.append(Synonym(name, default, ConfigSource.DEFAULT))
-    return found
 
 
-def _same_setting(name: str) -> list[str]:
+def _synonyms(name: str, names: Sequence[str], settings: Settings) -> list[Synonym]:
+    """List the values of a setting by all of its names, from the first one under its own name on.
+
+    So a setting that has a value only under another name has no synonyms, and Kafka's default as its source (ConfigHelper.configSynonyms).
+    """
+    found = [
+        Synonym(each, values[each], source) for values, source in _layers(settings) for each in names if each in values
+    ]
+    defaults = ((each, SETTINGS[each].default) for each in names if each in SETTINGS)
+    found += (Synonym(each, default, ConfigSource.DEFAULT) for each, default in defaults if default is not None)
+    return list(dropwhile(lambda one: one.name != name, found))
+
+
+def _same_setting(name: str) -> Sequence[str]:
     """List the names of a setting in all of its units, the first one that is set applies (DynamicBrokerConfig.brokerConfigSynonyms)."""
-    for names in _UNITS:
-        if name in names:
-            return list(names)
-    return [name]
+    return _UNITS.get(name, (name,))
 
 
-def _units() -> Iterator[tuple[str, ...]]:
-    for name in ("segment.ms", "segment.jitter.ms", "retention.ms"):
-        yield tuple(setting for setting, _ in broker_names(name, TOPIC_CONFIGS))
+def _units() -> Iterator[tuple[str, tuple[str, ...]]]:
+    for topic_config in ("segment.ms", "segment.jitter.ms", "retention.ms", "flush.ms"):
+        names = tuple(setting for setting, _ in broker_names(topic_config, TOPIC_CONFIGS))
+        # The scheduler's interval is the default of the flush interval, and not the other way round.
+        yield from ((name, names) for name in (names[:1] if topic_config == "flush.ms" else names))
 
 
-_UNITS = tuple(_units())
+_UNITS = dict(_units())
