@@ -29,9 +29,12 @@ TIMES = {"controller.quorum.election.timeout.ms": "1000", "controller.quorum.fet
 PLACES = {"listeners", "controller.quorum.voters", "log.dirs"}
 """Settings that differ because two processes cannot share a place."""
 
+IGNORED = {"log.segment.bytes": "abc", "num.partitions": "7", "ssl.keystore.location": "/a"}
+"""An invalid value, a setting that is not dynamic, and one that only listeners have: stored by the controller, and ignored by nodes."""
+
 ALTERED = (
-    (4, "", {"max.connections": "500", "log.retention.ms": "777000"}),
-    (4, str(NODE_ID), {"max.connections.per.ip": "70"}),
+    (4, "", {"max.connections": "500", "log.retention.ms": "777000", **IGNORED, "principal.builder.class": "a.B"}),
+    (4, str(NODE_ID), {"max.connections.per.ip": "70", "log.flush.interval.ms": "7", **IGNORED}),
 )
 """Type and name of a resource, and the configs that are set on it."""
 
@@ -84,9 +87,10 @@ def is_too_early(altered: Iterable[Body]) -> bool:
 
 
 def has_changes(described: Iterable[Body]) -> bool:
-    """Whether the controller has applied the changes, which it does after it has answered them."""
-    names = {each["name"] for result in described if result["resource_name"] == "" for each in result["configs"]}
-    return {"max.connections", "log.retention.ms"} <= names
+    """Whether the node has applied the changes, which it does after the controller has answered them; Kafka's sources come before values."""
+    own = next(result for result in described if result["resource_name"] == str(NODE_ID))
+    values = {each["name"]: each["value"] for each in own["configs"]}
+    return (values["max.connections"], values["max.connections.per.ip"]) == ("500", "70")
 
 
 def by_name(result: Body) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import ResourceType
 from kafka_node.authorization.guard import Ask
 from kafka_node.configs.described_configs import ALL_DYNAMIC
+from kafka_node.configs.dynamic_values import applicable
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.describe_configs import CLUSTER_DEFAULT, DescribedNode, describe
@@ -17,10 +18,10 @@ from kafka_wire.codec import Body
 
 
 def present_settings(file: Settings, image: MetadataImage) -> Settings:
-    """Return the settings of a node with the dynamic configs of an image."""
+    """Return the settings of a node with the dynamic configs of an image that apply."""
     return file.with_dynamic(
-        image.config_values(ResourceType.BROKER, CLUSTER_DEFAULT),
-        image.config_values(ResourceType.BROKER, str(file.node_id)),
+        applicable(image.config_values(ResourceType.BROKER, CLUSTER_DEFAULT), of_all_nodes=True),
+        applicable(image.config_values(ResourceType.BROKER, str(file.node_id)), of_all_nodes=False),
     )
 
 
