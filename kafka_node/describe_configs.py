@@ -1,4 +1,4 @@
-"""DescribeConfigs of one node: configs of topics and of the node itself, with their sources and synonyms.
+"""DescribeConfigs of one node: configs of topics, groups and client metrics, and of the node itself, with their sources and synonyms.
 
 Each resource has an error of its own. Source: ConfigHelper.handleDescribeConfigsRequest, ConfigHelperUtils.
 """
@@ -10,9 +10,22 @@ from dataclasses import dataclass
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
 from kafka_node.authorization.needs import CODES
-from kafka_node.configs.described_configs import ConfigEntry, broker_entry, cluster_default_entry, topic_entry
-from kafka_node.configs.documentation import setting_documentation, topic_documentation
+from kafka_node.configs.described_configs import (
+    ConfigEntry,
+    broker_entry,
+    client_metrics_entry,
+    cluster_default_entry,
+    group_entry,
+    topic_entry,
+)
+from kafka_node.configs.documentation import (
+    client_metrics_documentation,
+    group_documentation,
+    setting_documentation,
+    topic_documentation,
+)
 from kafka_node.configs.layered_settings import Settings
+from kafka_node.configs.resource_config_table import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS
 from kafka_node.configs.resource_types import ConfigResourceType, resource_type_name
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
@@ -24,12 +37,14 @@ from kafka_wire.errors import ErrorCode, Failure
 CLUSTER_DEFAULT = ""
 """Name of the resource with the defaults of all brokers."""
 
-_JUDGED_AS = {ConfigResourceType.TOPIC: ResourceType.TOPIC}
+_JUDGED_AS = {ConfigResourceType.TOPIC: ResourceType.TOPIC, ConfigResourceType.GROUP: ResourceType.GROUP}
 """Types whose resources have ACLs of their own; all others belong to the cluster."""
 
 _DOCUMENTATION = {
     ConfigResourceType.TOPIC: topic_documentation,
     ConfigResourceType.BROKER: setting_documentation,
+    ConfigResourceType.CLIENT_METRICS: client_metrics_documentation,
+    ConfigResourceType.GROUP: group_documentation,
 }
 
 _NO_ERROR: Body = {"error_code": ErrorCode.NONE, "error_message": ""}
@@ -52,6 +67,8 @@ class DescribedNode:
     """Settings that may change while the node runs."""
     topic_configs: Callable[[str], Mapping[str, str] | None]
     """Returns the configs that are set on a topic; None: there is no such topic."""
+    other_configs: Callable[[ConfigResourceType, str], Mapping[str, str]] | None = None
+    """Returns the configs that are set on a group or a subscription to client metrics; None: the node has neither."""
 
 
 def describe(node: DescribedNode, may: Ask, body: Body) -> Body:
@@ -90,6 +107,16 @@ def _entries(node: DescribedNode, kind: int, name: str, select: Select) -> Entri
             return _topic_entries(node, name, select)
         case ConfigResourceType.BROKER:
             return _broker_entries(node, name, select)
+        case ConfigResourceType.GROUP if node.other_configs is not None:
+            if not name:
+                return Failure(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+            overrides = node.other_configs(ConfigResourceType.GROUP, name)
+            return [group_entry(each, overrides, node.settings) for each in select(GROUP_CONFIGS)]
+        case ConfigResourceType.CLIENT_METRICS if node.other_configs is not None:
+            if not name:
+                return Failure(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+            overrides = node.other_configs(ConfigResourceType.CLIENT_METRICS, name)
+            return [client_metrics_entry(each, overrides) for each in select(CLIENT_METRICS_CONFIGS)]
         case _:
             words = f"Unsupported resource type: {resource_type_name(kind)}"
             return Failure(ErrorCode.INVALID_REQUEST, words)

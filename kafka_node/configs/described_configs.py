@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import dropwhile
 
-from kafka_node.configs.config_rules import ConfigType, ConfigValue, InvalidValue, java_string
+from kafka_node.configs.config_rules import ConfigKey, ConfigType, ConfigValue, InvalidValue, java_string
+from kafka_node.configs.group_configs import group_value
 from kafka_node.configs.layered_settings import Settings
+from kafka_node.configs.resource_config_table import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.configs.topic_defaults import broker_names, in_unit
@@ -24,6 +26,8 @@ class ConfigSource(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    CLIENT_METRICS = 7
+    GROUP = 8
 
 
 ALL_DYNAMIC = frozenset(name for name, setting in SETTINGS.items() if setting.is_dynamic)
@@ -101,15 +105,7 @@ def topic_entry(name: str, overrides: Mapping[str, str], settings: Settings) -> 
     settings_of_name = [setting for setting, _ in broker_names(name, TOPIC_CONFIGS)]
     if settings_of_name:
         synonyms += _synonyms(settings_of_name[0], settings_of_name, settings)
-    return ConfigEntry(
-        name,
-        value_text(topic_value(name, overrides, settings)),
-        synonyms[0].source if synonyms else ConfigSource.DEFAULT,
-        tuple(synonyms),
-        is_read_only=False,
-        is_sensitive=False,
-        wire_type=_WIRE_TYPES[TOPIC_CONFIGS[name].kind],
-    )
+    return _writable_entry(TOPIC_CONFIGS[name], topic_value(name, overrides, settings), synonyms)
 
 
 def broker_entry(name: str, settings: Settings, dynamic: Container[str]) -> ConfigEntry:
@@ -154,6 +150,47 @@ def is_sensitive(name: str) -> bool:
 
 def _wire_type(name: str) -> int:
     return _WIRE_TYPES[SETTINGS[name].kind] if name in SETTINGS else UNKNOWN_TYPE
+
+
+def group_entry(name: str, overrides: Mapping[str, str], settings: Settings) -> ConfigEntry:
+    """Return a config of a group as DescribeConfigs lists it (ConfigHelper.createGroupConfigEntry)."""
+    key = GROUP_CONFIGS[name]
+    value = group_value(name, overrides, settings)
+    if isinstance(value, InvalidValue):  # It was checked when it was set, by other settings of the node.
+        value = group_value(name, {}, settings)
+    assert not isinstance(value, InvalidValue), f"the settings of the node are valid for {name}"
+    if key.broker_name is None:
+        synonyms = [Synonym(name, key.default, ConfigSource.DEFAULT)]
+    else:
+        synonyms = _synonyms(key.broker_name, _same_setting(key.broker_name), settings)
+    if name in overrides:
+        synonyms = [Synonym(name, value_text(value), ConfigSource.GROUP), *synonyms]
+    return _writable_entry(key, value, synonyms)
+
+
+def client_metrics_entry(name: str, overrides: Mapping[str, str]) -> ConfigEntry:
+    """Return a config of a subscription to client metrics as DescribeConfigs lists it."""
+    key = CLIENT_METRICS_CONFIGS[name]
+    value = key.read(overrides.get(name, key.default))
+    if isinstance(value, InvalidValue):  # It was checked when it was set, by another version.
+        value = key.read(key.default)
+    assert not isinstance(value, InvalidValue), f"Kafka's default of {name} is valid"
+    if isinstance(value, tuple):
+        value = tuple(dict.fromkeys(value))
+    synonyms = [Synonym(name, value_text(value), ConfigSource.CLIENT_METRICS)] if name in overrides else []
+    return _writable_entry(key, value, synonyms)
+
+
+def _writable_entry(key: ConfigKey, value: ConfigValue, synonyms: Sequence[Synonym]) -> ConfigEntry:
+    return ConfigEntry(
+        key.name,
+        value_text(value),
+        synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        tuple(synonyms),
+        is_read_only=False,
+        is_sensitive=False,
+        wire_type=_WIRE_TYPES[key.kind],
+    )
 
 
 def topic_source(name: str, overrides: Mapping[str, str], settings: Settings) -> ConfigSource:

@@ -32,13 +32,59 @@ PLACES = {"listeners", "controller.quorum.voters", "log.dirs"}
 IGNORED = {"log.segment.bytes": "abc", "num.partitions": "7", "ssl.keystore.location": "/a"}
 """An invalid value, a setting that is not dynamic, and one that only listeners have: stored by the controller, and ignored by nodes."""
 
+WRONG_METRICS = (
+    *({"interval.ms": value} for value in ("99", "3600001", "x")),
+    *({"match": value} for value in ("colour=red", "client_id", "client_id=", "client_id=a=b", "client_id=[")),
+    *({"metrics": value} for value in ("a,,b",)),
+    {"colour": "red"},
+)
+WRONG_GROUPS = (
+    *({"consumer.session.timeout.ms": value} for value in ("1", "999999", "x", "0")),
+    {"consumer.heartbeat.interval.ms": "1"},
+    {"consumer.assignment.interval.ms": "999999"},
+    {"streams.num.standby.replicas": "9"},
+    {"share.delivery.count.limit": "999"},
+    {"share.session.timeout.ms": "45000", "share.heartbeat.interval.ms": "60000"},
+    *({"share.auto.offset.reset": value} for value in ("none", "by_duration:x", "by_duration:-PT1H")),
+    {"share.isolation.level": "none"},
+    {"colour": "red"},
+)
+
 ALTERED = (
     (4, "", {"max.connections": "500", "log.retention.ms": "777000", **IGNORED, "principal.builder.class": "a.B"}),
     (4, str(NODE_ID), {"max.connections.per.ip": "70", "log.flush.interval.ms": "7", **IGNORED}),
+    (
+        16,
+        "sub",
+        {
+            "interval.ms": "1000",
+            "metrics": "org.a.,org.b.,org.a.",
+            "match": "client_id=app-.*,client_software_name=\\p{Alpha}+",
+        },
+    ),
+    (32, "g1", {"consumer.session.timeout.ms": "50000", "share.auto.offset.reset": "by_duration:PT1H"}),
+    (32, "g2", {"streams.num.standby.replicas": "1", "share.isolation.level": "read_committed"}),
 )
 """Type and name of a resource, and the configs that are set on it."""
 
-DESCRIBED = ((4, str(NODE_ID)), (4, ""), (4, "1"), (4, "x"), (2, "none"), (2, "a b"), (2, ""))
+REFUSED = (
+    *((16, f"sub-{place}", wrong) for place, wrong in enumerate(WRONG_METRICS)),
+    (16, "", {"interval.ms": "1000"}),
+    *((32, f"group-{place}", wrong) for place, wrong in enumerate(WRONG_GROUPS)),
+    (32, "", {"consumer.session.timeout.ms": "50000"}),
+    (2, "none", {"retention.ms": "5"}),
+    (2, "none-2", {"retention.ms": "abc"}),
+    (2, "", {"retention.ms": "5"}),
+    (2, "a b", {"retention.ms": "5"}),
+    *((4, name, {"max.connections": "5"}) for name in ("9", "x", "-3")),
+    (3, "q", {"a": "b"}),
+)
+"""The same, refused."""
+
+DESCRIBED = (
+    *((4, str(NODE_ID)), (4, ""), (4, "1"), (4, "x"), (2, "none"), (2, "a b"), (2, "")),
+    *((16, "sub"), (16, "other"), (16, ""), (32, "g1"), (32, "g2"), (32, "g3"), (32, "")),
+)
 """Types and names of resources."""
 
 
@@ -57,7 +103,7 @@ async def answers(port: int) -> tuple[list[Body], list[Body]]:
                 "resource_name": name,
                 "configs": [{"name": key, "config_operation": 0, "value": value} for key, value in configs.items()],
             }
-            for kind, name, configs in ALTERED
+            for kind, name, configs in (*ALTERED, *REFUSED)
         ]
         while True:
             body: Body = {"resources": resources, "validate_only": False}
@@ -83,7 +129,9 @@ def place_of(result: Body) -> tuple[int, str]:
 
 def is_too_early(altered: Iterable[Body]) -> bool:
     """Whether the controller is not active yet, or not registered."""
-    return any(each["error_code"] in {41, 102} for each in altered)
+    return any(
+        each["error_code"] == 41 or (each["error_code"] == 102 and each["resource_name"] != "9") for each in altered
+    )
 
 
 def has_changes(described: Iterable[Body]) -> bool:

@@ -1,4 +1,4 @@
-"""DescribeConfigs (versions 1 to 4) at a controller of KRaft mode: its own settings, the defaults of all brokers, and configs of topics.
+"""DescribeConfigs (versions 1 to 4) at a controller of KRaft mode: its own settings, the defaults of all brokers, and configs of topics, groups and client metrics.
 
 Every controller answers from what it has applied, active or not: a client asks the node that it wants to know about. Source: ControllerApis.
 """
@@ -40,5 +40,5 @@ class DescribeConfigsApi:
         def topic_configs(name: str) -> Mapping[str, str] | None:
             return None if image.topic(name) is None else image.config_values(ResourceType.TOPIC, name)
 
-        node = DescribedNode(present_settings(self._file, image), ALL_DYNAMIC, topic_configs)
+        node = DescribedNode(present_settings(self._file, image), ALL_DYNAMIC, topic_configs, image.config_values)
         return describe(node, self._asking(context), body)

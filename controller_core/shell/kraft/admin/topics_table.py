@@ -75,7 +75,7 @@ def topic_handlers(
     def asking(context: RequestContext) -> Ask:
         return EVERYTHING if guard is None else guard.asking(context)
 
-    configs = ConfigApis(controller, asking)
+    configs = ConfigApis(controller, file, asking)
     quotas = MutationQuotas(_CommittedQuotas(controller))
 
     async def create_topics(active: ActiveController, context: RequestContext, body: Body) -> Body:

@@ -91,6 +91,20 @@ async def test_configs_of_kafka_4_are_changed_and_validated(active: Member) -> N
     assert active.controller.committed_image.config_values(ResourceType.TOPIC, "orders") == {"retention.ms": "5"}
 
 
+async def test_types_of_resources_without_configs_here_are_refused(active: Member) -> None:
+    """ControllerApis.handleIncrementalAlterConfigs; levels of loggers cannot be changed."""
+    names = (ResourceType.BROKER_LOGGER, "101"), (3, "q"), (ResourceType.BROKER, "1"), (ResourceType.BROKER, "1")
+    resources = [{"resource_type": kind, "resource_name": name, "configs": []} for kind, name in names]
+    altered = await send(active, ApiKey.INCREMENTAL_ALTER_CONFIGS, {"resources": resources, "validate_only": False})
+
+    assert [(each["error_code"], each["error_message"]) for each in altered["responses"]] == [
+        (ErrorCode.INVALID_REQUEST, "Unexpected resource type BROKER_LOGGER."),
+        (ErrorCode.UNSUPPORTED_VERSION, "Unknown resource type 3."),
+        (ErrorCode.INVALID_REQUEST, "Duplicate resource."),
+        (ErrorCode.INVALID_REQUEST, "Duplicate resource."),
+    ]
+
+
 async def test_a_standby_answers_not_controller(active: Member) -> None:
     """NOT_CONTROLLER for every topic and resource: the client finds the active controller."""
     active.log.elect(None)
