@@ -67,6 +67,7 @@ schemas: $(READY) ## generate the tables of Kafka's messages, errors, topic conf
 	  $(RUN) tools/extract_errors.py "$$newest" && \
 	  $(RUN) -m tools.extract_topic_configs "$$broker" "$$newest" && \
 	  $(RUN) -m tools.extract_broker_settings "$$newest" && \
+	  $(RUN) -m tools.extract_resource_configs "$$newest" && \
 	  $(RUN) -m tools.extract_config_documentation "$$newest"
 
 .PHONY: dist

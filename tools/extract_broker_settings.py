@@ -2,7 +2,8 @@
 
     python -m tools.extract_broker_settings DIRECTORY_OF_JARS
 
-It keeps the facts that decide whether a value of a properties file is valid: name, type, default, and rule. The table has the
+It keeps the facts that decide whether a value of a properties file is valid: name, type, default, and rule; and whether Kafka
+changes it while a node runs. The table has the
 settings of brokers too, so that a setting that only brokers use differs from one that Kafka does not have. The output is
 deterministic.
 """
@@ -14,11 +15,12 @@ from tools.kafka_definitions import ROOT, Json, static_fields, version_of, write
 
 TABLE = ROOT / "kafka_node" / "configs" / "setting_table.py"
 DEFINITIONS = "org.apache.kafka.server.config.AbstractKafkaConfig.CONFIG_DEF"
+DYNAMIC = "org.apache.kafka.server.config.DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS"
 
 HEADER = '''"""Settings of nodes of Kafka {version}, sorted by name: generated, do not edit.
 
 `setting_rules` defines the rows. Generate it again with `python -m tools.extract_broker_settings DIRECTORY_OF_JARS`.
-Source: AbstractKafkaConfig.CONFIG_DEF of Kafka {version}.
+Source: AbstractKafkaConfig.CONFIG_DEF and DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS of Kafka {version}.
 """
 
 # ruff: noqa: S108 - a default of Kafka
@@ -37,17 +39,18 @@ def python_rule(rule: Json) -> str:
     return f"OneOf({tuple(rule['values'])!r})" if rule.get("values") else "AnyValue()"
 
 
-def python_row(name: str, setting: Json) -> str:
+def python_row(name: str, setting: Json, *, is_dynamic: bool) -> str:
     """Return one setting as a Python expression."""
     facts = f"{name!r}, ConfigType.{setting['type']}, {setting['default']!r}, {python_rule(setting['rule'])}"
-    marks = "".join(f", is_{mark}=True" for mark in ("required", "internal") if setting[mark])
+    has = {"required": setting["required"], "internal": setting["internal"], "dynamic": is_dynamic}
+    marks = "".join(f", is_{mark}=True" for mark, value in has.items() if value)
     return f"Setting({facts}{marks})"
 
 
 def render(jars: Path) -> str:
     """Return the source of the module, not yet formatted."""
-    (settings,) = static_fields(jars, DEFINITIONS)
-    rows = ",\n    ".join(python_row(name, settings[name]) for name in sorted(settings))
+    settings, dynamic = static_fields(jars, DEFINITIONS, DYNAMIC)
+    rows = ",\n    ".join(python_row(name, settings[name], is_dynamic=name in dynamic) for name in sorted(settings))
     return "\n".join(
         [
             HEADER.format(version=version_of(jars)),

@@ -19,7 +19,10 @@ Json = dict[str, Any]
 
 
 def static_fields(jars: Path, *fields: str) -> list[Json]:
-    """Return static fields of Kafka's classes, each as an object by name: of a ConfigDef its definitions, of a map its values as text."""
+    """Return static fields of Kafka's classes, each as an object by name: of a ConfigDef its definitions, of a map its values as text.
+
+    A set of names is an object of each name by itself.
+    """
     command = ["java", "-cp", str(jars / "*"), str(SOURCE), *fields]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
     document = json.loads(done.stdout)

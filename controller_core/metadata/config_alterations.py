@@ -1,12 +1,14 @@
 """Changes of configs in KRaft mode: what AlterConfigs and IncrementalAlterConfigs change, from the present image.
 
 Resources of a request are independent of each other, and a resource changes as a whole or not at all. Configs of brokers are judged by the broker
-that forwards them, as in Kafka: the controller checks only that the broker, or controller, is registered. Left out: client-metrics, and
-configs of groups beyond their names. Source: ConfigurationControlManager, ControllerConfigurationValidator.
+that forwards them, as in Kafka: the controller checks only that the broker, or controller, is registered. Source:
+ConfigurationControlManager, ControllerConfigurationValidator, QuorumController.ConfigResourceExistenceChecker.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from controller_core.decisions.topic_transitions import MIN_ISR
 from controller_core.model.changes import ConfigsChanged
@@ -14,16 +16,32 @@ from controller_core.model.mode_rules import KAFKA_4_CONFIGS
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import ResourceType
 from kafka_node.configs.alterations import Configs, altered
+from kafka_node.configs.client_metrics_configs import client_metrics_failure
 from kafka_node.configs.config_rules import ConfigType
+from kafka_node.configs.group_configs import group_config_error
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.configs.topic_configs import topic_config_error
 from kafka_node.outcomes import Outcome
+from kafka_node.topic_names import illegal_name_reason
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 
 CLUSTER_DEFAULT = ""
 """Name of the resource with the defaults of all brokers."""
+
+MAX_VALUE_CHARACTERS = (1 << 15) - 1
+"""Longest value of a config in Kafka's records; appending to lists would otherwise exceed every size."""
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
+"""Id of a node in text; Java's largest int has ten digits."""
+
+_DEFAULTS: Mapping[ResourceType, Configs] = {
+    ResourceType.TOPIC: {name: row.default for name, row in TOPIC_CONFIGS.items()},
+    ResourceType.BROKER: {name: row.default for name, row in SETTINGS.items() if row.default is not None},
+}
+"""Values to which words are appended where a config is not set; lists of other resources cannot be appended to (KafkaRaftServer.configSchema)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +52,13 @@ class Alterations:
     changes: tuple[ConfigsChanged, ...]
 
 
-def alter_configs(image: MetadataImage, resources: Sequence[Body | Failure], *, incremental: bool) -> Alterations:
-    """Decide about each resource of a request; one that is refused already is a Failure."""
+def alter_configs(
+    image: MetadataImage, settings: Settings, resources: Sequence[Body | Failure], *, incremental: bool
+) -> Alterations:
+    """Decide about each resource of a request; one that is refused already is a Failure. `settings` are those of this controller."""
     decided = [
-        each if isinstance(each, Failure) else _alter(image, each, incremental=incremental) for each in resources
+        each if isinstance(each, Failure) else _alter(image, settings, each, incremental=incremental)
+        for each in resources
     ]
     return Alterations(
         tuple(each if isinstance(each, Failure) else None for each in decided),
@@ -45,60 +66,87 @@ def alter_configs(image: MetadataImage, resources: Sequence[Body | Failure], *, 
     )
 
 
-def _alter(image: MetadataImage, resource: Body, *, incremental: bool) -> ConfigsChanged | Failure:
-    kind, name = resource["resource_type"], resource["resource_name"]
-    if (failure := _unknown_resource(image, kind, name)) is not None:
-        return failure
+def _alter(image: MetadataImage, settings: Settings, resource: Body, *, incremental: bool) -> ConfigsChanged | Failure:
+    kind, name = ResourceType(resource["resource_type"]), resource["resource_name"]
     present = image.config_values(kind, name)
-    defaults = {key: row.default for key, row in TOPIC_CONFIGS.items()} if kind == ResourceType.TOPIC else {}
-    configs = altered(present, resource, defaults, _is_list, incremental=incremental)
+    configs = altered(present, resource, _DEFAULTS.get(kind, {}), partial(_is_list, kind), incremental=incremental)
     if isinstance(configs, Failure):
         return configs
-    if (failure := _invalid(image, kind, name, present, configs)) is not None:
-        return failure
-    removed = dict.fromkeys(present.keys() - configs.keys())
     changed = {key: value for key, value in configs.items() if present.get(key) != value}
-    return ConfigsChanged(ResourceType(kind), name, {**changed, **removed})
+    failure = _too_long(changed) or _invalid(image, settings, kind, name, present, configs)
+    failure = failure or _unknown_resource(image, kind, name)
+    if failure is not None:
+        return failure
+    return ConfigsChanged(kind, name, {**changed, **dict.fromkeys(present.keys() - configs.keys())})
 
 
-def _unknown_resource(image: MetadataImage, kind: int, name: str) -> Failure | None:
-    """Return why a resource has no configs here (QuorumController.ConfigResourceExistenceChecker)."""
+def _is_list(kind: ResourceType, name: str) -> bool:
+    row = TOPIC_CONFIGS.get(name) if kind is ResourceType.TOPIC else SETTINGS.get(name)
+    return kind in _DEFAULTS and row is not None and row.kind is ConfigType.LIST
+
+
+def _too_long(changed: Configs) -> Failure | None:
+    """Refuse values that no record can have."""
+    if all(len(value) <= MAX_VALUE_CHARACTERS for value in changed.values()):
+        return None
+    words = f"The configuration value cannot be added because it exceeds the maximum value size of {MAX_VALUE_CHARACTERS} bytes."
+    return Failure(ErrorCode.INVALID_CONFIG, words)
+
+
+def _invalid(
+    image: MetadataImage, settings: Settings, kind: ResourceType, name: str, present: Configs, configs: Configs
+) -> Failure | None:
+    """Return why a resource cannot have this name or these configs."""
     match kind:
         case ResourceType.TOPIC:
-            if image.topic(name) is None:
-                return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+            return _invalid_topic(name, configs)
         case ResourceType.BROKER:
-            if name == CLUSTER_DEFAULT:
-                return None
-            if not name.isdecimal():
-                return Failure(ErrorCode.INVALID_REQUEST, f"Invalid broker name {name}")
-            if int(name) not in {*image.brokers, *image.controllers}:
-                return Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
-        case ResourceType.GROUP:
+            return _invalid_broker(name) or _refused_by_elr(image, name, present, configs)
+        case ResourceType.CLIENT_METRICS:
+            return client_metrics_failure(name, configs)
+        case _:
             if not name:
                 return Failure(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-        case _:
-            words = f"Configs of resources of type {kind} cannot be changed by this controller."
-            return Failure(ErrorCode.INVALID_REQUEST, words)
+            words = group_config_error(configs, settings)
+            return None if words is None else Failure(ErrorCode.INVALID_CONFIG, words)
+
+
+def _invalid_topic(name: str, configs: Configs) -> Failure | None:
+    if not name:
+        return Failure(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    if (reason := illegal_name_reason(name)) is not None:
+        return Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
+    wrong = topic_config_error(configs, KAFKA_4_CONFIGS)
+    return None if wrong is None else Failure(ErrorCode.INVALID_CONFIG, wrong.message)
+
+
+def _invalid_broker(name: str) -> Failure | None:
+    if name == CLUSTER_DEFAULT or _INTEGER.fullmatch(name):
+        return Failure(ErrorCode.INVALID_REQUEST, "Invalid negative broker ID.") if name.startswith("-") else None
+    return Failure(ErrorCode.INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
+
+
+def _refused_by_elr(image: MetadataImage, name: str, present: Configs, configs: Configs) -> Failure | None:
+    """Eligible leader replicas depend on min.insync.replicas, and brokers must not differ in it (KIP-966)."""
+    if not image.is_elr_enabled:
+        return None
+    if name != CLUSTER_DEFAULT and configs.get(MIN_ISR) != present.get(MIN_ISR):
+        words = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+        return Failure(ErrorCode.INVALID_CONFIG, words)
+    if name == CLUSTER_DEFAULT and MIN_ISR in present and MIN_ISR not in configs:
+        words = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
+        return Failure(ErrorCode.INVALID_CONFIG, words)
     return None
 
 
-def _is_list(name: str) -> bool:
-    row = TOPIC_CONFIGS.get(name) or SETTINGS.get(name)
-    return row is not None and row.kind is ConfigType.LIST
-
-
-def _invalid(image: MetadataImage, kind: int, name: str, present: Configs, configs: Configs) -> Failure | None:
-    """Return why a resource cannot have these configs."""
-    if kind == ResourceType.TOPIC:
-        wrong = topic_config_error(configs, KAFKA_4_CONFIGS)
-        return None if wrong is None else Failure(ErrorCode.INVALID_CONFIG, wrong.message)
-    if kind == ResourceType.BROKER and image.is_elr_enabled:
-        # Eligible leader replicas depend on it, and brokers must not differ in it (KIP-966).
-        if name != CLUSTER_DEFAULT and configs.get(MIN_ISR) != present.get(MIN_ISR):
-            words = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
-            return Failure(ErrorCode.INVALID_CONFIG, words)
-        if name == CLUSTER_DEFAULT and MIN_ISR in present and MIN_ISR not in configs:
-            words = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
-            return Failure(ErrorCode.INVALID_CONFIG, words)
+def _unknown_resource(image: MetadataImage, kind: ResourceType, name: str) -> Failure | None:
+    """Return that there is no such topic or node; groups and subscriptions need not be there."""
+    if kind is ResourceType.TOPIC and image.topic(name) is None:
+        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    if (
+        kind is ResourceType.BROKER
+        and name != CLUSTER_DEFAULT
+        and int(name) not in {*image.brokers, *image.controllers}
+    ):
+        return Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {int(name)} found.")
     return None

@@ -14,6 +14,7 @@ from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import (
     CONTROLLERS_SINCE,
     ELR_VERSION,
+    KRAFT_VERSION,
     METADATA_VERSION,
     MINIMUM_VERSION,
     has_other_records,
@@ -38,6 +39,8 @@ class QuorumFeatures:
     voters: Sequence[int]
     min_insync_replicas: int
     """Static default of the brokers: with eligible leader replicas it becomes a config of the cluster (KIP-966)."""
+    kraft_version: int = 0
+    """Level of kraft.version in effect."""
 
 
 def update_features(
@@ -59,6 +62,17 @@ def update_features(
         records += _uniform_min_insync_replicas(image, quorum.min_insync_replicas)
     records += (FeatureLevelRecord(update.feature, update.level) for update in wanted.values())
     return RecordDecision(tuple(records), None)
+
+
+def refused_kraft_version(image: MetadataImage, quorum: QuorumFeatures, update: FeatureUpdate) -> Failure | None:
+    """Return why kraft.version may not change to a level, whatever the voters have reported; None if it may."""
+    present, level = quorum.kraft_version, update.level
+    reason = refused_step(
+        present, level, update.upgrade_type, lambda: reason_not_supported(image, quorum, KRAFT_VERSION, level)
+    )
+    if reason is None and level != present and update.upgrade_type is not UpgradeType.UPGRADE:
+        reason = "Can't downgrade the version of this feature."
+    return None if reason is None else invalid_level(KRAFT_VERSION, level, reason)
 
 
 def invalid_level(feature: str, level: int, reason: str) -> Failure:

@@ -127,7 +127,12 @@ def refused_dependency(name: str, level: int, metadata_version: int) -> str | No
 
     >>> refused_dependency("eligible.leader.replicas.version", 1, 22)
     'eligible.leader.replicas.version could not be set to 1 because it depends on metadata.version level 23'
+    >>> refused_dependency("foo.version", 0, 22)
+    'Feature foo.version not found.'
     """
+    if name not in FEATURES:
+        # Level 0 is the only one that gets here: all nodes support it for any name.
+        return f"Feature {name} not found."
     needed = FEATURES[name].needs_metadata_version.get(level, MINIMUM_VERSION)
     if metadata_version >= needed:
         return None

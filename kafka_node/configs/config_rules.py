@@ -254,12 +254,47 @@ class ThrottledReplicas:
         )
 
 
-Rule = AnyValue | Range | RangeOr | OneOf | VersionName | ThrottledReplicas
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Rule: a list of words, none of them empty (ConfigDef.ValidList.anyNonDuplicateValues; Kafka removes repeated ones before)."""
+
+    def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
+        """Look for an empty word."""
+        assert isinstance(value, tuple)
+        if "" not in value:
+            return None
+        reason = f"Configuration '{name}' values must not be empty."
+        return InvalidValue(name, java_string(value), reason, is_whole_message=True)
+
+
+DURATION = re.compile(
+    r"P(?=.)(?:[-+]?[0-9]{1,18}D)?(?:T(?=.)(?:[-+]?[0-9]{1,18}H)?(?:[-+]?[0-9]{1,18}M)?(?:[-+]?[0-9]{1,18}(?:[.,][0-9]{0,9})?S)?)?",
+    re.IGNORECASE,
+)
+"""Java's Duration.parse, without a sign in front."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetReset:
+    """Rule: earliest, latest, or by_duration with a duration in ISO 8601 (ShareGroupAutoOffsetResetStrategy.Validator)."""
+
+    def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
+        """Check the word or the duration."""
+        assert isinstance(value, str)
+        kind, colon, duration = value.partition(":")
+        is_duration = kind == "by_duration" and colon and DURATION.fullmatch(duration) and "-" not in duration
+        if value in {"earliest", "latest"} or is_duration:
+            return None
+        form = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+        return InvalidValue(name, value, f"Invalid value `{value}` for configuration {name}. {form}")
+
+
+Rule = AnyValue | Range | RangeOr | OneOf | VersionName | ThrottledReplicas | Words | OffsetReset
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """A topic config: its type, its default as text, its rule, and the broker setting that provides its default.
+    """A config of topics or other resources: its type, its default as text, its rule, and the broker setting that provides its default.
 
     `broker_name` is None if brokers have no such setting.
     """

@@ -24,6 +24,8 @@ class Setting:
     is_required: bool = False
     is_internal: bool = False
     """Whether Kafka neither documents nor describes it."""
+    is_dynamic: bool = False
+    """Whether nodes of Kafka apply a change of it while they run."""
 
     def read(self, text: str | None) -> ConfigValue | None:
         """Return the value of `text`, or of the default when it is None. Raises SettingError in Kafka's words."""

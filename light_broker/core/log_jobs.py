@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from light_broker.core.settings import Settings
+from kafka_node.configs.layered_settings import Settings
 
 INITIAL_DELAY_MS = 30_000
 """Time without jobs after the start, in which the logs of a restarted broker are busiest (LogManager.InitialTaskDelayMs)."""

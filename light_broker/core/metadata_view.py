@@ -5,10 +5,10 @@ A view never changes: the control plane makes a new one and replaces the old one
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
 
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_wire.topic_partition import TopicPartition
 
 NO_LEADER = -1
@@ -67,17 +67,6 @@ class TopicView:
     partitions: tuple[PartitionView, ...]
     is_internal: bool = False
     """Whether only brokers write it: `__consumer_offsets` and `__transaction_state`."""
-
-
-class ConfigResourceType(IntEnum):
-    """Types of resources with dynamic configs (Kafka's ConfigResource.Type)."""
-
-    UNKNOWN = 0
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
 
 
 class ConfigResource(NamedTuple):

@@ -18,10 +18,10 @@ from enum import Enum
 from uuid import UUID
 
 from kafka_log.format.epochs import EpochStart, LeaderEpochs
+from kafka_node.configs.layered_settings import Settings
 from kafka_wire.errors import ErrorCode
 from light_broker.core.metadata_view import NO_EPOCH
 from light_broker.core.replica_requests import NO_OFFSET
-from light_broker.core.settings import Settings
 from light_broker.core.truncation import truncation_after
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.authorization.guard import EVERYTHING, Ask, Guard
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from light_broker.control.port import ControlPlane
 from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.metadata_view import MetadataView
-from light_broker.core.settings import Settings
 from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.log_manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds

@@ -4,19 +4,14 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from kafka_node.authorization.acls import Acls
+from kafka_node.configs.layered_settings import Settings
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_wire.errors import ErrorCode
 from kafka_wire.sasl.scram_keys import ScramCredential
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC
 from light_broker.core.log_jobs import log_manager_settings
-from light_broker.core.metadata_view import (
-    CLUSTER_DEFAULT,
-    ConfigResource,
-    ConfigResourceType,
-    MetadataView,
-    PartitionView,
-)
-from light_broker.core.settings import Settings
+from light_broker.core.metadata_view import CLUSTER_DEFAULT, ConfigResource, MetadataView, PartitionView
 from light_broker.shell.broker import Broker
 from light_broker.shell.known_users import PresentAcls, PresentCredentials
 from light_broker.shell.log_manager import LogManager

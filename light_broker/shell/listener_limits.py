@@ -9,13 +9,13 @@ import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.security.listener_settings import LISTENER_PREFIX
 from kafka_wire.net.connection_quotas import ConnectionQuotas
 from kafka_wire.net.request_channel import RequestChannel
 from kafka_wire.net.server import ServerLimits
-from light_broker.core.settings import Settings
 
 OVERRIDES = "max.connections.per.ip.overrides"
 CREATION_RATE = "max.connection.creation.rate"

@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry
 from kafka_log.format.text_files import META_PROPERTIES_VERSION
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.http_probes import LightProbeServer
 from kafka_node.network_metrics import NetworkMetrics
 from kafka_node.security.endpoints import Endpoint
@@ -38,7 +39,7 @@ from light_broker.control.zookeeper.rights import NEEDS as ZOOKEEPER_NEEDS
 from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.groups.settings import group_settings
 from light_broker.core.log_jobs import log_manager_settings
-from light_broker.core.metadata_view import BrokerView, ConfigResource, ConfigResourceType, MetadataView
+from light_broker.core.metadata_view import BrokerView, ConfigResource, MetadataView
 from light_broker.core.metadata_view import Endpoint as ClientEndpoint
 from light_broker.core.partition import IsrRules
 from light_broker.core.replica_fetch import replica_fetch_settings

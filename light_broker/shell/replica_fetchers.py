@@ -5,12 +5,12 @@ import logging
 from dataclasses import replace
 from uuid import UUID
 
+from kafka_node.configs.layered_settings import Settings
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.metadata_view import NO_LEADER
 from light_broker.core.replica_fetch import FetchedPartition
-from light_broker.core.settings import Settings
 from light_broker.shell.replica_fetcher import FetcherContext, ReplicaFetcher
 
 log = logging.getLogger(__name__)

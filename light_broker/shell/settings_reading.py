@@ -12,6 +12,7 @@ from kafka_log.files.properties_file import read_properties_file
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.settings import AUTHORIZER, AUTHORIZERS, OWN_NAMES, read_rules
 from kafka_node.configs.java_classes import POLICIES, check_classes
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.node_settings import (
@@ -28,7 +29,6 @@ from kafka_node.security.listener_settings import ListenerSecurity, listener_sec
 from kafka_node.security.settings import SecurityProtocol
 from light_broker.control.zookeeper.options import NAMES as ZOOKEEPER_NAMES
 from light_broker.control.zookeeper.options import ZooKeeperOptions, read_options
-from light_broker.core.settings import Settings
 from light_broker.shell.listener_limits import OF_LISTENERS
 
 ADVERTISED_LISTENERS = "advertised.listeners"
@@ -154,7 +154,7 @@ def _settings(values: Mapping[str, str], zookeeper: ZooKeeperOptions | None) -> 
     inter_broker = _inter_broker_listener(values, advertised)
     logins = {} if zookeeper is None else {inter_broker: INTER_BROKER_MECHANISM}
     return BrokerSettings(
-        values=Settings(node_id, {"node.id": str(node_id), **values}),
+        values=Settings.of_file(node_id, values),
         listeners=listeners,
         advertised_listeners=advertised,
         inter_broker_listener=inter_broker,

@@ -12,9 +12,9 @@ from kafka_log.format.flush_schedule import FlushSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.retention import RetentionSettings
 from kafka_log.format.roll import max_segment_ms
+from kafka_node.configs.described_configs import topic_value
+from kafka_node.configs.layered_settings import Settings
 from kafka_wire.compression import Compression
-from light_broker.core.configs import topic_value
-from light_broker.core.settings import Settings
 
 COMPRESSIONS = {
     "uncompressed": Compression.NONE,

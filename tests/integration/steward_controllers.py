@@ -72,6 +72,17 @@ class StewardCluster:
         found = (one for one in self.members.values() if one.controller is not None and one.controller.is_active)
         return next(found, None)
 
+    def wait_for_registration(self) -> None:
+        """Wait until every controller is registered: then it has configs of its own."""
+        wait_until(
+            lambda: all(
+                member.controller is not None and node_id in member.controller.committed_image.controllers
+                for node_id, member in self.members.items()
+            ),
+            timeout_s=PATIENCE_S,
+            what="all controllers are registered",
+        )
+
     def create(self, topic: str, partitions: int, replicas: int, **configs: str) -> None:
         """Create a topic."""
         new = events.NewTopic(

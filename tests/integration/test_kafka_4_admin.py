@@ -40,6 +40,10 @@ def test_tools_manage_topics_moves_elections_configs_and_users_by_a_broker(tmp_p
         user = ("--entity-type", "users", "--entity-name", "alice")
         run(CONFIGS, "--alter", *user, "--add-config", "SCRAM-SHA-256=[iterations=4096,password=secret]")
         described, alice = run(CONFIGS, "--describe", *of_orders), run(CONFIGS, "--describe", *user)
+        subscription = ("--entity-type", "client-metrics", "--entity-name", "all")
+        run(CONFIGS, "--alter", *subscription, "--add-config", "interval.ms=1000,metrics=[org.apache.kafka.]")
+        wrong_interval = run(CONFIGS, "--alter", *subscription, "--add-config", "interval.ms=1")
+        subscriptions = run(CONFIGS, "--describe", "--entity-type", "client-metrics")
         listed = run(TOPICS, "--describe", "--topic", "orders")
         run(TOPICS, "--delete", "--topic", "orders")
         left = run(TOPICS, "--list")
@@ -52,4 +56,6 @@ def test_tools_manage_topics_moves_elections_configs_and_users_by_a_broker(tmp_p
     assert "Invalid value abc for configuration retention.ms: Not a number of type LONG" in refused
     assert "retention.ms=5 " in described
     assert "SCRAM-SHA-256=iterations=4096" in alice
+    assert "Invalid value 1 for interval.ms, interval must be between 100 and 3600000 (1 hour)" in wrong_interval
+    assert "interval.ms=1000 sensitive=false synonyms={DYNAMIC_CLIENT_METRICS_CONFIG:interval.ms=1000}" in subscriptions
     assert left.strip() == ""

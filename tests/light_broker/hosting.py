@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kafka_log.files.partition_settings import PartitionSettings
 from kafka_node.authorization.guard import Guard
+from kafka_node.configs.layered_settings import Settings
 from kafka_wire.compression import Compression
 from kafka_wire.records import Record, encode_batch
 from kafka_wire.topic_partition import TopicPartition
@@ -17,7 +18,6 @@ from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.core.metadata_view import MetadataView, PartitionView, TopicView
 from light_broker.core.partition import IsrRules
 from light_broker.core.replica_requests import FetchParams, FetchPartition, ReadLimit
-from light_broker.core.settings import Settings
 from light_broker.shell.broker import Broker
 from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.log_manager import LogManager

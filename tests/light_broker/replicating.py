@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kafka_log.files.partition_settings import PartitionSettings
+from kafka_node.configs.layered_settings import Settings
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node, NodeSettings
@@ -21,7 +22,6 @@ from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.core.metadata_view import BrokerView, Endpoint, MetadataView, PartitionView, TopicView
 from light_broker.core.partition import IsrRules
 from light_broker.core.replica_fetch import ReplicaFetchSettings
-from light_broker.core.settings import Settings
 from light_broker.shell.broker import Broker
 from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.dispatch import Dispatch

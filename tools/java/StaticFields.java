@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 
@@ -13,7 +14,8 @@ import org.apache.kafka.common.config.ConfigDef;
  * Prints static fields of Kafka's classes, each argument a class and a field, as one JSON document by argument.
  *
  * A ConfigDef is printed by name in the order in which Kafka validates: type, default, whether a value is required, bounds or allowed
- * values, whether it is internal, and documentation. A map is printed with its keys and values as text. tools/kafka_definitions.py reads the document.
+ * values, whether it is internal, and documentation. A map is printed with its keys and values as text, a set
+ * of names like a map of each name to itself. tools/kafka_definitions.py reads the document.
  */
 public final class StaticFields {
     private static Object field(Object owner, Class<?> declaring, String name) throws ReflectiveOperationException {
@@ -69,6 +71,10 @@ public final class StaticFields {
             Object value = field(null, Class.forName(argument.substring(0, dot)), argument.substring(dot + 1));
             if (value instanceof ConfigDef) {
                 document.put(argument, definitions((ConfigDef) value));
+            } else if (value instanceof Set) {
+                Map<String, String> names = new LinkedHashMap<>();
+                ((Set<?>) value).forEach(one -> names.put(one.toString(), one.toString()));
+                document.put(argument, names);
             } else {
                 Map<String, String> text = new LinkedHashMap<>();
                 ((Map<?, ?>) value).forEach((key, one) -> text.put(key.toString(), one.toString()));

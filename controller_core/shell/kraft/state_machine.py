@@ -55,7 +55,7 @@ class KRaftStateMachine:
         self.handlers: Mapping[ApiKey, RequestHandler] = {
             **broker_handlers(self.controller),
             **self.security.handlers,
-            **topic_handlers(self.controller, self.guard, SystemRandom()),
+            **topic_handlers(self.controller, self.guard, SystemRandom(), place.settings.values),
         }
         self.served: Mapping[ApiKey, Versions] = {**SERVED, **SECURITY_SERVED, **TOPICS_SERVED}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from controller_core.metadata.delegation_tokens import TokenSettings
 from kafka_node.authorization.authorizer import Rules
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.security.endpoints import Address, Endpoint
 from kafka_node.security.listener_settings import ListenerSecurity
 
@@ -91,6 +92,8 @@ class QuorumSettings:
     tokens: TokenSettings
     token_check_interval_ms: int
     """Between two removals of expired delegation tokens."""
+    values: Settings
+    """All values of the file by name, as DescribeConfigs lists them; the other fields are those that the process needs in another form."""
 
     @property
     def all_directories(self) -> tuple[Path, ...]:

@@ -13,6 +13,7 @@ from controller_core.shell.quorum.endpoints import BOOTSTRAP_SERVERS, VOTERS, pa
 from controller_core.shell.quorum.settings import ControllerSettings, MetadataLogSettings, QuorumSettings, QuorumTimes
 from kafka_node.authorization.settings import AUTHORIZER, OWN_NAMES, STANDARD_AUTHORIZER, read_rules
 from kafka_node.configs.java_classes import POLICIES, check_classes
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.node_settings import (
@@ -162,6 +163,7 @@ def _settings(values: Mapping[str, str]) -> QuorumSettings:
         authorizer=read_rules(values),
         tokens=_token_settings(values),
         token_check_interval_ms=setting_number(values, "delegation.token.expiry.check.interval.ms"),
+        values=Settings.of_file(node_id, values),
     )
 
 

@@ -11,6 +11,9 @@ from kafka_node.authorization.guard import Ask
 from kafka_node.authorization.needs import CODES
 from kafka_node.configs.alterations import Configs, altered
 from kafka_node.configs.config_rules import ConfigType
+from kafka_node.configs.described_configs import topic_text
+from kafka_node.configs.layered_settings import Settings
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
@@ -19,9 +22,8 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from light_broker.control.standalone.state import State
 from light_broker.control.standalone.topics import config_failure
-from light_broker.core.configs import DYNAMIC_SETTINGS, topic_text
-from light_broker.core.metadata_view import CLUSTER_DEFAULT, ConfigResourceType
-from light_broker.core.settings import Settings
+from light_broker.core.dynamic_settings import DYNAMIC_SETTINGS
+from light_broker.core.metadata_view import CLUSTER_DEFAULT
 
 
 def alter_configs(state: State, body: Body, may: Ask, settings: Settings, *, incremental: bool) -> tuple[State, Body]:

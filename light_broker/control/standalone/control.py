@@ -20,6 +20,7 @@ from kafka_node.authorization.acl_requests import (
     describe_refused,
 )
 from kafka_node.authorization.guard import EVERYTHING, Ask
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import Outcome, error_fields
 from kafka_node.scram_requests import (
@@ -41,7 +42,6 @@ from light_broker.control.standalone.state import State
 from light_broker.control.standalone.state_file import StateFile
 from light_broker.control.standalone.topics import create_partitions, create_topics, delete_topics
 from light_broker.core.metadata_view import BrokerView, MetadataView
-from light_broker.core.settings import Settings
 
 log = logging.getLogger(__name__)
 

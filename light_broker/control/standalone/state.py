@@ -13,17 +13,11 @@ from uuid import UUID
 from kafka_log.errors import UnreadableFileError
 from kafka_node.authorization.acl import Binding, Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_node.authorization.acls import Acls
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.topic_names import is_internal
 from kafka_wire.sasl.scram_keys import ScramCredential, decode_credential
 from kafka_wire.uuids import decode_uuid, encode_uuid
-from light_broker.core.metadata_view import (
-    BrokerView,
-    ConfigResource,
-    ConfigResourceType,
-    MetadataView,
-    PartitionView,
-    TopicView,
-)
+from light_broker.core.metadata_view import BrokerView, ConfigResource, MetadataView, PartitionView, TopicView
 
 VERSION = 1
 

@@ -10,6 +10,8 @@ from uuid import UUID
 
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
+from kafka_node.configs.described_configs import topic_entry, topic_source
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.configs.topic_configs import ConfigContext, topic_config_error
 from kafka_node.outcomes import NO_TOPIC_ID, duplicates, error_fields
@@ -17,8 +19,6 @@ from kafka_node.topic_names import topic_name_error
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from light_broker.control.standalone.state import State, TopicState
-from light_broker.core.configs import topic_entry
-from light_broker.core.settings import Settings
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """Partitions that one request may create: the limit of Kafka's KRaft controller."""
@@ -154,7 +154,7 @@ def _created(name: str, topic: TopicState, settings: Settings, *, shows_configs:
                 "name": entry.name,
                 "value": entry.value,
                 "read_only": entry.is_read_only,
-                "config_source": entry.source,
+                "config_source": topic_source(entry.name, topic.configs, settings),
                 "is_sensitive": entry.is_sensitive,
             }
             for entry in entries

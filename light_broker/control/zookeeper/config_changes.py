@@ -10,6 +10,9 @@ from kafka_node.authorization.guard import Ask
 from kafka_node.authorization.needs import CODES
 from kafka_node.configs.alterations import altered
 from kafka_node.configs.config_rules import ConfigType
+from kafka_node.configs.described_configs import topic_text
+from kafka_node.configs.layered_settings import Settings
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
@@ -21,9 +24,8 @@ from kafka_zookeeper.formats import DEFAULT_ENTITY, EntityType, FormatError
 from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 from kafka_zookeeper.writes import Committed, Create, Refused, RefusedReason, SetData
 from light_broker.control.standalone.topics import config_failure
-from light_broker.core.configs import DYNAMIC_SETTINGS, topic_text
-from light_broker.core.metadata_view import CLUSTER_DEFAULT, ConfigResourceType, MetadataView
-from light_broker.core.settings import Settings
+from light_broker.core.dynamic_settings import DYNAMIC_SETTINGS
+from light_broker.core.metadata_view import CLUSTER_DEFAULT, MetadataView
 
 MAX_ATTEMPTS = 10
 """Writes of one change, each after another process changed the znode in between."""

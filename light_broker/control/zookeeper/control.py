@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from kafka_node.authorization.guard import Ask
+from kafka_node.configs.layered_settings import Settings
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.context import RequestContext
 from kafka_node.security.settings import SecurityProtocol
 from kafka_node.versions import VersionRange
@@ -48,10 +50,8 @@ from light_broker.core.metadata_view import (
     NO_EPOCH,
     BrokerView,
     ConfigResource,
-    ConfigResourceType,
     MetadataView,
 )
-from light_broker.core.settings import Settings
 
 log = logging.getLogger(__name__)
 

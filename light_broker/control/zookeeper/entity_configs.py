@@ -8,14 +8,15 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 
 from kafka_node.configs.config_rules import InvalidValue
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.formats import DEFAULT_ENTITY, EntityType, FormatError
 from kafka_zookeeper.session import Node, ZooKeeperSession
-from light_broker.core.configs import DYNAMIC_SETTINGS
-from light_broker.core.metadata_view import CLUSTER_DEFAULT, ConfigResource, ConfigResourceType
+from light_broker.core.dynamic_settings import DYNAMIC_SETTINGS
+from light_broker.core.metadata_view import CLUSTER_DEFAULT, ConfigResource
 
 log = logging.getLogger(__name__)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from uuid import UUID
 
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_node.topic_names import is_internal
 from kafka_wire.codec import Body
@@ -17,7 +18,6 @@ from light_broker.core.metadata_view import (
     NO_LEADER,
     BrokerView,
     ConfigResource,
-    ConfigResourceType,
     Endpoint,
     MetadataView,
     PartitionView,

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_rules import SettingError
 from kafka_wire.compression import Compression
-from light_broker.core.settings import Settings
 
 MS_PER_MINUTE = 60_000
 

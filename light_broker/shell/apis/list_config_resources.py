@@ -3,10 +3,10 @@
 Version 0 lists resources for client metrics, of which this broker has none. Source: KafkaApis.handleListConfigResources.
 """
 
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from light_broker.core.metadata_view import ConfigResourceType
 from light_broker.shell.broker import Broker
 
 VERSIONS = (0, 1)

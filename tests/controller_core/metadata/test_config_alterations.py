@@ -11,6 +11,7 @@ from kafka_metadata.metadata_versions import ELR_VERSION
 from kafka_metadata.records import ConfigRecord, FeatureLevelRecord, RegisterBrokerRecord, ResourceType, TopicRecord
 from kafka_metadata.replay import replay
 from kafka_node.configs.alterations import AlterOperation
+from kafka_node.configs.layered_settings import Settings
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
@@ -46,7 +47,7 @@ def test_an_incremental_change_keeps_the_other_configs() -> None:
         ("cleanup.policy", AlterOperation.APPEND, "compact"),
     )
     unchanged = resource(TOPIC, "orders", ("retention.ms", AlterOperation.SET, "5"))
-    found = alter_configs(IMAGE, [changed, unchanged], incremental=True)
+    found = alter_configs(IMAGE, Settings(101), [changed, unchanged], incremental=True)
 
     assert found.outcomes == (None, None)
     assert found.changes == (
@@ -59,7 +60,7 @@ def test_an_incremental_change_keeps_the_other_configs() -> None:
 def test_alter_configs_replaces_all_configs() -> None:
     """The legacy request names every config that remains."""
     found = alter_configs(
-        IMAGE, [resource(TOPIC, "orders", ("retention.ms", AlterOperation.SET, "6"))], incremental=False
+        IMAGE, Settings(101), [resource(TOPIC, "orders", ("retention.ms", AlterOperation.SET, "6"))], incremental=False
     )
 
     assert found.changes == (ConfigsChanged(TOPIC, "orders", {"retention.ms": "6", "cleanup.policy": None}),)
@@ -79,6 +80,36 @@ REFUSED = {
         resource(TOPIC, "orders", ("retention.ms", AlterOperation.APPEND, "5")),
         ErrorCode.INVALID_CONFIG,
     ),
+    "a wrong value of an unknown topic": (
+        resource(TOPIC, "none", ("retention.ms", SET, "x")),
+        ErrorCode.INVALID_CONFIG,
+    ),
+    "a topic with an illegal name": (
+        resource(TOPIC, "a b", ("retention.ms", SET, "5")),
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ),
+    "the default of all topics": (resource(TOPIC, "", ("retention.ms", SET, "5")), ErrorCode.INVALID_REQUEST),
+    "a value that no record can have": (
+        resource(BROKER, "1", ("log.dirs", SET, "x" * 32_768)),
+        ErrorCode.INVALID_CONFIG,
+    ),
+    "a group beyond the bounds": (
+        resource(ResourceType.GROUP, "app", ("consumer.session.timeout.ms", SET, "1")),
+        ErrorCode.INVALID_CONFIG,
+    ),
+    "the default of all groups": (
+        resource(ResourceType.GROUP, "", ("consumer.session.timeout.ms", SET, "50000")),
+        ErrorCode.INVALID_REQUEST,
+    ),
+    "a subscription with a wrong interval": (
+        resource(ResourceType.CLIENT_METRICS, "sub", ("interval.ms", SET, "1")),
+        ErrorCode.INVALID_REQUEST,
+    ),
+    "an append to a subscription": (
+        resource(ResourceType.CLIENT_METRICS, "sub", ("metrics", AlterOperation.APPEND, "a")),
+        ErrorCode.INVALID_CONFIG,
+    ),
+    "a broker with a negative id": (resource(BROKER, "-1", ("log.retention.ms", SET, "5")), ErrorCode.INVALID_REQUEST),
     "a broker that is no number": (resource(BROKER, "one", ("log.retention.ms", SET, "5")), ErrorCode.INVALID_REQUEST),
     "an unregistered broker": (
         resource(BROKER, "9", ("log.retention.ms", SET, "5")),
@@ -92,7 +123,6 @@ REFUSED = {
         resource(BROKER, "", ("min.insync.replicas", AlterOperation.DELETE, None)),
         ErrorCode.INVALID_CONFIG,
     ),
-    "loggers": (resource(ResourceType.BROKER_LOGGER, "1", ("root", SET, "INFO")), ErrorCode.INVALID_REQUEST),
 }
 
 
@@ -100,7 +130,29 @@ REFUSED = {
 def test_a_wrong_resource_is_refused_and_the_others_change(wanted: Body, code: ErrorCode) -> None:
     """Resources of a request are independent (ConfigurationControlManager.incrementalAlterConfigs)."""
     right = resource(TOPIC, "orders", ("retention.ms", SET, "7"))
-    found = alter_configs(IMAGE, [wanted, right], incremental=True)
+    found = alter_configs(IMAGE, Settings(101), [wanted, right], incremental=True)
 
     assert [outcome and outcome.code for outcome in found.outcomes] == [code, None]
     assert found.changes == (ConfigsChanged(TOPIC, "orders", {"retention.ms": "7"}),)
+
+
+def test_groups_and_subscriptions_have_configs_without_being_known() -> None:
+    """A subscription is its configs, and a group may be created later (KIP-714, KIP-848)."""
+    subscription = resource(ResourceType.CLIENT_METRICS, "sub", ("interval.ms", SET, "1000"))
+    group = resource(ResourceType.GROUP, "app", ("consumer.session.timeout.ms", SET, "50000"))
+    found = alter_configs(IMAGE, Settings(101), [subscription, group], incremental=True)
+
+    assert found.changes == (
+        ConfigsChanged(ResourceType.CLIENT_METRICS, "sub", {"interval.ms": "1000"}),
+        ConfigsChanged(ResourceType.GROUP, "app", {"consumer.session.timeout.ms": "50000"}),
+    )
+
+
+def test_the_bounds_of_groups_are_settings_of_the_controller() -> None:
+    """ControllerConfigurationValidator."""
+    group = resource(ResourceType.GROUP, "app", ("consumer.session.timeout.ms", SET, "50000"))
+    settings = Settings(101, {"group.consumer.max.session.timeout.ms": "46000"})
+
+    assert [each and each.code for each in alter_configs(IMAGE, settings, [group], incremental=True).outcomes] == [
+        ErrorCode.INVALID_CONFIG
+    ]

@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from controller_core.metadata.feature_changes import QuorumFeatures, update_features
+from controller_core.metadata.feature_changes import QuorumFeatures, refused_kraft_version, update_features
 from controller_core.rules.features import FeatureUpdate, UpgradeType
 from kafka_metadata.image import MetadataImage
-from kafka_metadata.metadata_versions import ELR_VERSION, METADATA_VERSION
+from kafka_metadata.metadata_versions import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
 from kafka_metadata.records import (
     ConfigRecord,
     FeatureLevelRecord,
@@ -58,6 +58,8 @@ def test_an_upgrade_writes_a_level() -> None:
         (FeatureUpdate(METADATA_VERSION, 30, UpgradeType.UNKNOWN), "does not support the given upgrade type"),
         (FeatureUpdate("transaction.version", -1, SAFE), "A feature version cannot be less than 0."),
         (FeatureUpdate("foo.version", 1, UPGRADE), "Local controller 101 does not support this feature."),
+        (FeatureUpdate("foo.version", 0, UPGRADE), "Feature foo.version not found."),
+        (FeatureUpdate("foo.version", 0, SAFE), "Feature foo.version not found."),
         (FeatureUpdate(METADATA_VERSION, 31, UPGRADE), "Local controller 101 only supports versions 7-30"),
         (FeatureUpdate("transaction.version", 0, UPGRADE), "without setting the upgrade type"),
         (FeatureUpdate("transaction.version", 2, SAFE), "Can't downgrade to a newer version."),
@@ -120,6 +122,32 @@ def test_a_level_depends_on_the_metadata_version_of_the_same_request() -> None:
     assert "depends on metadata.version level 23" in refused(image(22), elr)
     both = update_features(image(22), QUORUM, [elr, FeatureUpdate(METADATA_VERSION, 23, UPGRADE)], validate_only=False)
     assert both.reply is None
+
+
+@pytest.mark.parametrize(
+    ("present", "level", "upgrade_type", "reason"),
+    [
+        (0, 1, UPGRADE, None),
+        (1, 1, SAFE, None),
+        (1, 0, SAFE, "Can't downgrade the version of this feature."),
+        (1, 0, UNSAFE, "Can't downgrade the version of this feature."),
+        (0, 2, UPGRADE, "Local controller 101 only supports versions 0-1"),
+        (0, 1, UpgradeType.UNKNOWN, "The controller does not support the given upgrade type."),
+    ],
+)
+def test_kraft_version_is_refused_as_any_feature_and_never_lowered(
+    present: int, level: int, upgrade_type: UpgradeType, reason: str | None
+) -> None:
+    """FeatureControlManager.updateFeature: what nodes support comes before the voters' reports."""
+    quorum = replace(QUORUM, supported={**SUPPORTED, KRAFT_VERSION: (0, 1)}, kraft_version=present)
+    broker = RegisterBrokerRecord(1, UUID(int=1), 5, (), (*FEATURES, SupportedFeature(KRAFT_VERSION, 0, 1)))
+
+    failure = refused_kraft_version(
+        replay(image(), [broker]), quorum, FeatureUpdate(KRAFT_VERSION, level, upgrade_type)
+    )
+
+    words = f"Invalid update version {level} for feature kraft.version. {reason}"
+    assert (failure and failure.message) == (None if reason is None else words)
 
 
 def test_one_refused_feature_refuses_all() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kafka_node.configs.layered_settings import Settings
 from light_broker.core.log_jobs import (
     FOREVER_MS,
     LogJob,
@@ -14,7 +15,6 @@ from light_broker.core.log_jobs import (
     log_manager_settings,
     wait_ms,
 )
-from light_broker.core.settings import Settings
 
 NOW_MS = 1_000_000
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log.format.epochs import EpochStart, LeaderEpochs
+from kafka_node.configs.layered_settings import Settings
 from kafka_wire.errors import ErrorCode
 from light_broker.core.metadata_view import NO_EPOCH
 from light_broker.core.replica_fetch import (
@@ -29,7 +30,6 @@ from light_broker.core.replica_fetch import (
     next_high_watermark,
     replica_fetch_settings,
 )
-from light_broker.core.settings import Settings
 from light_broker.core.truncation import is_diverging
 
 LOG = FollowerLog(2, 25, 12, LeaderEpochs([EpochStart(1, 2), EpochStart(3, 10), EpochStart(5, 20)]))

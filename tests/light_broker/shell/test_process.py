@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from kafka_log.errors import FolderLockedError
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
-from light_broker.core.metadata_view import ConfigResource, ConfigResourceType
+from light_broker.core.metadata_view import ConfigResource
 from light_broker.shell.process import BrokerProcess, ProcessOptions
 from light_broker.shell.settings_reading import read_settings
 from tests.light_broker.hosting import records

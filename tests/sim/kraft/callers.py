@@ -13,6 +13,7 @@ from controller_core.shell.kraft.controller import KRaftController
 from controller_core.shell.kraft.features import SUPPORTED
 from kafka_metadata.metadata_versions import ELR_VERSION, LATEST_PRODUCTION, METADATA_VERSION
 from kafka_metadata.records import ResourceType
+from kafka_node.configs.layered_settings import Settings
 from kafka_wire.codec import Body
 
 if TYPE_CHECKING:
@@ -163,5 +164,5 @@ async def _update(cluster: "KRaftCluster", wanted: FeatureUpdate, controller: KR
 
 async def _configure(resource: Body, controller: KRaftController) -> Any:
     """Change a config, as `ConfigApis`."""
-    decided = alter_configs(controller.image, [resource], incremental=True)
+    decided = alter_configs(controller.image, Settings(controller.identity.node_id), [resource], incremental=True)
     return await controller.submit(broker_events.ChangeConfigs(decided.changes)) if decided.changes else None

@@ -1,6 +1,7 @@
 """AlterConfigs (versions 0 to 2) and IncrementalAlterConfigs (0 and 1) in KRaft mode. Source: ControllerApis.
 
-The caller needs ALTER_CONFIGS on each topic or group, and on the cluster for a broker. Resources that it may not change are refused, the others change.
+The caller needs ALTER_CONFIGS on each topic or group, and on the cluster for a broker or
+client metrics. Levels of loggers cannot be changed. Resources that it may not change are refused, the others change.
 """
 
 from collections.abc import Callable
@@ -8,11 +9,13 @@ from collections.abc import Callable
 from controller_core.metadata.config_alterations import alter_configs
 from controller_core.model.broker_events import ChangeConfigs
 from controller_core.shell.admin.responses import Outcome
+from controller_core.shell.kraft.admin.describe_configs import present_settings
 from controller_core.shell.kraft.port import MetadataController
 from kafka_metadata.records import ResourceType as ConfigResourceType
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
 from kafka_node.authorization.needs import CODES
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import duplicates, error_fields
 from kafka_wire.codec import Body
@@ -23,10 +26,11 @@ _JUDGED_AS = {ConfigResourceType.TOPIC: ResourceType.TOPIC, ConfigResourceType.G
 
 
 class ConfigApis:
-    """The handlers. `asking` returns the judge of a caller's operations."""
+    """The handlers. `file` has the settings of the properties file; `asking` returns the judge of a caller's operations."""
 
-    def __init__(self, controller: MetadataController, asking: Callable[[RequestContext], Ask]) -> None:
+    def __init__(self, controller: MetadataController, file: Settings, asking: Callable[[RequestContext], Ask]) -> None:
         self._controller = controller
+        self._file = file
         self._asking = asking
 
     async def alter(self, context: RequestContext, body: Body) -> Body:
@@ -41,7 +45,8 @@ class ConfigApis:
         allows = self._asking(context)
         repeated = duplicates(_identity(each) for each in body["resources"])
         judged = [_judged(each, repeated, allows) for each in body["resources"]]
-        decided = alter_configs(self._controller.image, judged, incremental=incremental)
+        image = self._controller.image
+        decided = alter_configs(image, present_settings(self._file, image), judged, incremental=incremental)
         if decided.changes and not body["validate_only"]:
             # Nothing is awaited between the image and the decision on the event, so no other change is lost.
             await self._controller.submit(ChangeConfigs(decided.changes))
@@ -55,9 +60,14 @@ def _identity(resource: Body) -> str:
 
 
 def _judged(resource: Body, repeated: frozenset[str], allows: Ask) -> Body | Failure:
+    kind = resource["resource_type"]
+    if kind not in set(ConfigResourceType):
+        return Failure(ErrorCode.UNSUPPORTED_VERSION, f"Unknown resource type {kind}.")
+    if kind == ConfigResourceType.BROKER_LOGGER:
+        return Failure(ErrorCode.INVALID_REQUEST, "Unexpected resource type BROKER_LOGGER.")
     if _identity(resource) in repeated:
-        return Failure(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-    of = _JUDGED_AS.get(resource["resource_type"], ResourceType.CLUSTER)
+        return Failure(ErrorCode.INVALID_REQUEST, "Duplicate resource.")
+    of = _JUDGED_AS.get(kind, ResourceType.CLUSTER)
     name = CLUSTER_NAME if of is ResourceType.CLUSTER else resource["resource_name"]
     return resource if allows(Operation.ALTER_CONFIGS, of, name) else Failure(CODES[of], CODES[of].message)
 

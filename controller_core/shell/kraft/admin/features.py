@@ -10,8 +10,7 @@ from typing import Protocol
 
 from controller_core.metadata.feature_changes import (
     QuorumFeatures,
-    invalid_level,
-    reason_not_supported,
+    refused_kraft_version,
     update_features,
 )
 from controller_core.rules.features import FeatureUpdate, UpgradeType
@@ -47,8 +46,8 @@ class FeatureApi:
     async def _update(self, updates: Levels, *, validate_only: bool) -> Failure | None:
         levels = dict(updates)
         kraft_version = levels.pop(KRAFT_VERSION, None)
-        if kraft_version is not None and (invalid := await self._invalid(*kraft_version)) is not None:
-            return invalid
+        if kraft_version is not None and (refused := await self._refused(*kraft_version)) is not None:
+            return refused
         wanted = [FeatureUpdate(name, level, _upgrade_type(kind)) for name, (level, kind) in levels.items()]
         decide = partial(update_features, quorum=self._quorum(), updates=wanted, validate_only=validate_only)
         failure: Failure | None = await self._controller.write(decide)
@@ -56,13 +55,14 @@ class FeatureApi:
             return failure
         return await self._update_kraft_version(*kraft_version, validate_only=False)
 
-    async def _invalid(self, level: int, upgrade_type: int) -> Failure | None:
+    async def _refused(self, level: int, upgrade_type: int) -> Failure | None:
         """Return why kraft.version may not change to a level."""
-        failure = await self._update_kraft_version(level, upgrade_type, validate_only=True)
-        if failure is not None:
-            return failure
-        reason = reason_not_supported(self._controller.image, self._quorum(), KRAFT_VERSION, level)
-        return None if reason is None else invalid_level(KRAFT_VERSION, level, reason)
+        update = FeatureUpdate(KRAFT_VERSION, level, _upgrade_type(upgrade_type))
+        if self._controller.is_active:  # Another process does not know what is supported; it refuses below.
+            refused = refused_kraft_version(self._controller.image, self._quorum(), update)
+            if refused is not None:
+                return refused
+        return await self._update_kraft_version(level, upgrade_type, validate_only=True)
 
 
 def _upgrade_type(number: int) -> UpgradeType:

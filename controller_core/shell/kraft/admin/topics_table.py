@@ -18,10 +18,12 @@ from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.kraft.admin.configs import ConfigApis, refused
+from controller_core.shell.kraft.admin.describe_configs import DescribeConfigsApi
 from controller_core.shell.kraft.port import MetadataController
 from controller_core.shell.store import Config
 from kafka_metadata.image import quota_entity
-from kafka_node.authorization.guard import EVERYTHING, Guard
+from kafka_node.authorization.guard import EVERYTHING, Ask, Guard
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -38,6 +40,7 @@ SERVED: dict[ApiKey, Versions] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Versions(0, 0),
     ApiKey.ALTER_CONFIGS: Versions(0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Versions(0, 1),
+    ApiKey.DESCRIBE_CONFIGS: Versions(1, 4),
     ApiKey.ENVELOPE: Versions(0, 0),
 }
 """Versions of Kafka 4.3's controllers; the front answers Envelopes."""
@@ -60,12 +63,19 @@ class _CommittedQuotas:
         return True
 
 
-def topic_handlers(controller: MetadataController, guard: Guard | None, random: Random) -> dict[ApiKey, RequestHandler]:
+def topic_handlers(
+    controller: MetadataController, guard: Guard | None, random: Random, file: Settings
+) -> dict[ApiKey, RequestHandler]:
     """Return the handlers; a process that is not the active controller answers NOT_CONTROLLER.
 
-    Topics and resources are authorized one by one where there is a guard. `random` draws ids and places.
+    Topics and resources are authorized one by one where there is a guard. `random` draws ids and places, and
+    `file` has the settings of the properties file.
     """
-    configs = ConfigApis(controller, lambda context: EVERYTHING if guard is None else guard.asking(context))
+
+    def asking(context: RequestContext) -> Ask:
+        return EVERYTHING if guard is None else guard.asking(context)
+
+    configs = ConfigApis(controller, file, asking)
     quotas = MutationQuotas(_CommittedQuotas(controller))
 
     async def create_topics(active: ActiveController, context: RequestContext, body: Body) -> Body:
@@ -96,6 +106,7 @@ def topic_handlers(controller: MetadataController, guard: Guard | None, random: 
         **found,
         ApiKey.ALTER_CONFIGS: partial(_answer_configs, configs.alter),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: partial(_answer_configs, configs.alter_incrementally),
+        ApiKey.DESCRIBE_CONFIGS: DescribeConfigsApi(controller, file, asking).answer,
     }
 
 

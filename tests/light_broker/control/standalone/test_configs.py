@@ -7,11 +7,11 @@ import pytest
 
 from kafka_node.authorization.guard import EVERYTHING
 from kafka_node.configs.alterations import AlterOperation
+from kafka_node.configs.layered_settings import Settings
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_wire.errors import ErrorCode
 from light_broker.control.standalone.configs import alter_configs
 from light_broker.control.standalone.state import State, TopicState
-from light_broker.core.metadata_view import ConfigResourceType
-from light_broker.core.settings import Settings
 
 STATE = State("cluster", 1).with_topic(
     "orders", TopicState(UUID(int=1), 1, 0, {"retention.ms": "5", "cleanup.policy": "compact"})

@@ -11,6 +11,7 @@ import pytest
 from kafka_log.errors import LogWriteError
 from kafka_node.authorization.acls import Acls
 from kafka_node.authorization.guard import EVERYTHING
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
@@ -21,7 +22,6 @@ from light_broker.control.standalone import state_file
 from light_broker.control.standalone.control import StandaloneControl
 from light_broker.control.standalone.state_file import StateFile, open_state_file
 from light_broker.core.metadata_view import BrokerView, MetadataView, PartitionView
-from light_broker.core.settings import Settings
 
 CONTEXT = RequestContext("PLAINTEXT", "test", "127.0.0.1", 1, 7)
 

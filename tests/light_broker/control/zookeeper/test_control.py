@@ -9,6 +9,7 @@ import pytest
 from kafka_node.authorization import acl
 from kafka_node.authorization.acls import Acls
 from kafka_node.authorization.guard import EVERYTHING
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.security.settings import SecurityProtocol
 from kafka_wire.api import ApiKey
@@ -32,7 +33,6 @@ from light_broker.core.metadata_view import (
     Endpoint,
     MetadataView,
 )
-from light_broker.core.settings import Settings
 from tests.light_broker.control.zookeeper.test_controller_requests import Recording
 
 pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(60)]

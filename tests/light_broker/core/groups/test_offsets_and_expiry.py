@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_node.configs.layered_settings import Settings
 from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.descriptions import is_listed
 from light_broker.core.groups.expiry import expired_offsets
@@ -15,7 +16,6 @@ from light_broker.core.groups.records import CommittedOffset, OffsetRecord
 from light_broker.core.groups.settings import GroupSettings, group_settings
 from light_broker.core.groups.states import Empty, Group, PreparingRebalance, Stable, State
 from light_broker.core.groups.timers import SPARE_ENTRIES, Timers
-from light_broker.core.settings import Settings
 from tests.effort import examples
 from tests.light_broker.core.groups.members import Client, group_of, stable_group
 from tests.light_broker.core.groups.world import World

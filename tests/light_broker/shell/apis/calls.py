@@ -3,6 +3,7 @@
 from typing import Any
 
 from kafka_log.files.partition_settings import PartitionSettings
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
@@ -13,7 +14,6 @@ from light_broker.core.groups.settings import GroupSettings
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.core.metadata_view import MetadataView
 from light_broker.core.partition import IsrRules
-from light_broker.core.settings import Settings
 from light_broker.shell.apis.table import APIS
 from light_broker.shell.broker import Broker
 from light_broker.shell.coordinators import GroupCoordinators

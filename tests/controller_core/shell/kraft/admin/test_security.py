@@ -11,7 +11,7 @@ from controller_core.metadata.feature_changes import QuorumFeatures
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.kraft.admin.security_table import SERVED, SecurityParts, security_handlers
 from controller_core.shell.kraft.image_acls import ImageAcls
-from kafka_metadata.metadata_versions import ELR_VERSION, METADATA_VERSION
+from kafka_metadata.metadata_versions import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
 from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_node.authorization.guard import EVERYTHING, Ask
 from kafka_node.context import RequestContext
@@ -21,7 +21,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from tests.controller_core.shell.kraft.memory_quorum import Member, SharedLog
 
-SUPPORTED = {METADATA_VERSION: (7, 30), ELR_VERSION: (0, 1), "group.version": (0, 1)}
+SUPPORTED = {METADATA_VERSION: (7, 30), ELR_VERSION: (0, 1), "group.version": (0, 1), KRAFT_VERSION: (0, 1)}
 
 
 class KRaftVersion:
@@ -243,6 +243,35 @@ async def test_features_and_kraft_version_are_updated_together(cluster: Cluster)
     assert accepted["error_code"] == 0
     assert cluster.member.controller.committed_image.features["group.version"].feature_level == 1
     assert cluster.kraft_version.calls == [(1, True)]
+
+
+@pytest.mark.parametrize(
+    ("feature", "level", "upgrade_type", "reason"),
+    [
+        ("foo.version", 0, 1, "Feature foo.version not found."),
+        ("foo.version", 0, 2, "Feature foo.version not found."),
+        ("foo.version", -1, 1, "A feature version cannot be less than 0."),
+        ("group.version", 0, 77, "The controller does not support the given upgrade type."),
+        (METADATA_VERSION, 0, 2, "Local controller 101 only supports versions 7-30"),
+        (KRAFT_VERSION, 1, 0, "The controller does not support the given upgrade type."),
+        (KRAFT_VERSION, -1, 1, "A feature version cannot be less than 0."),
+        (KRAFT_VERSION, 2, 1, "Local controller 101 only supports versions 0-1"),
+        (KRAFT_VERSION, 1, 2, "Can't downgrade to a newer version."),
+    ],
+)
+async def test_a_refused_feature_is_answered_with_kafkas_words(
+    cluster: Cluster, feature: str, level: int, upgrade_type: int, reason: str
+) -> None:
+    """FeatureControlManager.updateFeature, Feature.featureFromName; the quorum is not asked."""
+    asked = {"feature": feature, "max_version_level": level, "upgrade_type": upgrade_type}
+    body = {"timeout_ms": 20_000, "feature_updates": [asked], "validate_only": False}
+
+    answer = await cluster.send(ApiKey.UPDATE_FEATURES, body)
+
+    words = f"Invalid update version {level} for feature {feature}. {reason}"
+    assert answer["error_code"] == ErrorCode.INVALID_UPDATE_VERSION
+    assert answer["error_message"].endswith(f" had an error: {words}")
+    assert cluster.kraft_version.calls == []
 
 
 async def test_a_standby_refuses_changes_and_lists_committed_acls(log: SharedLog, active: Member) -> None:

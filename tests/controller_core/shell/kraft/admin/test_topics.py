@@ -12,6 +12,7 @@ from controller_core.model.quota import QuotaChange, QuotaEntity
 from controller_core.rules.mutation_quota import QUOTA
 from controller_core.shell.kraft.admin.topics_table import SERVED, topic_handlers
 from kafka_metadata.records import ResourceType
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
@@ -21,6 +22,9 @@ from tests.controller_core.shell.kraft.memory_quorum import Member, SharedLog
 
 RANDOM = Random(1)
 """Each topic gets an id of its own."""
+
+FILE = Settings(101, {"node.id": "101", "log.retention.hours": "2", "ssl.key.password": "secret"})
+"""The properties file of the controller."""
 
 CREATE = {"topics": [{"name": "orders", "num_partitions": 3, "replication_factor": 1}], "timeout_ms": 1000}
 
@@ -41,7 +45,7 @@ async def send(member: Member, key: ApiKey, request: Body) -> Any:
     version = SERVED[key].highest
     body = codec.decode(f"{key.message}Request", version, codec.encode(f"{key.message}Request", version, request))
     context = RequestContext("CONTROLLER", "app", "127.0.0.1", 1, version, "User:alice")
-    response = await topic_handlers(member.controller, None, RANDOM)[key](context, body)
+    response = await topic_handlers(member.controller, None, RANDOM, FILE)[key](context, body)
     assert isinstance(response, dict)
     return codec.decode(f"{key.message}Response", version, codec.encode(f"{key.message}Response", version, response))
 
@@ -87,6 +91,20 @@ async def test_configs_of_kafka_4_are_changed_and_validated(active: Member) -> N
     assert active.controller.committed_image.config_values(ResourceType.TOPIC, "orders") == {"retention.ms": "5"}
 
 
+async def test_types_of_resources_without_configs_here_are_refused(active: Member) -> None:
+    """ControllerApis.handleIncrementalAlterConfigs; levels of loggers cannot be changed."""
+    names = (ResourceType.BROKER_LOGGER, "101"), (3, "q"), (ResourceType.BROKER, "1"), (ResourceType.BROKER, "1")
+    resources = [{"resource_type": kind, "resource_name": name, "configs": []} for kind, name in names]
+    altered = await send(active, ApiKey.INCREMENTAL_ALTER_CONFIGS, {"resources": resources, "validate_only": False})
+
+    assert [(each["error_code"], each["error_message"]) for each in altered["responses"]] == [
+        (ErrorCode.INVALID_REQUEST, "Unexpected resource type BROKER_LOGGER."),
+        (ErrorCode.UNSUPPORTED_VERSION, "Unknown resource type 3."),
+        (ErrorCode.INVALID_REQUEST, "Duplicate resource."),
+        (ErrorCode.INVALID_REQUEST, "Duplicate resource."),
+    ]
+
+
 async def test_a_standby_answers_not_controller(active: Member) -> None:
     """NOT_CONTROLLER for every topic and resource: the client finds the active controller."""
     active.log.elect(None)
@@ -102,7 +120,7 @@ async def test_the_mutation_quota_of_the_metadata_applies(active: Member) -> Non
     """KIP-599: one token is one partition; a bucket below 0 refuses a request that can be refused."""
     quota = QuotaAlteration(QuotaEntity(user="alice"), (QuotaChange(QUOTA, 0.001),))
     await active.controller.write(partial(alter_client_quotas, alterations=[quota], validate_only=False))
-    handlers = topic_handlers(active.controller, None, RANDOM)
+    handlers = topic_handlers(active.controller, None, RANDOM, FILE)
     context = RequestContext("CONTROLLER", "app", "127.0.0.1", 1, SERVED[ApiKey.CREATE_TOPICS].highest, "User:alice")
     name = f"{ApiKey.CREATE_TOPICS.message}Request"
     codes = []

@@ -1,4 +1,4 @@
-"""Values of a broker's settings, by Kafka's names: the properties file, and what dynamic configs override.
+"""Values of a node's settings, by Kafka's names: the properties file, and what dynamic configs override.
 
 `kafka_node.configs.setting_table` has each setting's type, default and rule.
 """
@@ -13,15 +13,20 @@ from kafka_node.configs.setting_table import SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of one broker at one time. Every value was checked when it was read or set."""
+    """Settings of one node at one time. Every value was checked when it was read or set. Some are secret, so none is in the `repr`."""
 
     node_id: int
-    file: Mapping[str, str] = field(default_factory=dict)
+    file: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Values of the properties file, as text."""
-    cluster: Mapping[str, str] = field(default_factory=dict)
+    cluster: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Dynamic configs of all brokers."""
-    own: Mapping[str, str] = field(default_factory=dict)
-    """Dynamic configs of this broker, which come first."""
+    own: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Dynamic configs of this node, which come first."""
+
+    @classmethod
+    def of_file(cls, node_id: int, values: Mapping[str, str]) -> Self:
+        """Return the settings of a properties file; each name of the node's id has it (KafkaConfig.populateSynonyms)."""
+        return cls(node_id, {**values, "node.id": str(node_id), "broker.id": str(node_id)})
 
     def with_dynamic(self, cluster: Mapping[str, str], own: Mapping[str, str]) -> Self:
         """Return the settings with other dynamic configs."""

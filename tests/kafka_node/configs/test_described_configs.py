@@ -2,7 +2,8 @@
 
 import pytest
 
-from light_broker.core.configs import (
+from kafka_node.configs.described_configs import (
+    ALL_DYNAMIC,
     ConfigSource,
     Synonym,
     broker_entry,
@@ -11,7 +12,8 @@ from light_broker.core.configs import (
     topic_text,
     topic_value,
 )
-from light_broker.core.settings import Settings
+from kafka_node.configs.layered_settings import Settings
+from light_broker.core.dynamic_settings import DYNAMIC_SETTINGS
 
 FILE = Settings(1, {"log.retention.hours": "2", "log.segment.bytes": "5000000", "custom.name": "secret"})
 DYNAMIC = FILE.with_dynamic(
@@ -60,14 +62,15 @@ def test_the_entry_of_a_topic_lists_all_values_that_it_would_have() -> None:
     [
         ("log.segment.bytes", "7000000", ConfigSource.DYNAMIC_BROKER),
         ("log.retention.ms", "70", ConfigSource.DYNAMIC_DEFAULT_BROKER),
-        ("log.retention.hours", "2", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+        ("log.retention.hours", "2", ConfigSource.STATIC_BROKER),
+        ("log.retention.minutes", None, ConfigSource.DEFAULT),
         ("num.partitions", "1", ConfigSource.DEFAULT),
         ("process.roles", None, ConfigSource.DEFAULT),
     ],
 )
 def test_the_entry_of_a_setting_has_its_value_and_source(name: str, value: str | None, source: ConfigSource) -> None:
-    """The source of one of several units is that of the unit that applies, as in Kafka."""
-    entry = broker_entry(name, DYNAMIC)
+    """The source of one of several units is that of this unit, also where another one applies (ConfigHelper.configSynonyms)."""
+    entry = broker_entry(name, DYNAMIC, ())
 
     assert (entry.value, entry.source) == (value, source)
 
@@ -75,22 +78,36 @@ def test_the_entry_of_a_setting_has_its_value_and_source(name: str, value: str |
 @pytest.mark.parametrize("name", ["ssl.key.password", "custom.name", "sasl.jaas.config", "delegation.token.secret.key"])
 def test_secrets_and_names_of_an_unknown_type_are_not_shown(name: str) -> None:
     """Also in the synonyms."""
-    entry = broker_entry(name, FILE)
+    entry = broker_entry(name, FILE, ())
 
     assert entry.is_sensitive
     assert (entry.value, {one.value for one in entry.synonyms} - {None}) == (None, set())
 
 
-def test_only_settings_that_may_change_while_the_broker_runs_are_writable() -> None:
-    """DynamicBrokerConfig.AllDynamicConfigs."""
-    assert broker_entry("listeners", FILE).is_read_only
-    assert not broker_entry("log.retention.ms", FILE).is_read_only
-    assert broker_entry("log.retention.hours", FILE).is_read_only
-    assert not broker_entry("unclean.leader.election.enable", FILE).is_read_only
+def test_only_settings_that_may_change_while_the_node_runs_are_writable() -> None:
+    """Which these are depends on the node."""
+    assert broker_entry("listeners", FILE, {"log.retention.ms"}).is_read_only
+    assert not broker_entry("log.retention.ms", FILE, {"log.retention.ms"}).is_read_only
+
+
+@pytest.mark.parametrize(
+    ("name", "kafkas", "light_brokers"),
+    [
+        ("log.retention.ms", True, True),
+        ("log.retention.hours", False, False),
+        ("unclean.leader.election.enable", True, True),
+        ("listeners", True, False),
+        ("node.id", False, False),
+    ],
+)
+def test_a_light_broker_applies_some_of_kafkas_dynamic_settings(name: str, kafkas: bool, light_brokers: bool) -> None:
+    """DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS."""
+    assert (name in ALL_DYNAMIC, name in DYNAMIC_SETTINGS) == (kafkas, light_brokers)
+    assert DYNAMIC_SETTINGS < ALL_DYNAMIC
 
 
 def test_the_default_of_all_brokers_is_an_entry_of_its_own() -> None:
     """The resource with the empty name."""
-    entry = cluster_default_entry("log.segment.bytes", DYNAMIC)
+    entry = cluster_default_entry("log.segment.bytes", DYNAMIC, ())
 
     assert (entry.value, entry.source) == ("6000000", ConfigSource.DYNAMIC_DEFAULT_BROKER)

@@ -1,0 +1,164 @@
+"""DescribeConfigs of one node: configs of topics, groups and client metrics, and of the node itself, with their sources and synonyms.
+
+Each resource has an error of its own. Source: ConfigHelper.handleDescribeConfigsRequest, ConfigHelperUtils.
+"""
+
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.authorization.guard import Ask
+from kafka_node.authorization.needs import CODES
+from kafka_node.configs.described_configs import (
+    ConfigEntry,
+    broker_entry,
+    client_metrics_entry,
+    cluster_default_entry,
+    group_entry,
+    topic_entry,
+)
+from kafka_node.configs.documentation import (
+    client_metrics_documentation,
+    group_documentation,
+    setting_documentation,
+    topic_documentation,
+)
+from kafka_node.configs.layered_settings import Settings
+from kafka_node.configs.resource_config_table import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS
+from kafka_node.configs.resource_types import ConfigResourceType, resource_type_name
+from kafka_node.configs.setting_table import SETTINGS
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
+from kafka_node.outcomes import error_fields
+from kafka_node.topic_names import illegal_name_reason
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode, Failure
+
+CLUSTER_DEFAULT = ""
+"""Name of the resource with the defaults of all brokers."""
+
+_JUDGED_AS = {ConfigResourceType.TOPIC: ResourceType.TOPIC, ConfigResourceType.GROUP: ResourceType.GROUP}
+"""Types whose resources have ACLs of their own; all others belong to the cluster."""
+
+_DOCUMENTATION = {
+    ConfigResourceType.TOPIC: topic_documentation,
+    ConfigResourceType.BROKER: setting_documentation,
+    ConfigResourceType.CLIENT_METRICS: client_metrics_documentation,
+    ConfigResourceType.GROUP: group_documentation,
+}
+
+_NO_ERROR: Body = {"error_code": ErrorCode.NONE, "error_message": ""}
+"""Kafka's message of success is empty here, where others have none."""
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
+"""Id of a node in text; Java's largest int has ten digits."""
+
+Entries = Sequence[ConfigEntry] | Failure
+Select = Callable[[Iterable[str]], Iterable[str]]
+"""Selects the requested names."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedNode:
+    """What a node describes at one time."""
+
+    settings: Settings
+    dynamic: Container[str]
+    """Settings that may change while the node runs."""
+    topic_configs: Callable[[str], Mapping[str, str] | None]
+    """Returns the configs that are set on a topic; None: there is no such topic."""
+    other_configs: Callable[[ConfigResourceType, str], Mapping[str, str]] | None = None
+    """Returns the configs that are set on a group or a subscription to client metrics; None: the node has neither."""
+
+
+def describe(node: DescribedNode, may: Ask, body: Body) -> Body:
+    """Describe each resource that the caller may describe; the others have an error."""
+    return {"results": [_result(node, may, resource, body) for resource in body["resources"]]}
+
+
+def _result(node: DescribedNode, may: Ask, resource: Body, request: Body) -> Body:
+    kind, name = resource["resource_type"], resource["resource_name"]
+    of = _JUDGED_AS.get(kind, ResourceType.CLUSTER)
+    allowed = may(Operation.DESCRIBE_CONFIGS, of, CLUSTER_NAME if of is ResourceType.CLUSTER else name)
+    found = (
+        _entries(node, kind, name, _select(resource["configuration_keys"]))
+        if allowed
+        else Failure(CODES[of], CODES[of].message)
+    )
+    failure = found if isinstance(found, Failure) else None
+    entries = () if isinstance(found, Failure) else found
+    return {
+        **(_NO_ERROR if failure is None else error_fields(failure)),
+        "resource_type": kind,
+        "resource_name": name,
+        "configs": [_config(entry, kind, request) for entry in entries],
+    }
+
+
+def _select(keys: Sequence[str] | None) -> Select:
+    """Return a selection of requested names; null and, since Kafka 4.3, an empty list mean all."""
+    wanted = frozenset(keys or ())
+    return lambda names: (name for name in names if not wanted or name in wanted)
+
+
+def _entries(node: DescribedNode, kind: int, name: str, select: Select) -> Entries:
+    match kind:
+        case ConfigResourceType.TOPIC:
+            return _topic_entries(node, name, select)
+        case ConfigResourceType.BROKER:
+            return _broker_entries(node, name, select)
+        case ConfigResourceType.GROUP if node.other_configs is not None:
+            if not name:
+                return Failure(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+            overrides = node.other_configs(ConfigResourceType.GROUP, name)
+            return [group_entry(each, overrides, node.settings) for each in select(GROUP_CONFIGS)]
+        case ConfigResourceType.CLIENT_METRICS if node.other_configs is not None:
+            if not name:
+                return Failure(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+            overrides = node.other_configs(ConfigResourceType.CLIENT_METRICS, name)
+            return [client_metrics_entry(each, overrides) for each in select(CLIENT_METRICS_CONFIGS)]
+        case _:
+            words = f"Unsupported resource type: {resource_type_name(kind)}"
+            return Failure(ErrorCode.INVALID_REQUEST, words)
+
+
+def _topic_entries(node: DescribedNode, name: str, select: Select) -> Entries:
+    if (reason := illegal_name_reason(name)) is not None:
+        return Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
+    overrides = node.topic_configs(name)
+    if overrides is None:
+        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    return [topic_entry(each, overrides, node.settings) for each in select(TOPIC_CONFIGS)]
+
+
+def _broker_entries(node: DescribedNode, name: str, select: Select) -> Entries:
+    settings = node.settings
+    if name == CLUSTER_DEFAULT:
+        return [cluster_default_entry(each, settings, node.dynamic) for each in select(sorted(settings.cluster))]
+    if not _INTEGER.fullmatch(name):
+        return Failure(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != settings.node_id:
+        words = f"Unexpected broker id, expected {settings.node_id} or empty string, but received {name}"
+        return Failure(ErrorCode.INVALID_REQUEST, words)
+    return [broker_entry(each, settings, node.dynamic) for each in select(_setting_names(settings))]
+
+
+def _setting_names(settings: Settings) -> Iterator[str]:
+    """Iterate over the names of Kafka, without its internal ones, and all others that have a value."""
+    yield from (name for name, setting in SETTINGS.items() if not setting.is_internal)
+    yield from sorted({*settings.file, *settings.cluster, *settings.own} - SETTINGS.keys())
+
+
+def _config(entry: ConfigEntry, kind: int, request: Body) -> Body:
+    synonyms = entry.synonyms if request["include_synonyms"] else ()
+    documentation = _DOCUMENTATION[ConfigResourceType(kind)]
+    return {
+        "name": entry.name,
+        "value": entry.value,
+        "read_only": entry.is_read_only,
+        "config_source": entry.source,
+        "is_sensitive": entry.is_sensitive,
+        "synonyms": [{"name": one.name, "value": one.value, "source": one.source} for one in synonyms],
+        "config_type": entry.wire_type,
+        "documentation": documentation(entry.name) if request["include_documentation"] else None,
+    }

@@ -1,0 +1,34 @@
+"""Settings that a light broker applies while it runs."""
+
+from kafka_node.configs.setting_table import SETTINGS
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
+from kafka_node.configs.topic_defaults import broker_names
+
+DYNAMIC_SETTINGS = frozenset(
+    {
+        setting
+        for name in TOPIC_CONFIGS
+        for setting, unit in broker_names(name, TOPIC_CONFIGS)
+        if unit == 1 and setting in SETTINGS
+    }
+    - {"log.flush.scheduler.interval.ms"}
+    | {
+        "background.threads",
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.buffer.size",
+        "log.cleaner.io.max.bytes.per.second",
+        "log.cleaner.threads",
+        "max.connection.creation.rate",
+        "max.connections",
+        "max.connections.per.ip",
+        "max.connections.per.ip.overrides",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
+        "producer.id.expiration.ms",
+    }
+)
+"""Settings that may be changed while the broker runs (DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS, without those of parts that it lacks)."""
