@@ -8,10 +8,10 @@ from uuid import UUID
 
 from controller_core.metadata.batches import MAX_RECORDS
 from controller_core.metadata.record_decision import RecordDecision
-from controller_core.metadata.security_records import acl_binding, acl_record
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from kafka_metadata.security_records import acl_binding, acl_record
 from kafka_node.authorization.acl import Binding, BindingFilter, Operation, PatternType, Permission, ResourceType
 from kafka_wire.errors import ErrorCode, Failure
 

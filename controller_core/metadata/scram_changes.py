@@ -7,10 +7,10 @@ one user.
 from collections.abc import Mapping
 
 from controller_core.metadata.record_decision import RecordDecision
-from controller_core.metadata.security_records import scram_credential, scram_record
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import SCRAM_SINCE
 from kafka_metadata.records import MetadataRecord, RemoveUserScramCredentialRecord
+from kafka_metadata.security_records import scram_credential, scram_record
 from kafka_node.outcomes import Outcome
 from kafka_node.scram_requests import MECHANISM_OF, Config, altered, refused
 from kafka_wire.codec import Body

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from controller_core.metadata.delegation_tokens import sweep_expired_tokens
 from controller_core.metadata.feature_changes import QuorumFeatures
-from controller_core.metadata.security_records import scram_credential
 from controller_core.quorum_mode.required_rights import NEEDS
 from controller_core.shell.active import OverloadedError, TermEndedError
 from controller_core.shell.kraft.admin.delegation_tokens import now_ms
@@ -21,6 +20,7 @@ from controller_core.shell.kraft.image_acls import CommittedImage, ImageAcls
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.settings import QuorumSettings
 from controller_core.shell.quorum.update_features import update_kraft_version
+from kafka_metadata.security_records import scram_credential
 from kafka_node.authorization.guard import EVERYTHING, Ask, Guard
 from kafka_node.context import RequestContext
 from kafka_wire.sasl.scram_decoy import CredentialShape, shape_of

@@ -15,10 +15,10 @@ from controller_core.metadata.acl_changes import (
     delete_acls,
 )
 from controller_core.metadata.batches import MAX_RECORDS
-from controller_core.metadata.security_records import acl_binding, acls_of
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import AccessControlEntryRecord
 from kafka_metadata.replay import replay
+from kafka_metadata.security_records import acl_binding, acls_of
 from kafka_node.authorization.acl import (
     Binding,
     BindingFilter,
@@ -28,8 +28,8 @@ from kafka_node.authorization.acl import (
     PatternType,
     ResourceType,
 )
-from tests.controller_core.metadata.test_security_records import BINDINGS
 from tests.effort import examples
+from tests.kafka_metadata.test_security_records import BINDINGS
 
 FILTERS = st.builds(
     BindingFilter,

@@ -3,11 +3,11 @@
 from typing import Any
 
 from controller_core.metadata.scram_changes import SCRAM_UNSUPPORTED, alter_user_scram_credentials, configs_of
-from controller_core.metadata.security_records import scram_credentials_of, scram_record
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import METADATA_VERSION
 from kafka_metadata.records import FeatureLevelRecord, RemoveUserScramCredentialRecord
 from kafka_metadata.replay import replay
+from kafka_metadata.security_records import scram_credentials_of, scram_record
 from kafka_node.scram_requests import MISSING_CREDENTIAL, TOO_FEW_ITERATIONS
 from kafka_wire.codec import Body
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_256, SCRAM_SHA_512, make_credential

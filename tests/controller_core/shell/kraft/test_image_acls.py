@@ -6,14 +6,14 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.metadata.security_records import acl_record, acls_of
 from controller_core.shell.kraft.image_acls import ImageAcls
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import AccessControlEntryRecord
+from kafka_metadata.security_records import acl_record, acls_of
 from kafka_node.authorization.acl import Binding, BindingFilter, Operation, ResourceType
 from kafka_node.authorization.authorizer import Rules, authorize
-from tests.controller_core.metadata.test_security_records import BINDINGS
 from tests.effort import examples
+from tests.kafka_metadata.test_security_records import BINDINGS
 
 ALLOWED = AccessControlEntryRecord(UUID(int=1), 2, "topic", 3, "User:alice", "*", 3, 3)
 

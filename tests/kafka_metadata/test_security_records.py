@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.metadata.security_records import (
+from kafka_metadata.failures import MetadataError
+from kafka_metadata.image import MetadataImage
+from kafka_metadata.records import AccessControlEntryRecord
+from kafka_metadata.replay import replay
+from kafka_metadata.security_records import (
     acl_binding,
     acl_record,
     acls_of,
     scram_credentials_of,
     scram_record,
 )
-from kafka_metadata.failures import MetadataError
-from kafka_metadata.image import MetadataImage
-from kafka_metadata.records import AccessControlEntryRecord
-from kafka_metadata.replay import replay
 from kafka_node.authorization.acl import Binding, Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_node.authorization.authorizer import Rules, authorize
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_256, SCRAM_SHA_512, make_credential
