@@ -13,7 +13,8 @@ from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import AccessControlEntryRecord, UserScramCredentialRecord
 from kafka_node.authorization.acl import Binding, Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_node.authorization.acls import Acls
-from kafka_wire.sasl.scram_keys import ScramCredential, ScramMechanism
+from kafka_node.scram_requests import MECHANISM_OF, Config
+from kafka_wire.sasl.scram_keys import ScramCredential, ScramMechanism, encode_credential
 
 Number = TypeVar("Number", bound=IntEnum)
 
@@ -75,6 +76,20 @@ def scram_credentials_of(image: MetadataImage, mechanism: ScramMechanism) -> Map
         for (number, user), record in image.scram_credentials.items()
         if number == mechanism.type_id
     }
+
+
+def scram_config_of(image: MetadataImage, user: str) -> Config:
+    """Return a user's credentials as texts by mechanism."""
+    return {
+        mechanism.name: encode_credential(scram_credential(record))
+        for type_id, mechanism in MECHANISM_OF.items()
+        if (record := image.scram_credentials.get((type_id, user))) is not None
+    }
+
+
+def scram_configs_of(image: MetadataImage) -> Mapping[str, Config]:
+    """Return the credentials of all users, ordered by name."""
+    return {user: scram_config_of(image, user) for user in sorted({user for _, user in image.scram_credentials})}
 
 
 def _known(kind: type[Number], number: int) -> Number:

@@ -5,8 +5,9 @@ none of the user's alterations is applied. Source: ZkAdminManager.alterUserScram
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from kafka_node.outcomes import Outcome, error_fields
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.sasl import scram_keys
@@ -94,3 +95,24 @@ def described_twice(user: str) -> Failure:
     """Return the error for a user that a request to describe names twice."""
     message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
     return Failure(ErrorCode.DUPLICATE_RESOURCE, message)
+
+
+def described_body(named: Sequence[str], configs: Mapping[str, Config]) -> Body:
+    """Answer a description by the configurations of the named users; without names, of all users. Pure."""
+    outcomes: dict[str, Outcome | list[Body]] = {user: described(user, config) for user, config in configs.items()}
+    for name, times in Counter(named).items():
+        if not name or times > 1:
+            outcomes[name] = described_twice(name) if name else DESCRIBED_EMPTY_NAME
+    # Every named user has a result; a list of all users omits those without credentials.
+    shown = dict.fromkeys(named) if named else [user for user, each in outcomes.items() if not _has_none(each)]
+    return {**error_fields(None), "results": [_result(user, outcomes[user]) for user in shown]}
+
+
+def _has_none(outcome: Outcome | list[Body]) -> bool:
+    return isinstance(outcome, Failure) and outcome.code is ErrorCode.RESOURCE_NOT_FOUND
+
+
+def _result(user: str, outcome: Outcome | list[Body]) -> Body:
+    if isinstance(outcome, list):
+        return {"user": user, **error_fields(None), "credential_infos": outcome}
+    return {"user": user, **error_fields(outcome), "credential_infos": []}

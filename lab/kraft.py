@@ -100,14 +100,17 @@ class KraftNode(Node):
         """Where clients reach it."""
         return f"127.0.0.1:{self.port}"
 
-    def format(self) -> None:
-        """Format the storage once, as kafka-storage does. A broker's holds only meta.properties, a controller's also a first log."""
+    def format(self, *options: str) -> None:
+        """Format the storage once, as kafka-storage does. A broker's holds only meta.properties, a controller's also a first log.
+
+        `options` are further ones of kafka-storage for a controller, such as its first feature levels.
+        """
         if CONTROLLER not in self.ports:
             names = {"version": "1", "cluster.id": self._cluster_id, "node.id": str(self.node_id)}
             for log_dir in self.log_dirs:
                 write_properties(log_dir / "meta.properties", {**names, "directory.id": new_id()})
             return
-        format_as_kafka(self.node_id, self._cluster_id, self._properties)
+        format_as_kafka(self.node_id, self._cluster_id, self._properties, *options)
 
     def launch(self) -> None:
         """Start it without waiting; after a kill -9 it registers itself as soon as the session of its last run has expired."""

@@ -1,4 +1,4 @@
-"""Light brokers as processes of their own: `steward broker`, standalone or in a cluster in ZooKeeper mode."""
+"""Light brokers as processes of their own: `steward broker`, standalone or in a cluster in ZooKeeper mode or KRaft mode."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lab.folder import lab_folder
 from lab.http_get import http_get
 from lab.java_process import write_properties
 from lab.kafka import CLIENT, INTERNAL, SESSION_TIMEOUT_MS
+from lab.kraft import CONTROLLER, new_id
 from lab.ports import free_port
 from lab.process import Process
 from lab.steward import steward_command, steward_environment
@@ -110,6 +111,54 @@ class ZooKeeperLightBroker(Process):
         path = self.registration_path
         what = f"broker {self.broker_id} deregistered"
         return wait_until(lambda: self.zookeeper.read(path) is None, timeout_s=30, what=what)
+
+
+class KRaftLightBroker(Process):
+    """A light broker of a cluster with KRaft controllers, with the listener of the lab's Kafka 4 brokers. It keeps its data and ports."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        folder: Path,
+        *,
+        cluster_id: str,
+        quorum: str,
+        directories: int = 1,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Prepare it in `folder`, with formatted directories; `quorum` are its static voters, `settings` override those of this lab."""
+        self.broker_id = broker_id
+        self.port, self.metrics_port = free_port(), free_port()
+        self.log_dirs = [folder / f"light-broker-{broker_id}-data-{place}" for place in range(directories)]
+        values = {
+            "node.id": str(broker_id),
+            "process.roles": "broker",
+            "controller.quorum.voters": quorum,
+            "controller.listener.names": CONTROLLER,
+            "listeners": f"{CLIENT}://{HOST}:{self.port}",
+            "listener.security.protocol.map": f"{CLIENT}:PLAINTEXT,{CONTROLLER}:PLAINTEXT",
+            "inter.broker.listener.name": CLIENT,
+            "log.dirs": ",".join(map(str, self.log_dirs)),
+            "broker.heartbeat.interval.ms": str(SESSION_TIMEOUT_MS // 6),
+            **SMALL,
+            **(settings or {}),
+        }
+        self.config = write_properties(folder / f"light-broker-{broker_id}.properties", values)
+        for log_dir in self.log_dirs:
+            names = {"version": "1", "cluster.id": cluster_id, "node.id": str(broker_id)}
+            write_properties(log_dir / "meta.properties", {**names, "directory.id": new_id()})
+        command = [*steward_command("broker"), str(self.config), "--metrics-port", str(self.metrics_port)]
+        super().__init__(f"light-broker-{broker_id}", command, folder, environment=steward_environment())
+
+    @property
+    def address(self) -> str:
+        """Where clients reach it."""
+        return f"{HOST}:{self.port}"
+
+    def start(self) -> float:
+        """Start it and return the seconds until it serves, which includes its registration."""
+        self.launch()
+        return self.wait_until_ready(lambda: _is_ready(self.metrics_port))
 
 
 @contextmanager

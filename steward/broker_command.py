@@ -42,8 +42,11 @@ def run_broker(options: BrokerOptions) -> int:
         read = read_settings_file(options.config, values, is_standalone=options.standalone)
     except SettingError as error:
         return _failed(error, EXIT_WRONG_SETTINGS)
-    if not options.standalone and read.settings.zookeeper is None:
-        words = "a broker in a cluster with KRaft controllers is not supported yet; set zookeeper.connect, or add --standalone"
+    if not options.standalone and read.settings.zookeeper is None and read.settings.kraft is None:
+        words = (
+            "the settings name no controllers: set process.roles=broker and controller.quorum.bootstrap.servers, or "
+            "zookeeper.connect, or add --standalone"
+        )
         return _failed(SettingError(words), EXIT_WRONG_SETTINGS)
     log_ignored(read)
     process_options = ProcessOptions(metrics_host=options.metrics_host, metrics_port=options.metrics_port)

@@ -180,7 +180,7 @@ def unregister_broker(
 @app.command("format")
 @in_groups
 def format_directories(storage: StorageOptions, voters: VoterOptions) -> None:
-    """Format the directories of a controller in a KRaft quorum, as kafka-storage format does."""
+    """Format the directories of a controller or a broker in a KRaft cluster, as kafka-storage format does."""
     from steward.format_command import run_format  # noqa: PLC0415 - see the module docstring
 
     raise typer.Exit(run_format(storage, voters))

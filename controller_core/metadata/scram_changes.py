@@ -4,18 +4,16 @@ The rules are those of ZooKeeper mode (`kafka_node.scram_requests`): unlike Kafk
 one user.
 """
 
-from collections.abc import Mapping
-
 from controller_core.metadata.record_decision import RecordDecision
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import SCRAM_SINCE
 from kafka_metadata.records import MetadataRecord, RemoveUserScramCredentialRecord
-from kafka_metadata.security_records import scram_credential, scram_record
+from kafka_metadata.security_records import scram_config_of, scram_record
 from kafka_node.outcomes import Outcome
 from kafka_node.scram_requests import MECHANISM_OF, Config, altered, refused
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
-from kafka_wire.sasl.scram_keys import decode_credential, encode_credential
+from kafka_wire.sasl.scram_keys import decode_credential
 
 SCRAM_UNSUPPORTED = Failure(ErrorCode.UNSUPPORTED_VERSION, "The current metadata.version does not support SCRAM")
 
@@ -30,26 +28,12 @@ def alter_user_scram_credentials(image: MetadataImage, body: Body) -> RecordDeci
     for user in users:
         if user in outcomes:
             continue
-        before = config_of(image, user)
+        before = scram_config_of(image, user)
         after = altered(before, user=user, body=body)
         outcomes[user] = after if isinstance(after, Failure) else None
         if not isinstance(after, Failure):
             records += _changes(user, before, after)
     return RecordDecision(tuple(records), outcomes)
-
-
-def config_of(image: MetadataImage, user: str) -> Config:
-    """Return a user's credentials as texts by mechanism."""
-    return {
-        mechanism.name: encode_credential(scram_credential(record))
-        for type_id, mechanism in MECHANISM_OF.items()
-        if (record := image.scram_credentials.get((type_id, user))) is not None
-    }
-
-
-def configs_of(image: MetadataImage) -> Mapping[str, Config]:
-    """Return the credentials of all users, ordered by name."""
-    return {user: config_of(image, user) for user in sorted({user for _, user in image.scram_credentials})}
 
 
 def _changes(user: str, before: Config, after: Config) -> list[MetadataRecord]:

@@ -37,7 +37,8 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 CLEANED_OFFSETS = "cleaner-offset-checkpoint"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 
-CLUSTER_METADATA_FOLDER = "__cluster_metadata-0"
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+CLUSTER_METADATA_FOLDER = f"{CLUSTER_METADATA_TOPIC}-0"
 """Folder of the quorum's log in a data folder."""
 
 _SEGMENT = re.compile(r"(\d{20})(\.\w+)")

@@ -13,7 +13,7 @@ from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.security.endpoints import Endpoint
 from kafka_node.security.jaas import SaslLogin, login, parse_jaas, plain_users
-from kafka_node.security.settings import ClientAuth, TlsFiles
+from kafka_node.security.settings import ClientAuth, SecurityProtocol, TlsFiles
 from kafka_wire.net.principal_rules import PrincipalRules
 from kafka_wire.net.sasl_client import MECHANISMS
 
@@ -107,6 +107,31 @@ def listener_security(values: Mapping[str, str], endpoint: Endpoint, *, login_se
     return _with_sasl(security, own, login_setting) if protocol.asks_for_sasl else security
 
 
+def client_security(
+    values: Mapping[str, str], listener: str, protocol: SecurityProtocol, *, login_setting: str
+) -> ListenerSecurity:
+    """Return the security of connections to a listener that other nodes have and this one does not, as a broker's to controllers.
+
+    Raises SettingError.
+    """
+    own = _Own(values, listener)
+    security = ListenerSecurity(tls_verifies_host_names=own.verifies_host_names())
+    if protocol.is_encrypted:
+        own.refuse("ssl.")
+        security = replace(security, tls=TlsFiles(certificate=own.store("keystore"), ca=own.store("truststore")))
+    if protocol.asks_for_sasl:
+        own.refuse("sasl.")
+        security = replace(security, login=_login(own, login_setting))
+    return security
+
+
+def _login(own: "_Own", login_setting: str) -> SaslLogin:
+    mechanism = str(own.read(login_setting))
+    _check_mechanism(login_setting, mechanism)
+    setting, options = own.jaas(mechanism)
+    return login(options, mechanism, setting=setting)
+
+
 def _with_sasl(security: ListenerSecurity, own: "_Own", login_setting: str | None) -> ListenerSecurity:
     own.refuse("sasl.")
     mechanisms = own.read("sasl.enabled.mechanisms")
@@ -117,20 +142,14 @@ def _with_sasl(security: ListenerSecurity, own: "_Own", login_setting: str | Non
     assert isinstance(reauthentication, int)
     users: dict[str, str] = {}
     if "PLAIN" in mechanisms:
-        setting, options = own.jaas("PLAIN")
+        _, options = own.jaas("PLAIN")
         users = plain_users(options)
-    chosen = None
-    if login_setting is not None:
-        mechanism = str(own.read(login_setting))
-        _check_mechanism(login_setting, mechanism)
-        setting, options = own.jaas(mechanism)
-        chosen = login(options, mechanism, setting=setting)
     return replace(
         security,
         sasl_mechanisms=mechanisms,
         plain_users=users,
         connections_max_reauth_ms=reauthentication,
-        login=chosen,
+        login=None if login_setting is None else _login(own, login_setting),
     )
 
 

@@ -1,13 +1,14 @@
-"""TLS and SASL of each listener, built once at the start."""
+"""TLS and SASL of each listener, and of connections to listeners of other nodes, built once at the start."""
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from kafka_node.security.contexts import listener_context
+from kafka_node.security.contexts import client_context, listener_context
 from kafka_node.security.credentials import CredentialSource, ListenerCredentials, UsersFiles
 from kafka_node.security.listener_settings import ListenerSecurity
 from kafka_node.security.settings import SecurityProtocol, SecuritySettings
+from kafka_wire.net.client import NodeSettings, SaslCredentials
 from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.server import SaslServer
 
@@ -73,3 +74,14 @@ def demands_of_listener(security: ListenerSecurity, protocol: SecurityProtocol, 
         )
     tls = listener_context(security.tls, security.tls_client_auth) if protocol.is_encrypted else None
     return Demands(tls, sasl, PrincipalRules.parse(security.tls_principal_mapping_rules))
+
+
+def connection_settings(security: ListenerSecurity, protocol: SecurityProtocol, base: NodeSettings) -> NodeSettings:
+    """Return the settings of connections to a listener of other nodes. Raises ValueError for files that cannot be used."""
+    tls = None
+    if protocol.is_encrypted:
+        tls = client_context(security.tls)
+        tls.check_hostname = security.tls_verifies_host_names
+    login = security.login
+    sasl = None if login is None else SaslCredentials(login.mechanism, login.username, login.password)
+    return replace(base, ssl=tls, sasl=sasl)

@@ -7,7 +7,7 @@ All calls run on the event loop. The control plane calls in the order in which t
 role changed with it, so that a partition that begins to lead is already in the view.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -100,6 +100,14 @@ class ControlPlane(Protocol):
     """Interface of a control plane for the broker."""
 
     @property
+    def cluster_id(self) -> str:
+        """Id of the cluster."""
+
+    @property
+    def of_brokers(self) -> Mapping[ApiKey, VersionRange]:
+        """Requests of a controller or of brokers that `forward` answers too, on the listener of brokers."""
+
+    @property
     def forwarded(self) -> Mapping[ApiKey, VersionRange]:
         """Requests of clients that the control plane answers (`forward`), with the versions that it knows."""
 
@@ -113,11 +121,17 @@ class ControlPlane(Protocol):
     async def start(self, broker: BrokerSide) -> None:
         """Register the broker and deliver the metadata. Returns when the broker may serve clients. Raises ControlPlaneError."""
 
+    async def failed(self) -> None:
+        """Wait until the broker must not go on, since it no longer has the state of the cluster. Raises ControlPlaneError then."""
+
     async def close(self) -> None:
-        """End all connections and tasks."""
+        """End all connections and tasks. May be called twice."""
 
     async def controlled_shutdown(self) -> None:
         """Move the leaders of this broker to others, before it stops. Raises ControlPlaneError."""
+
+    async def log_directory_failed(self, directory_id: UUID | None, partitions: Iterable[TopicPartition]) -> None:
+        """Notify the controllers of a log directory that has failed, with the partitions in it."""
 
     async def alter_partition(self, proposal: IsrProposal) -> IsrAnswer:
         """Propose the ISR of a partition that this broker leads. Raises ControlPlaneError when the outcome is unknown."""

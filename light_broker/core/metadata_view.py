@@ -39,6 +39,8 @@ class BrokerView:
     """By listener name."""
     is_fenced: bool = False
     """Whether clients do not see it: it is registered, but does not serve yet or no longer (KRaft)."""
+    is_shutting_down: bool = False
+    """Whether its leaders are moved away before it stops (KRaft): it joins no ISR."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,10 @@ import socket
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
-from kafka_log.format.text_files import META_PROPERTIES_VERSION
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
 from kafka_node.configs.resource_types import ConfigResourceType
@@ -26,16 +24,12 @@ from kafka_node.network_metrics import NetworkMetrics
 from kafka_node.security.endpoints import Endpoint
 from kafka_node.security.listeners import demands_of_listener
 from kafka_node.security.renewal import Renewal
-from kafka_node.versions import VersionRange
 from kafka_wire import schema
 from kafka_wire.api import ApiKey
 from kafka_wire.net.request_channel import RequestChannel
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import Buffers, Server, ServerLimits, serve
-from light_broker.control.port import ControlPlaneError
-from light_broker.control.standalone.control import StandaloneControl
-from light_broker.control.standalone.state_file import StateFile, open_state_file
-from light_broker.control.zookeeper.rights import NEEDS as ZOOKEEPER_NEEDS
+from light_broker.control.port import ControlPlane, ControlPlaneError
 from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.groups.settings import group_settings
 from light_broker.core.log_jobs import log_manager_settings
@@ -46,10 +40,11 @@ from light_broker.core.replica_fetch import replica_fetch_settings
 from light_broker.shell.apis.table import APIS
 from light_broker.shell.binding import naming_address
 from light_broker.shell.broker import Broker
+from light_broker.shell.control_planes import Host, OpenedControl, open_control
 from light_broker.shell.control_side import ControlSide
 from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.dispatch import Dispatch, needs
-from light_broker.shell.inter_broker import inter_broker_settings
+from light_broker.shell.inter_broker import controller_settings, inter_broker_settings
 from light_broker.shell.known_users import PresentAcls, PresentCredentials
 from light_broker.shell.listener_limits import listener_limits, request_channel
 from light_broker.shell.log_directory import FailedDirectory
@@ -61,9 +56,6 @@ from light_broker.shell.replicas import ReplicaManager
 from light_broker.shell.settings_reading import BrokerSettings
 from light_broker.shell.topic_settings import TopicSettings
 
-if TYPE_CHECKING:
-    from light_broker.control.zookeeper.control import ZooKeeperControl
-
 log = logging.getLogger(__name__)
 
 CLOSE_GRACE_MS = 1_000
@@ -74,9 +66,6 @@ ISR_CHECKS_PER_LAG = 2
 
 MIN_ISR_CHECK_MS = 100
 """Shortest time between two such checks: Kafka permits a replica.lag.time.max.ms of 0."""
-
-ZOOKEEPER_META_VERSION = 0
-"""Version of meta.properties in ZooKeeper mode."""
 
 AUTHENTICATION = {ApiKey.SASL_HANDSHAKE: HANDSHAKE_VERSIONS, ApiKey.SASL_AUTHENTICATE: AUTHENTICATE_VERSIONS}
 
@@ -91,7 +80,7 @@ class ProcessOptions:
 
 
 class BrokerProcess:
-    """One broker, standalone or in a cluster in ZooKeeper mode: `run` serves until `stop` is called."""
+    """One broker, standalone or in a cluster: `run` serves until `stop` is called."""
 
     def __init__(self, settings: BrokerSettings, options: ProcessOptions) -> None:
         """Read the files of TLS, and resolve names of hosts. Raises ValueError for files and SettingError for values that cannot be used."""
@@ -110,10 +99,11 @@ class BrokerProcess:
         self._probes: LightProbeServer | None = None
         self._started, self._stopping = asyncio.Event(), asyncio.Event()
         self._broker: Broker | None = None
-        self._state_file: StateFile | None = None
-        """Of a standalone broker."""
+        self._previous_epoch: int | None = None
+        """The broker epoch of the last clean shutdown."""
         self._background: set[asyncio.Task[None]] = set()
         self._inter_broker = inter_broker_settings(settings)
+        self._to_controllers = None if settings.kraft is None else controller_settings(settings, settings.kraft)
 
     @property
     def is_serving(self) -> bool:
@@ -142,18 +132,19 @@ class BrokerProcess:
         """
         schema.names()  # loads the tables now, since the first request would block the event loop for it
         async with AsyncExitStack() as stack:
-            control = await self._open_control()
+            opened = await self._open_control()
+            control = opened.control
             stack.push_async_callback(control.close)
-            broker = self._make(control)
+            broker = self._make(opened)
             await self._listen_for_probes(stack)
             await self._open_listeners(stack, broker)
-            await self.logs.open_all()
+            self._previous_epoch = await self.logs.open_all()
             stack.push_async_callback(self._close_logs, control)
             stack.push_async_callback(broker.replicas.close)
             stack.push_async_callback(broker.groups.close)
             stack.push_async_callback(self._replicate(broker).close)
-            if self._state_file is not None:
-                self._state_file.count_start()
+            if opened.state_file is not None:
+                opened.state_file.count_start()
             side = ControlSide(broker, self.logs, self.settings.values, self._acls, self._credentials)
             stack.push_async_callback(control.close)
             await control.start(side)
@@ -161,36 +152,19 @@ class BrokerProcess:
             stack.push_async_callback(self._shut_down, control)
             await self._serve()
 
-    async def _open_control(self) -> "StandaloneControl | ZooKeeperControl":
-        """Return the control plane of the settings. Raises StateFileError and ControlPlaneError."""
-        values, rules, zookeeper = self.settings.values, self.settings.authorizer, self.settings.zookeeper
-        if zookeeper is None:
-            self._state_file = open_state_file(self.settings.log_directories[0], values.node_id)
-            return StandaloneControl(
-                self._state_file,
-                self._own_view,
-                lambda: self.broker.settings,
-                lambda context: self.broker.may(context),  # noqa: PLW0108 - the broker is made later
-                has_authorizer=rules is not None,
-            )
-        # Here, since a standalone broker does not load kazoo.
-        from light_broker.control.zookeeper.control import Parts, ZooKeeperControl  # noqa: PLC0415
-
-        control = await ZooKeeperControl.open(zookeeper, values.node_id)
-        control.connect(
-            Parts(
-                broker=self._own_view,
-                settings=lambda: self.broker.settings,
-                judge=lambda context: self.broker.may(context),  # noqa: PLW0108 - the broker is made later
-                listener=self.settings.inter_broker_listener,
-                protocols={one.listener: one.security_protocol for one in self.settings.advertised_listeners},
-                node_settings=self._inter_broker,
-            )
+    async def _open_control(self) -> OpenedControl:
+        host = Host(
+            settings=self.settings,
+            own_view=self._own_view,
+            broker=lambda: self.broker,
+            previous_epoch=lambda: self._previous_epoch,
+            to_brokers=self._inter_broker,
+            to_controllers=self._to_controllers,
         )
-        return control
+        return await open_control(host)
 
-    def _make(self, control: "StandaloneControl | ZooKeeperControl") -> Broker:
-        values, rules = self.settings.values, self.settings.authorizer
+    def _make(self, opened: OpenedControl) -> Broker:
+        values, rules, control = self.settings.values, self.settings.authorizer, opened.control
         self.logs = LogManager(
             self.settings.log_directories,
             log_manager_settings(values),
@@ -199,7 +173,7 @@ class BrokerProcess:
             partition_settings=lambda topic: self._topic(topic).partition,
             on_failed_directory=self._directory_failed,
             high_watermarks=lambda: dict(self.broker.replicas.high_watermarks().items()),
-            meta_version=META_PROPERTIES_VERSION if self.settings.zookeeper is None else ZOOKEEPER_META_VERSION,
+            meta_version=opened.meta_version,
         )
         replicas = ReplicaManager(
             values.node_id,
@@ -218,7 +192,7 @@ class BrokerProcess:
             producer_ids=ProducerIds(control),
             fetch_sessions=FetchSessions(values.number("max.incremental.fetch.session.cache.slots")),
             groups=GroupCoordinators(replicas, self._groups, view=lambda: self.broker.view),
-            guard=None if rules is None else self._guard(control, rules),
+            guard=None if rules is None else self._guard(opened, rules),
         )
         return self._broker
 
@@ -243,9 +217,8 @@ class BrokerProcess:
         broker.replicas.replicate_by(fetchers)
         return fetchers
 
-    def _guard(self, control: "StandaloneControl | ZooKeeperControl", rules: Rules) -> Guard:
-        own = {} if self.settings.zookeeper is None else ZOOKEEPER_NEEDS
-        return Guard(self._acls, rules, self._topic_name, {**needs(APIS, control.forwarded), **own})
+    def _guard(self, opened: OpenedControl, rules: Rules) -> Guard:
+        return Guard(self._acls, rules, self._topic_name, {**needs(APIS, opened.control.forwarded), **opened.needs})
 
     def _topic_name(self, topic_id: UUID) -> str | None:
         return self.broker.view.topic_name(topic_id)
@@ -288,7 +261,7 @@ class BrokerProcess:
             endpoint.listener,
             self._started,
             authentication=authentication,
-            of_controller=self._of_controller(endpoint),
+            of_controller=self._control.of_brokers if endpoint.listener == self.settings.inter_broker_listener else {},
         )
         is_protected = endpoint.listener == self.settings.inter_broker_listener and len(self.settings.listeners) > 1
         with naming_address("listeners", endpoint.host, endpoint.port):
@@ -306,12 +279,6 @@ class BrokerProcess:
                 quotas=self._limits.quotas,
                 is_protected=is_protected,
             )
-
-    def _of_controller(self, endpoint: Endpoint) -> Mapping[ApiKey, VersionRange]:
-        """Return the requests of the controller that a listener serves."""
-        if isinstance(self._control, StandaloneControl) or endpoint.listener != self.settings.inter_broker_listener:
-            return {}
-        return self._control.of_brokers
 
     async def _close_listeners(self) -> None:
         servers, self._servers = self._servers, {}
@@ -341,6 +308,7 @@ class BrokerProcess:
             asyncio.create_task(self._shrink_isrs(), name="lagging followers"),
             asyncio.create_task(self.broker.groups.run(), name="expired offsets"),
             asyncio.create_task(self._renewal.follow(), name="renew certificates"),
+            asyncio.create_task(self._control.failed(), name="control plane"),
         }
         try:
             ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -359,22 +327,21 @@ class BrokerProcess:
             await asyncio.sleep(max(lag_ms / ISR_CHECKS_PER_LAG, MIN_ISR_CHECK_MS) / 1000)
             self.broker.replicas.shrink_isrs()
 
-    async def _shut_down(self, control: "StandaloneControl | ZooKeeperControl") -> None:
+    async def _shut_down(self, control: ControlPlane) -> None:
         """Move the leaders away while this broker still serves. If that fails it stops all the same, as in Kafka."""
         try:
             await control.controlled_shutdown()
         except ControlPlaneError as error:
             log.warning("Stopping without a controlled shutdown", extra={"error": str(error)})
 
-    async def _close_logs(self, control: "StandaloneControl | ZooKeeperControl") -> None:
+    async def _close_logs(self, control: ControlPlane) -> None:
         await self.logs.close(control.broker_epoch)
 
     def _directory_failed(self, failed: FailedDirectory) -> None:
         self.broker.replicas.log_directory_failed(failed.partitions)
-        if not isinstance(self._control, StandaloneControl):
-            task = asyncio.create_task(self._control.log_directory_failed(failed.partitions))
-            self._background.add(task)
-            task.add_done_callback(self._background.discard)
+        task = asyncio.create_task(self._control.log_directory_failed(failed.directory_id, failed.partitions))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     # Settings
 

@@ -483,11 +483,15 @@ class ReplicaManager:
         return known is not None and known.is_internal
 
     def _eligible(self) -> Mapping[int, int]:
-        """Return the broker epochs of the live brokers."""
+        """Return the broker epochs of the brokers that may join an ISR (Partition.isReplicaIsrEligible)."""
         view = self._view()
         if view is not self._epochs_of:
             self._epochs_of = view
-            self._eligible_epochs = {each.id: each.epoch for each in view.brokers.values() if not each.is_fenced}
+            self._eligible_epochs = {
+                each.id: each.epoch
+                for each in view.brokers.values()
+                if not each.is_fenced and not each.is_shutting_down
+            }
         return self._eligible_epochs
 
     def _fail(self, partition: TopicPartition, error: Exception) -> None:

@@ -27,16 +27,16 @@ from kafka_node.security import listener_settings
 from kafka_node.security.endpoints import ANY_ADDRESS, Endpoint, check_distinct_ports, parse_endpoints
 from kafka_node.security.listener_settings import ListenerSecurity, listener_security
 from kafka_node.security.settings import SecurityProtocol
-from light_broker.control.zookeeper.options import NAMES as ZOOKEEPER_NAMES
-from light_broker.control.zookeeper.options import ZooKeeperOptions, read_options
+from light_broker.control.kraft import options as kraft_options
+from light_broker.control.kraft.options import CONTROLLER_LISTENERS, ROLES, KRaftOptions
+from light_broker.control.zookeeper import options as zookeeper_options
+from light_broker.control.zookeeper.options import ZooKeeperOptions
 from light_broker.shell.listener_limits import OF_LISTENERS
 
 ADVERTISED_LISTENERS = "advertised.listeners"
-CONTROLLER_LISTENER_NAMES = "controller.listener.names"
 INTER_BROKER_LISTENER = "inter.broker.listener.name"
 INTER_BROKER_PROTOCOL = "security.inter.broker.protocol"
 INTER_BROKER_MECHANISM = "sasl.mechanism.inter.broker.protocol"
-ROLES = "process.roles"
 
 _CLASSES: Mapping[str, frozenset[str]] = {
     **POLICIES,
@@ -108,6 +108,8 @@ class BrokerSettings:
     """None: there is no authorizer."""
     zookeeper: ZooKeeperOptions | None = None
     """Of a broker in ZooKeeper mode."""
+    kraft: KRaftOptions | None = None
+    """Of a broker with KRaft controllers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +131,22 @@ def read_settings_file(path: Path | None, overrides: Mapping[str, str], *, is_st
 
 
 def read_settings(values: Mapping[str, str], *, is_standalone: bool = False) -> ReadSettings:
-    """Return the settings of a broker; one that is standalone ignores zookeeper.connect. Raises SettingError, which names the setting."""
+    """Return the settings of a broker; one that is standalone ignores controllers. Raises SettingError, which names the setting."""
     for name in values:
         if name in SETTINGS:
             setting_value(values, name)
     _check_supported(values)
-    zookeeper = None if is_standalone or ROLES in values else read_options(values)
-    own = OWN_NAMES if zookeeper is None else {*OWN_NAMES, *ZOOKEEPER_NAMES}
+    zookeeper = None if is_standalone or ROLES in values else zookeeper_options.read_options(values)
+    kraft = None if is_standalone else kraft_options.read_options(values, read_node_id(values))
+    own = {
+        *OWN_NAMES,
+        *(() if zookeeper is None else zookeeper_options.NAMES),
+        *(() if kraft is None else kraft_options.NAMES),
+    }
     known = [name for name in sorted(values) if name in SETTINGS or name in own]
     unused = tuple(name for name in known if name.startswith(_UNUSED_PREFIXES) and name not in own)
     unknown = tuple(name for name in sorted(values) if name not in set(known) and not _is_of_listener(name))
-    return ReadSettings(_settings(values, zookeeper), unused, unknown)
+    return ReadSettings(_settings(values, zookeeper, kraft), unused, unknown)
 
 
 def _is_of_listener(name: str) -> bool:
@@ -147,12 +154,15 @@ def _is_of_listener(name: str) -> bool:
     return listener_settings.is_known(name) or listener_settings.without_prefix(name) in OF_LISTENERS
 
 
-def _settings(values: Mapping[str, str], zookeeper: ZooKeeperOptions | None) -> BrokerSettings:
+def _settings(
+    values: Mapping[str, str], zookeeper: ZooKeeperOptions | None, kraft: KRaftOptions | None
+) -> BrokerSettings:
     node_id = read_node_id(values)
     listeners = _listeners(values)
     advertised = _advertised(values, listeners)
     inter_broker = _inter_broker_listener(values, advertised)
-    logins = {} if zookeeper is None else {inter_broker: INTER_BROKER_MECHANISM}
+    is_alone = zookeeper is None and kraft is None
+    logins = {} if is_alone else {inter_broker: INTER_BROKER_MECHANISM}
     return BrokerSettings(
         values=Settings.of_file(node_id, values),
         listeners=listeners,
@@ -165,6 +175,7 @@ def _settings(values: Mapping[str, str], zookeeper: ZooKeeperOptions | None) -> 
         log_directories=read_directories(values),
         authorizer=read_rules(values),
         zookeeper=zookeeper,
+        kraft=kraft,
     )
 
 
@@ -182,15 +193,13 @@ def _check_supported(values: Mapping[str, str]) -> None:
 
 def _listeners(values: Mapping[str, str]) -> tuple[Endpoint, ...]:
     """Return the listeners for clients and brokers; the process opens none for controllers."""
-    controllers = {name.upper() for name in values.get(CONTROLLER_LISTENER_NAMES, "").split(",") if name}
+    controllers = {name.upper() for name in values.get(CONTROLLER_LISTENERS, "").split(",") if name}
     protocols = read_protocols(values, tuple(controllers))
     found = parse_endpoints(setting_words(values, LISTENERS), protocols, setting=LISTENERS)
     check_distinct_ports(found)
     listeners = tuple(endpoint for endpoint in found if endpoint.listener not in controllers)
     if not listeners:
-        raise SettingError(
-            f"{LISTENERS} has no listener for clients. Add one that is not in {CONTROLLER_LISTENER_NAMES}."
-        )
+        raise SettingError(f"{LISTENERS} has no listener for clients. Add one that is not in {CONTROLLER_LISTENERS}.")
     return listeners
 
 

@@ -9,10 +9,11 @@ import typer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageOptions:
-    """The controller whose directories are formatted, and the metadata of a new cluster."""
+    """The controller or broker whose directories are formatted, and the metadata of a new cluster."""
 
     config: Annotated[
-        Path, typer.Option("--config", "-c", envvar="STEWARD_CONFIG", help="Properties file of the controller.")
+        Path,
+        typer.Option("--config", "-c", envvar="STEWARD_CONFIG", help="Properties file of the controller or broker."),
     ]
     cluster_id: Annotated[
         str,

@@ -141,14 +141,15 @@ def steward_cluster(
     settings: Mapping[str, str] | None = None,
     broker_settings: Mapping[str, str] | None = None,
     scram: tuple[str, ...] = (),
+    features: tuple[str, ...] = (),
 ) -> Iterator[StewardCluster]:
-    """Yield a running cluster; everything ends with the block. `scram` are arguments of --add-scram."""
+    """Yield a running cluster; everything ends with the block. `scram` are arguments of --add-scram, `features` of --feature."""
     with contextlib.ExitStack() as stack:
         cluster = StewardCluster(stack.enter_context(lab_folder(None)), controllers, settings or {})
         cluster.loop.start()
         stack.callback(cluster.loop.close)
         for member in cluster.members.values():
-            member.format(scram=scram)
+            member.format(scram=scram, features=features)
             cluster.loop.wait(member.begin())
         for broker in range(1, brokers + 1):
             node = KraftNode(

@@ -8,17 +8,17 @@ Source: ZkAdminManager.alterUserScramCredentials, describeUserScramCredentials.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from controller_core.model.quota import DEFAULT, QuotaEntity
 from controller_core.shell.admin.responses import NOT_CONTROLLER, Outcome, error_fields
 from controller_core.shell.front.handler import RequestHandler, store_backed_handler
 from controller_core.shell.store import Config, EntityConfigStore
-from kafka_node.scram_requests import DESCRIBED_EMPTY_NAME, altered, described, described_twice, refused
+from kafka_node.scram_requests import altered, described_body, refused
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire.errors import Failure
 
 
 def scram_handlers(
@@ -66,17 +66,6 @@ async def describe_user_scram_credentials(configs: EntityConfigStore, body: Body
     return described_body(named, configs_of)
 
 
-def described_body(named: Sequence[str], configs: Mapping[str, Config]) -> Body:
-    """Answer a description by the configurations of the named users; without names, of all users."""
-    outcomes: dict[str, Outcome | list[Body]] = {user: described(user, config) for user, config in configs.items()}
-    for name, times in Counter(named).items():
-        if not name or times > 1:
-            outcomes[name] = described_twice(name) if name else DESCRIBED_EMPTY_NAME
-    # Every named user has a result; a list of all users omits those without credentials.
-    shown = dict.fromkeys(named) if named else [user for user, each in outcomes.items() if not _has_none(each)]
-    return {**error_fields(None), "results": [_result(user, outcomes[user]) for user in shown]}
-
-
 async def _named(configs: EntityConfigStore, users: list[str], *, all_users: bool) -> dict[str, Config] | Failure:
     """Read the configurations of the given users, or of all users ordered by name."""
     if not all_users:
@@ -87,13 +76,3 @@ async def _named(configs: EntityConfigStore, users: list[str], *, all_users: boo
         return found
     named = [(DEFAULT.value if user is DEFAULT else str(user), config) for user, config in found.items()]
     return dict(sorted(named, key=lambda each: each[0]))
-
-
-def _has_none(outcome: Outcome | list[Body]) -> bool:
-    return isinstance(outcome, Failure) and outcome.code is ErrorCode.RESOURCE_NOT_FOUND
-
-
-def _result(user: str, outcome: Outcome | list[Body]) -> Body:
-    if isinstance(outcome, list):
-        return {"user": user, **error_fields(None), "credential_infos": outcome}
-    return {"user": user, **error_fields(outcome), "credential_infos": []}

@@ -1,12 +1,9 @@
 """TLS and SASL of a quorum's controller, made of its settings: of its listeners, and of its connections to other controllers."""
 
-from dataclasses import replace
-
 from controller_core.shell.quorum.settings import QuorumSettings
-from kafka_node.security.contexts import client_context
 from kafka_node.security.credentials import CredentialSource
-from kafka_node.security.listeners import Demands, demands_of_listener
-from kafka_wire.net.client import NodeSettings, SaslCredentials
+from kafka_node.security.listeners import Demands, connection_settings, demands_of_listener
+from kafka_wire.net.client import NodeSettings
 
 
 def listener_demands(settings: QuorumSettings, scram: CredentialSource) -> dict[str, Demands]:
@@ -20,12 +17,5 @@ def listener_demands(settings: QuorumSettings, scram: CredentialSource) -> dict[
 def member_settings(settings: QuorumSettings, base: NodeSettings) -> NodeSettings:
     """Return the settings of connections to other controllers: those of the first controller listener. Raises ValueError."""
     name = settings.controller_listener_names[0]
-    security = settings.security[name]
     protocol = next(one.security_protocol for one in settings.listeners if one.listener == name)
-    tls = None
-    if protocol.is_encrypted:
-        tls = client_context(security.tls)
-        tls.check_hostname = security.tls_verifies_host_names
-    login = security.login
-    sasl = None if login is None else SaslCredentials(login.mechanism, login.username, login.password)
-    return replace(base, ssl=tls, sasl=sasl)
+    return connection_settings(settings.security[name], protocol, base)

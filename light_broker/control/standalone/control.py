@@ -23,13 +23,7 @@ from kafka_node.authorization.guard import EVERYTHING, Ask
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import Outcome, error_fields
-from kafka_node.scram_requests import (
-    DESCRIBED_EMPTY_NAME,
-    altered,
-    described,
-    described_twice,
-    refused,
-)
+from kafka_node.scram_requests import altered, described_body, refused
 from kafka_node.versions import VersionRange
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -114,6 +108,11 @@ class StandaloneControl:
         return FORWARDED
 
     @property
+    def of_brokers(self) -> Mapping[ApiKey, VersionRange]:
+        """No requests: there are no others."""
+        return {}
+
+    @property
     def cluster_id(self) -> str:
         """Id of the cluster of this broker alone."""
         return self._file.state.cluster_id
@@ -135,6 +134,15 @@ class StandaloneControl:
             await self._finish_deletion(name)
         for name, topic in state.topics.items():
             await self._lead(view, name, range(topic.partitions))
+
+    async def failed(self) -> None:
+        """Wait without end."""
+        await asyncio.Event().wait()
+
+    async def log_directory_failed(
+        self, _directory_id: uuid.UUID | None, _partitions: Iterable[TopicPartition]
+    ) -> None:
+        """Do nothing: no other broker could lead the partitions."""
 
     async def close(self) -> None:
         """Wait for a change that is being written."""
@@ -303,19 +311,7 @@ class StandaloneControl:
     async def _describe_scram(self, _: RequestContext, body: Body) -> Body:
         scram = self._file.state.scram
         named = [each["name"] for each in body["users"] or []]
-        results = []
-        for user in dict.fromkeys(named) if named else sorted(scram):
-            found: list[Body] | Failure = (
-                DESCRIBED_EMPTY_NAME
-                if not user
-                else described_twice(user)
-                if named.count(user) > 1
-                else described(user, scram.get(user, {}))
-            )
-            failure = found if isinstance(found, Failure) else None
-            infos = [] if isinstance(found, Failure) else found
-            results.append({"user": user, **error_fields(failure), "credential_infos": infos})
-        return {**error_fields(None), "results": results}
+        return described_body(named, {name: scram.get(name, {}) for name in named or sorted(scram)})
 
     # State
 

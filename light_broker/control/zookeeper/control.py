@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from kafka_node.authorization.guard import Ask
 from kafka_node.configs.layered_settings import Settings
@@ -30,6 +31,7 @@ from kafka_zookeeper.formats import EntityType
 from kafka_zookeeper.session import SessionState, ZooKeeperError, ZooKeeperSession, ensure_chroot
 from kafka_zookeeper.settings import ZooKeeperSettings
 from kafka_zookeeper.writes import Create
+from light_broker.control.creation import CREATION_WAIT_S, with_defaults
 from light_broker.control.port import BrokerSide, ControlPlaneError, IsrAnswer, IsrProposal, ProducerIdBlock
 from light_broker.control.zookeeper.config_changes import ConfigChanges
 from light_broker.control.zookeeper.controller_client import ControllerClient
@@ -59,8 +61,6 @@ RETRY_S = 1.0
 """Pause before another session is opened, or a failed read is repeated."""
 SESSION_GRACE_S = 1.0
 """Time in addition to the session's timeout for which a start waits until the znode of an earlier process is gone."""
-CREATION_WAIT_S = 5.0
-"""Time for which automatic creation waits until the controller sends the topic. After it, clients ask again."""
 
 OF_CONTROLLER: Mapping[ApiKey, VersionRange] = {
     ApiKey.CREATE_TOPICS: (2, 7),
@@ -170,6 +170,10 @@ class ZooKeeperControl:
             raise ControlPlaneError(ErrorCode.NETWORK_EXCEPTION, f"Failed to register in ZooKeeper: {error}") from error
         self._following = asyncio.create_task(self._follow(notifications), name="follow ZooKeeper")
 
+    async def failed(self) -> None:
+        """Wait without end: a lost session is replaced by another one."""
+        await asyncio.Event().wait()
+
     async def close(self) -> None:
         """End the session, which removes the registration. May be called twice."""
         if self._is_closed:
@@ -209,18 +213,10 @@ class ZooKeeperControl:
 
     async def create_topics(self, request: Body) -> Body:
         """Let the controller create topics with this broker's defaults; a failure on the way is one that clients retry."""
-        settings = self._require_parts().settings()
-        partitions, replicas = settings.number("num.partitions"), settings.number("default.replication.factor")
-        topics = [
-            {
-                **each,
-                "num_partitions": partitions if each["num_partitions"] < 0 else each["num_partitions"],
-                "replication_factor": replicas if each["replication_factor"] < 0 else each["replication_factor"],
-            }
-            for each in request["topics"]
-        ]
         try:
-            answer = await self._require_client().create_topics({**request, "topics": topics})
+            answer = await self._require_client().create_topics(
+                with_defaults(request, self._require_parts().settings())
+            )
         except ControlPlaneError as error:
             raise ControlPlaneError(ErrorCode.LEADER_NOT_AVAILABLE, str(error)) from error
         results = [
@@ -280,7 +276,7 @@ class ZooKeeperControl:
         else:
             self._configured |= missing
 
-    async def log_directory_failed(self, partitions: Iterable[TopicPartition]) -> None:
+    async def log_directory_failed(self, _directory_id: UUID | None, partitions: Iterable[TopicPartition]) -> None:
         """Notify the controller of a failed log directory: it asks by LeaderAndIsr which partitions are offline (KIP-112)."""
         if self._requests is not None:
             self._requests.directory_failed(partitions)

@@ -7,6 +7,7 @@ DefaultAlterPartitionManager, RPCProducerIdManager and KafkaServer.controlledShu
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from kafka_node.versions import VersionRange
 from kafka_wire.api import ApiKey
@@ -14,15 +15,14 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node, NodeSettings, RequestFailed
 from kafka_wire.net.connection import BodyEncoder, body_decoder
-from light_broker.control.port import ControlPlaneError, IsrAnswer, IsrProposal, ProducerIdBlock
-from light_broker.core.metadata_view import NO_EPOCH, Endpoint, MetadataView, PartitionView
+from light_broker.control.alter_partition import alter_partition_body, check, isr_answer
+from light_broker.control.port import ControlPlaneError, IsrAnswer, IsrMember, IsrProposal, ProducerIdBlock
+from light_broker.core.metadata_view import NO_EPOCH, Endpoint, MetadataView
 
 log = logging.getLogger(__name__)
 
 ALTER_PARTITION_VERSIONS = (0, 3)
 CREATE_TOPICS_VERSIONS = (2, 7)
-TOPIC_IDS_FROM, BROKER_EPOCHS_FROM = 2, 3
-"""Versions of AlterPartition with ids in place of names, and with the epochs of replicas' brokers."""
 
 
 class ControllerClient:
@@ -48,26 +48,20 @@ class ControllerClient:
         """Propose an ISR. Raises ControlPlaneError when the outcome is unknown."""
 
         async def body(version: int) -> Body:
-            return _alter_partition(self._broker_id, self._broker_epoch(), proposal, version)
+            return alter_partition_body(self._broker_id, self._broker_epoch(), without_epochs, version)
+
+        # Brokers in ZooKeeper mode do not know the epochs of each other (Partition.addBrokerEpochToIsr).
+        members = tuple(IsrMember(member.broker_id, NO_EPOCH) for member in proposal.isr)
+        without_epochs = replace(proposal, isr=members)
 
         answer = await self._call(ApiKey.ALTER_PARTITION, body, ALTER_PARTITION_VERSIONS)
-        _check(answer["error_code"])
-        for topic in answer["topics"]:
-            for each in topic["partitions"]:
-                error = ErrorCode.of(each["error_code"])
-                if error is not ErrorCode.NONE:
-                    return IsrAnswer(error)
-                known = self._view().partition(proposal.partition)
-                replicas = () if known is None else known.replicas
-                epochs = each["leader_epoch"], each["partition_epoch"]
-                return IsrAnswer(error, PartitionView(replicas, tuple(each["isr"]), each["leader_id"], *epochs))
-        raise ControlPlaneError(ErrorCode.UNKNOWN_SERVER_ERROR, "The controller answered without the partition.")
+        return isr_answer(answer, self._view().partition(proposal.partition))
 
     async def allocate_producer_ids(self) -> ProducerIdBlock:
         """Return a block of producer ids. Raises ControlPlaneError."""
         request = {"broker_id": self._broker_id, "broker_epoch": self._broker_epoch()}
         answer = await self._call(ApiKey.ALLOCATE_PRODUCER_IDS, request, (0, 0))
-        _check(answer["error_code"])
+        check(answer["error_code"])
         return ProducerIdBlock(answer["producer_id_start"], answer["producer_id_len"])
 
     async def create_topics(self, request: Body) -> Body:
@@ -129,29 +123,3 @@ class ControllerClient:
             if former is not None:
                 await former.close()
         return self._node
-
-
-def _alter_partition(broker_id: int, broker_epoch: int, proposal: IsrProposal, version: int) -> Body:
-    partition: Body = {
-        "partition_index": proposal.partition.partition,
-        "leader_epoch": proposal.leader_epoch,
-        "partition_epoch": proposal.partition_epoch,
-    }
-    members = [member.broker_id for member in proposal.isr]
-    if version >= BROKER_EPOCHS_FROM:
-        # Brokers in ZooKeeper mode do not know the epochs of each other (Partition.addBrokerEpochToIsr).
-        partition["new_isr_with_epochs"] = [{"broker_id": each, "broker_epoch": NO_EPOCH} for each in members]
-    else:
-        partition["new_isr"] = members
-    topic: Body = {"partitions": [partition]}
-    if version >= TOPIC_IDS_FROM:
-        topic["topic_id"] = proposal.topic_id
-    else:
-        topic["topic_name"] = proposal.partition.topic
-    return {"broker_id": broker_id, "broker_epoch": broker_epoch, "topics": [topic]}
-
-
-def _check(code: int) -> None:
-    if code != ErrorCode.NONE:
-        error = ErrorCode.of(code)
-        raise ControlPlaneError(error, f"The controller answered {error.name}: {error.message}")

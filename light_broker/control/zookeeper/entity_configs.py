@@ -7,15 +7,11 @@ names the topic. A value that the broker cannot use is left out, with a warning.
 import logging
 from collections.abc import Collection, Iterable, Mapping
 
-from kafka_node.configs.config_rules import InvalidValue
 from kafka_node.configs.resource_types import ConfigResourceType
-from kafka_node.configs.setting_rules import SettingError
-from kafka_node.configs.setting_table import SETTINGS
-from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.formats import DEFAULT_ENTITY, EntityType, FormatError
 from kafka_zookeeper.session import Node, ZooKeeperSession
-from light_broker.core.dynamic_settings import DYNAMIC_SETTINGS
+from light_broker.control.usable_configs import usable_configs
 from light_broker.core.metadata_view import CLUSTER_DEFAULT, ConfigResource
 
 log = logging.getLogger(__name__)
@@ -72,25 +68,4 @@ def _usable(resource: ConfigResource, path: str, node: Node | None) -> Mapping[s
     except FormatError as error:
         log.error("Ignoring malformed configs", extra={"error": str(error)})
         return {}
-    usable = {}
-    for name, text in given.items():
-        if (reason := _reason(resource, name, text)) is None:
-            usable[name] = text
-        else:
-            extra = {"resource": f"{resource.type.name}:{resource.name}", "config": name, "reason": reason}
-            log.warning("Ignoring a dynamic config", extra=extra)
-    return usable
-
-
-def _reason(resource: ConfigResource, name: str, text: str) -> str | None:
-    """Return why a config is not used; None: it is."""
-    if resource.type is ConfigResourceType.TOPIC:
-        read = TOPIC_CONFIGS[name].read(text) if name in TOPIC_CONFIGS else None
-        return read.message if isinstance(read, InvalidValue) else None
-    if name not in DYNAMIC_SETTINGS:
-        return "this broker does not change it while it runs"
-    try:
-        SETTINGS[name].read(text)
-    except SettingError as error:
-        return str(error)
-    return None
+    return usable_configs(resource, given)

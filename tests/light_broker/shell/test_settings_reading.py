@@ -21,7 +21,7 @@ def settings(**values: str) -> BrokerSettings:
 
 @pytest.mark.shows("F64")
 def test_kafkas_example_of_a_server_is_read_as_it_is(tmp_path: Path) -> None:
-    """config/server.properties of Kafka 4.3: a combined node; its controller listener is not opened."""
+    """config/server.properties of Kafka 4.3: a combined node, whose controller listener a standalone broker does not open."""
     file = tmp_path / "server.properties"
     file.write_text(
         "# The role of this server.\n"
@@ -39,7 +39,7 @@ def test_kafkas_example_of_a_server_is_read_as_it_is(tmp_path: Path) -> None:
         "log.retention.hours=168\n"
     )
 
-    read = read_settings_file(file, {"num.partitions": "3"})
+    read = read_settings_file(file, {"num.partitions": "3"}, is_standalone=True)
 
     assert read.settings.listeners == (Endpoint("PLAINTEXT", PLAINTEXT, "", 9092),)
     assert read.settings.advertised_listeners == (Endpoint("PLAINTEXT", PLAINTEXT, "localhost", 9092),)

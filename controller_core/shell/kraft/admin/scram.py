@@ -5,11 +5,13 @@ Brokers describe credentials from their own image; Kafka's controllers list that
 
 from functools import partial
 
-from controller_core.metadata.scram_changes import alter_user_scram_credentials, configs_of
+from controller_core.metadata.scram_changes import alter_user_scram_credentials
 from controller_core.shell.admin.responses import error_fields
-from controller_core.shell.admin.scram import altered_body, described_body
+from controller_core.shell.admin.scram import altered_body
 from controller_core.shell.kraft.port import MetadataController
+from kafka_metadata.security_records import scram_configs_of
 from kafka_node.context import RequestContext
+from kafka_node.scram_requests import described_body
 from kafka_wire.codec import Body
 from kafka_wire.errors import Failure
 
@@ -27,7 +29,7 @@ def alter_refused(_context: RequestContext, body: Body, failure: Failure) -> Bod
 
 async def describe(controller: MetadataController, _context: RequestContext, body: Body) -> Body:
     """Describe mechanisms and iterations of the named users; without names, of all users."""
-    configs = configs_of(await controller.read())
+    configs = scram_configs_of(await controller.read())
     named = [each["name"] for each in body["users"] or []]
     return described_body(named, {name: configs.get(name, {}) for name in named or configs})
 

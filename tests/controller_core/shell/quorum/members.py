@@ -48,9 +48,12 @@ class Member:
         self.process: QuorumProcess | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def format(self, cluster_id: str = CLUSTER_ID, *, scram: tuple[str, ...] = ()) -> None:
-        """Format the directory; `scram` are arguments of --add-scram."""
-        format_storage(self.settings, FormatOptions(cluster_id=cluster_id, scram=scram), lambda _: None)
+    def format(
+        self, cluster_id: str = CLUSTER_ID, *, scram: tuple[str, ...] = (), features: tuple[str, ...] = ()
+    ) -> None:
+        """Format the directory; `scram` are arguments of --add-scram, `features` of --feature."""
+        options = FormatOptions(cluster_id=cluster_id, scram=scram, features=features)
+        format_storage(self.settings, options, lambda _: None)
 
     def start(self, *, cleaning_interval_ms: int = CLEANING_INTERVAL_MS) -> None:
         """Start the node."""

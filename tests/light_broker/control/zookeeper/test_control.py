@@ -253,7 +253,7 @@ async def test_a_failed_log_directory_is_notified(zookeeper: ZooKeeperServer, ch
     """`/log_dir_event_notification` (KIP-112)."""
     connect = zookeeper.connect(chroot)
     async with started(connect, Side()) as control, writing(connect) as session:
-        await control.log_directory_failed([])
+        await control.log_directory_failed(None, [])
         names = await session.children(paths.LOG_DIR_EVENT_NOTIFICATION)
         node = await session.get(f"{paths.LOG_DIR_EVENT_NOTIFICATION}/{(names or [''])[0]}")
 

@@ -1,0 +1,21 @@
+"""Automatic creation of topics: the request of a broker with its own defaults."""
+
+from kafka_node.configs.layered_settings import Settings
+from kafka_wire.codec import Body
+
+CREATION_WAIT_S = 5.0
+"""Time for which automatic creation waits until the metadata has the topic. After it, clients ask again."""
+
+
+def with_defaults(request: Body, settings: Settings) -> Body:
+    """Return a CreateTopics request with num.partitions and default.replication.factor of this broker where it has no numbers."""
+    partitions, replicas = settings.number("num.partitions"), settings.number("default.replication.factor")
+    topics = [
+        {
+            **each,
+            "num_partitions": partitions if each["num_partitions"] < 0 else each["num_partitions"],
+            "replication_factor": replicas if each["replication_factor"] < 0 else each["replication_factor"],
+        }
+        for each in request["topics"]
+    ]
+    return {**request, "topics": topics}

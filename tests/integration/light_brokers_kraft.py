@@ -1,0 +1,137 @@
+"""A cluster with KRaft controllers, a Kafka 4.3 broker and a light broker."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from lab.alive import alive
+from lab.folder import lab_folder
+from lab.kraft import CONTROLLER_ID, KraftNode, new_id
+from lab.light_broker import KRaftLightBroker
+from lab.ports import free_port
+from lab.waiting import wait_until
+from tests.controller_core.shell.quorum.members import CLUSTER_ID
+from tests.integration.steward_controllers import steward_cluster
+
+PATIENCE_S = 60.0
+KAFKA, LIGHT = 1, 2
+LOWERED = ("share.version=0", "streams.version=0", "group.version=0", "transaction.version=0")
+"""Features that a light broker does not have, as arguments of --feature."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """A cluster of a Kafka broker and a light broker."""
+
+    kafka: KraftNode
+    light: KRaftLightBroker
+    folder: Path
+    quorum: str
+    cluster_id: str
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of both brokers."""
+        return f"{self.kafka.address},{self.light.address}"
+
+    def admin(self, address: str | None = None) -> AdminClient:
+        """Return a client of both brokers, or of one."""
+        return AdminClient({"bootstrap.servers": address or self.bootstrap})
+
+    def wait_until_known(self) -> None:
+        """Wait until each broker knows the other one."""
+        wait_until(
+            lambda: all({KAFKA, LIGHT} <= alive(each) for each in (self.kafka.address, self.light.address)),
+            timeout_s=PATIENCE_S,
+            what="each broker knows the other one",
+        )
+
+    def create(self, topic: str, *assignment: list[int], **config: str) -> None:
+        """Create a topic with this assignment, and wait for its leaders."""
+        named = {name.replace("_", "."): value for name, value in config.items()}
+        new = NewTopic(topic, num_partitions=len(assignment), replica_assignment=list(assignment), config=named)
+        admin = self.admin()  # Its requests end with it.
+        admin.create_topics([new])[topic].result(timeout=PATIENCE_S)
+        self.wait_until_in_sync(topic, *assignment)
+
+    def wait_until_in_sync(self, topic: str, *assignment: list[int]) -> None:
+        """Wait until each broker knows that the ISRs of a topic are these replicas, and the first ones lead."""
+        wanted = {number: (replicas[0], set(replicas)) for number, replicas in enumerate(assignment)}
+        self._wait(topic, lambda found: found == wanted, f"{topic} is in sync")
+
+    def wait_for_state(self, topic: str, leader: int, isr: set[int]) -> None:
+        """Wait until the live brokers know this leader and ISR of partition 0."""
+        self._wait(topic, lambda found: found.get(0) == (leader, isr), f"{topic} is led by {leader} with {isr}")
+
+    def _wait(self, topic: str, is_reached, what: str) -> None:  # type: ignore[no-untyped-def]
+        def is_known() -> bool:
+            live = [each for each in (self.kafka.address, self.light.address) if alive(each)]
+            return all(is_reached(self.states(topic, each)) for each in live)
+
+        wait_until(is_known, timeout_s=PATIENCE_S, what=what)
+
+    def states(self, topic: str, address: str) -> Mapping[int, tuple[int, set[int]]]:
+        """Return leader and ISR of each partition, as one broker has them."""
+        found = self.admin(address).list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+        return {number: (each.leader, set(each.isrs)) for number, each in found.items()}
+
+
+def light_settings(settings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return settings of a light broker in a cluster of two."""
+    return {"offsets.topic.replication.factor": "1", **(settings or {})}
+
+
+@contextlib.contextmanager
+def kafka_controller(folder: Path, features: tuple[str, ...] = LOWERED) -> Iterator[tuple[str, str]]:
+    """Run a controller of Kafka 4.3 in a folder; yield its quorum and the id of its cluster."""
+    port, cluster_id = free_port(), new_id()
+    quorum = f"{CONTROLLER_ID}@127.0.0.1:{port}"
+    node = KraftNode(
+        CONTROLLER_ID, folder, quorum=quorum, cluster_id=cluster_id, controller_port=port, port=None, brokers=1
+    )
+    node.format(*(part for each in features for part in ("--feature", each)))
+    node.launch()
+    try:
+        node.wait_until_ready()
+        yield quorum, cluster_id
+    finally:
+        node.close()
+
+
+@contextlib.contextmanager
+def under_kafka() -> Iterator[Mixed]:
+    """Yield a cluster whose controller is Kafka's."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(lab_folder())
+        quorum, cluster_id = stack.enter_context(kafka_controller(folder))
+        kafka = KraftNode(
+            KAFKA, folder, quorum=quorum, cluster_id=cluster_id, controller_port=None, port=free_port(), brokers=1
+        )
+        stack.callback(kafka.close)
+        kafka.format()
+        kafka.launch()
+        kafka.wait_until_ready()
+        light = KRaftLightBroker(LIGHT, folder, cluster_id=cluster_id, quorum=quorum, settings=light_settings())
+        stack.callback(light.kill)
+        yield _started(Mixed(kafka, light, folder, quorum, cluster_id))
+
+
+@contextlib.contextmanager
+def under_steward() -> Iterator[Mixed]:
+    """Yield a cluster whose controller is Steward's."""
+    with steward_cluster(controllers=1, brokers=1, features=LOWERED) as cluster, contextlib.ExitStack() as stack:
+        settings = light_settings()
+        light = KRaftLightBroker(LIGHT, cluster.folder, cluster_id=CLUSTER_ID, quorum=cluster.voters, settings=settings)
+        stack.callback(light.kill)
+        yield _started(Mixed(cluster.brokers[KAFKA], light, cluster.folder, cluster.voters, CLUSTER_ID))
+
+
+def _started(one: Mixed) -> Mixed:
+    one.light.start()
+    one.wait_until_known()
+    return one

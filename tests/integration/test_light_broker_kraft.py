@@ -1,0 +1,251 @@
+"""A light broker next to a Kafka 4.3 broker in a cluster with KRaft controllers, Steward's and Kafka's."""
+
+import asyncio
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from kafka_wire.api import ApiKey
+from lab.alive import alive
+from lab.light_broker import KRaftLightBroker
+from lab.steward import steward_command, steward_environment
+from lab.waiting import wait_until
+from tests.integration.clusters import call
+from tests.integration.light_brokers_kraft import (
+    KAFKA,
+    LIGHT,
+    PATIENCE_S,
+    Mixed,
+    kafka_controller,
+    light_settings,
+    under_kafka,
+    under_steward,
+)
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+VALUES = [f"value {number}".encode() for number in range(50)]
+CLUSTERS = {"steward": under_steward, "kafka": under_kafka}
+
+
+def produce(bootstrap: str, topic: str, values: list[bytes], **config: object) -> None:
+    """Produce values to partition 0; all are acknowledged."""
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **config})
+    errors: list[object] = []
+    for value in values:
+        producer.produce(topic, value, partition=0, on_delivery=lambda error, _: errors.append(error))
+    assert producer.flush(PATIENCE_S) == 0
+    assert errors == [None] * len(values)
+
+
+def read(bootstrap: str, topic: str, count: int) -> list[bytes]:
+    """Read the first values of partition 0."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    try:
+        found = consumer.consume(count, timeout=PATIENCE_S)
+        assert [each.error() for each in found] == [None] * len(found)
+        return [each.value() for each in found]
+    finally:
+        consumer.close()
+
+
+@pytest.fixture(scope="module", params=CLUSTERS)
+def one(request: pytest.FixtureRequest) -> Iterator[Mixed]:
+    """A cluster under each kind of controller."""
+    with CLUSTERS[request.param]() as made:
+        yield made
+
+
+def test_both_brokers_are_listed_and_either_one_stands_for_the_controller(one: Mixed) -> None:
+    """Clients send the controller's requests to a broker, which forwards them (KIP-590)."""
+    metadata = one.admin(one.light.address).list_topics(timeout=PATIENCE_S)
+
+    assert (set(metadata.brokers), metadata.controller_id) == ({KAFKA, LIGHT}, LIGHT)
+
+
+def test_a_client_produces_to_a_light_broker_and_reads_from_it(one: Mixed) -> None:
+    """The metadata log makes it the leader; AllocateProducerIds gives the idempotent producer its id."""
+    one.create("orders", [LIGHT])
+
+    produce(one.bootstrap, "orders", VALUES)
+
+    assert read(one.light.address, "orders", len(VALUES)) == VALUES
+
+
+def test_admin_requests_are_forwarded_to_the_controller(one: Mixed) -> None:
+    """Configs, partitions and quorum, through an Envelope; the config then applies on the light broker."""
+    one.create("limited", [LIGHT], retention_ms="7200000")
+    admin = one.admin(one.light.address)
+    change = ConfigEntry("max.message.bytes", "2048", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, "limited", incremental_configs=[change])
+
+    admin.incremental_alter_configs([resource])[resource].result(timeout=PATIENCE_S)
+
+    def configs() -> dict[str, str]:
+        found = admin.describe_configs([resource])[resource].result(timeout=PATIENCE_S)
+        return {name: found[name].value for name in ("retention.ms", "max.message.bytes")}
+
+    wait_until(lambda: configs()["max.message.bytes"] == "2048", timeout_s=PATIENCE_S, what="the config applies")
+    assert configs()["retention.ms"] == "7200000"
+    request = {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
+    answer = asyncio.run(call(one.light.address, ApiKey.DESCRIBE_QUORUM, request))
+    observers = answer["topics"][0]["partitions"][0]["observers"]
+    assert LIGHT in {each["replica_id"] for each in observers}
+
+
+def test_a_topic_is_created_automatically_by_a_light_broker(one: Mixed) -> None:
+    """The broker sends CreateTopics to the controller with its own defaults (AutoTopicCreationManager)."""
+    produce(one.light.address, "automatic", VALUES)
+
+    assert read(one.light.address, "automatic", len(VALUES)) == VALUES
+
+
+def test_an_error_of_the_controller_reaches_the_client(one: Mixed) -> None:
+    """Deletion of a topic that does not exist, forwarded in an Envelope."""
+    admin = one.admin(one.light.address)
+    with pytest.raises(KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
+        admin.delete_topics(["missing"])["missing"].result(timeout=PATIENCE_S)
+
+
+def test_a_kafka_broker_follows_a_light_broker(one: Mixed) -> None:
+    """acks=all with min.insync.replicas 2: the follower leaves the ISR when it stops, and joins again by AlterPartition (KIP-497)."""
+    one.create("replicated", [LIGHT, KAFKA], min_insync_replicas="2")
+    produce(one.light.address, "replicated", VALUES, acks="all")
+
+    one.kafka.stop()
+    one.kafka.launch()
+    one.kafka.wait_until_ready()
+    one.wait_until_known()
+    one.wait_until_in_sync("replicated", [LIGHT, KAFKA])
+    produce(one.light.address, "replicated", VALUES, acks="all")
+
+    assert read(one.light.address, "replicated", 2 * len(VALUES)) == VALUES * 2
+
+
+def test_a_light_broker_that_was_shut_down_follows_a_kafka_broker_and_leads_after_it(one: Mixed) -> None:
+    """C8: the controller lets it stop once it leads nothing. Back, it fetches what the other broker took, and loses none of it as the leader."""
+    one.create("returned", [LIGHT, KAFKA])
+    produce(one.light.address, "returned", VALUES, acks="all")
+
+    one.light.signal(signal.SIGTERM)
+    assert one.light.wait() == 0
+    assert "Controlled shutdown is complete" in one.light.log_path.read_text()
+    one.wait_for_state("returned", KAFKA, {KAFKA})
+    produce(one.kafka.address, "returned", VALUES, acks="all")
+    one.light.start()
+    one.wait_until_known()
+    wait_until(
+        lambda: one.states("returned", one.light.address)[0][1] == {KAFKA, LIGHT},
+        timeout_s=PATIENCE_S,
+        what="the light broker is in the ISR",
+    )
+    one.kafka.stop()
+    one.wait_for_state("returned", LIGHT, {LIGHT})
+    found = read(one.light.address, "returned", 2 * len(VALUES))
+    one.kafka.launch()
+    one.kafka.wait_until_ready()
+    one.wait_until_known()
+
+    assert found == VALUES * 2
+
+
+def test_a_killed_light_broker_loses_its_session_and_its_leaders_and_comes_back(one: Mixed) -> None:
+    """C9: nothing that was acknowledged is lost; the next process registers with another epoch when the session has expired."""
+    one.create("killed", [LIGHT, KAFKA])
+    produce(one.light.address, "killed", VALUES, acks="all")
+
+    one.light.kill()
+    wait_until(lambda: alive(one.kafka.address) == {KAFKA}, timeout_s=PATIENCE_S, what="the session has expired")
+    found = read(one.kafka.address, "killed", len(VALUES))
+    one.light.start()
+    one.wait_until_known()
+
+    assert found == VALUES
+
+
+def test_groups_have_their_coordinators_on_both_brokers(one: Mixed) -> None:
+    """A group that joins by one broker finds its coordinator on the other."""
+    one.create("grouped", [LIGHT])
+    produce(one.bootstrap, "grouped", VALUES)
+    for number, group in enumerate(("a", "b", "c", "d")):
+        bootstrap = (one.light.address, one.kafka.address)[number % 2]
+        config = {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
+        consumer = Consumer({**config, "enable.auto.commit": False})
+        consumer.subscribe(["grouped"])
+        found = consumer.consume(len(VALUES), timeout=PATIENCE_S)
+        consumer.commit(asynchronous=False)
+        committed = consumer.committed([TopicPartition("grouped", 0)], timeout=PATIENCE_S)
+        consumer.close()
+        assert ([each.value() for each in found], committed[0].offset) == (VALUES, len(VALUES))
+
+
+def test_a_deleted_topic_is_gone_from_a_light_broker(one: Mixed) -> None:
+    """The removal of the topic in the log deletes the replica's folder."""
+    one.create("gone", [LIGHT])
+
+    admin = one.admin(one.light.address)
+    admin.delete_topics(["gone"])["gone"].result(timeout=PATIENCE_S)
+
+    wait_until(
+        lambda: (
+            "gone" not in admin.list_topics(timeout=PATIENCE_S).topics
+            and not (one.light.log_dirs[0] / "gone-0").exists()
+        ),
+        timeout_s=PATIENCE_S,
+        what="the topic is deleted",
+    )
+
+
+def test_a_broker_of_another_cluster_does_not_start(one: Mixed) -> None:
+    """INCONSISTENT_CLUSTER_ID of the controllers; the words name it, and the time that was waited."""
+    settings = light_settings({"initial.broker.registration.timeout.ms": "1000"})
+    other = KRaftLightBroker(
+        LIGHT, one.folder / "other", cluster_id="AAAAAAAAAAAAAAAAAAAAAQ", quorum=one.quorum, settings=settings
+    )
+    other.launch()
+
+    code = other.wait(timeout_s=PATIENCE_S)
+
+    assert code == 1
+    assert "The broker could not register within 1 s" in other.log_text()
+    assert "INCONSISTENT_CLUSTER_ID" in other.log_text()
+
+
+def test_a_cluster_with_the_features_of_kafka_4_refuses_a_light_broker_and_names_the_command(tmp_path: Path) -> None:
+    """A controller refuses a broker that lacks a level in effect (ClusterControlManager.registerBroker)."""
+    with kafka_controller(tmp_path, features=()) as (quorum, cluster_id):
+        settings = light_settings({"initial.broker.registration.timeout.ms": "1000"})
+        light = KRaftLightBroker(LIGHT, tmp_path, cluster_id=cluster_id, quorum=quorum, settings=settings)
+        light.launch()
+        code = light.wait(timeout_s=PATIENCE_S)
+
+    assert code == 1
+    assert "The controller answered UNSUPPORTED_VERSION: The cluster has group.version 1" in light.log_text()
+    lowered = "group.version=0 --feature share.version=0 --feature streams.version=0 --feature transaction.version=0"
+    assert f"Run `kafka-features.sh downgrade --feature {lowered}`" in light.log_text()
+
+
+def test_an_unformatted_directory_is_refused_and_formatted_by_steward_format(one: Mixed) -> None:
+    """As Kafka's broker: a broker that lost its disk must not come back by itself as if it had all records."""
+    other = KRaftLightBroker(LIGHT, one.folder / "bare", cluster_id=one.cluster_id, quorum=one.quorum)
+    (other.log_dirs[0] / "meta.properties").unlink()
+    other.launch()
+    code = other.wait(timeout_s=PATIENCE_S)
+    command = [*steward_command("format"), "--config", str(other.config), "--cluster-id", one.cluster_id]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=steward_environment()
+    )
+    again = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=steward_environment()
+    )
+
+    assert (code, done.returncode, again.returncode) == (1, 0, 1)
+    assert "No meta.properties found" in other.log_text()
+    assert "Formatted data directory" in done.stdout
+    assert "is already formatted" in again.stderr
