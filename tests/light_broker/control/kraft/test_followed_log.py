@@ -96,9 +96,7 @@ def test_a_snapshot_replaces_everything() -> None:
     commit(log, 1)
     values = [encode_record(record, LATEST_PRODUCTION) for record in (LEVEL, topic(9))]
     data = b"".join(
-        snapshot_batches(
-            values, epoch=3, timestamp_ms=8, last_contained_timestamp_ms=7, kraft_version=1, voters=[]
-        )
+        snapshot_batches(values, epoch=3, timestamp_ms=8, last_contained_timestamp_ms=7, kraft_version=1, voters=[])
     )
 
     for _ in log.load(data, 40, 3):

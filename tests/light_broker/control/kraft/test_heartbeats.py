@@ -9,6 +9,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from light_broker.control.kraft.heartbeats import Heartbeats
 from light_broker.control.port import ControlPlaneError
+from tests.waiting import until
 
 PATIENCE_S = 10.0
 FENCED = {"error_code": 0, "is_caught_up": False, "is_fenced": True, "should_shut_down": False}
@@ -90,8 +91,7 @@ async def test_a_late_broker_is_fenced_and_asks_to_serve_again() -> None:
         heartbeats.serve()
         await reached(heartbeats.is_unfenced)
         controller.answers = [CAUGHT_UP]
-        while heartbeats.is_unfenced.is_set():
-            await asyncio.sleep(0)
+        await until(lambda: not heartbeats.is_unfenced.is_set())
         controller.answers = [SERVING]
         await reached(heartbeats.is_unfenced)
 
