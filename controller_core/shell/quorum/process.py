@@ -39,6 +39,7 @@ from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.metadata_log import METADATA_TOPIC_ID, MetadataLog
 from controller_core.shell.quorum.peers import Peers
 from controller_core.shell.quorum.raft_metrics import RaftMetrics
+from controller_core.shell.quorum.rehearsal import rehearse
 from controller_core.shell.quorum.security import listener_demands, member_settings
 from controller_core.shell.quorum.settings import QuorumSettings
 from controller_core.shell.quorum.state_machine import MakeStateMachine, Place, StateMachine
@@ -125,6 +126,7 @@ class QuorumProcess:
         async with AsyncExitStack() as stack:
             for key, served in SERVED.items():
                 codec.prepare(key, served.highest)  # Else a first election would wait for it.
+            rehearse()
             check_directories(self.settings)
             lock_directories(stack.enter_context(ExitStack()), self.settings.all_directories)
             identity = complete_directory_ids(self.settings)
