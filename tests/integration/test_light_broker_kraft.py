@@ -69,6 +69,7 @@ def test_both_brokers_are_listed_and_either_one_stands_for_the_controller(one: M
     assert (set(metadata.brokers), metadata.controller_id) == ({KAFKA, LIGHT}, LIGHT)
 
 
+@pytest.mark.shows("F70")
 def test_a_client_produces_to_a_light_broker_and_reads_from_it(one: Mixed) -> None:
     """The metadata log makes it the leader; AllocateProducerIds gives the idempotent producer its id."""
     one.create("orders", [LIGHT])
@@ -78,6 +79,7 @@ def test_a_client_produces_to_a_light_broker_and_reads_from_it(one: Mixed) -> No
     assert read(one.light.address, "orders", len(VALUES)) == VALUES
 
 
+@pytest.mark.shows("F70")
 def test_admin_requests_are_forwarded_to_the_controller(one: Mixed) -> None:
     """Configs, partitions and quorum, through an Envelope; the config then applies on the light broker."""
     one.create("limited", [LIGHT], retention_ms="7200000")
@@ -113,6 +115,7 @@ def test_an_error_of_the_controller_reaches_the_client(one: Mixed) -> None:
         admin.delete_topics(["missing"])["missing"].result(timeout=PATIENCE_S)
 
 
+@pytest.mark.shows("F70")
 def test_a_kafka_broker_follows_a_light_broker(one: Mixed) -> None:
     """acks=all with min.insync.replicas 2: the follower leaves the ISR when it stops, and joins again by AlterPartition (KIP-497)."""
     one.create("replicated", [LIGHT, KAFKA], min_insync_replicas="2")
@@ -128,6 +131,7 @@ def test_a_kafka_broker_follows_a_light_broker(one: Mixed) -> None:
     assert read(one.light.address, "replicated", 2 * len(VALUES)) == VALUES * 2
 
 
+@pytest.mark.shows("F70")
 def test_a_light_broker_that_was_shut_down_follows_a_kafka_broker_and_leads_after_it(one: Mixed) -> None:
     """C8: the controller lets it stop once it leads nothing. Back, it fetches what the other broker took, and loses none of it as the leader."""
     one.create("returned", [LIGHT, KAFKA])
@@ -155,6 +159,7 @@ def test_a_light_broker_that_was_shut_down_follows_a_kafka_broker_and_leads_afte
     assert found == VALUES * 2
 
 
+@pytest.mark.shows("F70")
 def test_a_killed_light_broker_loses_its_session_and_its_leaders_and_comes_back(one: Mixed) -> None:
     """C9: nothing that was acknowledged is lost; the next process registers with another epoch when the session has expired."""
     one.create("killed", [LIGHT, KAFKA])
@@ -217,6 +222,7 @@ def test_a_broker_of_another_cluster_does_not_start(one: Mixed) -> None:
     assert "INCONSISTENT_CLUSTER_ID" in other.log_text()
 
 
+@pytest.mark.shows("F70")
 def test_a_cluster_with_the_features_of_kafka_4_refuses_a_light_broker_and_names_the_command(tmp_path: Path) -> None:
     """A controller refuses a broker that lacks a level in effect (ClusterControlManager.registerBroker)."""
     with kafka_controller(tmp_path, features=()) as (quorum, cluster_id):

@@ -142,6 +142,7 @@ def test_clients_find_the_controller_by_a_light_broker(one: Mixed) -> None:
     assert metadata.controller_id == one.controller_id
 
 
+@pytest.mark.shows("F71")
 def test_a_client_produces_to_a_light_broker_and_reads_from_it(one: Mixed) -> None:
     """LeaderAndIsr makes it the leader; AllocateProducerIds gives the idempotent producer its id."""
     one.create("orders", [LIGHT])
@@ -249,6 +250,7 @@ def test_a_controlled_shutdown_and_a_restart_keep_the_data(one: Mixed) -> None:
     assert read(one.cluster.bootstrap(), "kept", len(VALUES)) == VALUES
 
 
+@pytest.mark.shows("F71")
 def test_a_kafka_broker_follows_a_light_broker(one: Mixed) -> None:
     """acks=all with min.insync.replicas 2: the follower leaves the ISR when it stops, and joins again by AlterPartition (KIP-497)."""
     one.create("replicated", [LIGHT, KAFKA], min_insync_replicas="2")

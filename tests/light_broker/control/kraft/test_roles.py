@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+import pytest
+
 from kafka_metadata.directory_ids import UNASSIGNED_DIRECTORY
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import (
@@ -36,6 +38,7 @@ def image(*found: MetadataRecord, before: MetadataImage | None = None) -> Metada
 CREATED = image(TopicRecord("orders", ORDERS), record(leader=OWN))
 
 
+@pytest.mark.shows("F70")
 def test_a_first_image_gives_each_partition_its_role() -> None:
     """Source: TopicsDelta.localChanges."""
     actual = role_changes(MetadataImage(), CREATED, OWN)
