@@ -3,8 +3,8 @@
 Source: Kafka's FetchParams, FetchRequest.PartitionData, LogReadResult, LogAppendResult and OffsetResultHolder.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from uuid import UUID
 
@@ -66,6 +66,9 @@ class FetchParams:
     reads_from_followers: bool = False
     """Whether a follower may answer (KIP-392): consumers from version 11 on."""
     rack: str = ""
+    """Rack of a consumer."""
+    racks: Mapping[int, str | None] = field(default_factory=dict)
+    """Racks of the brokers that the consumer reaches, where it may read from a follower in its own (replica.selector.class)."""
 
     @property
     def is_from_follower(self) -> bool:
@@ -104,6 +107,10 @@ class ReadResult:
     def with_divergence(self, end: EpochStart) -> "ReadResult":
         """Return the result for a log that differs from this one."""
         return replace(self, diverging=end, aborted=None)
+
+    def with_preferred(self, replica_id: int) -> "ReadResult":
+        """Return the result for a consumer that should read from another replica: without records."""
+        return replace(self, preferred_read_replica=replica_id)
 
     def with_records(self, records: bytes, aborted: Sequence[AbortedTransaction] | None) -> "ReadResult":
         """Return the result with what was read."""

@@ -36,6 +36,7 @@ from light_broker.core.partition import (
     with_isr,
     with_progress,
 )
+from light_broker.core.read_replica import preferred_read_replica
 from light_broker.core.replica_requests import (
     ACKS_ALL,
     NO_OFFSET,
@@ -172,7 +173,9 @@ class HostedPartition:
 
     # Reading
 
-    def read(self, request: FetchPartition, params: FetchParams, budget: Budget) -> tuple[ReadResult, LogSlice | None]:
+    def read(
+        self, request: FetchPartition, params: FetchParams, budget: Budget, now_ms: int
+    ) -> tuple[ReadResult, LogSlice | None]:
         """Return what a Fetch request gets, without the records, and where these are."""
         only_leader = params.is_from_follower or not params.reads_from_followers
         error = self.access_error(request.current_leader_epoch, only_leader=only_leader)
@@ -195,6 +198,8 @@ class HostedPartition:
                 return out_of_range, None
             if is_diverging(end, fetch_offset=request.fetch_offset, last_fetched_epoch=request.last_fetched_epoch):
                 return known.with_divergence(end), None
+        if (preferred := self._preferred(request, params, now_ms)) is not None:
+            return known.with_preferred(preferred), None
         limit_bytes = budget.limit(request.max_bytes)
         up_to = self.limit(params.limit)
         try:
@@ -204,6 +209,12 @@ class HostedPartition:
         if not budget.takes(found.size_bytes, limit_bytes):
             return known, None
         return known, found
+
+    def _preferred(self, request: FetchPartition, params: FetchParams, now_ms: int) -> int | None:
+        """Return the follower that the consumer should read from, None for this broker."""
+        if not params.racks or self.leader is None:
+            return None
+        return preferred_read_replica(self.leader, params.racks, params.rack, request.fetch_offset, now_ms=now_ms)
 
     def aborted_transactions(self, fetch_offset: int, records: bytes) -> list[AbortedTransaction]:
         """Return the aborted transactions that have records among those that were read from `fetch_offset` on."""

@@ -318,7 +318,7 @@ class ReplicaManager:
         if request.topic_id not in {NO_TOPIC_ID, hosted.topic_id}:
             return ReadResult(ErrorCode.INCONSISTENT_TOPIC_ID)
         try:
-            result, found = hosted.read(request, params, budget)
+            result, found = hosted.read(request, params, budget, self.now_ms())
             if found is None:
                 return result
             records = found.read()

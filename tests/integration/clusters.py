@@ -50,12 +50,12 @@ def create_on(held: Held, topic: str, *assignment: list[int], **config: str) -> 
     held.cluster.wait_until_in_sync(topic)
 
 
-async def call(address: str, key: ApiKey, body: Body) -> Body:
-    """Send one request to one node."""
+async def call(address: str, key: ApiKey, body: Body, version: int | None = None) -> Body:
+    """Send one request to one node, in the highest version of both or in a given one."""
     host, _, port = address.rpartition(":")
     connection = await Connection.open(host, int(port), client_id="tests")
     try:
-        return await connection.call(key, body)
+        return await connection.call(key, body, version=version)
     finally:
         await connection.close()
 

@@ -81,9 +81,18 @@ class Mixed:
         return {number: (each.leader, set(each.isrs)) for number, each in found.items()}
 
 
+RACKS = {KAFKA: "a", LIGHT: "b"}
+
+
+def rack_settings(broker_id: int) -> dict[str, str]:
+    """Return the settings of a broker in a rack, whose consumers may read from followers."""
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    return {"broker.rack": RACKS[broker_id], "replica.selector.class": selector}
+
+
 def light_settings(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return settings of a light broker in a cluster of two."""
-    return {"offsets.topic.replication.factor": "1", **(settings or {})}
+    return {"offsets.topic.replication.factor": "1", **rack_settings(LIGHT), **(settings or {})}
 
 
 @contextlib.contextmanager
@@ -110,7 +119,14 @@ def under_kafka() -> Iterator[Mixed]:
         folder = stack.enter_context(lab_folder())
         quorum, cluster_id = stack.enter_context(kafka_controller(folder))
         kafka = KraftNode(
-            KAFKA, folder, quorum=quorum, cluster_id=cluster_id, controller_port=None, port=free_port(), brokers=1
+            KAFKA,
+            folder,
+            quorum=quorum,
+            cluster_id=cluster_id,
+            controller_port=None,
+            port=free_port(),
+            brokers=1,
+            settings=rack_settings(KAFKA),
         )
         stack.callback(kafka.close)
         kafka.format()
@@ -124,7 +140,10 @@ def under_kafka() -> Iterator[Mixed]:
 @contextlib.contextmanager
 def under_steward() -> Iterator[Mixed]:
     """Yield a cluster whose controller is Steward's."""
-    with steward_cluster(controllers=1, brokers=1, features=LOWERED) as cluster, contextlib.ExitStack() as stack:
+    with (
+        steward_cluster(1, 1, features=LOWERED, broker_settings=rack_settings(KAFKA)) as cluster,
+        contextlib.ExitStack() as stack,
+    ):
         settings = light_settings()
         light = KRaftLightBroker(LIGHT, cluster.folder, cluster_id=CLUSTER_ID, quorum=cluster.voters, settings=settings)
         stack.callback(light.kill)

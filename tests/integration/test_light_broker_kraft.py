@@ -20,6 +20,7 @@ from tests.integration.light_brokers_kraft import (
     KAFKA,
     LIGHT,
     PATIENCE_S,
+    RACKS,
     Mixed,
     kafka_controller,
     light_settings,
@@ -43,9 +44,9 @@ def produce(bootstrap: str, topic: str, values: list[bytes], **config: object) -
     assert errors == [None] * len(values)
 
 
-def read(bootstrap: str, topic: str, count: int) -> list[bytes]:
+def read(bootstrap: str, topic: str, count: int, **config: object) -> list[bytes]:
     """Read the first values of partition 0."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False})
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False, **config})
     consumer.assign([TopicPartition(topic, 0, 0)])
     try:
         found = consumer.consume(count, timeout=PATIENCE_S)
@@ -129,6 +130,45 @@ def test_a_kafka_broker_follows_a_light_broker(one: Mixed) -> None:
     produce(one.light.address, "replicated", VALUES, acks="all")
 
     assert read(one.light.address, "replicated", 2 * len(VALUES)) == VALUES * 2
+
+
+def fetched(address: str, topic: str, rack: str) -> tuple[int, int]:
+    """Fetch from offset 0 as a consumer in a rack; return the preferred replica, and the number of bytes."""
+    partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1_000_000}
+    body = {
+        "max_wait_ms": 0,
+        "min_bytes": 0,
+        "topics": [{"topic": topic, "partitions": [partition]}],
+        "rack_id": rack,
+        "session_epoch": -1,
+    }
+    answer = asyncio.run(call(address, ApiKey.FETCH, body, version=12))
+    (found,) = answer["responses"][0]["partitions"]
+    assert found["error_code"] == 0, found
+    return found["preferred_read_replica"], len(found["records"] or b"")
+
+
+def serves_what_is_committed(address: str, topic: str) -> None:
+    """Wait until a follower serves records: it gets the high watermark with its next fetch."""
+    wait_until(lambda: fetched(address, topic, "")[1] > 0, timeout_s=PATIENCE_S, what="the follower serves records")
+
+
+def test_a_consumer_reads_from_the_replica_in_its_rack(one: Mixed) -> None:
+    """KIP-392: the leader names the replica, which then serves what is committed; a consumer in the leader's rack stays."""
+    one.create("near", [LIGHT, KAFKA])
+    produce(one.bootstrap, "near", VALUES, acks="all")
+
+    assert fetched(one.light.address, "near", RACKS[KAFKA]) == (KAFKA, 0)
+    assert fetched(one.light.address, "near", RACKS[LIGHT])[0] == -1
+    serves_what_is_committed(one.kafka.address, "near")
+    assert read(one.bootstrap, "near", len(VALUES), **{"client.rack": RACKS[KAFKA]}) == VALUES
+
+    one.create("far", [KAFKA, LIGHT])
+    produce(one.bootstrap, "far", VALUES, acks="all")
+
+    assert fetched(one.kafka.address, "far", RACKS[LIGHT]) == (LIGHT, 0)
+    serves_what_is_committed(one.light.address, "far")
+    assert read(one.bootstrap, "far", len(VALUES), **{"client.rack": RACKS[LIGHT]}) == VALUES
 
 
 @pytest.mark.shows("F70")

@@ -18,6 +18,7 @@ from light_broker.core.fetch_sessions import (
     changed_results,
     next_epoch,
 )
+from light_broker.core.read_replica import RACK_AWARE
 from light_broker.core.replica_requests import (
     FetchParams,
     FetchPartition,
@@ -161,7 +162,18 @@ def _params(call: _Call) -> FetchParams:
         limit=limit,
         reads_from_followers=call.version >= FOLLOWERS_FROM,
         rack=body["rack_id"],
+        racks=_racks(call),
     )
+
+
+def _racks(call: _Call) -> Mapping[int, str | None]:
+    """Return the racks of the brokers that a consumer with a rack may be sent to; none without RackAwareReplicaSelector."""
+    broker = call.broker
+    if call.is_from_follower or call.version < FOLLOWERS_FROM or not call.body["rack_id"]:
+        return {}
+    if broker.settings.text("replica.selector.class") != RACK_AWARE:
+        return {}
+    return {each.id: each.rack for each in broker.view.alive_brokers(call.context.listener)}
 
 
 def _response(
