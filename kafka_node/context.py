@@ -1,9 +1,9 @@
 """Context of a request, as its handler and the authorizer get it: the listener, the caller and the caller's rights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from kafka_wire.net.peer import ANONYMOUS
+from kafka_wire.net.peer import ANONYMOUS, Peer
 
 
 class TopicRights(Protocol):
@@ -42,3 +42,5 @@ class RequestContext:
     """The authenticated caller: `User:NAME`, or `User:ANONYMOUS` where the listener has no authentication."""
     rights: TopicRights | None = None
     """The caller's rights on topics, for Metadata; None: there is no authorizer."""
+    connection: Peer | None = field(default=None, compare=False, repr=False)
+    """The connection; for a request in an Envelope a peer with the client's address, which never ends."""

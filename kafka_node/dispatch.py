@@ -28,6 +28,7 @@ def context_of(listener: str, peer: Peer, header: RequestHeader) -> RequestConte
         correlation_id=header.correlation_id,
         api_version=header.api_version,
         principal=peer.principal,
+        connection=peer,
     )
 
 

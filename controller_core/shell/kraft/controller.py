@@ -7,12 +7,14 @@ from typing import Any
 
 from controller_core.metadata.record_decision import RecordDecision
 from controller_core.model import Cluster, Endpoint, events
+from controller_core.model.broker_events import HeartbeatConnectionEnded
 from controller_core.model.changes import BrokerDefault
 from controller_core.model.mode_rules import kraft_rules
 from controller_core.quorum_mode.sessions import Sessions
 from controller_core.shell.active import Defaults, RefusedWriteError, TermEndedError
 from controller_core.shell.commits import Commits
 from controller_core.shell.kraft.active_term import ActiveTerm, Quorum
+from controller_core.shell.kraft.broker_apis.heartbeat_connections import HeartbeatConnections
 from controller_core.shell.kraft.follower import LogFollower
 from controller_core.shell.quorum.settings import ControllerSettings
 from kafka_metadata.failures import MetadataError
@@ -52,6 +54,7 @@ class KRaftController:
         self._settings = settings
         self._commits = Commits()
         self._term: ActiveTerm | None = None
+        self.heartbeat_connections = HeartbeatConnections(self._heartbeat_connection_ended)
         self.on_elected: list[Callable[[], None]] = []
         """Called when an active term has begun."""
         self.on_deposed: list[Callable[[], None]] = []
@@ -164,6 +167,10 @@ class KRaftController:
         await term.settled()
         return reply
 
+    async def _heartbeat_connection_ended(self, event: HeartbeatConnectionEnded) -> None:
+        if self.is_active:
+            await self.attempt(event)
+
     def fail(self, error: Exception) -> None:
         """End the node because of an error, of which it logs the traceback."""
         self._quorum.fail(error)
@@ -212,5 +219,6 @@ class KRaftController:
     def _make_cluster(self) -> Cluster:
         cluster = Cluster(self.identity.node_id, 0, kraft_rules({}))
         cluster.cluster_id = self.cluster_id
+        cluster.restarts = self._settings.restarts
         cluster.unclean_defaults[BrokerDefault.STATIC] = self._settings.unclean_leader_election_enable
         return cluster

@@ -4,10 +4,11 @@ They are named as in Kafka's properties file, with the units last; `settings_rea
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from controller_core.metadata.delegation_tokens import TokenSettings
+from controller_core.model.mode_rules import RestartPolicy
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.security.endpoints import Address, Endpoint
@@ -61,6 +62,7 @@ class ControllerSettings:
     unclean_leader_election_interval_ms: int
     auto_leader_rebalance_enable: bool
     leader_imbalance_check_interval_s: int
+    restarts: RestartPolicy = field(default_factory=RestartPolicy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

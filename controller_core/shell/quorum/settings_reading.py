@@ -10,6 +10,8 @@ from pathlib import Path
 
 from controller_core.metadata.delegation_tokens import TokenSettings
 from controller_core.shell.quorum.endpoints import BOOTSTRAP_SERVERS, VOTERS, parse_voters
+from controller_core.shell.quorum.restart_settings import NAMES as RESTART_NAMES
+from controller_core.shell.quorum.restart_settings import read_restart_policy
 from controller_core.shell.quorum.settings import ControllerSettings, MetadataLogSettings, QuorumSettings, QuorumTimes
 from kafka_node.authorization.settings import AUTHORIZER, OWN_NAMES, STANDARD_AUTHORIZER, read_rules
 from kafka_node.configs.java_classes import POLICIES, check_classes
@@ -94,6 +96,7 @@ USED = frozenset(
         *(AUTHORIZER, *OWN_NAMES, EARLY_START, *_CLASSES),
         *(SECRET_KEY, "delegation.token.max.lifetime.ms", "delegation.token.expiry.time.ms"),
         "delegation.token.expiry.check.interval.ms",
+        *RESTART_NAMES,
     )
 )
 """Settings that this module reads; those of TLS and SASL are in `kafka_node.security.listener_settings`."""
@@ -157,7 +160,8 @@ def _settings(values: Mapping[str, str]) -> QuorumSettings:
         times=QuorumTimes(**{field: setting_value(values, name) for field, name in _TIMES.items()}),  # type: ignore[arg-type]
         log=_log_settings(values),
         controller=ControllerSettings(
-            **{field: setting_value(values, name) for field, name in _CONTROLLER.items()}  # type: ignore[arg-type]
+            **{field: setting_value(values, name) for field, name in _CONTROLLER.items()},  # type: ignore[arg-type]
+            restarts=read_restart_policy(values),
         ),
         unstable_feature_versions_enable=bool(setting_value(values, "unstable.feature.versions.enable")),
         authorizer=read_rules(values),

@@ -59,6 +59,7 @@ async def heartbeat(controller: KRaftController, context: RequestContext, body: 
     known = controller.cluster.brokers.get(broker)
     if known is not None and known.epoch == epoch:
         controller.sessions.hear(broker, epoch, controller.now_ms)
+        controller.heartbeat_connections.heard(context.connection, broker, epoch)
     cordoned = body["cordoned_log_dirs"]
     answer: Failure | HeartbeatAnswer = await controller.submit(
         broker_events.Heartbeat(

@@ -1,5 +1,6 @@
 """Requests of brokers and controllers in their wire form, at an active controller and at a standby. Source: ControllerApis of Kafka 4.3."""
 
+import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,8 +13,10 @@ from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.peer import Peer
 from tests.controller_core.quorum_mode.driver import directory
 from tests.controller_core.shell.kraft.memory_quorum import CLUSTER_ID, Member, SharedLog, new_topic
+from tests.waiting import until
 
 REQUESTS: dict[ApiKey, dict[str, Any]] = {
     ApiKey.ALTER_PARTITION: {"broker_id": 1, "broker_epoch": 1, "topics": []},
@@ -35,11 +38,13 @@ async def active() -> Member:
     return member
 
 
-async def ask(member: Member, key: ApiKey, body: dict[str, Any], version: int | None = None) -> Body:
+async def ask(
+    member: Member, key: ApiKey, body: dict[str, Any], version: int | None = None, connection: Peer | None = None
+) -> Body:
     """Return the response, encoded and decoded again as on the wire."""
     version = SERVED[key].highest if version is None else version
     asked = codec.decode(f"{key.message}Request", version, codec.encode(f"{key.message}Request", version, body))
-    context = RequestContext("CONTROLLER", None, "127.0.0.1", 1, version)
+    context = RequestContext("CONTROLLER", None, "127.0.0.1", 1, version, connection=connection)
     answer = await broker_handlers(member.controller)[key](context, asked)
     assert isinstance(answer, dict)
     return codec.decode(f"{key.message}Response", version, codec.encode(f"{key.message}Response", version, answer))
@@ -93,6 +98,38 @@ async def test_a_broker_registers_and_its_first_heartbeat_that_has_read_the_log_
     assert (late["is_caught_up"], late["is_fenced"], late["should_shut_down"]) == (True, False, False)
     known = active.controller.committed_image.brokers[1]
     assert (known.rack, known.end_points[0].port, known.log_dirs) == ("a", 9092, (directory(1), directory(11)))
+
+
+def connection() -> Peer:
+    """Return a connection."""
+    return Peer("127.0.0.1", 9, lambda _: None, lambda _: None)
+
+
+async def test_the_end_of_the_connection_of_heartbeats_is_reported(active: Member) -> None:
+    """ADR 57: the broker is suspected until its next heartbeat, and not fenced."""
+    epoch, first = await registered(active, 1), connection()
+    beat = {"broker_id": 1, "broker_epoch": epoch, "current_metadata_offset": active.end_offset}
+    await ask(active, ApiKey.BROKER_HEARTBEAT, beat, connection=first)
+    cluster = active.controller.cluster
+
+    first.mark_closed()
+    await until(lambda: cluster.suspected == {1})
+    assert not cluster.brokers[1].fenced
+    await ask(active, ApiKey.BROKER_HEARTBEAT, beat, connection=connection())
+    assert cluster.suspected == set()
+
+
+async def test_the_end_of_a_connection_that_a_broker_has_replaced_is_not_reported(active: Member) -> None:
+    """A broker that connects again has not died."""
+    epoch, first = await registered(active, 1), connection()
+    beat = {"broker_id": 1, "broker_epoch": epoch, "current_metadata_offset": active.end_offset}
+    await ask(active, ApiKey.BROKER_HEARTBEAT, beat, connection=first)
+    await ask(active, ApiKey.BROKER_HEARTBEAT, beat, connection=connection())
+
+    first.mark_closed()
+    await asyncio.sleep(0)
+
+    assert active.controller.cluster.suspected == set()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from controller_core.model.mode_rules import RestartPolicy
 from controller_core.shell.quorum.settings import MetadataLogSettings, QuorumSettings, QuorumTimes
 from controller_core.shell.quorum.settings_file import read_settings_file
 from controller_core.shell.quorum.settings_reading import USED, read_settings
@@ -77,6 +78,21 @@ def test_the_documentation_has_every_quorum_and_metadata_setting_with_its_defaul
         for name, row in SETTINGS.items()
         if name.startswith(("controller.quorum.", "metadata."))
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [
+        ("steward.broker.restart.same.directories.enable", RestartPolicy(admits_same_directories=False)),
+        ("steward.broker.restart.after.shutdown.enable", RestartPolicy(admits_after_shutdown=False)),
+        ("steward.broker.disconnected.elected.last.enable", RestartPolicy(elects_suspected_last=False)),
+    ],
+)
+def test_each_rule_for_restarted_brokers_can_be_turned_off(name: str, policy: RestartPolicy) -> None:
+    """ADR 57: Kafka has none of these settings."""
+    assert settings({**DYNAMIC, name: "false"}).controller.restarts == policy
+    assert settings(DYNAMIC).controller.restarts == RestartPolicy()
+    assert f"Invalid value maybe for configuration {name}" in refusal({**DYNAMIC, name: "maybe"})
 
 
 def test_addresses_of_voters_and_servers_are_read() -> None:
