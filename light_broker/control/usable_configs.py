@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from kafka_node.configs.config_rules import InvalidValue
 from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.configs.setting_rules import SettingError
-from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
-from light_broker.core.dynamic_settings import DYNAMIC_SETTINGS
+from light_broker.core.dynamic_settings import dynamic_setting
 from light_broker.core.metadata_view import ConfigResource
 
 log = logging.getLogger(__name__)
@@ -33,10 +32,11 @@ def _reason(resource: ConfigResource, name: str, text: str) -> str | None:
     if resource.type is ConfigResourceType.TOPIC:
         read = TOPIC_CONFIGS[name].read(text) if name in TOPIC_CONFIGS else None
         return read.message if isinstance(read, InvalidValue) else None
-    if name not in DYNAMIC_SETTINGS:
+    setting = dynamic_setting(name)
+    if setting is None:
         return "this broker does not change it while it runs"
     try:
-        SETTINGS[name].read(text)
+        setting.read(text)
     except SettingError as error:
         return str(error)
     return None

@@ -1,8 +1,10 @@
 """Settings that a light broker applies while it runs."""
 
+from kafka_node.configs.setting_rules import Setting
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.configs.topic_defaults import broker_names
+from light_broker.core.replication_quota import DYNAMIC_ONLY
 
 DYNAMIC_SETTINGS = frozenset(
     {
@@ -32,3 +34,8 @@ DYNAMIC_SETTINGS = frozenset(
     }
 )
 """Settings that may be changed while the broker runs (DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS, without those of parts that it lacks)."""
+
+
+def dynamic_setting(name: str) -> Setting | None:
+    """Return a setting that dynamic configs of brokers may have; None for others."""
+    return SETTINGS[name] if name in DYNAMIC_SETTINGS else DYNAMIC_ONLY.get(name)

@@ -53,6 +53,7 @@ from light_broker.shell.producer_ids import ProducerIds
 from light_broker.shell.replica_fetcher import FetcherContext
 from light_broker.shell.replica_fetchers import ReplicaFetchers, fetcher_settings
 from light_broker.shell.replicas import ReplicaManager
+from light_broker.shell.replication_throttles import ReplicationThrottles
 from light_broker.shell.settings_reading import BrokerSettings
 from light_broker.shell.topic_settings import TopicSettings
 
@@ -203,6 +204,10 @@ class BrokerProcess:
             known = broker.view.brokers.get(broker_id)
             return None if known is None else known.endpoints.get(self.settings.inter_broker_listener)
 
+        throttles = ReplicationThrottles(
+            self.settings.values.node_id, lambda: broker.view, lambda: broker.settings, broker.replicas.now_ms
+        )
+        broker.replicas.throttle_by(throttles)
         fetchers = ReplicaFetchers(
             FetcherContext(
                 broker_id=self.settings.values.node_id,
@@ -212,6 +217,7 @@ class BrokerProcess:
                 connection=fetcher_settings(self._inter_broker, broker.settings),
                 writes=broker.replicas.follower_writes,
                 now_ms=broker.replicas.now_ms,
+                throttles=throttles,
             )
         )
         broker.replicas.replicate_by(fetchers)

@@ -42,7 +42,9 @@ from light_broker.core.replica_fetch_messages import (
     offsets_answers,
     offsets_request,
 )
+from light_broker.core.replication_quota import Side
 from light_broker.shell.follower_writes import FollowerWrites, Written
+from light_broker.shell.replication_throttles import ReplicationThrottles
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +52,9 @@ QUIET_ERRORS = frozenset(
     {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.FENCED_LEADER_EPOCH}
 )
 """Answers of a leader that has another state than this broker, as during each election: logged at DEBUG."""
+
+THROTTLE_PAUSE_MS = 200
+"""Pause of a partition that a throttle holds back: a fifth of the windows that its rate is measured in."""
 
 NO_ANSWER = FetchAnswer(ErrorCode.UNKNOWN_SERVER_ERROR)
 """A response without a partition of its request, which has no session. It is asked for again after a delay."""
@@ -70,6 +75,7 @@ class FetcherContext:
     connection: NodeSettings
     writes: FollowerWrites
     now_ms: Callable[[], int]
+    throttles: ReplicationThrottles | None = None
 
 
 class _NoAddressError(Exception):
@@ -155,6 +161,9 @@ class ReplicaFetcher:
         for named, state in due.items():
             if state.stage is not stage:
                 continue
+            if stage is Stage.FETCHING and self._is_held_back(named):
+                self._replace(named, state, state.delayed(self._context.now_ms() + THROTTLE_PAUSE_MS))
+                continue
             opened = self._context.writes.log_of(named, state.leader_epoch)
             if opened is not None and (step := first_step(opened)) is not None:
                 self._take(named, state, step)
@@ -165,6 +174,11 @@ class ReplicaFetcher:
             else:
                 asked[named] = Asked(state.topic_id, state.leader_epoch, opened)
         return asked
+
+    def _is_held_back(self, named: TopicPartition) -> bool:
+        """Return whether a throttle makes this broker wait (KIP-73)."""
+        throttles = self._context.throttles
+        return throttles is not None and throttles.holds_back(Side.FOLLOWER, named, self._context.broker_id)
 
     async def _fetch(self, node: Node, asked: dict[TopicPartition, Asked]) -> None:
         context, settings, used = self._context, self._context.settings(), 0
@@ -240,6 +254,8 @@ class ReplicaFetcher:
         match step:
             case Append():
                 written = writes.append(named, epoch, step)
+                if self._context.throttles is not None:
+                    self._context.throttles.add(Side.FOLLOWER, named, len(step.records))
                 self._after_write(named, state, written)
                 if written is Written.DONE and step.records and named in self._partitions:
                     self._partitions[named] = self._partitions.pop(named)

@@ -32,6 +32,7 @@ from light_broker.core.replica_requests import (
     ReadLimit,
     ReadResult,
 )
+from light_broker.core.replication_quota import Side
 from light_broker.shell.delayed import DelayedDeleteRecords, DelayedFetch, DelayedProduce
 from light_broker.shell.follower_writes import DISK_ERRORS, FollowerWrites
 from light_broker.shell.hosted_partition import HostedPartition
@@ -39,6 +40,7 @@ from light_broker.shell.isr_proposals import IsrProposals
 from light_broker.shell.log_errors import OfflineLogError, WrongTopicIdError
 from light_broker.shell.log_manager import LogManager
 from light_broker.shell.offset_search import list_offset
+from light_broker.shell.replication_throttles import ReplicationThrottles
 from light_broker.shell.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
@@ -92,12 +94,17 @@ class ReplicaManager:
         self._eligible_epochs: dict[int, int] = {}
         self._proposals = IsrProposals(control, self._eligible, self._after_change)
         self._fetchers: Fetchers = NoFetchers()
+        self._throttles: ReplicationThrottles | None = None
         self.follower_writes = FollowerWrites(self._hosted, logs, self._fail, self._waiting.wake)
         """Changes of logs by what leaders returned."""
 
     def replicate_by(self, fetchers: Fetchers) -> None:
         """Let fetchers replicate what this broker follows, from the next change of a role on."""
         self._fetchers = fetchers
+
+    def throttle_by(self, throttles: ReplicationThrottles) -> None:
+        """Hold back what followers fetch."""
+        self._throttles = throttles
 
     # Called by the control plane
 
@@ -318,16 +325,27 @@ class ReplicaManager:
         if request.topic_id not in {NO_TOPIC_ID, hosted.topic_id}:
             return ReadResult(ErrorCode.INCONSISTENT_TOPIC_ID)
         try:
-            result, found = hosted.read(request, params, budget, self.now_ms())
+            given = Budget(0, is_empty=False) if self._holds_back(partition, params) else budget
+            result, found = hosted.read(request, params, given, self.now_ms())
             if found is None:
                 return result
             records = found.read()
+            if params.is_from_follower and self._throttles is not None:
+                self._throttles.add(Side.LEADER, partition, len(records))
         except DISK_ERRORS as error:
             self._fail(partition, error)
             return ReadResult(ErrorCode.KAFKA_STORAGE_ERROR)
         if params.limit is not ReadLimit.LAST_STABLE_OFFSET:
             return result.with_records(records, None)
         return result.with_records(records, hosted.aborted_transactions(request.fetch_offset, records))
+
+    def _holds_back(self, partition: TopicPartition, params: FetchParams) -> bool:
+        """Return whether a follower gets no records of a partition now (KIP-73)."""
+        return (
+            params.is_from_follower
+            and self._throttles is not None
+            and self._throttles.holds_back(Side.LEADER, partition, params.replica_id)
+        )
 
     def _note_progress(
         self,
@@ -347,7 +365,8 @@ class ReplicaManager:
 
     def _readable_bytes(self, partition: TopicPartition, request: FetchPartition, params: FetchParams) -> int | None:
         hosted = self._hosted.get(partition)
-        return None if hosted is None else hosted.readable_bytes(request, params)
+        size = None if hosted is None else hosted.readable_bytes(request, params)
+        return 0 if size and self._holds_back(partition, params) else size
 
     # ListOffsets, OffsetForLeaderEpoch, DeleteRecords, DescribeProducers
 

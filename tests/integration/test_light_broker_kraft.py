@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,8 @@ from tests.integration.light_brokers_kraft import (
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 VALUES = [f"value {number}".encode() for number in range(50)]
+THROTTLED_S = 1.0
+"""Time for which a throttled replica must get nothing more: several fetches long."""
 CLUSTERS = {"steward": under_steward, "kafka": under_kafka}
 
 
@@ -169,6 +172,50 @@ def test_a_consumer_reads_from_the_replica_in_its_rack(one: Mixed) -> None:
     assert fetched(one.kafka.address, "far", RACKS[LIGHT]) == (LIGHT, 0)
     serves_what_is_committed(one.light.address, "far")
     assert read(one.bootstrap, "far", len(VALUES), **{"client.rack": RACKS[LIGHT]}) == VALUES
+
+
+@pytest.mark.parametrize(("leader", "follower", "side"), [(LIGHT, KAFKA, "leader"), (KAFKA, LIGHT, "follower")])
+def test_a_throttle_holds_a_new_replica_back_until_it_is_removed(
+    one: Mixed, leader: int, follower: int, side: str
+) -> None:
+    """KIP-73: with 1 byte a second the first fetch is all that a replica outside the ISR gets."""
+    topic = f"throttled-by-{side}"
+    one.create(topic, [leader], **{f"{side}_replication_throttled_replicas": "*"})
+    produce(one.bootstrap, topic, [b"x" * 100_000] * 40)
+    rate = f"{side}.replication.throttled.rate"
+    alter_broker_config(one, LIGHT, rate, "1")
+    add_replica(one, topic, [leader, follower])
+
+    wait_until(lambda: bytes_of(one, follower, topic) > 0, timeout_s=PATIENCE_S, what="the first fetch is answered")
+    time.sleep(THROTTLED_S)
+    held_back = bytes_of(one, follower, topic)
+    alter_broker_config(one, LIGHT, rate, None)
+    one.wait_for_state(topic, leader, {leader, follower})
+
+    assert 0 < held_back < 40 * 100_000 <= bytes_of(one, follower, topic)
+
+
+def alter_broker_config(one: Mixed, broker_id: int, name: str, value: str | None) -> None:
+    """Set or remove a dynamic config of a broker, as kafka-reassign-partitions does."""
+    admin = one.admin(one.kafka.address)
+    operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+    change = ConfigEntry(name, value or "", incremental_operation=operation)
+    resource = ConfigResource(ResourceType.BROKER, str(broker_id), incremental_configs=[change])
+    admin.incremental_alter_configs([resource])[resource].result(timeout=PATIENCE_S)
+
+
+def add_replica(one: Mixed, topic: str, replicas: list[int]) -> None:
+    """Begin a reassignment of partition 0."""
+    partition = {"partition_index": 0, "replicas": replicas}
+    body = {"timeout_ms": 10_000, "topics": [{"name": topic, "partitions": [partition]}]}
+    answer = asyncio.run(call(one.light.address, ApiKey.ALTER_PARTITION_REASSIGNMENTS, body))
+    assert [each["error_code"] for each in answer["responses"][0]["partitions"]] == [0], answer
+
+
+def bytes_of(one: Mixed, broker_id: int, topic: str) -> int:
+    """Return the size of the log of partition 0 on a broker."""
+    folder = one.light.log_dirs[0] if broker_id == LIGHT else one.kafka.data_folder
+    return sum(path.stat().st_size for path in (folder / f"{topic}-0").glob("*.log"))
 
 
 @pytest.mark.shows("F70")

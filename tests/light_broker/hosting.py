@@ -17,7 +17,7 @@ from light_broker.core.groups.settings import GroupSettings
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.core.metadata_view import MetadataView, PartitionView, TopicView
 from light_broker.core.partition import IsrRules
-from light_broker.core.replica_requests import FetchParams, FetchPartition, ReadLimit
+from light_broker.core.replica_requests import FetchParams, FetchPartition, ReadLimit, ReadResult
 from light_broker.shell.broker import Broker
 from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.log_manager import LogManager
@@ -145,8 +145,8 @@ def records(
 
 async def follower_fetches(
     broker: Broker, offset: int, *, broker_id: int = 2, broker_epoch: int = 2, start: int = 0
-) -> None:
-    """Let a follower of `orders` fetch from an offset, which is the end of its log."""
+) -> ReadResult:
+    """Let a follower of `orders` fetch from an offset, which is the end of its log, and return what it gets."""
     params = FetchParams(broker_id, broker_epoch, max_bytes=1_000_000, limit=ReadLimit.LOG_END)
     request = FetchPartition(broker.view.topics["orders"].id, offset, 1_000_000, log_start_offset=start)
-    await broker.replicas.fetch(params, {ORDERS: request})
+    return (await broker.replicas.fetch(params, {ORDERS: request}))[ORDERS]

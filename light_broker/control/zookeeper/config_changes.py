@@ -24,7 +24,7 @@ from kafka_zookeeper.formats import DEFAULT_ENTITY, EntityType, FormatError
 from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 from kafka_zookeeper.writes import Committed, Create, Refused, RefusedReason, SetData
 from light_broker.control.standalone.topics import config_failure
-from light_broker.core.dynamic_settings import DYNAMIC_SETTINGS
+from light_broker.core.dynamic_settings import dynamic_setting
 from light_broker.core.metadata_view import CLUSTER_DEFAULT, MetadataView
 
 MAX_ATTEMPTS = 10
@@ -123,10 +123,11 @@ def _broker_configs(present: dict[str, str], resource: Body, incremental: bool) 
     for name, text in configs.items():
         if present.get(name) == text:
             continue
-        if name not in DYNAMIC_SETTINGS:
+        setting = dynamic_setting(name)
+        if setting is None:
             return Failure(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: {name}")
         try:
-            SETTINGS[name].read(text)
+            setting.read(text)
         except SettingError as error:
             return Failure(ErrorCode.INVALID_CONFIG, str(error))
     return configs

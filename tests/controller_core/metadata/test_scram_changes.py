@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from controller_core.metadata.scram_changes import SCRAM_UNSUPPORTED, alter_user_scram_credentials, configs_of
+from controller_core.metadata.scram_changes import SCRAM_UNSUPPORTED, alter_user_scram_credentials
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import METADATA_VERSION
 from kafka_metadata.records import FeatureLevelRecord, RemoveUserScramCredentialRecord
 from kafka_metadata.replay import replay
-from kafka_metadata.security_records import scram_credentials_of, scram_record
+from kafka_metadata.security_records import scram_configs_of, scram_credentials_of, scram_record
 from kafka_node.scram_requests import MISSING_CREDENTIAL, TOO_FEW_ITERATIONS
 from kafka_wire.codec import Body
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_256, SCRAM_SHA_512, make_credential
@@ -53,7 +53,7 @@ def test_a_refused_alteration_of_a_user_refuses_the_others_of_it() -> None:
 
     assert made.reply == {"alice": None, "bob": TOO_FEW_ITERATIONS, "carol": MISSING_CREDENTIAL}
     assert made.records[0] == RemoveUserScramCredentialRecord("alice", 1)
-    assert list(configs_of(replay(IMAGE, made.records))["alice"]) == ["SCRAM-SHA-512"]
+    assert list(scram_configs_of(replay(IMAGE, made.records))["alice"]) == ["SCRAM-SHA-512"]
 
 
 def test_a_metadata_version_without_scram_refuses_all() -> None:
