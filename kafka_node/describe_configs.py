@@ -17,6 +17,7 @@ from kafka_node.configs.described_configs import (
     cluster_default_entry,
     group_entry,
     topic_entry,
+    topic_source,
 )
 from kafka_node.configs.documentation import (
     client_metrics_documentation,
@@ -162,3 +163,17 @@ def _config(entry: ConfigEntry, kind: int, request: Body) -> Body:
         "config_type": entry.wire_type,
         "documentation": documentation(entry.name) if request["include_documentation"] else None,
     }
+
+
+def created_configs(own: Mapping[str, str], settings: Settings) -> list[Body]:
+    """Return the configs of a topic as CreateTopics lists them (KIP-525): its own values, else the defaults of its node."""
+    return [
+        {
+            "name": entry.name,
+            "value": entry.value,
+            "read_only": entry.is_read_only,
+            "config_source": topic_source(entry.name, own, settings),
+            "is_sensitive": entry.is_sensitive,
+        }
+        for entry in (topic_entry(name, own, settings) for name in TOPIC_CONFIGS)
+    ]

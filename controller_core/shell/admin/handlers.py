@@ -132,7 +132,8 @@ def apis(
     """Return the APIs of the active controller."""
 
     async def create_topics_handler(active: ActiveController, context: RequestContext, body: Body) -> Body:
-        return await topic_creation.create_topics(active, context, body, random, topic_defaults(), quotas)
+        configs_of = partial(topic_creation.created_configs, broker_defaults=topic_defaults())
+        return await topic_creation.create_topics(active, context, body, random, configs_of, quotas)
 
     async def create_partitions_handler(active: ActiveController, context: RequestContext, body: Body) -> Body:
         return await topic_creation.create_partitions(active, context, body, random, quotas)

@@ -13,7 +13,7 @@ Source: KafkaApis.handleCreateTopicsRequest and handleCreatePartitionsRequest, C
 createPartitions and maybePopulateMetadataAndConfigs, ConfigDef.convertToString.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from functools import partial
 from random import Random
@@ -38,6 +38,10 @@ USE_DEFAULT = -1
 """Value in a request for the cluster's num.partitions or default.replication.factor (KIP-464)."""
 
 
+ConfigsOf = Callable[[Mapping[str, str]], list[Body]]
+"""Lists all configs of a topic, by its own ones."""
+
+
 class ConfigSource(IntEnum):
     """Sources of values that do not come from brokers (DescribeConfigsResponse.ConfigSource); brokers report their sources."""
 
@@ -50,10 +54,10 @@ async def create_topics(
     context: RequestContext,
     body: Body,
     random: Random,
-    broker_defaults: Mapping[str, TopicDefault],
+    configs_of: ConfigsOf,
     quotas: MutationQuotas,
 ) -> Body:
-    """Create topics, wait until the brokers have them, and answer."""
+    """Create topics, wait until the brokers have them, and answer. `configs_of` lists the configs of a topic with its own ones."""
     results = {name: TopicCreation(failure) for name, failure in refuse_names(body).items()}
     defaults = Defaults()
     if undecided := [topic["name"] for topic in body["topics"] if uses_defaults(topic)]:
@@ -68,7 +72,7 @@ async def create_topics(
         results |= await quota.submit(active, event, partial(_partitions_created, event))
     leaderless = await _leaderless(active, body, [name for name, one in results.items() if one.failure is None])
     results |= {name: TopicCreation(failure) for name, failure in leaderless.items()}
-    response = create_topics_response(body, results, broker_defaults)
+    response = create_topics_response(body, results, configs_of)
     return {**response, "throttle_time_ms": quota.throttle_ms()}
 
 
@@ -137,14 +141,12 @@ def _new_topic(topic: Body, random: Random) -> events.NewTopic:
     )
 
 
-def create_topics_response(
-    body: Body, results: Mapping[str, TopicCreation], broker_defaults: Mapping[str, TopicDefault]
-) -> Body:
+def create_topics_response(body: Body, results: Mapping[str, TopicCreation], configs_of: ConfigsOf) -> Body:
     """Translate the outcome of each topic."""
-    return {"topics": [_result(name, results[name], body, broker_defaults) for name in _names(body)]}
+    return {"topics": [_result(name, results[name], body, configs_of) for name in _names(body)]}
 
 
-def _result(name: str, result: TopicCreation, body: Body, broker_defaults: Mapping[str, TopicDefault]) -> Body:
+def _result(name: str, result: TopicCreation, body: Body, configs_of: ConfigsOf) -> Body:
     if result.failure is not None:
         return _failed(name, result.failure)
     if _leaves_no_time(body):
@@ -159,7 +161,7 @@ def _result(name: str, result: TopicCreation, body: Body, broker_defaults: Mappi
         "topic_id": responses.NO_TOPIC_ID if body["validate_only"] or result.topic_id is None else result.topic_id,
         "num_partitions": result.partitions,
         "replication_factor": result.replication_factor,
-        "configs": created_configs(result.configs, broker_defaults),
+        "configs": configs_of(result.configs),
     }
 
 

@@ -10,10 +10,11 @@ from uuid import UUID
 
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
-from kafka_node.configs.described_configs import topic_entry, topic_source
+from kafka_node.configs.described_configs import topic_entry
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.configs.topic_configs import ConfigContext, topic_config_error
+from kafka_node.describe_configs import created_configs
 from kafka_node.outcomes import NO_TOPIC_ID, duplicates, error_fields
 from kafka_node.topic_names import topic_name_error
 from kafka_wire.codec import Body
@@ -144,21 +145,11 @@ def _created(name: str, topic: TopicState, settings: Settings, *, shows_configs:
     result = {"name": name, "topic_id": topic.id, **error_fields(None)}
     if not shows_configs:
         return {**result, "topic_config_error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED, "configs": []}
-    entries = [topic_entry(each, topic.configs, settings) for each in TOPIC_CONFIGS]
     return {
         **result,
         "num_partitions": topic.partitions,
         "replication_factor": 1,
-        "configs": [
-            {
-                "name": entry.name,
-                "value": entry.value,
-                "read_only": entry.is_read_only,
-                "config_source": topic_source(entry.name, topic.configs, settings),
-                "is_sensitive": entry.is_sensitive,
-            }
-            for entry in entries
-        ],
+        "configs": created_configs(topic.configs, settings),
     }
 
 

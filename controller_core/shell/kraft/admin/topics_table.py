@@ -18,13 +18,14 @@ from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.kraft.admin.configs import ConfigApis, refused
-from controller_core.shell.kraft.admin.describe_configs import DescribeConfigsApi
+from controller_core.shell.kraft.admin.describe_configs import DescribeConfigsApi, present_settings
 from controller_core.shell.kraft.port import MetadataController
 from controller_core.shell.store import Config
 from kafka_metadata.image import quota_entity
 from kafka_node.authorization.guard import EVERYTHING, Ask, Guard
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
+from kafka_node.describe_configs import created_configs
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
@@ -79,7 +80,8 @@ def topic_handlers(
     quotas = MutationQuotas(_CommittedQuotas(controller))
 
     async def create_topics(active: ActiveController, context: RequestContext, body: Body) -> Body:
-        return await topic_creation.create_topics(active, context, body, random, {}, quotas)
+        configs_of = partial(created_configs, settings=present_settings(file, controller.image))
+        return await topic_creation.create_topics(active, context, body, random, configs_of, quotas)
 
     async def create_partitions(active: ActiveController, context: RequestContext, body: Body) -> Body:
         return await topic_creation.create_partitions(active, context, body, random, quotas)

@@ -12,7 +12,9 @@ from controller_core.model.quota import QuotaChange, QuotaEntity
 from controller_core.rules.mutation_quota import QUOTA
 from controller_core.shell.kraft.admin.topics_table import SERVED, topic_handlers
 from kafka_metadata.records import ResourceType
+from kafka_node.configs.described_configs import ConfigSource
 from kafka_node.configs.layered_settings import Settings
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
@@ -66,6 +68,18 @@ async def test_topics_are_created_changed_and_deleted(active: Member) -> None:
     assert (grown["results"][0]["error_code"], count) == (ErrorCode.NONE, 5)
     assert deleted["responses"][0]["error_code"] == ErrorCode.NONE
     assert active.controller.committed_image.topic("orders") is None
+
+
+async def test_a_created_topic_is_answered_with_the_configs_of_kafka_4(active: Member) -> None:
+    """KIP-525: all names of Kafka 4.3's table; a value is the topic's, else that of the controller's file, else Kafka's default."""
+    topic = {**CREATE["topics"][0], "configs": [{"name": "cleanup.policy", "value": "compact"}]}  # type: ignore[index]
+    answer = await send(active, ApiKey.CREATE_TOPICS, {**CREATE, "topics": [topic]})
+
+    found = {each["name"]: (each["value"], each["config_source"]) for each in answer["topics"][0]["configs"]}
+    assert list(found) == list(TOPIC_CONFIGS)
+    assert found["cleanup.policy"] == ("compact", ConfigSource.TOPIC)
+    assert found["retention.ms"] == ("7200000", ConfigSource.STATIC_BROKER)
+    assert found["segment.bytes"] == ("1073741824", ConfigSource.DEFAULT)
 
 
 async def test_configs_of_kafka_4_are_changed_and_validated(active: Member) -> None:
