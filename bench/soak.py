@@ -5,6 +5,7 @@
     make soak ARGS="--minutes 0 --front-minutes 0 --properties"    only tests: more examples, and those that `make test` leaves out
     make soak ARGS="--repeat 20"                 nothing but all live tests, 20 times, alongside two busy processes
     make soak ARGS="--quorum --minutes 10"       nothing but faults of quorums of Java and Steward voters
+    make soak ARGS="--light --kills 200"         nothing but kills of light brokers under load, without Java
     make soak ARGS="--analytics"                 nothing but faults of the balance analytics; `--analytics NAME` runs some
 
 Each round prints a line: its faults, the requests during them, the time until the cluster was quiet, and the result of the load. The
@@ -30,6 +31,7 @@ from bench.front.fuzz import fuzz
 from bench.soaking import faults, invariants, repeats, snapshot
 from bench.soaking.balance.soak import NAMES, soak_analytics
 from bench.soaking.invariants import BrokenError
+from bench.soaking.light import KILLS, soak_light
 from bench.soaking.quorum import soak_quorum
 from bench.soaking.requests import Administrator
 from bench.soaking.snapshot import Snapshot
@@ -165,6 +167,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     words = "run only the tests on clusters and on a Kubernetes API, so many times, alongside busy processes"
     parser.add_argument("--repeat", type=int, default=0, metavar="ROUNDS", help=words)
+    parser.add_argument("--light", action="store_true", help="run only kills of light brokers under load")
+    parser.add_argument("--kills", type=int, default=KILLS, help=f"number of these kills (default: {KILLS})")
     parser.add_argument("--quorum", action="store_true", help="run only faults of quorums, for --minutes")
     words = f"run only faults of the balance analytics: all, or some of {', '.join(NAMES)}"
     parser.add_argument("--analytics", nargs="*", choices=NAMES, metavar="NAME", help=words)
@@ -223,6 +227,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     if options.repeat > 0:
         return repeats.repeat(options.repeat)
+    if options.light:
+        return soak_light(options.kills, options.seed)
     if options.quorum:
         return soak_quorum(options.seed, options.minutes, options.first_round)
     if options.analytics is not None:

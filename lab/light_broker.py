@@ -20,6 +20,9 @@ from lab.zookeeper import ZooKeeperServer
 
 HOST = "127.0.0.1"
 
+FEATURES = ("share.version=0", "streams.version=0", "group.version=0", "transaction.version=0")
+"""Levels of features with which controllers let light brokers in, as arguments of --feature."""
+
 SMALL = {"offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "0"}
 """Few partitions and no delay of the first rebalance, as the lab's brokers of Kafka."""
 
@@ -158,6 +161,10 @@ class KRaftLightBroker(Process):
     def start(self) -> float:
         """Start it and return the seconds until it serves, which includes its registration."""
         self.launch()
+        return self.wait_until_serving()
+
+    def wait_until_serving(self) -> float:
+        """Return the seconds until it serves."""
         return self.wait_until_ready(lambda: _is_ready(self.metrics_port))
 
 

@@ -119,6 +119,8 @@ class QuorumPlan:
     security: QuorumSecurity = field(default_factory=QuorumSecurity)
     settings: Mapping[str, str] | None = None
     load: Load = field(default_factory=Load)
+    features: tuple[str, ...] = ()
+    """Arguments of --feature, where Steward formats the directories."""
 
     def bootstrap(self) -> str:
         """Return the addresses of all members, comma-separated."""
@@ -221,6 +223,7 @@ class QuorumNode(Node):
             is_standalone=self.plan.voters is Voters.STANDALONE and is_first,
             initial_controllers=initial if self.plan.voters is Voters.INITIAL else None,
             has_no_initial_controllers=self.plan.voters is Voters.STANDALONE and not is_first,
+            features=self.plan.features,
         )
         format_storage(read_settings_file(self.properties).settings, options, lambda _: None)
 
@@ -321,12 +324,13 @@ def quorum(
     security: QuorumSecurity | None = None,
     settings: Mapping[str, str] | None = None,
     load: Load | None = None,
+    features: tuple[str, ...] = (),
     start: bool = True,
 ) -> Iterator[Quorum]:
     """Yield a quorum whose voters are formatted and, with `start`, accept connections; everything ends with the block.
 
     `node_ids` are Java's voters, `stewards` those of Steward; `first` makes a quorum that the others join. `others` are the ports by id of members that the caller runs; their directory ids are in `plan.members`. `settings` are further
-    settings of every node, `load` that of a leader. Without a `formatter` the caller formats each node. Steward writes the same bytes as
+    settings of every node, `load` that of a leader, `features` the first levels. Without a `formatter` the caller formats each node. Steward writes the same bytes as
     kafka-storage, without a JVM for each node.
     """
     ids = sorted((*node_ids, *stewards), key=lambda node_id: node_id != first)
@@ -335,7 +339,7 @@ def quorum(
     members += [Member(node_id, port, draw_directory_id()) for node_id, port in (others or {}).items()]
     cluster_id = new_id() if program is Program.CONTROLLER else RAFT_SERVER_CLUSTER
     plan = QuorumPlan(
-        tuple(members), cluster_id, voters, program, security or QuorumSecurity(), settings, load or Load()
+        tuple(members), cluster_id, voters, program, security or QuorumSecurity(), settings, load or Load(), features
     )
     with contextlib.ExitStack() as stack:
         running = Quorum(plan, stack.enter_context(lab_folder(None)))

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from lab.alive import alive
 from lab.folder import lab_folder
 from lab.kraft import CONTROLLER_ID, KraftNode, new_id
-from lab.light_broker import KRaftLightBroker
+from lab.light_broker import FEATURES, KRaftLightBroker
 from lab.ports import free_port
 from lab.waiting import wait_until
 from tests.controller_core.shell.quorum.members import CLUSTER_ID
@@ -20,8 +20,6 @@ from tests.integration.steward_controllers import steward_cluster
 
 PATIENCE_S = 60.0
 KAFKA, LIGHT = 1, 2
-LOWERED = ("share.version=0", "streams.version=0", "group.version=0", "transaction.version=0")
-"""Features that a light broker does not have, as arguments of --feature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ def light_settings(settings: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def kafka_controller(folder: Path, features: tuple[str, ...] = LOWERED) -> Iterator[tuple[str, str]]:
+def kafka_controller(folder: Path, features: tuple[str, ...] = FEATURES) -> Iterator[tuple[str, str]]:
     """Run a controller of Kafka 4.3 in a folder; yield its quorum and the id of its cluster."""
     port, cluster_id = free_port(), new_id()
     quorum = f"{CONTROLLER_ID}@127.0.0.1:{port}"
@@ -141,7 +139,7 @@ def under_kafka() -> Iterator[Mixed]:
 def under_steward() -> Iterator[Mixed]:
     """Yield a cluster whose controller is Steward's."""
     with (
-        steward_cluster(1, 1, features=LOWERED, broker_settings=rack_settings(KAFKA)) as cluster,
+        steward_cluster(1, 1, features=FEATURES, broker_settings=rack_settings(KAFKA)) as cluster,
         contextlib.ExitStack() as stack,
     ):
         settings = light_settings()

@@ -23,10 +23,10 @@ from confluent_kafka.admin import (
 from kafka_log.files.text_files import read_meta_properties
 from kafka_metadata.image import MetadataImage
 from kafka_node.authorization.settings import STANDARD_AUTHORIZER
-from lab.light_broker import KRaftLightBroker
+from lab.light_broker import FEATURES, KRaftLightBroker
 from lab.waiting import wait_until
 from tests.controller_core.shell.quorum.members import CLUSTER_ID
-from tests.integration.light_brokers_kraft import LIGHT, LOWERED, PATIENCE_S, light_settings
+from tests.integration.light_brokers_kraft import LIGHT, PATIENCE_S, light_settings
 from tests.integration.steward_controllers import StewardCluster, steward_cluster
 from tests.integration.test_kafka_4_security import CONTROLLER, LOGIN
 
@@ -86,7 +86,7 @@ def test_users_and_rights_come_from_the_metadata_and_requests_are_judged_as_thos
         "authorizer_class_name": STANDARD_AUTHORIZER,
         "super_users": "User:broker;User:admin",
     }
-    with steward_cluster(1, 0, settings=CONTROLLER, scram=users, features=LOWERED) as cluster:
+    with steward_cluster(1, 0, settings=CONTROLLER, scram=users, features=FEATURES) as cluster:
         light = light_broker(cluster, **secured)
         try:
             with pytest.raises(KafkaException, match=r"(TOPIC|CLUSTER)_AUTHORIZATION_FAILED"):
@@ -111,7 +111,7 @@ def test_users_and_rights_come_from_the_metadata_and_requests_are_judged_as_thos
 
 def test_replicas_are_reported_in_their_directories_and_a_failed_one_takes_its_leaders_away() -> None:
     """AssignReplicasToDirs, and offline_log_dirs of the next heartbeat (KIP-858)."""
-    with steward_cluster(1, 0, features=LOWERED) as cluster:
+    with steward_cluster(1, 0, features=FEATURES) as cluster:
         light = light_broker(cluster, directories=2, log_flush_offset_checkpoint_interval_ms="200")
         try:
             ids = {path: _directory_id(path) for path in light.log_dirs}
@@ -162,7 +162,7 @@ def _directory_id(path: Path) -> UUID:
 
 def test_a_light_broker_goes_on_under_the_next_controller() -> None:
     """Two of three controllers go on without the active one; the broker finds the next by its fetches, and topics are created there."""
-    with steward_cluster(3, 0, features=LOWERED) as cluster:
+    with steward_cluster(3, 0, features=FEATURES) as cluster:
         light = light_broker(cluster)
         try:
             create({"bootstrap.servers": light.address}, "before")
