@@ -23,6 +23,7 @@ from bench import (
     encoding,
     failover,
     light_broker,
+    light_replication,
     log_open,
     measured_plan,
     metadata_herd,
@@ -85,6 +86,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         quorum_simulator,
         receive,
         light_broker,
+        light_replication,
     )
 }
 """Name -> module. Each module has NAME, ABOUT and measure(effort), which yields rows."""

@@ -1,8 +1,8 @@
-"""Load of one broker by one librdkafka client: records of 1 KiB, produced with acks=1 and read from the page cache."""
+"""Load of brokers by one librdkafka client: records of 1 KiB, produced at full speed or at a steady rate, and read from the page cache."""
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,11 +47,11 @@ class Spent:
         return self.cpu_s / (self.total_bytes / 1e9)
 
 
-def measured(pid: int, total_bytes: int, work: Callable[[], None]) -> Spent:
-    """Do the work, which makes a broker's process handle `total_bytes`."""
-    cpu_s, started = cpu_seconds(pid), time.perf_counter()
+def measured(pids: Sequence[int], total_bytes: int, work: Callable[[], None]) -> Spent:
+    """Do the work, which makes the processes of brokers handle `total_bytes`."""
+    cpu_s, started = sum(map(cpu_seconds, pids)), time.perf_counter()
     work()
-    return Spent(total_bytes, time.perf_counter() - started, cpu_seconds(pid) - cpu_s)
+    return Spent(total_bytes, time.perf_counter() - started, sum(map(cpu_seconds, pids)) - cpu_s)
 
 
 def cpu_seconds(pid: int) -> float:
@@ -60,10 +60,10 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def create_topic(bootstrap: str, topic: str, partitions: int = PARTITIONS) -> None:
-    """Create a topic with one replica."""
+def create_topic(bootstrap: str, topic: str, partitions: int = PARTITIONS, replicas: int = 1) -> None:
+    """Create a topic."""
     admin = _admin(bootstrap)
-    admin.create_topics([NewTopic(topic, partitions, 1)], operation_timeout=TIMEOUT_S)[topic].result(TIMEOUT_S)
+    admin.create_topics([NewTopic(topic, partitions, replicas)], operation_timeout=TIMEOUT_S)[topic].result(TIMEOUT_S)
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:
@@ -76,12 +76,12 @@ def _admin(bootstrap: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": bootstrap, "log_level": ERRORS})
 
 
-def produce(bootstrap: str, topic: str, batch_bytes: int, total_bytes: int) -> None:
+def produce(bootstrap: str, topic: str, batch_bytes: int, total_bytes: int, acks: int | str = 1) -> None:
     """Produce records in full batches to all partitions in turn, and wait until all are acknowledged."""
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
-            "acks": 1,
+            "acks": acks,
             "batch.size": batch_bytes,
             "message.max.bytes": MAX_BATCH_BYTES,
             "linger.ms": 50,
@@ -104,6 +104,33 @@ def produce(bootstrap: str, topic: str, batch_bytes: int, total_bytes: int) -> N
     left = producer.flush(TIMEOUT_S)
     if left or failed:
         raise KafkaException(failed[0] if failed else f"{left} records were not acknowledged in {TIMEOUT_S:g} s")
+
+
+def latencies_s(bootstrap: str, topic: str, records: int, rate_per_s: int) -> list[float]:
+    """Produce records one by one at a steady rate with acks=all; return the seconds from each call to its acknowledgement."""
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0})
+    found: list[float] = []
+    failed: list[KafkaError] = []
+
+    def delivery(started: float) -> Callable[[KafkaError | None, Message], None]:
+        def delivered(error: KafkaError | None, _message: Message) -> None:
+            if error is None:
+                found.append(time.perf_counter() - started)
+            else:
+                failed.append(error)
+
+        return delivered
+
+    value, begin = os.urandom(VALUE_BYTES), time.perf_counter()
+    for index in range(records):
+        while (left_s := begin + index / rate_per_s - time.perf_counter()) > 0:
+            producer.poll(left_s)
+        on_delivery = delivery(time.perf_counter())
+        producer.produce(topic, value, partition=index % PARTITIONS, on_delivery=on_delivery)
+    left = producer.flush(TIMEOUT_S)
+    if left or failed:
+        raise KafkaException(failed[0] if failed else f"{left} records were not acknowledged in {TIMEOUT_S:g} s")
+    return found
 
 
 def produce_one(bootstrap: str, topic: str) -> None:

@@ -119,16 +119,16 @@ def _warm(broker: Broker, total_bytes: int) -> None:
 
 def _loads(broker: Broker, total_bytes: int) -> Iterator[tuple[str, Spent]]:
     """Yield each figure of one broker with its run. Each run has topics of its own, which are deleted."""
-    address, pid = broker.bootstrap, broker.process.pid
+    address, pids = broker.bootstrap, [broker.process.pid]
     for name, batch_bytes in BATCHES.items():
         topic = f"load-{name}"
         create_topic(address, topic)
         yield (
             f"produce_{name}",
-            measured(pid, total_bytes, lambda: produce(address, topic, batch_bytes, total_bytes)),  # noqa: B023 - runs at once
+            measured(pids, total_bytes, lambda: produce(address, topic, batch_bytes, total_bytes)),  # noqa: B023 - runs at once
         )
         if batch_bytes == max(BATCHES.values()):
-            yield "consume", measured(pid, total_bytes, lambda: consume(address, topic, total_bytes))  # noqa: B023 - runs at once
+            yield "consume", measured(pids, total_bytes, lambda: consume(address, topic, total_bytes))  # noqa: B023 - runs at once
         delete_topic(address, topic)
 
 
