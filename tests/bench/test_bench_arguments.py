@@ -42,6 +42,7 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "quorum-simulator",
         "receive",
         "light-broker",
+        "light-replication",
     }
 
 

@@ -8,11 +8,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from lab.cluster import kafka_cluster
 from lab.release.commands import ROOT
+from lab.waiting import wait_until
 from lab.zookeeper import ZooKeeperServer
 from tests.kafka_wire.net.authority import Authority
 
@@ -207,7 +208,19 @@ def test_a_broker_accepts_the_users_of_the_secrets(
     def brokers(user: str, password: str, timeout_s: float = CLIENT_TIMEOUT_S) -> int:
         login = {"sasl.username": user, "sasl.password": password, "log_level": 0}
         client = AdminClient({"bootstrap.servers": cluster.bootstrap(), **common, **login})
-        return len(client.list_topics(timeout=timeout_s).brokers)
+        known: set[int] = set()
+
+        def is_known() -> bool:
+            try:
+                known.update(client.list_topics(timeout=timeout_s).brokers)
+            except KafkaException as error:
+                # A broker that the controller has not sent any metadata yet lists no broker, not even itself.
+                if error.args[0].code() != KafkaError._PARTIAL:
+                    raise
+            return bool(known)
+
+        wait_until(is_known, timeout_s=CLIENT_TIMEOUT_S, what="the broker lists itself")
+        return len(known)
 
     with kafka_cluster((1,), start=False, zookeeper=zookeeper, chroot=chroot, settings=settings) as cluster:
         cluster.start_brokers()

@@ -7,7 +7,7 @@ import pytest
 from bench.soaking.light import PARTITIONS, kill_under_load
 from lab.light_cluster import light_cluster
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 KILLS = 10
 """A soak has 200."""
