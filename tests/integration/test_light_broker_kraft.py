@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from kafka_wire.api import ApiKey
@@ -17,6 +17,7 @@ from lab.light_broker import KRaftLightBroker
 from lab.steward import steward_command, steward_environment
 from lab.waiting import wait_until
 from tests.integration.clusters import call
+from tests.integration.few_records import produce, read
 from tests.integration.light_brokers_kraft import (
     KAFKA,
     LIGHT,
@@ -35,28 +36,6 @@ VALUES = [f"value {number}".encode() for number in range(50)]
 THROTTLED_S = 1.0
 """Time for which a throttled replica must get nothing more: several fetches long."""
 CLUSTERS = {"steward": under_steward, "kafka": under_kafka}
-
-
-def produce(bootstrap: str, topic: str, values: list[bytes], **config: object) -> None:
-    """Produce values to partition 0; all are acknowledged."""
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **config})
-    errors: list[object] = []
-    for value in values:
-        producer.produce(topic, value, partition=0, on_delivery=lambda error, _: errors.append(error))
-    assert producer.flush(PATIENCE_S) == 0
-    assert errors == [None] * len(values)
-
-
-def read(bootstrap: str, topic: str, count: int, **config: object) -> list[bytes]:
-    """Read the first values of partition 0."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False, **config})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    try:
-        found = consumer.consume(count, timeout=PATIENCE_S)
-        assert [each.error() for each in found] == [None] * len(found)
-        return [each.value() for each in found]
-    finally:
-        consumer.close()
 
 
 @pytest.fixture(scope="module", params=CLUSTERS)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from kafka_log.files.text_files import read_meta_properties
@@ -25,6 +25,7 @@ from lab.waiting import wait_until
 from lab.zookeeper_sessions import end_session
 from tests.integration.clusters import call
 from tests.integration.conftest import CHROOT, PATIENCE_S
+from tests.integration.few_records import produce, read
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
@@ -88,28 +89,6 @@ def mixed(controller: str) -> Iterator[Mixed]:
             light.kill()
             if steward is not None:
                 steward.close()
-
-
-def produce(bootstrap: str, topic: str, values: list[bytes], **config: object) -> None:
-    """Produce values to partition 0; all are acknowledged."""
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **config})
-    errors: list[object] = []
-    for value in values:
-        producer.produce(topic, value, partition=0, on_delivery=lambda error, _: errors.append(error))
-    assert producer.flush(PATIENCE_S) == 0
-    assert errors == [None] * len(values)
-
-
-def read(bootstrap: str, topic: str, count: int) -> list[bytes]:
-    """Read the first values of partition 0."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    try:
-        found = consumer.consume(count, timeout=PATIENCE_S)
-        assert [each.error() for each in found] == [None] * len(found)
-        return [each.value() for each in found]
-    finally:
-        consumer.close()
 
 
 @pytest.fixture(scope="module", params=["steward", "kafka"])
