@@ -155,7 +155,8 @@ def _loaded(setup: Setup, records_per_s: int, *, is_steward: bool) -> Iterator[t
         () if is_steward else setup.voters,
         stewards=setup.voters if is_steward else (),
         program=Program.RAFT_SERVER,
-        load=Load(records_per_s, RECORD_BYTES, heap=PEER_HEAP).also_of_steward(),
+        load=Load(records_per_s, RECORD_BYTES).also_of_steward(),
+        heap=PEER_HEAP,
         settings={"controller.quorum.append.linger.ms": str(setup.linger_ms)},
     )
     with contextlib.ExitStack() as stack:

@@ -59,7 +59,8 @@ def fetches(snapshot: Path, rounds: int, *, is_steward: bool) -> list[float]:
         () if is_steward else nodes,
         stewards=nodes if is_steward else (),
         program=Program.RAFT_SERVER,
-        load=Load(APPENDED_PER_S, RECORD_BYTES, heap=PEER_HEAP).also_of_steward(),
+        load=Load(APPENDED_PER_S, RECORD_BYTES).also_of_steward(),
+        heap=PEER_HEAP,
         start=False,
     ) as voters:
         for node_id in HOLDERS:

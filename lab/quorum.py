@@ -65,7 +65,6 @@ class Load:
     records_per_s: int = 200
     record_bytes: int = 64
     steward_program: tuple[str, ...] = ()
-    heap: str = HEAP
 
     def also_of_steward(self) -> Load:
         """Return the same load, which Steward's voters append as well while they lead."""
@@ -121,6 +120,9 @@ class QuorumPlan:
     load: Load = field(default_factory=Load)
     features: tuple[str, ...] = ()
     """Arguments of --feature, where Steward formats the directories."""
+    heap: str = HEAP
+    is_small: bool = True
+    """Those of Java's voters, as for java_command."""
 
     def bootstrap(self) -> str:
         """Return the addresses of all members, comma-separated."""
@@ -186,12 +188,15 @@ class QuorumNode(Node):
 
     def _java(self) -> list[str]:
         if self.plan.program is Program.CONTROLLER:
-            return kafka_4_command("kafka.Kafka", str(self.properties), heap=HEAP)
+            return self._kafka_command("kafka.Kafka", str(self.properties))
         rate = self.plan.load
         load = ("--throughput", str(rate.records_per_s), "--record-size", str(rate.record_bytes))
         identity = ("--replica-directory-id", encode_uuid(self.member.directory_id))
         arguments = ("--config", str(self.properties), *load, *identity)
-        return kafka_4_command("kafka.tools.TestRaftServer", *arguments, heap=rate.heap)
+        return self._kafka_command("kafka.tools.TestRaftServer", *arguments)
+
+    def _kafka_command(self, main_class: str, *arguments: str) -> list[str]:
+        return kafka_4_command(main_class, *arguments, heap=self.plan.heap, is_small=self.plan.is_small)
 
     def format(self, formatter: Formatter = Formatter.KAFKA) -> None:
         """Format the storage once. TestRaftServer has no tool: it needs its folder, and the checkpoint with the voters."""
@@ -325,12 +330,14 @@ def quorum(
     settings: Mapping[str, str] | None = None,
     load: Load | None = None,
     features: tuple[str, ...] = (),
+    heap: str = HEAP,
+    is_small: bool = True,
     start: bool = True,
 ) -> Iterator[Quorum]:
     """Yield a quorum whose voters are formatted and, with `start`, accept connections; everything ends with the block.
 
     `node_ids` are Java's voters, `stewards` those of Steward; `first` makes a quorum that the others join. `others` are the ports by id of members that the caller runs; their directory ids are in `plan.members`. `settings` are further
-    settings of every node, `load` that of a leader, `features` the first levels. Without a `formatter` the caller formats each node. Steward writes the same bytes as
+    settings of every node, `load` that of a leader, `features` the first levels; `heap` and `is_small` are those of java_command. Without a `formatter` the caller formats each node. Steward writes the same bytes as
     kafka-storage, without a JVM for each node.
     """
     ids = sorted((*node_ids, *stewards), key=lambda node_id: node_id != first)
@@ -339,7 +346,16 @@ def quorum(
     members += [Member(node_id, port, draw_directory_id()) for node_id, port in (others or {}).items()]
     cluster_id = new_id() if program is Program.CONTROLLER else RAFT_SERVER_CLUSTER
     plan = QuorumPlan(
-        tuple(members), cluster_id, voters, program, security or QuorumSecurity(), settings, load or Load(), features
+        tuple(members),
+        cluster_id,
+        voters,
+        program,
+        security or QuorumSecurity(),
+        settings,
+        load or Load(),
+        features,
+        heap,
+        is_small,
     )
     with contextlib.ExitStack() as stack:
         running = Quorum(plan, stack.enter_context(lab_folder(None)))

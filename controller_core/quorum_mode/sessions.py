@@ -49,6 +49,10 @@ class Sessions:
             del self._heard_ms[one]
         return over
 
+    def silence_ms(self, now_ms: int) -> dict[int, int]:
+        """Return the time since the last heartbeat by broker, of those with a session."""
+        return {broker: now_ms - heard_ms for (broker, _), heard_ms in self._heard_ms.items()}
+
     def end(self, broker: int, broker_epoch: int) -> None:
         """Remove a session: the broker was fenced, was unregistered, or registered again."""
         self._heard_ms.pop((broker, broker_epoch), None)

@@ -148,6 +148,14 @@ async def wait_for_dir(admin: KafkaAdmin, broker_id: int, name: Partition, holds
             await asyncio.sleep(POLL_S)
 
 
+async def throttle(admin: KafkaAdmin, broker_id: int, rate: str) -> None:
+    """Limit the rate of moves between directories, and wait until the broker does: it learns of the change from ZooKeeper."""
+    await admin.alter_broker_configs([AlterBroker(broker_id, ((LOG_DIRS_RATE, rate),))])
+    async with asyncio.timeout(PATIENCE_S):
+        while await admin.describe_broker_configs([broker_id], [LOG_DIRS_RATE]) != {broker_id: {LOG_DIRS_RATE: rate}}:  # noqa: ASYNC110
+            await asyncio.sleep(POLL_S)
+
+
 @pytest.mark.shows("F44")
 async def test_a_replica_moves_between_directories_and_a_cancelled_move_leaves_it(held: Held) -> None:
     """AlterReplicaLogDirs with the present directory deletes the future log (ReplicaManager.alterReplicaLogDirs)."""
@@ -162,7 +170,7 @@ async def test_a_replica_moves_between_directories_and_a_cancelled_move_leaves_i
         assert await admin.move_log_dirs({broker_id: {name: second}}) == {}
         await wait_for_dir(admin, broker_id, name, lambda found: found == ReplicaDir(second))
 
-        await admin.alter_broker_configs([AlterBroker(broker_id, ((LOG_DIRS_RATE, "1000"),))])
+        await throttle(admin, broker_id, "1000")
         assert await admin.move_log_dirs({broker_id: {name: first}}) == {}
         await wait_for_dir(admin, broker_id, name, lambda found: (found.path, found.future) == (second, first))
         assert await admin.move_log_dirs({broker_id: {name: second}}) == {}

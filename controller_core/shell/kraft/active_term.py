@@ -27,6 +27,7 @@ from controller_core.quorum.ready import AppendResult
 from controller_core.quorum_mode.decide import decide
 from controller_core.quorum_mode.sessions import Sessions
 from controller_core.shell.active import OverloadedError, RefusedWriteError, TermEndedError
+from controller_core.shell.kraft.metrics import KRaftMetrics
 from controller_core.shell.state_log import log_change
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MARKERS, MetadataLog, apply_records
@@ -92,13 +93,14 @@ class _Pending(NamedTuple):
 class ActiveTerm:
     """The state of one term. All methods but `settled` run without an await."""
 
-    def __init__(self, quorum: Quorum, epoch: int, cluster: Cluster, sessions: Sessions) -> None:
+    def __init__(self, quorum: Quorum, epoch: int, cluster: Cluster, sessions: Sessions, metrics: KRaftMetrics) -> None:
         self.epoch = epoch
         self.cluster = cluster
         self.sessions = sessions
         self.end_offset = quorum.end_offset
         """Behind the last record of this term."""
         self._quorum = quorum
+        self._metrics = metrics
         self._waiting = 0
         self._pending: deque[_Pending] = deque()
         """Records that the committed image may not have; changes of partition states are not among them."""
@@ -125,8 +127,9 @@ class ActiveTerm:
             if not waiting:
                 return reply
             following = self._completed(waiting.popleft())
-            made = decide(self.cluster, following)
-            self._carry_out(made, is_atomic=isinstance(following, ATOMIC))
+            with self._metrics.deciding(type(following).__name__):
+                made = decide(self.cluster, following)
+                self._carry_out(made, is_atomic=isinstance(following, ATOMIC))
             waiting.extendleft(reversed(made.then))
             waiting.extend(made.later)
             reply = reply if made.reply is None else made.reply
@@ -193,6 +196,7 @@ class ActiveTerm:
         with self._applying():
             for change in made.changes:
                 log_change(self.cluster, change)
+                self._metrics.changing(self.cluster, change)
                 self._end_session(change)
                 apply(self.cluster, change)
 

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from prometheus_client import CollectorRegistry
+
 from controller_core.metadata.record_decision import RecordDecision
 from controller_core.model import Cluster, Endpoint, events
 from controller_core.model.broker_events import HeartbeatConnectionEnded
@@ -16,6 +18,7 @@ from controller_core.shell.commits import Commits
 from controller_core.shell.kraft.active_term import ActiveTerm, Quorum
 from controller_core.shell.kraft.broker_apis.heartbeat_connections import HeartbeatConnections
 from controller_core.shell.kraft.follower import LogFollower
+from controller_core.shell.kraft.metrics import KRaftMetrics
 from controller_core.shell.quorum.settings import ControllerSettings
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import MetadataImage
@@ -45,13 +48,19 @@ class KRaftController:
     """Implements `port.MetadataController`, and `follower.Role`."""
 
     def __init__(
-        self, quorum: Quorum, identity: Identity, settings: ControllerSettings, idle: Callable[[], None]
+        self,
+        quorum: Quorum,
+        identity: Identity,
+        settings: ControllerSettings,
+        idle: Callable[[], None],
+        metrics: KRaftMetrics | None = None,
     ) -> None:
         """`idle` is called when everything that the quorum has delivered is applied."""
         self.cluster_id = identity.cluster_id
         self.identity = identity
         self._quorum = quorum
         self._settings = settings
+        self.metrics = metrics or KRaftMetrics(CollectorRegistry())
         self._commits = Commits()
         self._term: ActiveTerm | None = None
         self.heartbeat_connections = HeartbeatConnections(self._heartbeat_connection_ended)
@@ -97,6 +106,11 @@ class KRaftController:
     def now_ms(self) -> int:
         """The time of sessions."""
         return self._quorum.now_ms
+
+    def update_metrics(self, high_watermark: int) -> None:
+        """Compute the gauges."""
+        sessions = self.sessions if self.is_active else None
+        self.metrics.update(self.cluster, self.committed, high_watermark, sessions, self.now_ms)
 
     # Requests
 
@@ -185,7 +199,8 @@ class KRaftController:
 
     def elected(self, epoch: int) -> None:
         """Begin an active term."""
-        term = ActiveTerm(self._quorum, epoch, self.cluster, Sessions(self._settings.broker_session_timeout_ms))
+        sessions = Sessions(self._settings.broker_session_timeout_ms)
+        term = ActiveTerm(self._quorum, epoch, self.cluster, sessions, self.metrics)
         try:
             term.activate(self.committed, self.identity.bootstrap, self._settings.min_insync_replicas)
         except TermEndedError as error:
@@ -198,6 +213,10 @@ class KRaftController:
         self._term = term
         for act in self.on_elected:
             act()
+
+    def leader_known(self) -> None:
+        """Count the active controller."""
+        self.metrics.term_began()
 
     def deposed(self) -> None:
         """End the active term."""

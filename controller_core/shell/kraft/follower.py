@@ -42,6 +42,9 @@ class Role(Protocol):
     def elected(self, epoch: int) -> None:
         """Begin an active term: everything before the epoch is applied, and the first record of it."""
 
+    def leader_known(self) -> None:
+        """Take note that a leader of an epoch is known, this node or another."""
+
     def deposed(self) -> None:
         """End the active term: this node does not lead any more, or leads in a later epoch."""
 
@@ -137,6 +140,8 @@ class LogFollower:
             self._is_active = False
             self._role.deposed()
             yield from self._rebuild()
+        if leader_id is not None:
+            self._role.leader_known()
         if leader_id == self._node_id:
             self._is_active = True
             self._role.elected(epoch)

@@ -11,6 +11,7 @@ from controller_core.shell.kraft.admin.topics_table import topic_handlers
 from controller_core.shell.kraft.broker_apis.table import SERVED, broker_handlers
 from controller_core.shell.kraft.controller import Identity, KRaftController
 from controller_core.shell.kraft.features import listed_features
+from controller_core.shell.kraft.metrics import KRaftMetrics
 from controller_core.shell.kraft.registrar import Registrar
 from controller_core.shell.kraft.security import Security
 from controller_core.shell.kraft.snapshots import Snapshots
@@ -42,7 +43,11 @@ class KRaftStateMachine:
             bootstrap=read_bootstrap(place.settings),
         )
         self.controller = KRaftController(
-            place.driver, identity, place.settings.controller, place.driver.listeners.update
+            place.driver,
+            identity,
+            place.settings.controller,
+            place.driver.listeners.update,
+            KRaftMetrics(place.registry),
         )
         self._upkeep = Upkeep(self.controller, place.settings.controller, place.settings.log.max_idle_interval_ms)
         first = place.settings.controller_listener_names[0]
@@ -67,6 +72,11 @@ class KRaftStateMachine:
         """Return what ApiVersions lists."""
         node = self._driver.node
         return listed_features(self.controller.committed, 0 if node is None else node.history.kraft_version)
+
+    def update_metrics(self) -> None:
+        """Compute the gauges."""
+        node = self._driver.node
+        self.controller.update_metrics(0 if node is None else node.log.high_watermark)
 
     def start(self) -> None:
         """Begin to apply the log."""

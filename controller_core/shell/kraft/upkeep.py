@@ -75,6 +75,7 @@ class Upkeep:
         if now_ms > due_ms + self._session_check_ms:
             return
         for broker, epoch in self._controller.sessions.expired(now_ms):
+            self._controller.metrics.timed_out()
             await self._controller.attempt(broker_events.FenceBroker(broker, epoch))
 
     @property

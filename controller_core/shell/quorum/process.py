@@ -132,7 +132,7 @@ class QuorumProcess:
             identity = complete_directory_ids(self.settings)
             driver = self.driver = self._open(stack)
             if self._make_state_machine is not None:
-                place = Place(driver, self.settings, identity, self._advertised, self._members)
+                place = Place(driver, self.settings, identity, self._advertised, self._members, self._registry)
                 self.state_machine = self._make_state_machine(place)
                 self._scram_users.source = self.state_machine.scram_users
             await self._listen(stack, driver, str(identity.cluster_id))
@@ -232,6 +232,8 @@ class QuorumProcess:
         if driver is not None and driver.node is not None:
             self._metrics.update(driver.node)
             self._metrics.update_measurements(driver.measurements, driver.now_ms)
+        if self.state_machine is not None:
+            self.state_machine.update_metrics()
 
     def _not_ready_reason(self) -> str | None:
         """Return why this process cannot serve; None if it can. A quorum without a leader is not this process's failure."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from prometheus_client import CollectorRegistry
+
 from controller_core.model import Endpoint
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.quorum.driver import Driver
@@ -42,6 +44,9 @@ class StateMachine(Protocol):
     def features(self) -> BrokerVersions:
         """Return what ApiVersions lists."""
 
+    def update_metrics(self) -> None:
+        """Compute the metrics, which are about to be read."""
+
     def start(self) -> None:
         """Begin to apply the log."""
 
@@ -60,6 +65,8 @@ class Place:
     """Returns the advertised endpoints, once the listeners are bound."""
     members: NodeSettings
     """Settings of connections to other controllers."""
+    registry: CollectorRegistry
+    """For metrics of the state machine."""
 
 
 MakeStateMachine = Callable[[Place], StateMachine]

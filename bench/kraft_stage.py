@@ -1,0 +1,77 @@
+"""Stock brokers of Kafka 4.3 under three controllers of one kind, Steward's or Kafka's. Everything else is the same."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+
+from bench.kraft_controllers import VOTERS, Kind
+from lab.alive import alive
+from lab.kraft import KraftNode
+from lab.ports import free_port
+from lab.process import READY_TIMEOUT_S
+from lab.quorum import HOST, Quorum, quorum
+from lab.waiting import wait_until
+
+BROKERS = (11, 12, 13)
+CONTROLLER_HEAP = "256m"
+
+
+class Stage(dict[int, KraftNode]):
+    """The brokers by their ids, and their controllers."""
+
+    def __init__(self, kind: Kind, controllers: Quorum) -> None:
+        super().__init__()
+        self.kind = kind
+        self.controllers = controllers
+
+    @property
+    def bootstrap(self) -> str:
+        """Addresses of all brokers, comma-separated."""
+        return ",".join(node.address for node in self.values())
+
+    def wait_until_all_are_known(self) -> None:
+        """Wait until each broker knows all as live."""
+        wait_until(
+            lambda: all(alive(node.address) == set(self) for node in self.values()),
+            timeout_s=READY_TIMEOUT_S,
+            what="all brokers know each other",
+        )
+
+
+@contextlib.contextmanager
+def stage(
+    kind: Kind, settings: Mapping[str, str], heap: str, *, is_small: bool = True, voters: tuple[int, ...] = VOTERS
+) -> Iterator[Stage]:
+    """Yield a running cluster; `settings` are those of all nodes, `heap` and `is_small` those of the brokers' JVMs."""
+    is_steward = kind is Kind.STEWARD
+    with (
+        quorum(
+            () if is_steward else voters,
+            stewards=voters if is_steward else (),
+            settings=settings,
+            heap=CONTROLLER_HEAP,
+            is_small=False,
+        ) as controllers,
+        contextlib.ExitStack() as stack,
+    ):
+        names = ",".join(f"{node_id}@{HOST}:{node.member.port}" for node_id, node in controllers.items())
+        running = Stage(kind, controllers)
+        for broker in BROKERS:
+            running[broker] = node = KraftNode(
+                broker,
+                controllers.folder,
+                quorum=names,
+                cluster_id=controllers.plan.cluster_id,
+                controller_port=None,
+                port=free_port(),
+                brokers=len(BROKERS),
+                settings=settings,
+                heap=heap,
+                is_small=is_small,
+            )
+            stack.callback(node.close)
+            node.format()
+            node.launch()
+        for node in running.values():
+            node.wait_until_ready()
+        running.wait_until_all_are_known()
+        yield running

@@ -1,0 +1,90 @@
+"""A thousand topics with ten partitions and three replicas each, created through a stock Kafka 4.3 broker (K5).
+
+Requests of a hundred topics follow one another, since a request of 10,000 partitions does not fit into one batch of the metadata log. The
+first figure ends with the last response; the second when all brokers know the last topic and its leaders, after they have made 30,000 logs.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from bench.harness import Effort, Row, duration, promised
+from bench.kraft_controllers import Kind, poll
+from bench.kraft_stage import Stage, stage
+from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import Node
+from lab.kraft import KraftNode
+from lab.quorum import HOST
+
+NAME = "kraft-topics"
+ABOUT = "1,000 topics created through a broker, compared with Kafka 4.3's controllers (ten minutes)"
+
+TOPICS, QUICK_TOPICS = 1_000, 20
+TOPICS_OF_A_REQUEST = 100
+PARTITIONS, REPLICAS = 10, 3
+ROUNDS = 3
+BROKER_HEAP = "512m"
+"""10,000 logs on each broker."""
+SETTINGS = {"broker.session.timeout.ms": "60000", "log.index.size.max.bytes": "65536"}
+"""Brokers that make logs for seconds stay in service."""
+PEER = "the same brokers under three controllers of Kafka 4.3"
+TIMEOUT_MS = 120_000
+RETRY_S = 0.02
+
+
+def measure(effort: Effort) -> Iterator[Row]:
+    """Yield both rows after the last round."""
+    topics = QUICK_TOPICS if effort.quick else TOPICS
+    ours, peer = ([_created(kind, topics) for _ in range(effort.runs(ROUNDS))] for kind in (Kind.STEWARD, Kind.KAFKA))
+    what = f"{topics:,} topics with {PARTITIONS} partitions, RF {REPLICAS}, in requests of {TOPICS_OF_A_REQUEST}, 3 brokers"
+    for place, (name, words) in enumerate(
+        (("answered", "to the last response"), ("known", "until all brokers know them"))
+    ):
+        seconds = [one[place] for one in ours], [one[place] for one in peer]
+        yield promised(duration(f"{NAME}.{name}", f"{what}; {words}", PEER, seconds), "K5", 1.0)
+
+
+def _created(kind: Kind, topics: int) -> tuple[float, float]:
+    with stage(kind, SETTINGS, BROKER_HEAP, is_small=False) as running:
+        return asyncio.run(_create(running, [f"topic-{number}" for number in range(topics)]))
+
+
+async def _create(running: Stage, names: Sequence[str]) -> tuple[float, float]:
+    """Create topics in a new cluster; return the seconds to the last response, and until all brokers know them."""
+    clients = [Node(HOST, _port(node)) for node in running.values()]
+    began_s = time.perf_counter()
+    for begin in range(0, len(names), TOPICS_OF_A_REQUEST):
+        body = _creation(names[begin : begin + TOPICS_OF_A_REQUEST])
+        answer = await clients[0].call(ApiKey.CREATE_TOPICS, body, timeout_ms=TIMEOUT_MS)
+        errors = {one["error_code"] for one in answer["topics"]}
+        assert errors == {ErrorCode.NONE}, errors
+    answered_s = time.perf_counter() - began_s
+    for client in clients:
+        await poll(partial(_is_known, client, names[-1]), RETRY_S)
+    known_s = time.perf_counter() - began_s
+    for client in clients:
+        await client.close()
+    return answered_s, known_s
+
+
+def _creation(names: Sequence[str]) -> dict[str, object]:
+    topics = [
+        {"name": name, "num_partitions": PARTITIONS, "replication_factor": REPLICAS, "assignments": [], "configs": []}
+        for name in names
+    ]
+    return {"topics": topics, "timeout_ms": TIMEOUT_MS, "validate_only": False}
+
+
+async def _is_known(client: Node, name: str) -> bool:
+    """Whether a broker knows a topic, and a leader of each partition."""
+    body = {"topics": [{"topic_id": None, "name": name}], "allow_auto_topic_creation": False}
+    answer = await client.call(ApiKey.METADATA, body, timeout_ms=TIMEOUT_MS)
+    (topic,) = answer["topics"]
+    return topic["error_code"] == ErrorCode.NONE and all(one["leader_id"] >= 0 for one in topic["partitions"])
+
+
+def _port(node: KraftNode) -> int:
+    assert node.port is not None
+    return node.port

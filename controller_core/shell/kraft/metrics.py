@@ -1,0 +1,149 @@
+"""Metrics of a controller in KRaft mode, with the names of Kafka's (kafka.controller) in Prometheus' form.
+
+As in Kafka, a standby reports the cluster by the records that it has applied; only the active controller knows heartbeats, and counts elections.
+There is no queue of events: a request is decided when it is handled. Not here: the quorum's metrics (`shell.quorum.raft_metrics`).
+
+Source: QuorumControllerMetrics, ControllerMetadataMetrics, BrokerRegistrationState.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
+
+from controller_core.model import NO_LEADER, Broker, Cluster, changes
+from controller_core.quorum_mode.sessions import Sessions
+from controller_core.shell.metrics import EVENT_SECONDS, EVENTS_PREFIX, PREFIX, STATS_PREFIX
+from controller_core.views.service_health import service_health
+from kafka_metadata.metadata_log import MetadataLog
+
+FENCED, IN_CONTROLLED_SHUTDOWN, ACTIVE = 10, 20, 30
+"""Values of BrokerRegistrationState."""
+
+
+class KRaftMetrics:
+    """All metrics of one process; those of the cluster are computed when they are read."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, documentation: str, *labels: str) -> Gauge:
+            return Gauge(f"{PREFIX}_{name}", documentation, labels, registry=registry)
+
+        self._active = gauge("activecontrollercount", "1 while this process is the active controller.")
+        self._topics = gauge("globaltopiccount", "Topics.")
+        self._partitions = gauge("globalpartitioncount", "Partitions.")
+        self._offline = gauge("offlinepartitionscount", "Partitions without a leader.")
+        self._imbalance = gauge(
+            "preferredreplicaimbalancecount", "Partitions whose leader is not the preferred replica."
+        )
+        self._active_brokers = gauge("activebrokercount", "Registered brokers that are not fenced.")
+        self._fenced_brokers = gauge("fencedbrokercount", "Registered brokers that are fenced.")
+        self._leaving_brokers = gauge("controlledshutdownbrokercount", "Brokers in controlled shutdown.")
+        self._broker_state = gauge(
+            "brokerregistrationstate",
+            f"State of a registered broker: {FENCED} fenced, {IN_CONTROLLED_SHUTDOWN} in controlled shutdown, {ACTIVE} active.",
+            "broker",
+        )
+        self._silence = gauge(
+            "timesincelastheartbeatreceivedms",
+            "Milliseconds since the last heartbeat of a broker, on the active controller.",
+            "broker",
+        )
+        self._committed = gauge("lastcommittedrecordoffset", "Offset of the last committed record.")
+        self._applied = gauge("lastappliedrecordoffset", "Offset of the last record that this process has applied.")
+        self._applied_at = gauge("lastappliedrecordtimestamp", "Timestamp of that record.")
+        self._lag = gauge("lastappliedrecordlagms", "Milliseconds since that timestamp; 0 on the active controller.")
+        self._terms = Counter(f"{PREFIX}_newactivecontrollers", "Active terms seen by this process.", registry=registry)
+        self._timed_out = Counter(
+            f"{PREFIX}_timedoutbrokerheartbeats", "Brokers fenced because their sessions ended.", registry=registry
+        )
+        self._unclean = Counter(
+            f"{STATS_PREFIX}_uncleanleaderelections", "Leaders elected from outside the ISR.", registry=registry
+        )
+        self._processing_ms = Summary(
+            f"{EVENTS_PREFIX}_eventqueueprocessingtimems",
+            "Milliseconds of a decision and its records.",
+            registry=registry,
+        )
+        self._event_seconds = Histogram(
+            "steward_controller_event_seconds",
+            "From the start of an event's decision to the append of its records.",
+            ["event"],
+            buckets=EVENT_SECONDS,
+            registry=registry,
+        )
+        self._elected_from_elr = Counter(
+            f"{STATS_PREFIX}_electionfromeligibleleaderreplicas",
+            "Leaders elected from the eligible leader replicas (KIP-966).",
+            registry=registry,
+        )
+
+    @contextmanager
+    def deciding(self, event: str) -> Iterator[None]:
+        """Time an event of the active controller."""
+        began_s = time.perf_counter()
+        try:
+            yield
+        finally:
+            took_s = time.perf_counter() - began_s
+            self._processing_ms.observe(took_s * 1000)
+            self._event_seconds.labels(event).observe(took_s)
+
+    def changing(self, cluster: Cluster, change: changes.Change) -> None:
+        """Count the elections of a change, before it is applied."""
+        if not isinstance(change, changes.PartitionStates) or change.unclean is None:
+            return
+        self._unclean.inc(int(change.unclean.sum()))
+        rows, leader = change.rows, change.leader
+        elected = (leader != NO_LEADER) & (leader != cluster.columns.leader[rows])
+        eligible = (cluster.columns.elr_in(rows) == leader[:, None]).any(axis=1)
+        self._elected_from_elr.inc(int((elected & eligible).sum()))
+
+    def timed_out(self) -> None:
+        """Count a broker whose session has ended."""
+        self._timed_out.inc()
+
+    def term_began(self) -> None:
+        """Count an active term, of this process or another."""
+        self._terms.inc()
+
+    def update(
+        self, cluster: Cluster, log: MetadataLog, high_watermark: int, sessions: Sessions | None, now_ms: int
+    ) -> None:
+        """Compute all gauges. `sessions` are those of the active controller (None: a standby), `now_ms` is their time."""
+        self._active.set(sessions is not None)
+        self._update_partitions(cluster)
+        self._update_brokers(cluster.brokers.values(), sessions, now_ms)
+        self._committed.set(high_watermark - 1)
+        self._applied.set(log.end_offset - 1)
+        self._applied_at.set(log.last_timestamp_ms)
+        is_behind = sessions is None and log.last_timestamp_ms >= 0
+        self._lag.set(max(0, round(time.time() * 1000) - log.last_timestamp_ms) if is_behind else 0)
+
+    def _update_partitions(self, cluster: Cluster) -> None:
+        health = service_health(cluster)
+        self._topics.set(len(cluster.topics))
+        self._partitions.set(len(cluster.columns.used()))
+        self._offline.set(int(health.flags.offline.sum()))
+        self._imbalance.set(int(health.flags.not_led_by_preferred.sum()))
+
+    def _update_brokers(self, brokers: Iterable[Broker], sessions: Sessions | None, now_ms: int) -> None:
+        states = {broker.id: _state(broker) for broker in brokers}
+        for gauge, state in (
+            (self._fenced_brokers, FENCED),
+            (self._leaving_brokers, IN_CONTROLLED_SHUTDOWN),
+        ):
+            gauge.set(sum(one == state for one in states.values()))
+        self._active_brokers.set(sum(one != FENCED for one in states.values()))
+        self._broker_state.clear()
+        for broker, state in states.items():
+            self._broker_state.labels(str(broker)).set(state)
+        self._silence.clear()
+        for broker, silence_ms in ({} if sessions is None else sessions.silence_ms(now_ms)).items():
+            self._silence.labels(str(broker)).set(silence_ms)
+
+
+def _state(broker: Broker) -> int:
+    if broker.fenced:
+        return FENCED
+    return IN_CONTROLLED_SHUTDOWN if broker.in_controlled_shutdown else ACTIVE
