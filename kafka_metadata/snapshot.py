@@ -1,6 +1,6 @@
 """Records of a snapshot, in the order of Kafka's images. Source: MetadataImage.write and the parts of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 
@@ -22,13 +22,24 @@ def snapshot_values(image: MetadataImage) -> Iterator[bytes]:
 
 def snapshot_records(image: MetadataImage) -> Iterator[MetadataRecord]:
     """Yield the records of a snapshot: metadata.version first, because the reader needs it for the others."""
+    return _records(image, _partition)
+
+
+def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
+    """Yield the same records for a reader of this process, which takes partitions as the image has them."""
+    return _records(image, _partition_in_memory)
+
+
+def _records(
+    image: MetadataImage, convert: Callable[[PartitionRecord, MetadataImage], PartitionRecord]
+) -> Iterator[MetadataRecord]:
     yield from _features(image)
     yield from image.brokers.values()
     yield from image.controllers.values()
     for topic in image.topics.values():
         yield topic.record
         for partition in topic.partitions.values():
-            yield _partition(partition, image)
+            yield convert(partition, image)
     yield from chain.from_iterable(configs.values() for configs in image.configs.values())
     yield from chain.from_iterable(quotas.values() for quotas in image.client_quotas.values())
     if image.producer_ids is not None and image.producer_ids.next_producer_id >= 0:
@@ -62,3 +73,10 @@ def _partition(partition: PartitionRecord, image: MetadataImage) -> PartitionRec
         eligible_leader_replicas=elr or None,
         last_known_elr=last_known_elr or None,
     )
+
+
+def _partition_in_memory(partition: PartitionRecord, image: MetadataImage) -> PartitionRecord:
+    """Return a partition without lists of a feature that is off."""
+    if image.is_elr_enabled or not (partition.eligible_leader_replicas or partition.last_known_elr):
+        return partition
+    return replace(partition, eligible_leader_replicas=(), last_known_elr=())

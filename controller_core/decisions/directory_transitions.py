@@ -5,6 +5,7 @@ directories in ZooKeeper mode).
 """
 
 from collections.abc import Mapping
+from uuid import UUID
 
 import numpy as np
 
@@ -19,12 +20,21 @@ def set_directories(cluster: Cluster, directories: Mapping[int, changes.Director
     rows = np.array(list(directories), dtype=np.int32)
     numbers = [[cluster.directory_number(directory) for directory in one] for one in directories.values()]
     cluster.columns.set_directories(rows, pad(numbers))
+    offline: dict[tuple[int, UUID], bool] = {}
     for row, replicas in zip(rows.tolist(), unpad_all(cluster.columns.replicas[rows]), strict=True):
-        for replica, directory in zip(replicas, directories[row], strict=True):
-            broker = cluster.brokers.get(replica)
-            _set_offline(cluster, row, replica, is_offline=broker is not None and not broker.has_online(directory))
+        for place in zip(replicas, directories[row], strict=True):
+            is_offline = offline.get(place)
+            if is_offline is None:
+                is_offline = offline[place] = _is_offline(cluster, *place)
+            if is_offline or row in cluster.offline_replicas:
+                _set_offline(cluster, row, place[0], is_offline=is_offline)
         for gone in cluster.offline_at(row) - set(replicas):
             _set_offline(cluster, row, gone, is_offline=False)
+
+
+def _is_offline(cluster: Cluster, replica: int, directory: UUID) -> bool:
+    broker = cluster.brokers.get(replica)
+    return broker is not None and not broker.has_online(directory)
 
 
 def set_first_directories(cluster: Cluster, rows: IntArray, replicas: IntArray, states: changes.FirstStates) -> None:

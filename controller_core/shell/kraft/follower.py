@@ -26,8 +26,8 @@ from kafka_metadata.metadata_log import MARKERS, MetadataLog, apply_batch, apply
 from kafka_metadata.record_codec import decode_record
 from kafka_metadata.records import MetadataRecord
 from kafka_metadata.replay import replay
-from kafka_metadata.snapshot import snapshot_records
-from kafka_wire.records import BatchHeader, Record, RecordBatch, batches_of_records, decode_batches
+from kafka_metadata.snapshot import image_records
+from kafka_wire.records import BatchHeader, Record, RecordBatch, batches_of_records
 
 SLICE_RECORDS = 250
 """Records that are applied without a check of the time: about 5 ms."""
@@ -100,9 +100,11 @@ class LogFollower:
 
     def _load(self, data: bytes, end_offset: int, epoch: int) -> Iterator[None]:
         image = MetadataImage()
-        for batch in decode_batches(data):
-            if not batch.header.is_control:
-                image = replay(image, map(_decoded, batch.records), batch.header.base_offset)
+        for header, found in batches_of_records(data):
+            offset = header.base_offset
+            while not header.is_control and (some := [_decoded(record) for record in islice(found, SLICE_RECORDS)]):
+                image = replay(image, some, offset)
+                offset += len(some)
                 gc.freeze()
                 yield
         self.log = MetadataLog(image, end_offset, epoch, last_contained_timestamp_ms(data))
@@ -148,7 +150,7 @@ class LogFollower:
 
     def _rebuild(self) -> Iterator[None]:
         """Make the cluster from the image."""
-        cluster, found = self._make_cluster(), snapshot_records(self.log.image)
+        cluster, found = self._make_cluster(), image_records(self.log.image)
         while some := list(islice(found, SLICE_RECORDS)):
             replay_records(cluster, some)
             # What was made stays: a collection over it would block the event loop, for 100 ms with 100,000 partitions.
