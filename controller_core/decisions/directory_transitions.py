@@ -20,12 +20,13 @@ def set_directories(cluster: Cluster, directories: Mapping[int, changes.Director
     rows = np.array(list(directories), dtype=np.int32)
     numbers = [[cluster.directory_number(directory) for directory in one] for one in directories.values()]
     cluster.columns.set_directories(rows, pad(numbers))
-    offline: dict[tuple[int, UUID], bool] = {}
-    for row, replicas in zip(rows.tolist(), unpad_all(cluster.columns.replicas[rows]), strict=True):
-        for place in zip(replicas, directories[row], strict=True):
+    offline: dict[tuple[int, int], bool] = {}
+    assigned = unpad_all(cluster.columns.replicas[rows])
+    for row, replicas, of_row in zip(rows.tolist(), assigned, numbers, strict=True):
+        for place in zip(replicas, of_row, strict=True):
             is_offline = offline.get(place)
             if is_offline is None:
-                is_offline = offline[place] = _is_offline(cluster, *place)
+                is_offline = offline[place] = _is_offline(cluster, place[0], cluster.directory_ids[place[1]])
             if is_offline or row in cluster.offline_replicas:
                 _set_offline(cluster, row, place[0], is_offline=is_offline)
         for gone in cluster.offline_at(row) - set(replicas):

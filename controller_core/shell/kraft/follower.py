@@ -17,6 +17,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Protocol
 
+from controller_core.metadata.partition_reading import read_batch
 from controller_core.metadata.replayed_records import replay_records
 from controller_core.model import Cluster
 from kafka_log.files.snapshots import SnapshotReader
@@ -27,7 +28,7 @@ from kafka_metadata.record_codec import decode_record
 from kafka_metadata.records import MetadataRecord
 from kafka_metadata.replay import replay
 from kafka_metadata.snapshot import image_records
-from kafka_wire.records import BatchHeader, Record, RecordBatch, batches_of_records
+from kafka_wire.records import BatchHeader, Record, RecordBatch, batch_headers, batches_of_records
 
 SLICE_RECORDS = 250
 """Records that are applied without a check of the time: about 5 ms."""
@@ -100,11 +101,13 @@ class LogFollower:
 
     def _load(self, data: bytes, end_offset: int, epoch: int) -> Iterator[None]:
         image = MetadataImage()
-        for header, found in batches_of_records(data):
-            offset = header.base_offset
-            while not header.is_control and (some := [_decoded(record) for record in islice(found, SLICE_RECORDS)]):
-                image = replay(image, some, offset)
-                offset += len(some)
+        for position, header in batch_headers(data):
+            if header.is_control:
+                continue
+            found = iter(read_batch(data[position : position + header.size_bytes], header.record_count))
+            yield
+            while some := list(islice(found, SLICE_RECORDS)):
+                image = replay(image, (record for _, record in some), some[0][0])
                 gc.freeze()
                 yield
         self.log = MetadataLog(image, end_offset, epoch, last_contained_timestamp_ms(data))
