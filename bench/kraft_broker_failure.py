@@ -40,7 +40,7 @@ RETRY_S = 0.002
 
 _JAVA_FENCED = re.compile(rf"^\[([-\d]+ [:\d]+,\d+)\].*Fencing broker {VICTIM} at epoch", re.MULTILINE)
 _JAVA_STAMP = "%Y-%m-%d %H:%M:%S,%f"
-_STEWARD_FENCED = "Live brokers changed"
+_STEWARD_FENCED = "Broker fenced"
 
 
 def measure(effort: Effort) -> Iterator[Row]:
@@ -104,7 +104,7 @@ async def _is_led_by(client: Node, names: Sequence[str], brokers: set[int]) -> b
     A response with all partitions would take longer than the failure.
     """
     asked = sorted({names[0], names[len(names) // 2], names[-1]})
-    body = {"topics": [{"topic_id": None, "name": name} for name in asked], "allow_auto_topic_creation": False}
+    body = {"topics": [{"name": name} for name in asked], "allow_auto_topic_creation": False}
     answer = await client.call(ApiKey.METADATA, body, timeout_ms=TIMEOUT_MS)
     if any(topic["error_code"] for topic in answer["topics"]):
         return False
@@ -136,5 +136,5 @@ def _stamps(log_text: str, *, is_steward: bool) -> Iterator[float]:
     for line in log_text.splitlines():
         if _STEWARD_FENCED in line:
             event = json.loads(line)
-            if VICTIM in event["left"]:
+            if event["broker"] == VICTIM:
                 yield dt.datetime.fromisoformat(event["time"]).timestamp()

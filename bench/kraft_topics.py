@@ -79,7 +79,7 @@ def _creation(names: Sequence[str]) -> dict[str, object]:
 
 async def _is_known(client: Node, name: str) -> bool:
     """Whether a broker knows a topic, and a leader of each partition."""
-    body = {"topics": [{"topic_id": None, "name": name}], "allow_auto_topic_creation": False}
+    body = {"topics": [{"name": name}], "allow_auto_topic_creation": False}
     answer = await client.call(ApiKey.METADATA, body, timeout_ms=TIMEOUT_MS)
     (topic,) = answer["topics"]
     return topic["error_code"] == ErrorCode.NONE and all(one["leader_id"] >= 0 for one in topic["partitions"])

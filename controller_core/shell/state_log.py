@@ -28,6 +28,8 @@ def log_change(cluster: Cluster, change: changes.Change) -> None:
             if now != before:
                 log.info("Live brokers changed", extra={"joined": sorted(now - before), "left": sorted(before - now)})
             log_unreachable(cluster, change)
+        case changes.BrokerRegistered() | changes.BrokerChanged():
+            _log_registration(cluster, change)
         case changes.ControlledShutdownStarted(broker=broker):
             log.info("Controlled shutdown of a broker started", extra={"broker": broker})
         case changes.OfflineReplicasObserved(broker=broker, offline=offline, online=online, refused=refused):
@@ -86,6 +88,25 @@ def _named(partitions: Sequence[TopicPartition]) -> list[str]:
     named = [f"{name.topic}-{name.partition}" for name in partitions[:MAX_LINES_PER_CHANGE]]
     more = len(partitions) - len(named)
     return [*named, f"and {more} more"] if more else named
+
+
+def _log_registration(cluster: Cluster, change: changes.BrokerRegistered | changes.BrokerChanged) -> None:
+    """Log what changes for a broker in KRaft mode."""
+    match change:
+        case changes.BrokerRegistered(broker=registered):
+            before = cluster.brokers.get(registered.id)
+            if before is None or before.epoch != registered.epoch:
+                log.info("Broker registered", extra={"broker": registered.id, "broker_epoch": registered.epoch})
+        case changes.BrokerChanged(broker=broker, broker_epoch=epoch):
+            if change.fenced is not None:
+                words = "Broker fenced" if change.fenced else "Broker unfenced"
+                log.log(
+                    logging.WARNING if change.fenced else logging.INFO,
+                    words,
+                    extra={"broker": broker, "broker_epoch": epoch},
+                )
+            if change.in_controlled_shutdown:
+                log.info("Controlled shutdown of a broker started", extra={"broker": broker})
 
 
 def _log_states(cluster: Cluster, change: changes.PartitionStates) -> None:

@@ -7,6 +7,8 @@ import pytest
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
+    BrokerChanged,
+    BrokerRegistered,
     BrokersObserved,
     Change,
     ControlledShutdownStarted,
@@ -142,3 +144,24 @@ def test_other_changes_have_no_line(caplog: pytest.LogCaptureFixture, cluster: C
     """Polls, answers and blocks of ids."""
     assert logged(caplog, cluster, read_change(cluster, "producer-ids 1 0 999")) == []
     assert logged(caplog, cluster, ReplicaRemovalAnswered("orders", 0, 1)) == []
+
+
+def test_each_change_of_a_brokers_registration_in_kraft_mode_has_a_line(
+    caplog: pytest.LogCaptureFixture, cluster: Cluster
+) -> None:
+    """A broker that is fenced is a warning, also when it leaves by a controlled shutdown. An unchanged incarnation has no line."""
+    both = {"broker": 1, "broker_epoch": 101}
+
+    assert logged(caplog, cluster, BrokerRegistered(Broker(3, 7, ()))) == [
+        {"level": "INFO", "words": "Broker registered", "broker": 3, "broker_epoch": 7}
+    ]
+    assert logged(caplog, cluster, BrokerRegistered(Broker(1, 101, ()))) == []
+    assert logged(caplog, cluster, BrokerChanged(1, 101, fenced=True)) == [
+        {"level": "WARNING", "words": "Broker fenced", **both}
+    ]
+    assert logged(caplog, cluster, BrokerChanged(1, 101, fenced=False)) == [
+        {"level": "INFO", "words": "Broker unfenced", **both}
+    ]
+    assert logged(caplog, cluster, BrokerChanged(1, 101, in_controlled_shutdown=True)) == [
+        {"level": "INFO", "words": "Controlled shutdown of a broker started", "broker": 1}
+    ]
