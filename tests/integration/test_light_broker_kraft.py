@@ -46,10 +46,11 @@ def one(request: pytest.FixtureRequest) -> Iterator[Mixed]:
 
 
 def test_both_brokers_are_listed_and_either_one_stands_for_the_controller(one: Mixed) -> None:
-    """Clients send the controller's requests to a broker, which forwards them (KIP-590)."""
+    """Clients send the controller's requests to a broker, which forwards them (KIP-590). Kafka's broker names one of both at random."""
     metadata = one.admin(one.light.address).list_topics(timeout=PATIENCE_S)
 
-    assert (set(metadata.brokers), metadata.controller_id) == ({KAFKA, LIGHT}, LIGHT)
+    assert set(metadata.brokers) == {KAFKA, LIGHT}
+    assert metadata.controller_id in {KAFKA, LIGHT}
 
 
 @pytest.mark.shows("F70")
