@@ -8,7 +8,6 @@ leader of every partition. The session is short, but longer than a busy machine 
 import asyncio
 import datetime as dt
 import json
-import re
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -16,10 +15,10 @@ from functools import partial
 from bench.harness import Effort, Row, duration, promised
 from bench.kraft_controllers import Kind, poll
 from bench.kraft_stage import BROKERS, Stage, stage
+from bench.logs import stamps
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node
-from lab.quorum import HOST
 
 NAME = "kraft-broker-failure"
 ABOUT = "kill -9 of the leader of 10,000 partitions, compared with Kafka 4.3's controllers (ten minutes)"
@@ -38,9 +37,8 @@ PEER = "the same brokers under three controllers of Kafka 4.3"
 TIMEOUT_MS = 120_000
 RETRY_S = 0.002
 
-_JAVA_FENCED = re.compile(rf"^\[([-\d]+ [:\d]+,\d+)\].*Fencing broker {VICTIM} at epoch", re.MULTILINE)
-_JAVA_STAMP = "%Y-%m-%d %H:%M:%S,%f"
-_STEWARD_FENCED = "Broker fenced"
+JAVA_FENCED = f"Fencing broker {VICTIM} at epoch"
+STEWARD_FENCED = "Broker fenced"
 
 
 def measure(effort: Effort) -> Iterator[Row]:
@@ -62,7 +60,7 @@ def _failure_s(kind: Kind, topics: int) -> float:
 
 async def _create(running: Stage, names: Sequence[str]) -> None:
     """Create the topics, one request for each, so that the victim is the preferred leader of all partitions."""
-    client = _client(running, OTHERS[0])
+    client = running.client(OTHERS[0])
     for name in names:
         assignments = [
             {"partition_index": number, "broker_ids": [VICTIM, OTHERS[number % len(OTHERS)]]}
@@ -80,7 +78,7 @@ async def _create(running: Stage, names: Sequence[str]) -> None:
         assert answer["topics"][0]["error_code"] == ErrorCode.NONE, answer
     await client.close()
     for broker in BROKERS:
-        client = _client(running, broker)
+        client = running.client(broker)
         await poll(partial(_is_led_by, client, names, {VICTIM}), RETRY_S)
         await client.close()
 
@@ -89,7 +87,7 @@ async def _until_moved(running: Stage, names: Sequence[str]) -> float:
     """Return the time since 1970 at which the last of the other brokers knows only leaders among these."""
 
     async def moved(broker: int) -> float:
-        client = _client(running, broker)
+        client = running.client(broker)
         await poll(partial(_is_led_by, client, names, set(OTHERS)), RETRY_S)
         known_s = time.time()
         await client.close()
@@ -111,30 +109,13 @@ async def _is_led_by(client: Node, names: Sequence[str], brokers: set[int]) -> b
     return {partition["leader_id"] for topic in answer["topics"] for partition in topic["partitions"]} <= brokers
 
 
-def _client(running: Stage, broker: int) -> Node:
-    port = running[broker].port
-    assert port is not None
-    return Node(HOST, port)
-
-
 def _fenced_s(running: Stage) -> float:
     """Return the time since 1970 at which the active controller fenced the victim, to the millisecond."""
-    found = [
-        stamp
-        for node in running.controllers.values()
-        for stamp in _stamps(node.process.log_text(), is_steward=running.kind is Kind.STEWARD)
-    ]
-    (fenced_s,) = found
+    find = _steward_stamps if running.kind is Kind.STEWARD else partial(stamps, pattern=JAVA_FENCED)
+    (fenced_s,) = (stamp for node in running.controllers.values() for stamp in find(node.process.log_text()))
     return fenced_s
 
 
-def _stamps(log_text: str, *, is_steward: bool) -> Iterator[float]:
-    if not is_steward:
-        for stamp in _JAVA_FENCED.findall(log_text):
-            yield dt.datetime.strptime(stamp, _JAVA_STAMP).astimezone().timestamp()
-        return
-    for line in log_text.splitlines():
-        if _STEWARD_FENCED in line:
-            event = json.loads(line)
-            if event["broker"] == VICTIM:
-                yield dt.datetime.fromisoformat(event["time"]).timestamp()
+def _steward_stamps(log_text: str) -> Iterator[float]:
+    events = (json.loads(line) for line in log_text.splitlines() if STEWARD_FENCED in line)
+    return (dt.datetime.fromisoformat(one["time"]).timestamp() for one in events if one["broker"] == VICTIM)

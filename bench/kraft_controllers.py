@@ -32,18 +32,25 @@ class Kind(Enum):
     KAFKA = "Kafka 4.3's"
 
 
-@contextlib.contextmanager
-def controllers(kind: Kind, snapshot: Path, settings: Mapping[str, str], heap: str) -> Iterator[Quorum]:
-    """Yield three voters that have a snapshot and an empty log, not started; Kafka's run in usual JVMs with this heap."""
+def quorum_of(
+    kind: Kind, settings: Mapping[str, str], heap: str, *, start: bool
+) -> contextlib.AbstractContextManager[Quorum]:
+    """Return three voters of one kind; Kafka's run in usual JVMs with this heap."""
     is_steward = kind is Kind.STEWARD
-    with quorum(
+    return quorum(
         () if is_steward else VOTERS,
         stewards=VOTERS if is_steward else (),
         settings=settings,
         heap=heap,
         is_small=False,
-        start=False,
-    ) as voters:
+        start=start,
+    )
+
+
+@contextlib.contextmanager
+def controllers(kind: Kind, snapshot: Path, settings: Mapping[str, str], heap: str) -> Iterator[Quorum]:
+    """Yield three voters that have a snapshot and an empty log, not started; `heap` as of quorum_of."""
+    with quorum_of(kind, settings, heap, start=False) as voters:
         for node in voters.values():
             node.log_folder.mkdir(exist_ok=True)
             shutil.copy(snapshot, node.log_folder)
@@ -63,6 +70,16 @@ def wait_until_idle(nodes: Iterable[QuorumNode]) -> None:
     wait_until(is_idle, timeout_s=PATIENCE_S, what="all controllers are idle")
 
 
+def cold_start_s(voters: Quorum, topic: str) -> float:
+    """Start all voters; return the seconds to the first committed change."""
+
+    def launch() -> None:
+        for node in voters.values():
+            node.launch()
+
+    return until_written(voters.values(), topic, 1, launch)
+
+
 def until_written(nodes: Iterable[QuorumNode], topic: str, value_ms: int, act: Callable[[], object]) -> float:
     """Do something; return the seconds until one of the nodes has committed a change of a topic's config, which each is asked for."""
     return asyncio.run(_until_written(list(nodes), topic, value_ms, act))
@@ -75,8 +92,11 @@ async def _until_written(nodes: list[QuorumNode], topic: str, value_ms: int, act
     attempts = [asyncio.create_task(_written(client, config_change(topic, value_ms))) for client in clients]
     try:
         async with asyncio.timeout(PATIENCE_S):
-            await asyncio.wait(attempts, return_when=asyncio.FIRST_COMPLETED)
-        return time.perf_counter() - began_s
+            ended, _ = await asyncio.wait(attempts, return_when=asyncio.FIRST_COMPLETED)
+        took_s = time.perf_counter() - began_s
+        for attempt in ended:
+            attempt.result()  # Raises what ended it: a refused change is no figure.
+        return took_s
     finally:
         for attempt in attempts:
             attempt.cancel()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.harness import Better, Effort, Row, duration, promised, side_of
-from bench.kraft_controllers import Kind, controllers, until_written, wait_until_idle
+from bench.kraft_controllers import Kind, cold_start_s, controllers, until_written, wait_until_idle
 from bench.kraft_metadata import topic_name, write_metadata
 from bench.quorum_election import SETTINGS as TIMEOUTS
 from bench.quorum_election_log import round_after
@@ -56,12 +56,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 def _failovers(kind: Kind, snapshot: Path, heap: str, rounds: int) -> Found:
     found = Found()
     with controllers(kind, snapshot, SETTINGS, heap) as voters:
-
-        def launch() -> None:
-            for node in voters.values():
-                node.launch()
-
-        found.cold_start_s = until_written(voters.values(), topic_name(0), 1, launch)
+        found.cold_start_s = cold_start_s(voters, topic_name(0))
         for number in range(rounds):
             _kill_active(voters, number, found)
         wait_until_idle(voters.values())

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.harness import Effort, Row, duration, limited
-from bench.kraft_controllers import PATIENCE_S, Kind, controllers, until_written, wait_until_idle
+from bench.kraft_controllers import PATIENCE_S, Kind, cold_start_s, controllers, wait_until_idle
 from bench.kraft_metadata import BROKERS, SNAPSHOT, broker_epoch, topic_name, write_metadata
 from bench.quorum_election import SETTINGS as TIMEOUTS
 from bench.quorum_election import percentile_99
@@ -28,7 +28,6 @@ PARTITIONS, QUICK_PARTITIONS = 1_000_000, 1_000
 HEAP = "3g"
 ROUNDS = 3
 INTERVAL_S = 0.1
-LEAVING, OTHERS = BROKERS[0], BROKERS[1:]
 LIMIT_MS = 100.0
 SETTLED_S, QUICK_SETTLED_S = 20.0, 2.0
 """Heartbeats go on for some time, in which the snapshot is written."""
@@ -66,12 +65,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 def _answers(kind: Kind, snapshot: Path, effort: Effort) -> list[float]:
     """Return the seconds of each heartbeat's response, from the request for the shutdown on."""
     with controllers(kind, snapshot, SETTINGS, HEAP) as voters:
-
-        def launch() -> None:
-            for node in voters.values():
-                node.launch()
-
-        until_written(voters.values(), topic_name(0), 1, launch)
+        cold_start_s(voters, topic_name(0))
         leader, _ = voters.wait_for_leader()
         return asyncio.run(_shutdown(voters, leader, QUICK_SETTLED_S if effort.quick else SETTLED_S))
 

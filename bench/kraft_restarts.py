@@ -1,7 +1,7 @@
 """kill -9 of two brokers one after the other, each started again at once: how long nothing is acknowledged (K3).
 
 Stock brokers of Kafka 4.3 with sessions of 3 s, under Steward's controllers (ADR 57) and under Kafka's, with a load of acks=all. The second kill
-follows the first after some seconds, which decide what happens: whether the first broker has been let in again, and whether partitions move to a
+follows the first after some seconds, which decide what happens: whether the first broker is registered again, and whether partitions move to a
 broker that is dead already.
 """
 
@@ -40,7 +40,7 @@ def measure(effort: Effort) -> Iterator[Row]:
     ours, peer = ({one: _gaps(kind, one, rounds) for one in apart} for kind in (Kind.STEWARD, Kind.KAFKA))
     what = "two of three brokers killed and started at once, session 3 s: the longest time without an acknowledgement in a partition"
     for one in apart:
-        name = f"{NAME}.{one:g}".replace(".", "_").replace(f"{NAME}_", f"{NAME}.")
+        name = f"{NAME}.{f'{one:g}'.replace('.', '_')}"
         row = Row(
             name, f"{what}, {one:g} s apart", PEER, "ms", Better.LOWER, side_of(ours[one]), side_of(peer[one]), rounds
         )

@@ -3,12 +3,13 @@
 import contextlib
 from collections.abc import Iterator, Mapping
 
-from bench.kraft_controllers import VOTERS, Kind
+from bench.kraft_controllers import Kind, quorum_of
+from kafka_wire.net.client import Node
 from lab.alive import alive
 from lab.kraft import KraftNode
 from lab.ports import free_port
 from lab.process import READY_TIMEOUT_S
-from lab.quorum import HOST, Quorum, quorum
+from lab.quorum import HOST, Quorum
 from lab.waiting import wait_until
 
 BROKERS = (11, 12, 13)
@@ -28,6 +29,12 @@ class Stage(dict[int, KraftNode]):
         """Addresses of all brokers, comma-separated."""
         return ",".join(node.address for node in self.values())
 
+    def client(self, broker: int) -> Node:
+        """Return a client of one broker, which the caller closes."""
+        port = self[broker].port
+        assert port is not None, "it is a broker"
+        return Node(HOST, port)
+
     def wait_until_all_are_known(self) -> None:
         """Wait until each broker knows all as live."""
         wait_until(
@@ -38,19 +45,10 @@ class Stage(dict[int, KraftNode]):
 
 
 @contextlib.contextmanager
-def stage(
-    kind: Kind, settings: Mapping[str, str], heap: str, *, is_small: bool = True, voters: tuple[int, ...] = VOTERS
-) -> Iterator[Stage]:
+def stage(kind: Kind, settings: Mapping[str, str], heap: str, *, is_small: bool = True) -> Iterator[Stage]:
     """Yield a running cluster; `settings` are those of all nodes, `heap` and `is_small` those of the brokers' JVMs."""
-    is_steward = kind is Kind.STEWARD
     with (
-        quorum(
-            () if is_steward else voters,
-            stewards=voters if is_steward else (),
-            settings=settings,
-            heap=CONTROLLER_HEAP,
-            is_small=False,
-        ) as controllers,
+        quorum_of(kind, settings, CONTROLLER_HEAP, start=True) as controllers,
         contextlib.ExitStack() as stack,
     ):
         names = ",".join(f"{node_id}@{HOST}:{node.member.port}" for node_id, node in controllers.items())

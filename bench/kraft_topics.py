@@ -15,8 +15,6 @@ from bench.kraft_stage import Stage, stage
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node
-from lab.kraft import KraftNode
-from lab.quorum import HOST
 
 NAME = "kraft-topics"
 ABOUT = "1,000 topics created through a broker, compared with Kafka 4.3's controllers (ten minutes)"
@@ -53,7 +51,7 @@ def _created(kind: Kind, topics: int) -> tuple[float, float]:
 
 async def _create(running: Stage, names: Sequence[str]) -> tuple[float, float]:
     """Create topics in a new cluster; return the seconds to the last response, and until all brokers know them."""
-    clients = [Node(HOST, _port(node)) for node in running.values()]
+    clients = [running.client(broker) for broker in running]
     began_s = time.perf_counter()
     for begin in range(0, len(names), TOPICS_OF_A_REQUEST):
         body = _creation(names[begin : begin + TOPICS_OF_A_REQUEST])
@@ -83,8 +81,3 @@ async def _is_known(client: Node, name: str) -> bool:
     answer = await client.call(ApiKey.METADATA, body, timeout_ms=TIMEOUT_MS)
     (topic,) = answer["topics"]
     return topic["error_code"] == ErrorCode.NONE and all(one["leader_id"] >= 0 for one in topic["partitions"])
-
-
-def _port(node: KraftNode) -> int:
-    assert node.port is not None
-    return node.port
