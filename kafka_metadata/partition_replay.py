@@ -80,7 +80,7 @@ def without_elr(partition: PartitionRecord) -> PartitionRecord:
 
 def _directories(directories: Uuids, replicas: int) -> Uuids:
     """Return a directory for each replica; if all are unknown, as many as there are replicas."""
-    if not any(directory != MIGRATING_DIRECTORY for directory in directories):
+    if all(directory == MIGRATING_DIRECTORY for directory in directories):
         return (MIGRATING_DIRECTORY,) * replicas
     if len(directories) != replicas:
         raise MetadataError(f"there are {replicas} replicas and {len(directories)} directories")

@@ -27,8 +27,7 @@ def set_directories(cluster: Cluster, directories: Mapping[int, changes.Director
             is_offline = offline.get(place)
             if is_offline is None:
                 is_offline = offline[place] = _is_offline(cluster, place[0], cluster.directory_ids[place[1]])
-            if is_offline or row in cluster.offline_replicas:
-                _set_offline(cluster, row, place[0], is_offline=is_offline)
+            _set_offline(cluster, row, place[0], is_offline=is_offline)
         for gone in cluster.offline_at(row) - set(replicas):
             _set_offline(cluster, row, gone, is_offline=False)
 

@@ -3,12 +3,12 @@
 A controller that loads a million partitions spends most of its time in the decoder otherwise.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
 from kafka_metadata.record_codec import decode_record
-from kafka_metadata.records import LeaderRecoveryState, MetadataRecord, PartitionRecord, Uuids
+from kafka_metadata.records import LeaderRecoveryState, MetadataRecord, PartitionRecord
 from kafka_wire.record_column_decoder import decode_columns
 from kafka_wire.record_columns import Lists, RecordColumns
 from kafka_wire.records import batches_of_records
@@ -52,38 +52,28 @@ def partition_records(columns: RecordColumns) -> Iterator[PartitionRecord]:
             known = ids[content] = UUID(bytes=content)
         return known
 
-    def numbers(name: str, default: int) -> Iterable[int]:
-        column = columns.numbers.get(name)
-        return [default] * count if column is None else column.tolist()
-
-    def lists(name: str) -> Iterable[tuple[int, ...] | None]:
-        return _tuples(columns.lists.get(name), count)
-
-    directories: Iterable[Uuids] = (
-        tuple(map(uuid_of, one or ())) for one in _tuples(columns.lists.get("directories"), count)
-    )
+    numbers, lists = columns.numbers, columns.lists
+    recovery = numbers.get("leader_recovery_state")
     return map(
         PartitionRecord,
-        numbers("partition_id", 0),
+        numbers["partition_id"].tolist(),
         map(uuid_of, columns.topic_ids.tolist()),
-        *map(_present, map(lists, ("replicas", "isr"))),
-        numbers("leader", 0),
-        numbers("leader_epoch", 0),
-        numbers("partition_epoch", 0),
-        *map(_present, map(lists, ("removing_replicas", "adding_replicas"))),
-        numbers("leader_recovery_state", LeaderRecoveryState.RECOVERED),
-        directories,
-        lists("eligible_leader_replicas"),
-        lists("last_known_elr"),
+        _tuples(lists["replicas"], count),
+        _tuples(lists["isr"], count),
+        numbers["leader"].tolist(),
+        numbers["leader_epoch"].tolist(),
+        numbers["partition_epoch"].tolist(),
+        _tuples(lists["removing_replicas"], count),
+        _tuples(lists["adding_replicas"], count),
+        [LeaderRecoveryState.RECOVERED] * count if recovery is None else recovery.tolist(),
+        (tuple(map(uuid_of, one or ())) for one in _tuples(lists.get("directories"), count)),
+        _tuples(lists.get("eligible_leader_replicas"), count),
+        _tuples(lists.get("last_known_elr"), count),
     )
 
 
-def _present(lists: Iterable[tuple[int, ...] | None]) -> Iterator[tuple[int, ...]]:
-    return (one or () for one in lists)
-
-
-def _tuples(column: Lists | None, count: int) -> Sequence[tuple[Any, ...] | None]:
-    """Return the lists of all records; None for one that a record does not have."""
+def _tuples(column: Lists | None, count: int) -> list[Any]:
+    """Return the lists of all records as tuples; None for one that a record does not have."""
     if column is None:
         return [None] * count
     lengths, values = column.lengths.tolist(), column.values.tolist()

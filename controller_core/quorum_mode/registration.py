@@ -6,7 +6,7 @@ as the first record of its own batch: its epoch is that record's offset (C16). A
 broker registers again.
 
 A process whose predecessor's session is still valid is a duplicate, because two processes with one id would replace each other without
-end. Two kinds of restart are let in at once (ADR 57): the new process has all log directories of the old one, which it can only lock if
+end. Two kinds of restarted process are registered at once (ADR 57): the new process has all log directories of the old one, which it can only lock if
 that one is gone, or the old one had been granted its shutdown.
 
 Checks and their order: ClusterControlManager.registerBroker of Kafka 4.3.

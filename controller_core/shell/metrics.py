@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
 
-from controller_core.model import NO_BROKER, NO_LEADER, Cluster, changes, events
+from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, changes, events
 from controller_core.views.service_health import service_health
 
 PREFIX = "kafka_controller_kafkacontroller"
@@ -60,6 +60,33 @@ CONTROLLER_STATES: Mapping[type[events.Event], str] = {
 does not time, or times as Idle, are only in steward_controller_event_seconds."""
 
 
+class PartitionGauges:
+    """Gauges of topics and partitions, of both modes."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, documentation: str) -> Gauge:
+            return Gauge(f"{PREFIX}_{name}", documentation, registry=registry)
+
+        self._topics = gauge("globaltopiccount", "Topics.")
+        self._partitions = gauge("globalpartitioncount", "Partitions.")
+        self._offline = gauge("offlinepartitionscount", "Partitions without a leader.")
+        self._imbalance = gauge(
+            "preferredreplicaimbalancecount", "Partitions whose leader is not the preferred replica."
+        )
+
+    def update(self, cluster: Cluster | None) -> None:
+        """Compute all gauges in a few passes over the columns; None: they are 0."""
+        if cluster is None:
+            for gauge in (self._topics, self._partitions, self._offline, self._imbalance):
+                gauge.set(0)
+            return
+        health = service_health(cluster)
+        self._topics.set(len(cluster.topics))
+        self._partitions.set(len(cluster.columns.used()))
+        self._offline.set(int(health.flags.offline.sum()))
+        self._imbalance.set(int(health.flags.not_led_by_preferred.sum()))
+
+
 class ClusterGauges:
     """Gauges of the cluster's state; all are 0 while another process is the active controller."""
 
@@ -72,12 +99,7 @@ class ClusterGauges:
         self._unreachable = self._add(
             f"{own}unreachable_brokers", "Registered brokers without the inter-broker listener: they count as down."
         )
-        self._topics = self._add(f"{kafka}globaltopiccount", "Topics.")
-        self._partitions = self._add(f"{kafka}globalpartitioncount", "Partitions.")
-        self._offline = self._add(f"{kafka}offlinepartitionscount", "Partitions without a leader.")
-        self._imbalance = self._add(
-            f"{kafka}preferredreplicaimbalancecount", "Partitions whose leader is not the preferred replica."
-        )
+        self._partitions = PartitionGauges(registry)
         self._to_delete = self._add(f"{kafka}topicstodeletecount", "Topics queued for deletion.")
         self._topics_ineligible = self._add(
             f"{kafka}topicsineligibletodeletecount",
@@ -103,18 +125,14 @@ class ClusterGauges:
 
     def update(self, cluster: Cluster | None) -> None:
         """Compute all gauges in a few passes over the columns; None: another process is the active controller."""
+        self._partitions.update(cluster)
         if cluster is None:
             for gauge in self._all:
                 gauge.set(0)
             return
-        health = service_health(cluster)
         self._epoch.set(cluster.controller_epoch)
         self._brokers.set(len(cluster.brokers))
         self._unreachable.set(len(cluster.unreachable))
-        self._topics.set(len(cluster.topics))
-        self._partitions.set(len(cluster.columns.used()))
-        self._offline.set(int(health.flags.offline.sum()))
-        self._imbalance.set(int(health.flags.not_led_by_preferred.sum()))
         self._update_deletions(cluster)
         self._moves.set(len(cluster.moves))
         self._refused.set(sum(map(len, cluster.refused_replicas.values())))
@@ -129,6 +147,18 @@ class ClusterGauges:
         self._topics_ineligible.set(sum(bool(deletion.blocked) for deletion in cluster.deletions.values()))
         self._replicas_to_delete.set(int((replicas != NO_BROKER).sum()))
         self._replicas_ineligible.set(int((~registered[replicas] & (replicas != NO_BROKER)).sum()) + sum(refused))
+
+
+def unclean_elections(registry: CollectorRegistry) -> Counter:
+    """Return the counter of unclean elections, of both modes."""
+    documentation = "Leaders elected from outside the ISR."
+    return Counter(f"{STATS_PREFIX}_uncleanleaderelections", documentation, registry=registry)
+
+
+def elected(cluster: Cluster, change: changes.PartitionStates) -> BoolArray:
+    """Return which partitions of a change get another leader; to be called before the change is applied."""
+    found: BoolArray = (change.leader != NO_LEADER) & (change.leader != cluster.columns.leader[change.rows])
+    return found
 
 
 class EventMetrics:
@@ -214,9 +244,7 @@ class Metrics:
             registry=self.registry,
         )
         self._elections = Counter(f"{STATS_PREFIX}_leaderelections", "Leaders elected.", registry=self.registry)
-        self._unclean_elections = Counter(
-            f"{STATS_PREFIX}_uncleanleaderelections", "Leaders elected from outside the ISR.", registry=self.registry
-        )
+        self._unclean_elections = unclean_elections(self.registry)
         self._requests = Gauge(
             f"{CHANNELS_PREFIX}_queuesize", "Requests waiting for a broker.", ["broker_id"], registry=self.registry
         )
@@ -227,8 +255,7 @@ class Metrics:
     def count_elections(self, cluster: Cluster, change: changes.Change) -> None:
         """Count the elections of a committed change; to be called before the change is applied."""
         if isinstance(change, changes.PartitionStates):
-            elected = (change.leader != NO_LEADER) & (change.leader != cluster.columns.leader[change.rows])
-            self._elections.inc(int(elected.sum()))
+            self._elections.inc(int(elected(cluster, change).sum()))
             if change.unclean is not None:
                 self._unclean_elections.inc(int(change.unclean.sum()))
 

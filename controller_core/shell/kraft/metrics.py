@@ -7,15 +7,23 @@ Source: QuorumControllerMetrics, ControllerMetadataMetrics, BrokerRegistrationSt
 """
 
 import time
+from collections import Counter as Counts
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
 
-from controller_core.model import NO_LEADER, Broker, Cluster, changes
+from controller_core.model import Broker, Cluster, changes
 from controller_core.quorum_mode.sessions import Sessions
-from controller_core.shell.metrics import EVENT_SECONDS, EVENTS_PREFIX, PREFIX, STATS_PREFIX
-from controller_core.views.service_health import service_health
+from controller_core.shell.metrics import (
+    EVENT_SECONDS,
+    EVENTS_PREFIX,
+    PREFIX,
+    STATS_PREFIX,
+    PartitionGauges,
+    elected,
+    unclean_elections,
+)
 from kafka_metadata.metadata_log import MetadataLog
 
 FENCED, IN_CONTROLLED_SHUTDOWN, ACTIVE = 10, 20, 30
@@ -30,12 +38,7 @@ class KRaftMetrics:
             return Gauge(f"{PREFIX}_{name}", documentation, labels, registry=registry)
 
         self._active = gauge("activecontrollercount", "1 while this process is the active controller.")
-        self._topics = gauge("globaltopiccount", "Topics.")
-        self._partitions = gauge("globalpartitioncount", "Partitions.")
-        self._offline = gauge("offlinepartitionscount", "Partitions without a leader.")
-        self._imbalance = gauge(
-            "preferredreplicaimbalancecount", "Partitions whose leader is not the preferred replica."
-        )
+        self._partitions = PartitionGauges(registry)
         self._active_brokers = gauge("activebrokercount", "Registered brokers that are not fenced.")
         self._fenced_brokers = gauge("fencedbrokercount", "Registered brokers that are fenced.")
         self._leaving_brokers = gauge("controlledshutdownbrokercount", "Brokers in controlled shutdown.")
@@ -57,9 +60,7 @@ class KRaftMetrics:
         self._timed_out = Counter(
             f"{PREFIX}_timedoutbrokerheartbeats", "Brokers fenced because their sessions ended.", registry=registry
         )
-        self._unclean = Counter(
-            f"{STATS_PREFIX}_uncleanleaderelections", "Leaders elected from outside the ISR.", registry=registry
-        )
+        self._unclean = unclean_elections(registry)
         self._processing_ms = Summary(
             f"{EVENTS_PREFIX}_eventqueueprocessingtimems",
             "Milliseconds of a decision and its records.",
@@ -94,10 +95,8 @@ class KRaftMetrics:
         if not isinstance(change, changes.PartitionStates) or change.unclean is None:
             return
         self._unclean.inc(int(change.unclean.sum()))
-        rows, leader = change.rows, change.leader
-        elected = (leader != NO_LEADER) & (leader != cluster.columns.leader[rows])
-        eligible = (cluster.columns.elr_in(rows) == leader[:, None]).any(axis=1)
-        self._elected_from_elr.inc(int((elected & eligible).sum()))
+        eligible = (cluster.columns.elr_in(change.rows) == change.leader[:, None]).any(axis=1)
+        self._elected_from_elr.inc(int((elected(cluster, change) & eligible).sum()))
 
     def timed_out(self) -> None:
         """Count a broker whose session has ended."""
@@ -112,7 +111,7 @@ class KRaftMetrics:
     ) -> None:
         """Compute all gauges. `sessions` are those of the active controller (None: a standby), `now_ms` is their time."""
         self._active.set(sessions is not None)
-        self._update_partitions(cluster)
+        self._partitions.update(cluster)
         self._update_brokers(cluster.brokers.values(), sessions, now_ms)
         self._committed.set(high_watermark - 1)
         self._applied.set(log.end_offset - 1)
@@ -120,21 +119,12 @@ class KRaftMetrics:
         is_behind = sessions is None and log.last_timestamp_ms >= 0
         self._lag.set(max(0, round(time.time() * 1000) - log.last_timestamp_ms) if is_behind else 0)
 
-    def _update_partitions(self, cluster: Cluster) -> None:
-        health = service_health(cluster)
-        self._topics.set(len(cluster.topics))
-        self._partitions.set(len(cluster.columns.used()))
-        self._offline.set(int(health.flags.offline.sum()))
-        self._imbalance.set(int(health.flags.not_led_by_preferred.sum()))
-
     def _update_brokers(self, brokers: Iterable[Broker], sessions: Sessions | None, now_ms: int) -> None:
         states = {broker.id: _state(broker) for broker in brokers}
-        for gauge, state in (
-            (self._fenced_brokers, FENCED),
-            (self._leaving_brokers, IN_CONTROLLED_SHUTDOWN),
-        ):
-            gauge.set(sum(one == state for one in states.values()))
-        self._active_brokers.set(sum(one != FENCED for one in states.values()))
+        counts = Counts(states.values())
+        self._fenced_brokers.set(counts[FENCED])
+        self._leaving_brokers.set(counts[IN_CONTROLLED_SHUTDOWN])
+        self._active_brokers.set(len(states) - counts[FENCED])
         self._broker_state.clear()
         for broker, state in states.items():
             self._broker_state.labels(str(broker)).set(state)

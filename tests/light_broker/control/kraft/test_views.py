@@ -54,7 +54,7 @@ FIRST = after(
 
 
 def test_a_view_has_brokers_topics_and_features() -> None:
-    """Any broker stands for the controller (KIP-590); the epoch of features is an offset of the log."""
+    """Any broker is given as the controller (KIP-590); the epoch of features is an offset of the log."""
     views = Views("cluster", OWN)
     view = views.follow(FIRST, 1)
 
