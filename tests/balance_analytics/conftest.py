@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from balance_analytics.jobs.session import session
 from lab.spark import INTERPRETED, spark_kafka_jars
+from tests.balance_analytics.shared_spark import SharedSpark
 from tests.balance_analytics.stored_days import ROUNDS, store
 
 TINY = {
@@ -30,14 +30,45 @@ TINY = {
 }
 
 
+SHARED = pytest.StashKey[SharedSpark]()
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A small session with the connector to Kafka, and few tasks per stage."""
-    created = session({**TINY, "spark.jars": ",".join(map(str, spark_kafka_jars()))})
-    yield created
-    created.stop()
+def shared_spark(pytestconfig: pytest.Config) -> Iterator[SharedSpark]:
+    """The session of all tests; a fixture of a module asks it, since the session of one test may have been discarded."""
+    shared = SharedSpark({**TINY, "spark.jars": ",".join(map(str, spark_kafka_jars()))})
+    pytestconfig.stash[SHARED] = shared
+    yield shared
+    shared.stop()
     # py4j logs the end of its connections when Python exits, after pytest has closed the log's output.
     logging.getLogger("py4j").setLevel(logging.WARNING)
+
+
+@pytest.fixture
+def spark(shared_spark: SharedSpark) -> SparkSession:
+    """A small session with the connector to Kafka, and few tasks per stage."""
+    return shared_spark.get()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Replace a session whose test was ended by its timeout; the report shows what the JVM was doing."""
+    report = yield
+    shared = item.config.stash.get(SHARED, None)
+    if shared is not None and shared.is_started and _timed_out(call):
+        report.sections.append(("threads of Spark's JVM", shared.discard()))
+    return report
+
+
+def _timed_out(call: pytest.CallInfo[None]) -> bool:
+    """Return whether pytest-timeout has ended the test."""
+    return (
+        call.excinfo is not None
+        and call.excinfo.errisinstance(pytest.fail.Exception)
+        and (str(call.excinfo.value).startswith("Timeout"))
+    )
 
 
 @pytest.fixture

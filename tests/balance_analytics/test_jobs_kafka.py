@@ -28,6 +28,7 @@ from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.minute_samples import samples, write_samples
 from lab.waiting import wait_until
 from tests.balance_analytics.published import FACT_ORDER, newest, records_read, rows
+from tests.balance_analytics.shared_spark import SharedSpark
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -109,8 +110,9 @@ def run(spark: SparkSession, place: str, folder: Path, now_ms: int = NOW_MS) -> 
 
 
 @pytest.fixture(scope="module")
-def from_parquet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+def from_parquet(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """The facts of the same load as Parquet."""
+    spark = shared_spark.get()
     folder = tmp_path_factory.mktemp("parquet")
     write_samples(lay_out(LOAD), folder / "samples")
     found, nothing = run(spark, str(folder / "samples"), folder)

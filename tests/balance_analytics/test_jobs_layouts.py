@@ -22,6 +22,7 @@ from lab.generated_load import lay_out
 from lab.generated_load.hourly_facts import write_day_facts, write_facts
 from tests.balance_analytics.generated import SMALL
 from tests.balance_analytics.published import FACT_ORDER, newest, rows
+from tests.balance_analytics.shared_spark import SharedSpark
 from tests.twins.plain_loads import plain_loads
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
@@ -33,9 +34,9 @@ WINDOW_DAYS = 2
 
 
 @pytest.fixture(scope="module")
-def stored(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same facts as rows of a day (`days`), and with one day as hourly rows of an earlier version (`both`)."""
-    assert spark is not None
+    assert shared_spark.get() is not None
     folder = tmp_path_factory.mktemp("layouts")
     write_day_facts(lay_out(LOAD), folder / "days" / "facts")
     write_facts(lay_out(LOAD), folder / "hours" / "facts")

@@ -22,6 +22,7 @@ from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.hourly_facts import write_facts
 from tests.balance_analytics.published import FACT_ORDER, newest, rows
+from tests.balance_analytics.shared_spark import SharedSpark
 from tests.balance_analytics.test_jobs_facts import END_MS, START_MS, sample
 from tests.effort import EXHAUSTIVE
 
@@ -39,8 +40,9 @@ class KilledError(BaseException):
 
 
 @pytest.fixture(scope="module")
-def samples(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], str]:
+def samples(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], str]:
     """Return a folder with this number of samples of one partition; each folder is written once for this module."""
+    spark = shared_spark.get()
     root = tmp_path_factory.mktemp("samples")
 
     @cache
@@ -56,8 +58,9 @@ def samples(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ca
 
 
 @pytest.fixture(scope="module")
-def stored(spark: SparkSession, samples: Callable[[int], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(shared_spark: SharedSpark, samples: Callable[[int], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Facts after a run over few samples (`few`), over more (`more`), and after both (`both`). Tests change only copies."""
+    spark = shared_spark.get()
     root = tmp_path_factory.mktemp("stored")
     run(spark, root / "few", samples(FEW))
     run(spark, root / "more", samples(MORE))

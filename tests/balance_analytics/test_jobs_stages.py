@@ -21,6 +21,7 @@ from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from kafka_operator.resources.reassignment import Assignment
 from lab.spark import INTERPRETED
 from tests.balance_analytics.published import rows
+from tests.balance_analytics.shared_spark import SharedSpark
 from tests.balance_analytics.test_jobs_facts import sample
 
 START_MS = int(datetime(2026, 3, 2, 9, tzinfo=UTC).timestamp() * 1000)
@@ -51,8 +52,9 @@ def samples(minutes: int) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture(scope="module")
-def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with four minutes of samples."""
+    spark = shared_spark.get()
     made = tmp_path_factory.mktemp("stages")
     frame = spark.createDataFrame(samples(4), ddl(SAMPLE_ROWS)).selectExpr("*", "DATE'2026-03-02' AS date")
     frame.write.partitionBy("date").parquet(str(made / "samples"))
@@ -67,8 +69,9 @@ def command_line(folder: Path, *more: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def files(spark: SparkSession, folder: Path) -> dict[str, bytes]:
+def files(shared_spark: SharedSpark, folder: Path) -> dict[str, bytes]:
     """The files of a run of all stages, with generated code, as users run them."""
+    spark = shared_spark.get()
     with generated_code(spark):
         ran = run(options_of(command_line(folder)), NOW_MS)
     assert ran.failure is None

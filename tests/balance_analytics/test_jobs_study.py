@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from balance_analytics.jobs.main import parser, run
 from balance_analytics.model.loads import PARTITIONS_PART
@@ -18,6 +17,7 @@ from lab.generated_load import Truth, lay_out, truth_of
 from lab.generated_load.hourly_facts import write_facts
 from tests.balance_analytics.generated import SMALL
 from tests.balance_analytics.published import rows
+from tests.balance_analytics.shared_spark import SharedSpark
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600), pytest.mark.usefixtures("spark")]
 
@@ -30,8 +30,9 @@ def asked(folder: Path, *more: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def studied(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result, Truth]:
+def studied(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result, Truth]:
     """The stages `loads` and `study` over two weeks, once for this module."""
+    spark = shared_spark.get()
     folder = tmp_path_factory.mktemp("studied")
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     layout = lay_out(SMALL)
