@@ -36,7 +36,7 @@ def run_import(source: SourceOptions, manifests: ManifestOptions) -> int:
     )
     servers = split_servers(source.bootstrap_server)
     try:
-        security = PLAINTEXT if source.command_config is None else read_client_config(source.command_config)
+        security = PLAINTEXT if source.command_config is None else read_client_config(source.command_config, servers)
         found = asyncio.run(_read(servers, security, selection))
         if manifests.output == STREAM:
             write_stream(found, sys.stdout)

@@ -28,6 +28,7 @@ def operator_settings(
         health_port=server.health_port,
         listen_address=server.listen_address,
         resync_interval_s=kubernetes.resync_interval_s,
+        aws_identity_namespaces=tuple(kubernetes.aws_identity_namespace or ()),
         pods=broker_pods.pods,
         drain=broker_pods.drain,
         spark=spark.spark,

@@ -110,7 +110,9 @@ async def _answer(source: WhatIfSourceOptions, scenario: ScenarioOptions) -> Wha
             servers, security = list(resource.cluster.bootstrap_servers), await resource.security()
         else:
             servers = split_servers(source.bootstrap_server or ())
-            security = PLAINTEXT if source.command_config is None else read_client_config(source.command_config)
+            security = (
+                PLAINTEXT if source.command_config is None else read_client_config(source.command_config, servers)
+            )
         drained = await resource.brokers_on(scenario.drain) if resource is not None and scenario.drain else []
         admin = KafkaAdmin(servers, KafkaMetrics(), security)
         stack.push_async_callback(admin.close)

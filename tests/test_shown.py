@@ -21,7 +21,7 @@ NUMBERS = {
         *(f"F{number}" for number in range(1, 48)),
         *(f"E{number}" for number in range(1, 20)),
         *(f"F{number}" for number in (63, 64, 70, 71)),
-        *(f"F{number}" for number in (*range(65, 70), 73)),
+        *(f"F{number}" for number in (*range(65, 70), 73, 74)),
         *(f"F{number}" for number in range(50, 63)),
     ],
     "docs/invariants.md": [

@@ -178,6 +178,7 @@ def _make_core(
         drain=settings.drain,
         serves=serves,
         spark=_spark_ports(settings, guarded, metrics),
+        aws_identity_namespaces=settings.aws_identity_namespaces,
     )
 
 
@@ -230,7 +231,13 @@ async def _answer_reviews(
 
     namespaces = settings.namespaces
     admission = Admission(
-        kube, connect, metrics, namespaces=namespaces, clock=time.monotonic, rng=random.SystemRandom()
+        kube,
+        connect,
+        metrics,
+        namespaces=namespaces,
+        clock=time.monotonic,
+        rng=random.SystemRandom(),
+        aws_identity_namespaces=settings.aws_identity_namespaces,
     )
     stack.push_async_callback(admission.close)
     approvals = Approvals(ApprovalClient(kube), metrics).review if settings.webhook_approvals else None

@@ -31,6 +31,8 @@ class OperatorSettings:
     """Whether broker pods are replaced and scaled, for Clusters that have `spec.brokers`."""
     drain: bool = False
     """Whether nodes are read too, so that pods leave a node that is drained; requires a ClusterRole."""
+    aws_identity_namespaces: tuple[str, ...] = ()
+    """Namespaces whose Clusters may use the AWS identity of this process (type AwsMskIam without a Secret); `*` for all."""
     spark: bool = False
     """Whether SparkApplications and their schedules are served."""
     spark_namespaces: tuple[str, ...] = ()

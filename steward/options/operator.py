@@ -20,6 +20,14 @@ class KubernetesOptions:
         list[str] | None,
         typer.Option(envvar="STEWARD_NAMESPACES", help="Namespace to serve; repeatable. By default all."),
     ] = None
+    aws_identity_namespace: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="STEWARD_AWS_IDENTITY_NAMESPACES",
+            help="Namespace whose Clusters may log in with the operator's own AWS identity (AwsMskIam without a Secret); repeatable, "
+            "* for all. By default none.",
+        ),
+    ] = None
     resync_interval_s: Annotated[
         float,
         typer.Option(

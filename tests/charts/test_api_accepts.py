@@ -118,6 +118,7 @@ COMBINATIONS: dict[str, dict[str, Any]] = {
     "standbys": {"operator": {"replicas": 2}},
     "standbys, half at a time": {"operator": {"replicas": 4, "podDisruptionBudget": {"maxUnavailable": "50%"}}},
     "secrets": {"operator": {"secrets": ["*"], "namespaces": ["orders"]}},
+    "AWS identity": {"operator": {"awsIdentityNamespaces": ["orders"], "namespaces": ["orders"]}},
     "no controllers": {"controllers": {"enabled": False}, "monitoring": MONITORING},
     "existing ZooKeeper": {"zookeeper": EXTERNAL_ZOOKEEPER},
     "controllers of other brokers": {

@@ -191,3 +191,15 @@ def test_controllers_serve_brokers_outside_the_release(chart: Chart) -> None:
     assert "steward.dev/cluster" not in stateful_set["metadata"]["labels"]
     assert others["ports"] == [{"port": "replication"}, {"port": "client-tls"}]
     assert metrics["ports"] == [{"port": "metrics"}]
+
+
+def test_namespaces_that_may_use_the_aws_identity_are_an_option_of_the_operator(chart: Chart) -> None:
+    """By default none; `*` stands for all."""
+    by_default = operator_arguments(chart.render({}))
+    resources = chart.render({"operator": {"awsIdentityNamespaces": ["orders", "*"], "namespaces": ["orders"]}})
+
+    def options(arguments: list[str]) -> list[str]:
+        return [one for one in arguments if one.startswith("--aws-identity-namespace")]
+
+    assert options(by_default) == []
+    assert options(operator_arguments(resources)) == ["--aws-identity-namespace=orders", "--aws-identity-namespace=*"]

@@ -23,7 +23,7 @@ from kafka_operator.engine.connection_pool import BACKOFF_CAP_S, ClusterUnavaila
 from kafka_operator.engine.credentials import MAX_AGE_S, Credentials
 from kafka_operator.resources.cluster import read_cluster
 from kafka_operator.resources.cluster_ref import ClusterRef
-from kafka_operator.resources.security import PLAINTEXT, BearerToken, ClientCredentials, Login, Security
+from kafka_operator.resources.security import PLAINTEXT, AwsLogin, BearerToken, ClientCredentials, Login, Security
 from kafka_wire.net.cluster import parse_bootstrap
 from reconciler.kube.port import KubeError, NotFoundError, RefusedError, UnavailableError
 from tests.kafka_operator.makers import CREATED, DELETED, cluster, raw_cluster
@@ -290,6 +290,46 @@ async def test_a_client_of_a_token_endpoint_is_read_from_its_secrets(authority: 
     expected = ClientCredentials("https://login.example.org/token", "me", "hunter2", "kafka", ca)
     assert place.admins[0].security.login == expected
     assert "hunter2" not in repr(expected)
+
+
+MSK = {"region": "eu-central-1", "roleArn": "arn:aws:iam::123456789012:role/steward"}
+
+
+@pytest.mark.shows("F74")
+async def test_an_access_key_of_aws_is_read_from_its_secret() -> None:
+    """Without its secret in any text."""
+    place = Place()
+    place.learn(tls={}, authentication={"type": "AwsMskIam", "awsMskIam": MSK, "secretRef": {"name": "aws"}})
+    place.secrets[USER[0], "aws"] = {"access-key-id": b"AKID\n", "secret-access-key": b"hunter2\n"}
+
+    await place.look()
+
+    expected = AwsLogin("eu-central-1", "AKID", "hunter2", MSK["roleArn"])
+    assert place.admins[0].security == Security(tls=True, login=expected)
+    assert "hunter2" not in repr(expected)
+
+
+@pytest.mark.shows("F74")
+async def test_the_operators_aws_identity_is_only_for_namespaces_that_its_option_names() -> None:
+    """Whoever may write a Cluster chooses where the operator's tokens are sent to."""
+    place = Place()
+    place.learn(tls={}, authentication={"type": "AwsMskIam", "awsMskIam": MSK})
+
+    with pytest.raises(ClusterUnavailableError) as caught:
+        await place.look()
+    assert caught.value.unavailable == Unavailable(
+        "AwsIdentityNotAllowed",
+        "Clusters of namespace shop may not use the operator's own AWS identity. Name the namespace in "
+        "operator.awsIdentityNamespaces of the operator's chart (--aws-identity-namespace), or set "
+        "spec.authentication.secretRef to a Secret with an access key.",
+    )
+    assert (place.admins, place.asked) == ([], 0)
+
+    found_cluster = place.cache.cluster(MAIN)
+    assert found_cluster is not None
+    for allowed in (["shop"], ["*"]):
+        found = await Credentials(place, lambda: 0.0, allowed).of(found_cluster)  # type: ignore[arg-type]
+        assert found == Security(tls=True, login=AwsLogin("eu-central-1", role_arn=MSK["roleArn"]))
 
 
 async def test_bad_pem_of_a_token_endpoint_names_the_secret_and_the_key() -> None:

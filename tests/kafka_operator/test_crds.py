@@ -294,16 +294,17 @@ def test_an_election_cannot_be_edited(namespace: Namespace) -> None:
     namespace.api.kubectl("create", "-f", "-", stdin=json.dumps(raw), check=True)
 
 
+MSK = {"region": "eu-central-1"}
 ENDPOINT = {"url": "https://login.example.org/token", "scope": "kafka", "caSecretRef": {"name": "ca"}}
 
 BAD_SECURITY = [
     (
         {"authentication": {"type": "Plain", "secretRef": {"name": "a"}}},
-        "type Plain, MutualTLS or OAuthBearer requires tls",
+        "type Plain, MutualTLS, OAuthBearer or AwsMskIam requires tls",
     ),
     (
         {"authentication": {"type": "MutualTLS", "secretRef": {"name": "a"}}},
-        "type Plain, MutualTLS or OAuthBearer requires tls",
+        "type Plain, MutualTLS, OAuthBearer or AwsMskIam requires tls",
     ),
     (
         {"tls": {}, "authentication": {"type": "MutualTLS", "username": "u", "secretRef": {"name": "a"}}},
@@ -311,7 +312,7 @@ BAD_SECURITY = [
     ),
     (
         {"authentication": {"type": "OAuthBearer", "secretRef": {"name": "a"}}},
-        "type Plain, MutualTLS or OAuthBearer requires tls",
+        "type Plain, MutualTLS, OAuthBearer or AwsMskIam requires tls",
     ),
     (
         {"tls": {}, "authentication": {"type": "OAuthBearer", "username": "u", "secretRef": {"name": "a"}}},
@@ -334,14 +335,31 @@ BAD_SECURITY = [
     ),
     (
         {"authentication": {"type": "plain", "secretRef": {"name": "a"}}},
-        "type Plain, MutualTLS or OAuthBearer requires tls",
+        "type Plain, MutualTLS, OAuthBearer or AwsMskIam requires tls",
     ),
     (
         {"tls": {}, "authentication": {"type": "mtls", "username": "u", "secretRef": {"name": "a"}}},
         "username cannot be set with type MutualTLS",
     ),
     ({"authentication": {"type": "gssapi", "secretRef": {"name": "a"}}}, "Unsupported value"),
-    ({"authentication": {"type": "ScramSHA512"}}, "secretRef: Required value"),
+    ({"authentication": {"type": "ScramSHA512"}}, "secretRef is required, the Secret with the credentials"),
+    (
+        {"authentication": {"type": "AwsMskIam", "awsMskIam": MSK}},
+        "type Plain, MutualTLS, OAuthBearer or AwsMskIam requires tls",
+    ),
+    ({"tls": {}, "authentication": {"type": "AwsMskIam"}}, "awsMskIam is required with type AwsMskIam"),
+    (
+        {"tls": {}, "authentication": {"type": "Plain", "secretRef": {"name": "a"}, "awsMskIam": MSK}},
+        "it cannot be set with other types",
+    ),
+    (
+        {"tls": {}, "authentication": {"type": "AwsMskIam", "awsMskIam": {"region": "eu-central-1.evil.org/"}}},
+        "spec.authentication.awsMskIam.region",
+    ),
+    (
+        {"tls": {}, "authentication": {"type": "AwsMskIam", "awsMskIam": MSK | {"roleArn": "steward"}}},
+        "spec.authentication.awsMskIam.roleArn",
+    ),
     ({"tls": {"caSecretRef": {"name": "../a"}}}, "spec.tls.caSecretRef.name"),
     (
         {"prometheus": {"url": "http://prometheus:9090", "tokenSecretRef": {"name": "a"}}},
@@ -367,6 +385,10 @@ def test_security_is_taken_in_all_its_forms(namespace: Namespace) -> None:
     namespace.take(raw_cluster("scram-without-tls", authentication=scram))
     bearer = {"type": "OAuthBearer", "secretRef": {"name": "user", "clientIdKey": "id"}, "tokenEndpoint": ENDPOINT}
     namespace.take(raw_cluster("by-token-endpoint", tls={}, authentication=bearer))
+    role = MSK | {"roleArn": "arn:aws:iam::123456789012:role/kafka/steward"}
+    secret = {"name": "user", "accessKeyIdKey": "id", "secretAccessKeyKey": "secret"}
+    for name, more in {"msk-by-operator": {}, "msk-by-key": {"secretRef": secret}}.items():
+        namespace.take(raw_cluster(name, tls={}, authentication={"type": "AwsMskIam", "awsMskIam": role, **more}))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from kafka_operator.importing.names import resource_names
 from kafka_operator.importing.run import ImportFailedError, read_topics, write_folder, write_stream
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import (
+    AwsLogin,
     BearerToken,
     ClientCertificate,
     ClientCredentials,
@@ -234,7 +235,7 @@ def test_the_file_of_kafkas_own_tools_is_read(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     login = Login("SCRAM-SHA-512", "steward", 'a "secret", ü=;')
-    assert read_client_config(config) == Security(tls=True, ca=CERTIFICATE, login=login)
+    assert read_client_config(config, []) == Security(tls=True, ca=CERTIFICATE, login=login)
 
     store = tmp_path / "store.pem"
     store.write_text(f"{PRIVATE_KEY}\n{CERTIFICATE}\n{CERTIFICATE}\n", encoding="ascii")
@@ -278,9 +279,29 @@ def test_a_token_of_a_file_is_read(tmp_path: Path) -> None:
     assert found.login == BearerToken("header.claims.signature")
 
 
+MSK = {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}
+
+
+def test_the_region_of_amazon_msk_is_read_from_its_brokers_names() -> None:
+    """The properties of AWS's library for Java; a role is assumed if they name one."""
+    servers = [f"b-{number}.shop.abc123.c2.kafka.eu-central-1.amazonaws.com:9098" for number in (1, 2)]
+    module = "software.amazon.msk.auth.iam.IAMLoginModule required"
+    role = "arn:aws:iam::123456789012:role/steward"
+
+    plain = security_of(MSK | {"sasl.jaas.config": f"{module};"}, servers)
+    with_role = security_of(MSK | {"sasl.jaas.config": f'{module} awsRoleArn="{role}";'}, servers)
+    serverless = security_of(MSK, ["boot-1.c1.kafka-serverless.us-east-1.amazonaws.com:9098"])
+
+    assert plain == Security(tls=True, login=AwsLogin("eu-central-1"))
+    assert with_role.login == AwsLogin("eu-central-1", role_arn=role)
+    assert serverless.login == AwsLogin("us-east-1")
+
+
 SECRET = "hunter2"
 BAD_CONFIGS = [
     ({"security.protocol": "TLS"}, "security.protocol is not one of"),
+    (MSK, "sasl.mechanism AWS_MSK_IAM requires bootstrap servers of one region"),
+    (MSK | {"security.protocol": "SASL_PLAINTEXT"}, "sasl.mechanism AWS_MSK_IAM requires security.protocol=SASL_SSL"),
     ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.mechanism is not one of"),
     (
         {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": f'x password="{SECRET}";'},

@@ -5,7 +5,7 @@ The words name the Secret and the key, never a value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.resources.cluster import Cluster
@@ -13,18 +13,26 @@ from kafka_operator.resources.security import (
     MECHANISMS,
     MUTUAL_TLS,
     Authentication,
+    AwsLogin,
     BearerToken,
     ClientCertificate,
     ClientCredentials,
     Login,
+    SaslLogin,
     SecretKey,
     Security,
 )
 
 BAD_SECRET = "BadSecret"  # noqa: S105  (a reason)
+NO_AWS_IDENTITY = "AwsIdentityNotAllowed"
 NOT_FOUND, NOT_ALLOWED, NOT_READ = "SecretNotFound", "SecretNotAllowed", "SecretNotRead"
 
+EVERY_NAMESPACE = "*"
+
 Secrets = Mapping[str, Mapping[str, bytes]]
+
+Text = Callable[[SecretKey], str]
+"""Returns the text of a key of a Secret. Raises _BadSecretError."""
 
 
 class _BadSecretError(Exception):
@@ -51,38 +59,65 @@ def read_security(cluster: Cluster, secrets: Secrets) -> Security | Unavailable:
 
     try:
         ca = None if cluster.tls is None or cluster.tls.ca is None else text(cluster.tls.ca)
-        certificate: ClientCertificate | None = None
-        login: Login | BearerToken | ClientCredentials | None = None
         authentication = cluster.authentication
+        certificate: ClientCertificate | None = None
+        login: SaslLogin | None = None
         if authentication is not None and authentication.type == MUTUAL_TLS:
-            assert authentication.certificate is not None, cluster.key
-            assert authentication.private_key is not None, cluster.key
-            certificate = ClientCertificate(text(authentication.certificate), text(authentication.private_key))
-        elif authentication is not None and authentication.token is not None:
-            login = BearerToken(text(authentication.token).strip())
-        elif authentication is not None and authentication.token_endpoint is not None:
-            assert authentication.client_id is not None, cluster.key
-            assert authentication.client_secret is not None, cluster.key
-            endpoint = authentication.token_endpoint
-            login = ClientCredentials(
-                endpoint.url,
-                _line(text(authentication.client_id)),
-                _line(text(authentication.client_secret)),
-                endpoint.scope,
-                None if endpoint.ca is None else text(endpoint.ca),
-            )
+            certificate = _certificate(authentication, text)
         elif authentication is not None:
-            assert authentication.password is not None, cluster.key
-            assert authentication.user is not None, cluster.key
-            user = authentication.user
-            login = Login(
-                MECHANISMS[authentication.type],
-                user if isinstance(user, str) else _line(text(user)),
-                _line(text(authentication.password)),
-            )
+            login = _login(authentication, text)
     except _BadSecretError as error:
         return Unavailable(BAD_SECRET, str(error))
     return Security(tls=cluster.tls is not None, ca=ca, certificate=certificate, login=login)
+
+
+def _certificate(authentication: Authentication, text: Text) -> ClientCertificate:
+    assert authentication.certificate is not None, "type MutualTLS"
+    assert authentication.private_key is not None, "type MutualTLS"
+    return ClientCertificate(text(authentication.certificate), text(authentication.private_key))
+
+
+def _login(authentication: Authentication, text: Text) -> SaslLogin:
+    """Return what a mechanism of SASL needs; each type of authentication has the places that are read here."""
+
+    def line(place: SecretKey | str | None) -> str:
+        """Drop the line's end that editors and `echo` leave behind; spaces may belong to a password."""
+        assert place is not None, authentication.type
+        return place if isinstance(place, str) else text(place).rstrip("\r\n")
+
+    if authentication.token is not None:
+        return BearerToken(text(authentication.token).strip())
+    if authentication.token_endpoint is not None:
+        endpoint = authentication.token_endpoint
+        ca = None if endpoint.ca is None else text(endpoint.ca)
+        client_id, client_secret = line(authentication.client_id), line(authentication.client_secret)
+        return ClientCredentials(endpoint.url, client_id, client_secret, endpoint.scope, ca)
+    if authentication.aws is not None:
+        region, role_arn = authentication.aws.region, authentication.aws.role_arn
+        if authentication.access_key_id is None:
+            return AwsLogin(region, role_arn=role_arn)
+        key_id, secret_key = line(authentication.access_key_id), line(authentication.secret_access_key)
+        return AwsLogin(region, key_id, secret_key, role_arn)
+    user, password = line(authentication.user), line(authentication.password)
+    return Login(MECHANISMS[authentication.type], user, password)
+
+
+def aws_identity_refused(cluster: Cluster, allowed: Collection[str]) -> Unavailable | None:
+    """Return the words for a Cluster that may not use the operator's own AWS identity, None if it may or does not ask for it.
+
+    `allowed` are namespaces, or `*`. Whoever may write a Cluster chooses the address that its tokens are sent to.
+    """
+    authentication = cluster.authentication
+    if authentication is None or authentication.aws is None or authentication.access_key_id is not None:
+        return None
+    if {cluster.key.namespace, EVERY_NAMESPACE} & set(allowed):
+        return None
+    message = (
+        f"Clusters of namespace {cluster.key.namespace} may not use the operator's own AWS identity. Name the namespace in "
+        "operator.awsIdentityNamespaces of the operator's chart (--aws-identity-namespace), or set "
+        "spec.authentication.secretRef to a Secret with an access key."
+    )
+    return Unavailable(NO_AWS_IDENTITY, message, leaving=cluster.metadata.deleted is not None)
 
 
 def secret_not_found(cluster: Cluster, name: str) -> Unavailable:
@@ -123,8 +158,3 @@ def bad_part(cluster: Cluster, part: str, words: str) -> Unavailable:
     place = places[part]
     where = "" if place is None else f"Key {place.key} of Secret {cluster.key.namespace}/{place.secret}: "
     return Unavailable(BAD_SECRET, f"{where}{words}")
-
-
-def _line(text: str) -> str:
-    """Drop the line's end that editors and `echo` leave behind; spaces may belong to a password."""
-    return text.rstrip("\r\n")

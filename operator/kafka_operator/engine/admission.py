@@ -67,13 +67,16 @@ class Admission:
         namespaces: Collection[str],
         clock: Callable[[], float],
         rng: random.Random,
+        aws_identity_namespaces: Collection[str] = (),
     ) -> None:
         """`ports` have no Lease guard. Resources outside `namespaces` (empty: all) are accepted unchecked."""
         self._kube = kube
         self._metrics = metrics
         self._namespaces = frozenset(namespaces)
         self._cache = Cache()
-        self._connections = ConnectionPool(self._cache, Credentials(kube, clock), connect, clock, rng)
+        self._connections = ConnectionPool(
+            self._cache, Credentials(kube, clock, aws_identity_namespaces), connect, clock, rng
+        )
         self._clock = clock
         self._checks = asyncio.Semaphore(MAX_CHECKS)
         self._under_way: set[asyncio.Task[Answer]] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from kafka_operator.engine.cache import Cache
@@ -38,6 +38,7 @@ def build_core(
     drain: bool = False,
     serves: Callable[[NamespacedName], bool] = lambda _: True,
     spark: SparkPorts | None = None,
+    aws_identity_namespaces: Collection[str] = (),
 ) -> Core:
     """Compose the engine. Broker pods are reconciled only with `pods`, node drains only with `drain`, SparkApplications only with `spark`.
 
@@ -57,7 +58,18 @@ def build_core(
         serves=serves,
     )
     register_kafka(
-        core, kube, cache, connect, metrics, prometheus, now=now, clock=clock, rng=rng, pods=pods, drain=drain
+        core,
+        kube,
+        cache,
+        connect,
+        metrics,
+        prometheus,
+        now=now,
+        clock=clock,
+        rng=rng,
+        pods=pods,
+        drain=drain,
+        aws_identity_namespaces=aws_identity_namespaces,
     )
     if spark is not None:
         register_spark(core, spark, now=now, clock=clock)

@@ -8,11 +8,17 @@ been deleted first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.security import read_security, secret_not_allowed, secret_not_found, secret_not_read
+from kafka_operator.decide.security import (
+    aws_identity_refused,
+    read_security,
+    secret_not_allowed,
+    secret_not_found,
+    secret_not_read,
+)
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.security import Security
@@ -34,18 +40,22 @@ class _Held:
 
 
 class Credentials:
-    """Reads Secrets."""
+    """Reads Secrets. Clusters in `aws_identity_namespaces` may use the AWS identity of this process."""
 
-    def __init__(self, kube: Kube, clock: Callable[[], float]) -> None:
+    def __init__(self, kube: Kube, clock: Callable[[], float], aws_identity_namespaces: Collection[str] = ()) -> None:
         self._kube = kube
         self._clock = clock
+        self._aws_identity_namespaces = aws_identity_namespaces
         self._held: dict[ClusterRef, _Held] = {}
         self._locks: dict[ClusterRef, asyncio.Lock] = {}
 
     async def of(self, cluster: Cluster) -> Security | Unavailable:
         """Return the credentials of a Cluster's connection, or why they are missing."""
+        refused = aws_identity_refused(cluster, self._aws_identity_namespaces)
+        if refused is not None:
+            return refused
         if not cluster.secret_names:
-            return Security(tls=cluster.tls is not None)
+            return read_security(cluster, {})
         async with self._locks.setdefault(cluster.ref, asyncio.Lock()):
             held = self._held.get(cluster.ref)
             wanted = (cluster.tls, cluster.authentication)

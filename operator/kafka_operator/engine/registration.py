@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from kafka_operator import kinds
@@ -49,9 +49,10 @@ def register_kafka(
     rng: random.Random,
     pods: PodKube | None = None,
     drain: bool = False,
+    aws_identity_namespaces: Collection[str] = (),
 ) -> None:
     """Register the kinds. Broker pods are reconciled only with `pods`, node drains only with `drain`."""
-    connections = ConnectionPool(cache, Credentials(kube, clock), connect, clock, rng)
+    connections = ConnectionPool(cache, Credentials(kube, clock, aws_identity_namespaces), connect, clock, rng)
     core.close_with(connections.close)
     writer, retries, loop, resync = core.writer, core.retries, core.loop, core.resync
     owned, affected, gauges = OwnedReassignments(kube), Affected(cache), KafkaGauges(metrics)

@@ -2,6 +2,7 @@
 
     security.protocol                     PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
     sasl.mechanism, sasl.jaas.config      PLAIN and SCRAM, with user and password; OAUTHBEARER
+    sasl.mechanism=AWS_MSK_IAM            with the AWS identity of this process, or a role (awsRoleArn) that it assumes
     sasl.oauthbearer.*                    token endpoint (https, or file with a token), client id, client secret, scope
     ssl.truststore.*, ssl.keystore.*      of type PEM, in files or in the properties themselves
 
@@ -11,16 +12,19 @@ What is verified cannot be switched off: an empty ssl.endpoint.identification.al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from kafka_node.security.msk_iam import MECHANISM as AWS_MSK_IAM
 from kafka_operator.resources.security import (
     MECHANISMS,
+    AwsLogin,
     BearerToken,
     ClientCertificate,
     ClientCredentials,
     Login,
+    SaslLogin,
     Security,
 )
 from kafka_wire.sasl.oauthbearer import OAUTHBEARER
@@ -36,6 +40,7 @@ CLIENT_ID, CLIENT_SECRET = (
     "sasl.oauthbearer.client.credentials.client.secret",
 )
 SCOPE = "sasl.oauthbearer.scope"
+MSK_SERVER = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?:\d+$")
 PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 
 
@@ -43,12 +48,12 @@ class ClientConfigError(Exception):
     """The file cannot be used; the message names the property, and never a value that may be secret."""
 
 
-def read_client_config(path: Path) -> Security:
-    """Read a file; ClientConfigError when it cannot be used."""
-    return security_of(parse_properties(_read(path)))
+def read_client_config(path: Path, servers: Sequence[str]) -> Security:
+    """Read a file; ClientConfigError when it cannot be used. The names of `servers` have the region of an Amazon MSK cluster."""
+    return security_of(parse_properties(_read(path)), servers)
 
 
-def security_of(properties: Mapping[str, str]) -> Security:
+def security_of(properties: Mapping[str, str], servers: Sequence[str] = ()) -> Security:
     """Return how a cluster is reached."""
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
@@ -63,7 +68,7 @@ def security_of(properties: Mapping[str, str]) -> Security:
         tls=tls,
         ca=_ca(properties) if tls else None,
         certificate=_certificate(properties) if tls else None,
-        login=_login(properties) if protocol.startswith("SASL") else None,
+        login=_login(properties, servers) if protocol.startswith("SASL") else None,
     )
 
 
@@ -107,16 +112,32 @@ def _unescaped(text: str) -> str:
     )
 
 
-def _login(properties: Mapping[str, str]) -> Login | BearerToken | ClientCredentials:
+def _login(properties: Mapping[str, str], servers: Sequence[str]) -> SaslLogin:
     mechanism = properties.get("sasl.mechanism", "")
     options = _jaas_options(properties.get("sasl.jaas.config", ""))
     if mechanism == OAUTHBEARER:
         return _token_login(properties, options)
+    if mechanism == AWS_MSK_IAM:
+        return AwsLogin(_msk_region(properties, servers), role_arn=options.get("awsRoleArn"))
     if mechanism not in MECHANISMS.values():
-        raise ClientConfigError(f"sasl.mechanism is not one of {', '.join([*MECHANISMS.values(), OAUTHBEARER])}")
+        known = ", ".join([*MECHANISMS.values(), OAUTHBEARER, AWS_MSK_IAM])
+        raise ClientConfigError(f"sasl.mechanism is not one of {known}")
     if not options.get("username") or not options.get("password"):
         raise ClientConfigError("sasl.jaas.config has no username or no password")
     return Login(mechanism, options["username"], options["password"])
+
+
+def _msk_region(properties: Mapping[str, str], servers: Sequence[str]) -> str:
+    """Return the region in the servers' names; a token is only sent over TLS."""
+    if properties.get("security.protocol", "").upper() != "SASL_SSL":
+        raise ClientConfigError(f"sasl.mechanism {AWS_MSK_IAM} requires security.protocol=SASL_SSL")
+    regions = {found[1] for server in servers if (found := MSK_SERVER.search(server))}
+    if len(regions) != 1:
+        raise ClientConfigError(
+            f"sasl.mechanism {AWS_MSK_IAM} requires bootstrap servers of one region, with names like "
+            "b-1.shop.abc123.c2.kafka.eu-central-1.amazonaws.com:9098"
+        )
+    return regions.pop()
 
 
 def _token_login(properties: Mapping[str, str], options: Mapping[str, str]) -> BearerToken | ClientCredentials:

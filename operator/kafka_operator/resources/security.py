@@ -18,8 +18,9 @@ CERTIFICATE_KEY, PRIVATE_KEY_KEY = "tls.crt", "tls.key"
 
 TOKEN_KEY = "token"  # noqa: S105 - the name of a key
 CLIENT_ID_KEY, CLIENT_SECRET_KEY = "client-id", "client-secret"
+ACCESS_KEY_ID_KEY, SECRET_ACCESS_KEY_KEY = "access-key-id", "secret-access-key"
 
-MUTUAL_TLS, OAUTHBEARER = "MutualTLS", "OAuthBearer"
+MUTUAL_TLS, OAUTHBEARER, AWS_MSK_IAM = "MutualTLS", "OAuthBearer", "AwsMskIam"
 MECHANISMS = {"Plain": "PLAIN", "ScramSHA256": "SCRAM-SHA-256", "ScramSHA512": "SCRAM-SHA-512"}
 """Types of authentication that are SASL with a password, and Kafka's names of them."""
 
@@ -58,6 +59,14 @@ class TokenEndpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class AwsMskIam:
+    """Where AWS signs tokens, and the role that is assumed for it."""
+
+    region: str
+    role_arn: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Authentication:
     """Credentials of the operator: user and password or a token (SASL), or a certificate and its key."""
 
@@ -72,6 +81,10 @@ class Authentication:
     token_endpoint: TokenEndpoint | None = None
     client_id: SecretKey | None = None
     client_secret: SecretKey | None = None
+    aws: AwsMskIam | None = None
+    access_key_id: SecretKey | None = None
+    """None with `aws`: the AWS identity of the operator itself."""
+    secret_access_key: SecretKey | None = None
 
     @property
     def places(self) -> tuple[SecretKey, ...]:
@@ -85,6 +98,8 @@ class Authentication:
             self.token,
             self.client_id,
             self.client_secret,
+            self.access_key_id,
+            self.secret_access_key,
         )
         return tuple(place for place in (*given, endpoint_ca) if isinstance(place, SecretKey))
 
@@ -126,11 +141,24 @@ class ClientCredentials:
 
 
 @dataclass(frozen=True, slots=True)
+class AwsLogin:
+    """An AWS identity that signs tokens for OAUTHBEARER; without an access key that of this process."""
+
+    region: str
+    access_key_id: str | None = None
+    secret_access_key: str | None = field(default=None, repr=False)
+    role_arn: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClientCertificate:
     """A certificate with its chain, and its key, both PEM."""
 
     chain: str = field(repr=False)
     private_key: str = field(repr=False)
+
+
+SaslLogin = Login | BearerToken | ClientCredentials | AwsLogin
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +168,7 @@ class Security:
     tls: bool = False
     ca: str | None = field(default=None, repr=False)
     certificate: ClientCertificate | None = None
-    login: Login | BearerToken | ClientCredentials | None = None
+    login: SaslLogin | None = None
 
 
 PLAINTEXT = Security()
@@ -157,12 +185,20 @@ def read_authentication(raw: Any) -> Authentication | None:
     """Read `spec.authentication`."""
     if raw is None:
         return None
-    secret = raw["secretRef"]
+    secret = raw.get("secretRef")
+    kind = FORMER_TYPES.get(raw["type"], raw["type"])
+    if kind == AWS_MSK_IAM and secret is None:
+        return Authentication(AWS_MSK_IAM, aws=_aws(raw))
 
     def at(field_name: str, default: str) -> SecretKey:
         return SecretKey(secret["name"], secret.get(field_name, default))
 
-    kind = FORMER_TYPES.get(raw["type"], raw["type"])
+    if kind == AWS_MSK_IAM:
+        access_key_id = at("accessKeyIdKey", ACCESS_KEY_ID_KEY)
+        secret_access_key = at("secretAccessKeyKey", SECRET_ACCESS_KEY_KEY)
+        return Authentication(
+            AWS_MSK_IAM, aws=_aws(raw), access_key_id=access_key_id, secret_access_key=secret_access_key
+        )
     if kind == MUTUAL_TLS:
         certificate, private_key = at("certificateKey", CERTIFICATE_KEY), at("privateKeyKey", PRIVATE_KEY_KEY)
         return Authentication(MUTUAL_TLS, certificate=certificate, private_key=private_key)
@@ -188,6 +224,11 @@ def read_prometheus(raw: Any) -> PrometheusRef | None:
     return PrometheusRef(
         raw["url"], _ca(raw), None if token is None else SecretKey(token["name"], token.get("key", TOKEN_KEY))
     )
+
+
+def _aws(raw: Any) -> AwsMskIam:
+    given = raw["awsMskIam"]
+    return AwsMskIam(given["region"], given.get("roleArn"))
 
 
 def _ca(raw: Any) -> SecretKey | None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from kafka_operator import kinds
 from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.security import NOT_ALLOWED
+from kafka_operator.decide.security import EVERY_NAMESPACE, NOT_ALLOWED
 from kafka_operator.engine.cluster_pods import read_pods
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.kube.pods import PodClient
@@ -52,7 +52,7 @@ class ClusterResource:
 
     async def security(self) -> Security:
         """Return the credentials from its Secrets; ClusterResourceError when they cannot be used."""
-        found = await _answered(Credentials(self.kube, time.monotonic).of(self.cluster))
+        found = await _answered(Credentials(self.kube, time.monotonic, EVERY_NAMESPACE).of(self.cluster))
         if isinstance(found, Unavailable):
             raise ClusterResourceError(self._no_right() if found.reason == NOT_ALLOWED else found.message)
         return found
