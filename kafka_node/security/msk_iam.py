@@ -1,9 +1,11 @@
 """Tokens of AWS MSK IAM: OAUTHBEARER with a URL that is signed by an AWS identity.
 
-`msk_signing` signs with AWS's own libraries (the extra `aws`). A token is valid for every broker of a region, for 15 minutes.
+`aws_signing` finds the identity and signs, by AWS's own library. A token is valid for every broker of a region, for 15 minutes at most.
+Regions of China are not supported: MSK has another host name there.
 """
 
 import asyncio
+import base64
 from dataclasses import dataclass, field
 
 from kafka_node.security.tokens import Token
@@ -11,13 +13,19 @@ from kafka_wire.sasl.steps import SaslFailed
 
 MECHANISM = "AWS_MSK_IAM"
 """Name of the mechanism in the properties of Kafka's tools; the token is sent by OAUTHBEARER, which MSK accepts for all languages."""
+LIFETIME_S = 900
+"""Of a token: MSK accepts no longer one."""
+TIMEOUT_S = 10.0
+"""For a token, from the search for the identity to its signature: a login waits for it."""
+CLIENT = "kafka-steward"
+"""Of the URL's User-Agent, which MSK requires and does not check."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwsIdentity:
-    """Who signs for a region: an access key, or without one the identity of this process as AWS's libraries find it.
+    """Who signs for a region: an access key, or without one the identity of this process as AWS's library finds it.
 
-    That is the environment, the web identity of a service account (IRSA), EKS Pod Identity, a profile, or the node's role. With
+    That is the environment, a profile, the web identity of a service account (IRSA), EKS Pod Identity, or the node's role. With
     `role_arn` that identity assumes the role first.
     """
 
@@ -28,16 +36,21 @@ class AwsIdentity:
 
 
 async def request_msk_token(identity: AwsIdentity) -> Token:
-    """Sign a token, in a thread: AWS's libraries block. Raises SaslFailed; its reason has no secret."""
-    return await asyncio.to_thread(_sign, identity)
+    """Sign a token. Raises SaslFailed; its reason has no secret."""
+    # AWS's library takes 11 MB, which only processes that log in at MSK have to hold.
+    from kafka_node.security import aws_signing  # noqa: PLC0415
 
-
-def _sign(identity: AwsIdentity) -> Token:
+    host = f"kafka.{identity.region}.amazonaws.com"
     try:
-        # The extra is optional, and AWS's libraries take a third of a second to import.
-        from kafka_node.security import msk_signing  # noqa: PLC0415
-    except ImportError:
-        raise SaslFailed(
-            "AWS MSK IAM needs AWS's signer, which is not installed: pip install 'kafka-steward[aws]'"
-        ) from None
-    return msk_signing.sign(identity.region, identity.access_key_id, identity.secret_access_key, identity.role_arn)
+        async with asyncio.timeout(TIMEOUT_S):
+            credentials = await aws_signing.find_credentials(identity.access_key_id, identity.secret_access_key)
+            if identity.role_arn is not None:
+                credentials = await aws_signing.assume_role(credentials, identity.region, identity.role_arn)
+            path = await aws_signing.presign(
+                credentials, identity.region, "kafka-cluster", host, "/?Action=kafka-cluster%3AConnect", LIFETIME_S
+            )
+    except TimeoutError:
+        raise SaslFailed(f"AWS provides no credentials within {TIMEOUT_S:.0f} s") from None
+    url = f"https://{host}{path}&User-Agent={CLIENT}"
+    token = base64.urlsafe_b64encode(url.encode()).decode().rstrip("=")
+    return Token(token, min(LIFETIME_S, credentials.lifetime_s))

@@ -179,19 +179,18 @@ class KubeClient:
         """Return status, Retry-After in seconds, and body."""
         content_type = MERGE_PATCH if method == "PATCH" else "application/json"
         try:
-            response = await self._client.call_api(
-                path,
+            _, url, headers, payload, _ = await self._client.param_serialize(
                 method,
+                path,
                 header_params={"Accept": "application/json", "Content-Type": content_type},
                 body=body,
                 auth_settings=["BearerToken"],
-                _preload_content=False,  # the response as it is, of every status
-                _request_timeout=REQUEST_TIMEOUT_S,
             )
+            response = await self._client.call_api(method, url, headers, payload, _request_timeout=REQUEST_TIMEOUT_S)
             data = await response.read()
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise UnavailableError(f"{method} {path}: {type(error).__name__}: {error}") from error
-        return response.status, _seconds(response.headers.get("Retry-After")), data
+        return response.status, _seconds(response.getheader("Retry-After")), data
 
 
 def _answer(status: int, data: bytes, what: str) -> bytes:

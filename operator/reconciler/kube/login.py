@@ -55,7 +55,7 @@ def current_namespace(kubeconfig: Path | None, context: str | None) -> str:
 
 async def connection_info(found: Configuration) -> kopf.ConnectionInfo:
     """Return the same credentials in kopf's form."""
-    header = await found.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
+    header = await found.get_api_key_with_prefix("BearerToken") or ""
     parts = header.split(" ", 1)
     scheme, token = parts if len(parts) == SCHEME_AND_TOKEN else (None, header or None)
     return kopf.ConnectionInfo(

@@ -4,7 +4,11 @@ import asyncio
 import base64
 import hashlib
 import hmac
-import sys
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
@@ -47,8 +51,20 @@ def signature(url: str, secret: str) -> str:
     signed = {name: value for name, value in query.items() if name not in {"X-Amz-Signature", "User-Agent"}}
     encoded = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in sorted(signed.items()))
     request = f"GET\n{parts.path}\n{encoded}\nhost:{parts.netloc}\n\nhost\n{hashlib.sha256(b'').hexdigest()}"
-    scope = query["X-Amz-Credential"].partition("/")[2]
-    text = f"AWS4-HMAC-SHA256\n{query['X-Amz-Date']}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
+    return signed_by(secret, query["X-Amz-Credential"].partition("/")[2], query["X-Amz-Date"], request)
+
+
+def header_signature(request: web.Request, body: bytes) -> str:
+    """Return the signature that a POST of `body` with SECRET has, by the same steps for headers."""
+    scope, names = re.search(r"Credential=[^/]+/(\S+), SignedHeaders=(\S+),", request.headers["Authorization"]).groups()
+    headers = "".join(f"{name}:{request.headers[name]}\n" for name in names.split(";"))
+    canonical = f"POST\n/\n\n{headers}\n{names}\n{hashlib.sha256(body).hexdigest()}"
+    return signed_by(SECRET, scope, request.headers["X-Amz-Date"], canonical)
+
+
+def signed_by(secret: str, scope: str, date: str, request: str) -> str:
+    """Return the signature of a canonical request."""
+    text = f"AWS4-HMAC-SHA256\n{date}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
     key = f"AWS4{secret}".encode()
     for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -71,7 +87,7 @@ async def test_a_token_is_a_url_that_the_access_key_has_signed() -> None:
 
 
 async def test_the_identity_of_the_process_signs_without_an_access_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """AWS's libraries find it, here in the environment."""
+    """AWS's library finds it, here in the environment."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
 
@@ -80,15 +96,56 @@ async def test_the_identity_of_the_process_signs_without_an_access_key(monkeypat
     assert query_of(token)["X-Amz-Signature"] == signature(url_of(token), SECRET)
 
 
+@pytest.mark.shows("F74")
+async def test_the_identity_of_a_pod_signs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """EKS Pod Identity: an agent of the node gives credentials for the pod's token; a token does not outlive them."""
+    asked: list[str | None] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.headers.get("Authorization"))
+        expires = (datetime.now(UTC) + timedelta(seconds=600)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        found = {"AccessKeyId": KEY_ID, "SecretAccessKey": SECRET, "Token": "of the pod", "Expiration": expires}
+        return web.json_response(found)
+
+    (tmp_path / "token").write_text("token of the service account")
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(tmp_path / "token"))
+    async with served("GET", "/v1/credentials", answer) as url:
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{url}/v1/credentials")
+
+        token, lifetime_s = await request_msk_token(AwsIdentity(REGION))
+
+    assert asked == ["token of the service account"]
+    assert query_of(token)["X-Amz-Security-Token"] == "of the pod"
+    assert query_of(token)["X-Amz-Signature"] == signature(url_of(token), SECRET)
+    assert 500 < lifetime_s <= 600
+
+
+@asynccontextmanager
+async def served(method: str, path: str, answer: Callable[[web.Request], Awaitable[web.Response]]):
+    """A service on loopback; yields its URL."""
+    application = web.Application()
+    application.router.add_route(method, path, answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
 class FakeSts:
     """AWS STS on loopback: answers AssumeRole, or refuses it."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, str]] = []
         self.is_refusing = False
+        self.is_signed = False
+        """The last request, with SECRET."""
 
     async def answer(self, request: web.Request) -> web.Response:
         """Answer in the XML of the query protocol."""
+        self.is_signed = request.headers["Authorization"].endswith(
+            f"Signature={header_signature(request, await request.read())}"
+        )
         self.requests.append({name: str(value) for name, value in (await request.post()).items()})
         if self.is_refusing:
             error = "<Code>AccessDenied</Code><Message>not authorized to perform: sts:AssumeRole</Message>"
@@ -102,16 +159,11 @@ class FakeSts:
 
 @pytest.fixture
 async def sts(monkeypatch: pytest.MonkeyPatch):
-    """The fake, which AWS's libraries ask instead of AWS."""
+    """The fake, which is asked instead of AWS."""
     fake = FakeSts()
-    application = web.Application()
-    application.router.add_post("/", fake.answer)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", f"http://127.0.0.1:{runner.addresses[0][1]}")
-    yield fake
-    await runner.cleanup()
+    async with served("POST", "/", fake.answer) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", url)
+        yield fake
 
 
 @pytest.mark.shows("F74")
@@ -120,6 +172,7 @@ async def test_a_role_is_assumed_and_signs(sts: FakeSts) -> None:
     token = (await request_msk_token(AwsIdentity(REGION, KEY_ID, SECRET, ROLE))).value
 
     (asked,) = sts.requests
+    assert sts.is_signed
     assert (asked["Action"], asked["RoleArn"], asked["RoleSessionName"]) == ("AssumeRole", ROLE, "steward")
     query = query_of(token)
     assert query["X-Amz-Credential"].startswith(f"{ASSUMED['AccessKeyId']}/")
@@ -139,21 +192,12 @@ async def test_a_role_that_is_refused_is_reported_without_a_secret(sts: FakeSts)
     assert SECRET not in caught.value.reason
 
 
-async def test_a_process_without_an_identity_is_told_what_to_do() -> None:
+async def test_a_process_without_an_identity_is_refused_with_what_to_do() -> None:
     """It has neither an access key nor a role of its pod or node."""
     with pytest.raises(SaslFailed) as caught:
         await asyncio.wait_for(request_msk_token(AwsIdentity(REGION)), 60)
 
     assert caught.value.reason == (
         "this process has no AWS identity: annotate its service account with a role (IRSA), or give an access key"
+        " (AWS_AUTH_CREDENTIALS_PROVIDER_INVALID_ENVIRONMENT)"
     )
-
-
-async def test_a_missing_signer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra is optional."""
-    monkeypatch.delitem(sys.modules, "kafka_node.security.msk_signing", raising=False)
-    monkeypatch.delattr("kafka_node.security.msk_signing", raising=False)
-    monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer.MSKAuthTokenProvider", None)
-
-    with pytest.raises(SaslFailed, match=r"AWS's signer, which is not installed: pip install 'kafka-steward\[aws\]'"):
-        await request_msk_token(AwsIdentity(REGION, KEY_ID, SECRET))
