@@ -58,18 +58,24 @@ def observe_heartbeat(change: changes.HeartbeatObserved, cluster: Cluster) -> No
         known, metadata_offset=change.metadata_offset, may_shut_down=change.may_shut_down
     )
     cluster.suspected.discard(change.broker)
+    if not cluster.brokers[change.broker].in_controlled_shutdown:
+        cluster.shutting_down.discard(change.broker)
 
 
 def observe_shutdown_offset(change: changes.ShutdownOffsetObserved, cluster: Cluster) -> None:
-    """Record the offset at which a controlled shutdown may end. The first one counts: it is that of the moved leaders."""
+    """Record the offset at which a controlled shutdown may end: that of the last leaders that moved."""
     known = cluster.progress.get(change.broker, BrokerProgress())
-    if known.shutdown_offset < 0:
-        cluster.progress[change.broker] = replace(known, shutdown_offset=change.offset)
+    cluster.progress[change.broker] = replace(known, shutdown_offset=change.offset)
 
 
 def suspect_broker(change: changes.BrokerSuspected, cluster: Cluster) -> None:
     """Elect a broker only where no other replica can lead, until its next heartbeat."""
     cluster.suspected.add(change.broker)
+
+
+def begin_leaving(change: changes.BrokerLeaving, cluster: Cluster) -> None:
+    """Exclude a broker from elections and ISRs, until its registration changes or its next heartbeat."""
+    cluster.shutting_down.add(change.broker)
 
 
 def change_configs(change: changes.ConfigsChanged, cluster: Cluster) -> None:

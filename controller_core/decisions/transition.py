@@ -12,6 +12,7 @@ from controller_core.model import Cluster, changes
 
 NOT_IN_METADATA = (
     changes.AssignmentRestored,
+    changes.BrokerLeaving,
     changes.BrokerSuspected,
     changes.DeletionQueued,
     changes.ElectionRequestsProcessed,
@@ -46,6 +47,7 @@ TRANSITIONS: Mapping[type[changes.Change], Callable[[Any, Cluster], None]] = {
     changes.HeartbeatObserved: broker_transitions.observe_heartbeat,
     changes.ShutdownOffsetObserved: broker_transitions.observe_shutdown_offset,
     changes.BrokerSuspected: broker_transitions.suspect_broker,
+    changes.BrokerLeaving: broker_transitions.begin_leaving,
     changes.ConfigsChanged: broker_transitions.change_configs,
     changes.FeatureLevelChanged: broker_transitions.change_feature_level,
     changes.ElrCleared: broker_transitions.clear_elr,

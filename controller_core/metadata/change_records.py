@@ -18,6 +18,7 @@ from kafka_metadata.records import SECURITY_PROTOCOL_IDS, FencingChange, Metadat
 from kafka_wire.record_columns import RecordColumns
 
 IN_MEMORY = (
+    changes.BrokerLeaving,
     changes.BrokerSuspected,
     changes.ControlledShutdownStarted,
     changes.HeartbeatObserved,

@@ -51,6 +51,8 @@ class Heartbeat:
     offline_directories: tuple[UUID, ...] = ()
     cordoned_directories: tuple[UUID, ...] | None = None
     """None: the broker does not know them yet, or the version has none."""
+    is_continued: bool = False
+    """Whether a part of the broker's partitions has moved for its controlled shutdown: this event moves further ones."""
     scope: Scope = scope.ALL
 
 
@@ -107,6 +109,13 @@ class AssignReplicasToDirs:
 
 
 @dataclass(frozen=True, slots=True)
+class ElectWaitingLeaders:
+    """Elect leaders for partitions without one that have a replica which may lead."""
+
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
 class ElectUncleanLeaders:
     """Elect leaders for partitions without one whose topics allow an unclean leader: at most a number of them."""
 
@@ -127,6 +136,7 @@ BrokerEvent = (
     | Heartbeat
     | ReportDirectories
     | NoteShutdownOffset
+    | ElectWaitingLeaders
     | FenceBroker
     | HeartbeatConnectionEnded
     | AssignReplicasToDirs

@@ -99,6 +99,13 @@ class BrokerSuspected:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerLeaving:
+    """A part of a broker's partitions is taken from it, the rest follows: it gets none meanwhile (KRaft mode). In memory only."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
 class ControlledShutdownStarted:
     """A broker requested controlled shutdown: it is not elected as a leader from now on. In memory only."""
 
@@ -472,6 +479,7 @@ Change = (
     | HeartbeatObserved
     | ShutdownOffsetObserved
     | BrokerSuspected
+    | BrokerLeaving
     | ConfigsChanged
     | FeatureLevelChanged
     | ElrCleared

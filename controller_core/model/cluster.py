@@ -50,6 +50,10 @@ class Deletion:
     """Whether a broker refused: the deletion is then retried only by events that request a retry, not by every check."""
 
 
+STEP_ROWS = 10_000
+"""Partitions that one decision of KRaft mode changes when a broker leaves or returns: about 15 ms, and one batch of records."""
+
+
 class Cluster:
     """State of one Kafka cluster. `brokers` are the registered ones; partition states are in `columns`."""
 
@@ -61,7 +65,7 @@ class Cluster:
         self.unreachable: dict[int, Broker] = {}
         """Brokers registered without the inter-broker listener. They count as offline: no request can be sent to them."""
         self.shutting_down: set[int] = set()
-        """Brokers in controlled shutdown."""
+        """Brokers in controlled shutdown, and brokers whose partitions are taken from them in several steps."""
         self.fenced: set[int] = set()
         """Registered brokers that are out of service. None in ZooKeeper mode."""
         self.suspected: set[int] = set()
@@ -70,6 +74,7 @@ class Cluster:
         """By broker, in the active controller of KRaft mode."""
         self.cluster_id = ""
         self.restarts = RestartPolicy()
+        self.step_rows = STEP_ROWS
         self.features: dict[str, int] = {}
         """Levels of features in KRaft mode; those at level 0 are missing."""
         self.min_isr_topics: dict[str, int] = {}

@@ -68,6 +68,9 @@ class Decision(Generic[Reply_co]):
     reply: Reply_co | None = None
     retry_event: Event | None = None
     """Decided in place of the event if a write is refused: for replies that depend on an earlier attempt."""
+    rest: tuple[Event, ...] = ()
+    """Events for the rows that this decision leaves (KRaft mode): decided once its changes are committed, after what arrives in the
+    meantime. Their replies replace this one. A decision takes at most `Cluster.step_rows` rows, so that nothing holds the loop for long."""
 
 
 def decision(

@@ -10,7 +10,7 @@ from controller_core.decisions import broker_requests, leader_elections, reassig
 from controller_core.decisions.topic_transitions import MIN_ISR
 from controller_core.model import Cluster, broker_events, changes, events
 from controller_core.model.decision import Decision, decision
-from controller_core.quorum_mode import directories, heartbeats, registration
+from controller_core.quorum_mode import directories, heartbeats, leaving, registration
 from kafka_metadata.records import ResourceType
 from kafka_wire.errors import Failure
 
@@ -49,6 +49,7 @@ DECIDERS: Mapping[type, Callable[[Cluster, Any], Decision[Any]]] = {
     broker_events.HeartbeatConnectionEnded: heartbeats.decide_heartbeat_connection_ended,
     broker_events.AssignReplicasToDirs: directories.decide_assign_replicas_to_dirs,
     broker_events.ChangeConfigs: decide_change_configs,
+    broker_events.ElectWaitingLeaders: leaving.decide_elect_waiting_leaders,
     broker_events.ElectUncleanLeaders: leader_elections.decide_elect_unclean_leaders,
     events.CreateTopics: topics.decide_create_topics,
     events.DeleteTopics: decide_delete_topics,

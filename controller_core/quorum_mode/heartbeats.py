@@ -10,18 +10,20 @@
                                                 have read of the moved leaders
 
 Everything else changes nothing. A broker in controlled shutdown waits for the others because followers that do not know the new leader
-yet would fetch from a process that is gone. A new active controller has no offsets: it starts the controlled shutdown again.
+yet would fetch from a process that is gone. A new active controller has no offsets: it starts the controlled shutdown again. The
+partitions of a broker that has many are changed in steps; the heartbeat is answered after the last one.
 
 Source: BrokerHeartbeatManager.calculateNextBrokerState and ReplicationControlManager.processBrokerHeartbeat of Kafka 4.3.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from controller_core.decisions.broker_requests import refuse_stale_broker
 from controller_core.model import Broker, Cluster, changes, events
 from controller_core.model.broker import BrokerProgress
 from controller_core.model.broker_events import (
+    ElectWaitingLeaders,
     FenceBroker,
     Heartbeat,
     HeartbeatConnectionEnded,
@@ -58,18 +60,24 @@ def decide_heartbeat(cluster: Cluster, event: Heartbeat) -> Decision[Failure | H
         return Decision(reply=failure)
     broker = cluster.brokers[event.broker]
     next_state = _next_state(cluster, broker, event)
-    made = _entered(cluster, broker, next_state)
+    is_entered = event.is_continued or next_state is not _state(cluster, broker)
+    entered = _enter(cluster, broker, next_state) if is_entered else Entered()
+    then: list[events.Event] = []
+    if is_entered and next_state is BrokerState.CONTROLLED_SHUTDOWN:
+        then.append(NoteShutdownOffset(broker.id))
+    if not entered.is_whole:
+        observed = changes.HeartbeatObserved(broker.id, event.metadata_offset, may_shut_down=False)
+        is_continued = next_state is BrokerState.CONTROLLED_SHUTDOWN
+        rest = replace(event, is_continued=is_continued)
+        return Decision((*entered.made, observed, changes.BrokerLeaving(broker.id)), then=tuple(then), rest=(rest,))
     may_shut_down = next_state is BrokerState.MAY_SHUT_DOWN
     observed = changes.HeartbeatObserved(broker.id, event.metadata_offset, may_shut_down)
-    then: list[events.Event] = []
-    if next_state is BrokerState.CONTROLLED_SHUTDOWN:
-        then.append(NoteShutdownOffset(broker.id))
     if event.offline_directories or event.cordoned_directories is not None:
         reported = ReportDirectories(broker.id, broker.epoch, event.offline_directories, event.cordoned_directories)
         then.append(reported)
     is_fenced = next_state in {BrokerState.FENCED, BrokerState.MAY_SHUT_DOWN}
     answer = HeartbeatAnswer(_is_caught_up(broker, event), is_fenced, may_shut_down)
-    return Decision((*made.changes, observed), then=tuple(then), reply=answer)
+    return Decision((*entered.made, observed), then=tuple(then), rest=entered.rest, reply=answer)
 
 
 def _is_caught_up(broker: Broker, event: Heartbeat) -> bool:
@@ -87,7 +95,7 @@ def _state(cluster: Cluster, broker: Broker) -> BrokerState:
 def _next_state(cluster: Cluster, broker: Broker, event: Heartbeat) -> BrokerState:
     state = _state(cluster, broker)
     if state is BrokerState.CONTROLLED_SHUTDOWN:
-        is_done = not _leads(cluster, broker.id) and _others_have_read(cluster, broker.id)
+        is_done = not event.is_continued and not _leads(cluster, broker.id) and _others_have_read(cluster, broker.id)
         return BrokerState.MAY_SHUT_DOWN if is_done else state
     if event.wants_shutdown:
         is_done = state is BrokerState.FENCED or event.wants_fence or not _leads(cluster, broker.id)
@@ -109,29 +117,39 @@ def _others_have_read(cluster: Cluster, broker: int) -> bool:
     return all(cluster.progress.get(other, BrokerProgress()).metadata_offset >= needed for other in others)
 
 
-def _entered(cluster: Cluster, broker: Broker, state: BrokerState) -> Decision[None]:
-    """Return the changes with which a broker enters a state."""
-    present = _state(cluster, broker)
-    if state is present:
-        return decision()
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """The changes with which a broker enters a state."""
+
+    made: tuple[changes.Change, ...] = ()
+    is_whole: bool = True
+    """Whether they are all: else the same event is decided again."""
+    rest: tuple[events.Event, ...] = ()
+    """What can follow after the answer to the broker."""
+
+
+def _enter(cluster: Cluster, broker: Broker, state: BrokerState) -> Entered:
     match state:
         case BrokerState.IN_SERVICE:
             unfenced = changes.BrokerChanged(broker.id, broker.epoch, fenced=False)
-            return decision(unfenced, return_to_partitions(cluster, broker.id))
+            returned = return_to_partitions(cluster, broker.id)
+            rest = () if returned.is_last else (ElectWaitingLeaders(),)
+            return Entered(decision(unfenced, returned.change).changes, rest=rest)
         case BrokerState.CONTROLLED_SHUTDOWN:
             left = leave_partitions(cluster, broker.id)
-            if broker.in_controlled_shutdown:
-                return decision(left)
-            return decision(changes.BrokerChanged(broker.id, broker.epoch, in_controlled_shutdown=True), left)
+            begun = changes.BrokerChanged(broker.id, broker.epoch, in_controlled_shutdown=True)
+            made = decision(begun if left.is_last and not broker.in_controlled_shutdown else None, left.change)
+            return Entered(made.changes, left.is_last)
         case BrokerState.FENCED | BrokerState.MAY_SHUT_DOWN:
             return _fence(cluster, broker)
 
 
-def _fence(cluster: Cluster, broker: Broker) -> Decision[None]:
+def _fence(cluster: Cluster, broker: Broker) -> Entered:
     if broker.fenced:
-        return decision()
+        return Entered()
+    left = leave_partitions(cluster, broker.id)
     fenced = changes.BrokerChanged(broker.id, broker.epoch, fenced=True)
-    return decision(leave_partitions(cluster, broker.id), fenced)
+    return Entered(decision(left.change, fenced if left.is_last else None).changes, left.is_last)
 
 
 def decide_fence_broker(cluster: Cluster, event: FenceBroker) -> Decision[None]:
@@ -139,7 +157,10 @@ def decide_fence_broker(cluster: Cluster, event: FenceBroker) -> Decision[None]:
     broker = cluster.brokers.get(event.broker)
     if broker is None or broker.epoch != event.broker_epoch:
         return decision()
-    return _fence(cluster, broker)
+    fenced = _fence(cluster, broker)
+    if fenced.is_whole:
+        return decision(*fenced.made)
+    return Decision((*fenced.made, changes.BrokerLeaving(broker.id)), rest=(event,))
 
 
 def decide_note_shutdown_offset(_cluster: Cluster, event: NoteShutdownOffset) -> Decision[None]:
@@ -169,7 +190,9 @@ def decide_report_directories(cluster: Cluster, event: ReportDirectories) -> Dec
     left = None
     if failed:
         rows = cluster.rows_in_directories(broker.id, set(broker.directories) - set(online))
-        left = leave_partitions(cluster, broker.id, rows)
+        left, is_last = leave_partitions(cluster, broker.id, rows)
+        if not is_last:
+            return Decision(() if left is None else (left,), rest=(event,))
     cordons = event.cordoned if cluster.rules.cordoned_directories else None
     is_cordoned = cordons is not None and (
         broker.cordoned_directories is None or set(cordons) != set(broker.cordoned_directories)

@@ -8,46 +8,74 @@ when it returns.
     lost        as leaving, and not eligible either: the broker lost unflushed records
     returning   leads partitions without a leader that wait for it
 
+Many partitions are taken in steps (`Decision.rest`). A broker that leaves gets no partitions in the meantime (`BrokerLeaving`), so that the
+last step, which changes its registration, finds none that came back.
+
 Source: ReplicationControlManager.generateLeaderAndIsrUpdates of Kafka 4.3.
 """
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 import numpy as np
 
 from controller_core.model import Cluster, IntArray, changes
+from controller_core.model.broker_events import ElectWaitingLeaders
 from controller_core.model.columns import keep_ids
+from controller_core.model.decision import Decision
 from controller_core.rules.complete_change import Electing, Target, complete_change
 
 
-def leave_partitions(
-    cluster: Cluster, broker: int, rows: IntArray | None = None, *, is_lost: bool = False
-) -> changes.PartitionStates | None:
+class Step(NamedTuple):
+    """What one decision changes of many partitions."""
+
+    change: changes.PartitionStates | None
+    is_last: bool
+    """Whether no further partition needs a change."""
+
+
+def leave_partitions(cluster: Cluster, broker: int, rows: IntArray | None = None, *, is_lost: bool = False) -> Step:
     """Move leaders and ISRs off a broker: in some rows, or in all that need it."""
     flags = cluster.columns.flags([broker])
     if rows is None:
         rows = cluster.columns.with_in_isr(flags)
         if is_lost:
             rows = np.union1d(rows, cluster.columns.with_in_elr(flags)).astype(np.int32)
-    return _change(cluster, rows, leaving={broker}, lost={broker} if is_lost else ())
+    return _step(cluster, rows, leaving={broker}, lost={broker} if is_lost else ())
 
 
-def return_to_partitions(cluster: Cluster, broker: int) -> changes.PartitionStates | None:
+def return_to_partitions(cluster: Cluster, broker: int) -> Step:
     """Elect leaders where there is none, now that a broker is back."""
+    return _elect_waiting(cluster, {broker})
+
+
+def decide_elect_waiting_leaders(cluster: Cluster, event: ElectWaitingLeaders) -> Decision[None]:
+    """Elect leaders where there is none: the rest of a return, of this active controller or the one before."""
+    change, is_last = _elect_waiting(cluster, ())
+    return Decision(() if change is None else (change,), rest=() if is_last else (event,))
+
+
+def _elect_waiting(cluster: Cluster, returning: Collection[int]) -> Step:
     rows = cluster.columns.without_live_leader(cluster.columns.flags(cluster.registered()))
-    return _change(cluster, rows, returning={broker})
+    return _step(cluster, rows, returning=returning)
 
 
-def _change(
+def _step(
     cluster: Cluster,
     rows: IntArray,
     leaving: Collection[int] = (),
     returning: Collection[int] = (),
     lost: Collection[int] = (),
-) -> changes.PartitionStates | None:
-    isr = cluster.columns.isr[rows]
-    kept = keep_ids(isr, ~np.isin(isr, list(leaving)))
+) -> Step:
+    """Change the first rows that need it."""
     may_lead = (set(cluster.may_lead()) | set(returning)) - set(leaving)
-    return complete_change(
-        cluster, rows, Target(kept), Electing(may_lead, cluster.unclean_allowed(rows), lost=frozenset(lost))
-    )
+    for begin in range(0, len(rows), cluster.step_rows):
+        end = begin + cluster.step_rows
+        some = rows[begin:end]
+        isr = cluster.columns.isr[some]
+        kept = keep_ids(isr, ~np.isin(isr, list(leaving)))
+        who = Electing(may_lead, cluster.unclean_allowed(some), lost=frozenset(lost))
+        change = complete_change(cluster, some, Target(kept), who)
+        if change is not None:
+            return Step(change, is_last=end >= len(rows))
+    return Step(None, is_last=True)

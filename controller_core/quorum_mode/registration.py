@@ -43,8 +43,10 @@ def decide_register_broker(cluster: Cluster, event: RegisterBroker) -> Decision[
     if not is_same:
         is_clean = known is not None and event.previous_broker_epoch == known.epoch
         left = leave_partitions(cluster, event.broker, is_lost=cluster.rules.elr and not is_clean)
-        if left is not None:
-            return Decision((left,), then=(event,))
+        if left.change is not None and not left.is_last:
+            return Decision((left.change, changes.BrokerLeaving(event.broker)), rest=(event,))
+        if left.change is not None:
+            return Decision((left.change,), then=(event,))
     registered = Broker(
         event.broker,
         event.log_end,
@@ -160,6 +162,9 @@ def decide_unregister_broker(cluster: Cluster, event: events.UnregisterBroker) -
     if known is None:
         words = f"Broker ID {event.broker} is not currently registered"
         return Decision(reply=Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, words))
-    ended = changes.BrokerUnregistered(event.broker, known.epoch)
-    made = decision(leave_partitions(cluster, event.broker), ended)
-    return Decision(made.changes, reply=Unregistered())
+    left = leave_partitions(cluster, event.broker)
+    ended = (
+        changes.BrokerUnregistered(event.broker, known.epoch) if left.is_last else changes.BrokerLeaving(event.broker)
+    )
+    made = decision(left.change, ended)
+    return Decision(made.changes, rest=() if left.is_last else (event,), reply=Unregistered())

@@ -1,6 +1,6 @@
 """One active term of KRaft mode: from a decision to its records in the log, and to the reply once they are committed (ADR 59).
 
-    event ──► decide ──► change_records ──► append ──► apply at once ──► then … ──► committed ──► reply
+    event ──► decide ──► change_records ──► append ──► apply at once ──► then … ──► committed ──► rest … ──► reply
 
 A decision, its append and its application are one step, in which nothing is awaited: so the offsets of its records are known before it is
 made, and no event needs to wait for another. What is not committed is visible to later decisions only: each reply, also one that changes
@@ -90,6 +90,15 @@ class _Pending(NamedTuple):
         return self.offset + len(self.records)
 
 
+class Outcome(NamedTuple):
+    """What a step decided."""
+
+    reply: Any
+    """Not final before `settled`, nor while there is a rest."""
+    rest: tuple[events.Event, ...]
+    """Events for the next step, once this one is committed: what one step would take too long for."""
+
+
 class ActiveTerm:
     """The state of one term. All methods but `settled` run without an await."""
 
@@ -117,23 +126,21 @@ class ActiveTerm:
         with self._applying():
             replay_records(self.cluster, content, offset)
 
-    def process(self, event: events.Event) -> Any:
-        """Decide on an event and on everything that follows from it; return the reply, which is not final before `settled`.
-
-        Raises TermEndedError, RefusedWriteError.
-        """
-        reply, waiting = None, deque([event])
+    def process(self, *begin: events.Event) -> Outcome:
+        """Decide on events and on everything that follows from them. Raises TermEndedError, RefusedWriteError."""
+        reply, rest, waiting = None, list[events.Event](), deque(begin)
         for _ in range(MAX_FOLLOW_UPS):
             if not waiting:
-                return reply
+                return Outcome(reply, tuple(rest))
             following = self._completed(waiting.popleft())
             with self._metrics.deciding(type(following).__name__):
                 made = decide(self.cluster, following)
                 self._carry_out(made, is_atomic=isinstance(following, ATOMIC))
             waiting.extendleft(reversed(made.then))
             waiting.extend(made.later)
+            rest += made.rest
             reply = reply if made.reply is None else made.reply
-        raise AssertionError(f"{type(event).__name__} causes more than {MAX_FOLLOW_UPS} events")
+        raise AssertionError(f"{begin} cause more than {MAX_FOLLOW_UPS} events")
 
     def write(self, committed: MetadataLog, decide_records: Callable[[MetadataImage], RecordDecision]) -> Any:
         """Decide on the newest image, append the records and apply them; return the reply, as `process`."""

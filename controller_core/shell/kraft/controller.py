@@ -176,9 +176,12 @@ class KRaftController:
             log.info("Event was not processed", extra={"event": type(event).__name__, "reason": str(error)})
 
     async def _process(self, event: events.Event) -> Any:
-        term = self._active()
-        reply = term.process(event)
-        await term.settled()
+        term, reply = self._active(), None
+        waiting: tuple[events.Event, ...] = (event,)
+        while waiting:
+            outcome = term.process(*waiting)
+            await term.settled()
+            reply, waiting = reply if outcome.reply is None else outcome.reply, outcome.rest
         return reply
 
     async def _heartbeat_connection_ended(self, event: HeartbeatConnectionEnded) -> None:
@@ -239,5 +242,6 @@ class KRaftController:
         cluster = Cluster(self.identity.node_id, 0, kraft_rules({}))
         cluster.cluster_id = self.cluster_id
         cluster.restarts = self._settings.restarts
+        cluster.step_rows = self._settings.step_rows
         cluster.unclean_defaults[BrokerDefault.STATIC] = self._settings.unclean_leader_election_enable
         return cluster

@@ -4,7 +4,8 @@
     committed batch ──► image, and cluster unless this process is active: its active term has applied the records at the append
     loss of the leadership ──► cluster (rebuilt from the image): what was not committed is gone
 
-All work is done in slices, between which the event loop serves others. Nothing new is delivered meanwhile (`is_busy`). Records of an open
+All work is done in slices, between which the event loop serves others. Nothing new is delivered meanwhile (`is_busy`). What slices of
+many records make stays, and is frozen: a collection over it would block the event loop, for 100 ms with 100,000 partitions. Records of an open
 transaction reach the cluster at its end, when it is rebuilt: only the first records of a cluster are in a transaction.
 """
 
@@ -130,6 +131,8 @@ class LogFollower:
             if not self._is_active and not is_rebuilt_later:
                 replay_records(self.cluster, found, offset)
             offset += len(found)
+            if header.record_count > SLICE_RECORDS:
+                gc.freeze()
             yield
         self.log = replace(
             after,
@@ -156,7 +159,6 @@ class LogFollower:
         cluster, found = self._make_cluster(), image_records(self.log.image)
         while some := list(islice(found, SLICE_RECORDS)):
             replay_records(cluster, some)
-            # What was made stays: a collection over it would block the event loop, for 100 ms with 100,000 partitions.
             gc.freeze()
             yield
         self.cluster = cluster

@@ -42,6 +42,8 @@ class Upkeep:
         self.end()
         settings = self._settings
         self._start("sessions", self._expire_sessions())
+        # The term before may have ended in the middle of a broker's return.
+        self._start("waiting leaders", self._controller.attempt(broker_events.ElectWaitingLeaders()))
         if self._max_idle_interval_ms:
             self._start("idle interval", _every(self._max_idle_interval_ms, self._write_no_op))
         self._start("unclean elections", _every(settings.unclean_leader_election_interval_ms, self._elect_uncleanly))

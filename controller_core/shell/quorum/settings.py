@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from controller_core.metadata.delegation_tokens import TokenSettings
+from controller_core.model.cluster import STEP_ROWS
 from controller_core.model.mode_rules import RestartPolicy
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.configs.layered_settings import Settings
@@ -63,6 +64,8 @@ class ControllerSettings:
     auto_leader_rebalance_enable: bool
     leader_imbalance_check_interval_s: int
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
+    step_rows: int = STEP_ROWS
+    """Not in the properties; the simulator's are few."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

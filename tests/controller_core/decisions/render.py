@@ -167,6 +167,8 @@ def _memory_line(change: changes.Change) -> str:
             return f"broker {broker} has read up to {offset}"
         case changes.ShutdownOffsetObserved(broker=broker, offset=offset):
             return f"broker {broker} may shut down when others have read up to {offset}"
+        case changes.BrokerLeaving(broker=broker):
+            return f"broker {broker} is leaving"
         case changes.BrokerSuspected(broker=broker):
             return f"broker {broker} is suspected"
         case changes.ElrCleared(topic=topic):

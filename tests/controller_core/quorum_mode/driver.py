@@ -29,7 +29,7 @@ CLUSTER_ID = "quorum"
 SESSION_MS = 9_000
 MAX_EVENTS = 1_000
 """Events that may follow from one event before it counts as endless."""
-IN_MEMORY = (changes.HeartbeatObserved, changes.ShutdownOffsetObserved, changes.BrokerSuspected)
+IN_MEMORY = (changes.HeartbeatObserved, changes.ShutdownOffsetObserved, changes.BrokerSuspected, changes.BrokerLeaving)
 
 FEATURES = (
     FeatureRange(METADATA_VERSION, 7, 30),
@@ -111,7 +111,7 @@ class QuorumDriver:
             for change in made.changes:
                 self.append(change)
             waiting.extendleft(reversed(made.then))
-            waiting.extend(made.later)
+            waiting.extend((*made.later, *made.rest))
             reply = made.reply if made.reply is not None else reply
         raise AssertionError(f"{type(event).__name__} causes more than {MAX_EVENTS} events")
 

@@ -14,13 +14,22 @@ from controller_core.metadata.change_records import broker_record
 from controller_core.metadata.replayed_records import partition_record, replay_records
 from controller_core.model import Cluster
 from controller_core.model.changes import BrokerDefault
+from controller_core.model.cluster import STEP_ROWS
 from controller_core.model.mode_rules import kraft_rules
 from controller_core.quorum.batches import Batch
 from controller_core.shell.quorum.wire_batches import encode_log
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MetadataLog, apply_records
 from kafka_metadata.record_codec import decode_record
-from kafka_metadata.records import MetadataRecord, PartitionRecord, RegisterBrokerRecord
+from kafka_metadata.records import (
+    BrokerRegistrationChangeRecord,
+    FencingChange,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
 from kafka_metadata.snapshot import snapshot_records
 from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.records import decode_batches
@@ -44,7 +53,7 @@ class MetadataChecks:
         self.clean_epochs: dict[UUID, int] = {}
         """Epoch in the clean-shutdown file that a process found, by its incarnation."""
         self._passed_over: set[int] = set()
-        """Members of ISRs that an unclean election passed over: they must register again in the next batch."""
+        """Members of ISRs that an unclean election passed over: they leave, with the next batch or after further steps."""
         self._terms: dict[int, int] = {}
         """Epoch of each active term -> controller."""
         self._blocks: list[tuple[int, int]] = []
@@ -89,24 +98,42 @@ class MetadataChecks:
                 self._check_restart(before.newest_image, after.newest_image, record)
             name = type(record).__name__
             self.records[name] = self.records.get(name, 0) + 1
-        if self._passed_over and found and batch.epoch == self.log.epoch:
-            restarted = {one.broker_id for one in found if isinstance(one, RegisterBrokerRecord)}
-            assert restarted == self._passed_over, ("C7", self._passed_over, batch)
-        if found or batch.epoch != self.log.epoch:
-            self._passed_over = set()
+        self._check_passed_over(batch, found)
         if is_whole and found:
             may_lose = self._cluster.wishes.unclean or not self._cluster.faults.is_on
             passed_over = check_batch(begin.newest_image, after.newest_image, found, may_lose=may_lose)
             # A broker whose last directory fails keeps its registration, and stops.
             registered = after.newest_image.brokers
             stopped = {one for one in passed_over if registered[one].broker_epoch in self._cluster.brokers[one].stopped}
-            self._passed_over = passed_over - stopped
+            self._passed_over |= passed_over - stopped
         versions = (begin.image.metadata_version, after.image.metadata_version)
         self.rises += None not in versions and versions[0] != versions[1]
         timestamp = self.log.last_timestamp_ms
         self.log = MetadataLog(after.image, batch.end_offset, batch.epoch, timestamp, after.transaction)
         self._at[batch.end_offset] = self.log
         self._cluster.scheduler.trace("committed", batch.base_offset, batch.epoch, *map(type, found))
+
+    def _check_passed_over(self, batch: Batch, found: Sequence[MetadataRecord]) -> None:
+        """C7: who was passed over leaves before anything else happens to it: it registers again, or (in steps) is out of service."""
+        if batch.epoch != self.log.epoch:
+            self._passed_over = set()
+        if not self._passed_over or not found:
+            return
+        restarted = {one.broker_id for one in found if isinstance(one, RegisterBrokerRecord)}
+        if self._cluster.wishes.step_rows == STEP_ROWS:
+            assert restarted == self._passed_over, ("C7", self._passed_over, batch)
+        elected = {one.leader for one in found if isinstance(one, PartitionChangeRecord)}
+        assert not elected & self._passed_over, ("C7", self._passed_over, batch)
+        left = {
+            one.broker_id
+            for one in found
+            if isinstance(one, UnregisterBrokerRecord)
+            or (
+                isinstance(one, BrokerRegistrationChangeRecord)
+                and (one.fenced == FencingChange.FENCE or one.in_controlled_shutdown)
+            )
+        }
+        self._passed_over -= restarted | left
 
     def _check_restart(self, old: MetadataImage, new: MetadataImage, record: RegisterBrokerRecord) -> None:
         """C20: a broker that lost unflushed records is not eligible any longer."""
@@ -189,7 +216,8 @@ class MetadataChecks:
         )
 
     def settled(self) -> None:
-        """C12, C15: all controllers have one state, which is also that of one that loads a snapshot; all brokers have read it."""
+        """C7, C12, C15: all controllers have one state, also that of one that loads a snapshot; all brokers have read it."""
+        assert not self._passed_over, ("C7", self._passed_over)
         loaded = empty_cluster()
         replay_records(loaded, snapshot_records(self.image))
         expected = state_of(loaded)

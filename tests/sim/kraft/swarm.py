@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from random import Random
 
+from controller_core.model.cluster import STEP_ROWS
 from controller_core.rules.feature_levels import FEATURES
 from controller_core.shell.quorum.settings import ControllerSettings
 from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION
@@ -40,6 +41,8 @@ class Wishes:
     """Whether topics and callers ask for unclean elections."""
     apply_delay_ms: int
     """Mean time until a controller applies what is committed."""
+    step_rows: int
+    """Partitions of one decision about a broker that leaves or returns."""
 
     def bootstrap(self) -> tuple[MetadataRecord, ...]:
         """Return the first records of the cluster."""
@@ -63,6 +66,7 @@ class Wishes:
             unclean_leader_election_interval_ms=1_000,
             auto_leader_rebalance_enable=True,
             leader_imbalance_check_interval_s=1,
+            step_rows=self.step_rows,
         )
 
 
@@ -94,4 +98,5 @@ def draw(seed: int) -> Wishes:
         broker_restart_ms=random.choice((300, 1_000)),
         unclean=random.random() < 0.4,
         apply_delay_ms=random.choice((0, 0, 20)),
+        step_rows=random.choice((STEP_ROWS, 1, 3)),
     )
