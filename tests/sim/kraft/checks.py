@@ -101,7 +101,9 @@ class MetadataChecks:
         self._check_passed_over(batch, found)
         if is_whole and found:
             may_lose = self._cluster.wishes.unclean or not self._cluster.faults.is_on
-            passed_over = check_batch(begin.newest_image, after.newest_image, found, may_lose=may_lose)
+            passed_over = check_batch(
+                begin.newest_image, after.newest_image, found, may_lose=may_lose, max_leaving=self._max_leaving
+            )
             # A broker whose last directory fails keeps its registration, and stops.
             registered = after.newest_image.brokers
             stopped = {one for one in passed_over if registered[one].broker_epoch in self._cluster.brokers[one].stopped}
@@ -113,6 +115,12 @@ class MetadataChecks:
         self._at[batch.end_offset] = self.log
         self._cluster.scheduler.trace("committed", batch.base_offset, batch.epoch, *map(type, found))
 
+    @property
+    def _max_leaving(self) -> int:
+        """Brokers that may leave at the same time: all, if that has steps."""
+        wishes = self._cluster.wishes
+        return 1 if wishes.step_rows == STEP_ROWS else wishes.brokers
+
     def _check_passed_over(self, batch: Batch, found: Sequence[MetadataRecord]) -> None:
         """C7: who was passed over leaves before anything else happens to it: it registers again, or (in steps) is out of service."""
         if batch.epoch != self.log.epoch:
@@ -120,7 +128,7 @@ class MetadataChecks:
         if not self._passed_over or not found:
             return
         restarted = {one.broker_id for one in found if isinstance(one, RegisterBrokerRecord)}
-        if self._cluster.wishes.step_rows == STEP_ROWS:
+        if self._max_leaving == 1:
             assert restarted == self._passed_over, ("C7", self._passed_over, batch)
         elected = {one.leader for one in found if isinstance(one, PartitionChangeRecord)}
         assert not elected & self._passed_over, ("C7", self._passed_over, batch)

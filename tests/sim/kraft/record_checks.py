@@ -138,11 +138,12 @@ def is_unclean(known: PartitionRecord, one: PartitionRecord) -> bool:
     return not ends and not (known.leader != NO_LEADER and len(one.isr) > 1)
 
 
-def check_batch(old: MetadataImage, new: MetadataImage, found: Sequence[MetadataRecord], *, may_lose: bool) -> set[int]:
+def check_batch(
+    old: MetadataImage, new: MetadataImage, found: Sequence[MetadataRecord], *, may_lose: bool, max_leaving: int
+) -> set[int]:
     """C7, C8: check the elections of a batch, which has all records of its decision, with who may lead after it.
 
-    Return the members of ISRs that were passed over although they could lead: of them only one may have left, the broker that registers
-    in the next batch.
+    Return the members of ISRs that were passed over although they could lead: only brokers that leave, at most `max_leaving` of them.
     """
     _check_shutdowns(new, found)
     passed_over: set[int] = set()
@@ -151,7 +152,7 @@ def check_batch(old: MetadataImage, new: MetadataImage, found: Sequence[Metadata
             assert may_lose or known.last_known_elr == (one.leader,), ("C7", known, one)
             serving = known.isr or known.eligible_leader_replicas or ()
             passed_over |= {member for member in serving if may_lead(new, one, member)}
-            assert len(passed_over) <= 1, ("C7", known, one, passed_over)
+            assert len(passed_over) <= max_leaving, ("C7", known, one, passed_over)
         if one.leader != NO_LEADER and new.brokers[one.leader].in_controlled_shutdown:
             _has_no_successor(new, one)
     return passed_over
