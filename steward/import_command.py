@@ -10,7 +10,7 @@ from kafka_operator.importing.client_config import ClientConfigError, read_clien
 from kafka_operator.importing.manifests import ImportSelection, Manifest
 from kafka_operator.importing.run import ImportFailedError, read_topics, write_folder, write_stream
 from kafka_operator.metrics import KafkaMetrics
-from kafka_operator.resources.security import PLAINTEXT, Security
+from kafka_operator.resources.security import Security
 from kafka_operator.resources.topic import DeletionPolicy, Policy
 from kafka_wire.net.cluster import split_servers
 from steward.options.importing import ManifestOptions, SourceOptions
@@ -36,7 +36,7 @@ def run_import(source: SourceOptions, manifests: ManifestOptions) -> int:
     )
     servers = split_servers(source.bootstrap_server)
     try:
-        security = PLAINTEXT if source.command_config is None else read_client_config(source.command_config, servers)
+        security = read_client_config(source.command_config, servers)
         found = asyncio.run(_read(servers, security, selection))
         if manifests.output == STREAM:
             write_stream(found, sys.stdout)

@@ -23,7 +23,6 @@ from kafka_operator.admin.port import AdminError, BadCredentialsError
 from kafka_operator.importing.client_config import ClientConfigError, read_client_config
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.quantity import read_bytes
-from kafka_operator.resources.security import PLAINTEXT
 from kafka_operator.what_if.cluster_resource import ClusterName, ClusterResource, ClusterResourceError, cluster_resource
 from kafka_operator.what_if.reading import read_cluster
 from kafka_wire.net.cluster import split_servers
@@ -110,9 +109,7 @@ async def _answer(source: WhatIfSourceOptions, scenario: ScenarioOptions) -> Wha
             servers, security = list(resource.cluster.bootstrap_servers), await resource.security()
         else:
             servers = split_servers(source.bootstrap_server or ())
-            security = (
-                PLAINTEXT if source.command_config is None else read_client_config(source.command_config, servers)
-            )
+            security = read_client_config(source.command_config, servers)
         drained = await resource.brokers_on(scenario.drain) if resource is not None and scenario.drain else []
         admin = KafkaAdmin(servers, KafkaMetrics(), security)
         stack.push_async_callback(admin.close)

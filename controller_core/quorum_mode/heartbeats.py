@@ -31,7 +31,7 @@ from controller_core.model.broker_events import (
     ReportDirectories,
 )
 from controller_core.model.decision import Decision, decision
-from controller_core.quorum_mode.leaving import leave_partitions, return_to_partitions
+from controller_core.quorum_mode.leaving import leave_further, leave_partitions, return_to_partitions
 from kafka_wire.errors import Failure
 
 
@@ -65,13 +65,11 @@ def decide_heartbeat(cluster: Cluster, event: Heartbeat) -> Decision[Failure | H
     then: list[events.Event] = []
     if is_entered and next_state is BrokerState.CONTROLLED_SHUTDOWN:
         then.append(NoteShutdownOffset(broker.id))
-    if not entered.is_whole:
-        observed = changes.HeartbeatObserved(broker.id, event.metadata_offset, may_shut_down=False)
-        is_continued = next_state is BrokerState.CONTROLLED_SHUTDOWN
-        rest = replace(event, is_continued=is_continued)
-        return Decision((*entered.made, observed, changes.BrokerLeaving(broker.id)), then=tuple(then), rest=(rest,))
-    may_shut_down = next_state is BrokerState.MAY_SHUT_DOWN
+    may_shut_down = entered.is_whole and next_state is BrokerState.MAY_SHUT_DOWN
     observed = changes.HeartbeatObserved(broker.id, event.metadata_offset, may_shut_down)
+    if not entered.is_whole:
+        rest = replace(event, is_continued=next_state is BrokerState.CONTROLLED_SHUTDOWN)
+        return replace(leave_further([*entered.made, observed], broker.id, rest), then=tuple(then))
     if event.offline_directories or event.cordoned_directories is not None:
         reported = ReportDirectories(broker.id, broker.epoch, event.offline_directories, event.cordoned_directories)
         then.append(reported)
@@ -160,7 +158,7 @@ def decide_fence_broker(cluster: Cluster, event: FenceBroker) -> Decision[None]:
     fenced = _fence(cluster, broker)
     if fenced.is_whole:
         return decision(*fenced.made)
-    return Decision((*fenced.made, changes.BrokerLeaving(broker.id)), rest=(event,))
+    return leave_further(fenced.made, broker.id, event)
 
 
 def decide_note_shutdown_offset(_cluster: Cluster, event: NoteShutdownOffset) -> Decision[None]:

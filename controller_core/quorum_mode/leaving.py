@@ -14,15 +14,17 @@ last step, which changes its registration, finds none that came back.
 Source: ReplicationControlManager.generateLeaderAndIsrUpdates of Kafka 4.3.
 """
 
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from controller_core.model import Cluster, IntArray, changes
 from controller_core.model.broker_events import ElectWaitingLeaders
 from controller_core.model.columns import keep_ids
-from controller_core.model.decision import Decision
+from controller_core.model.decision import Decision, decision
+from controller_core.model.events import Event
 from controller_core.rules.complete_change import Electing, Target, complete_change
 
 
@@ -42,6 +44,11 @@ def leave_partitions(cluster: Cluster, broker: int, rows: IntArray | None = None
         if is_lost:
             rows = np.union1d(rows, cluster.columns.with_in_elr(flags)).astype(np.int32)
     return _step(cluster, rows, leaving={broker}, lost={broker} if is_lost else ())
+
+
+def leave_further(made: Iterable[changes.Change | None], broker: int, rest: Event) -> Decision[Any]:
+    """Return the decision of a step that is not the last one, which replies: the broker gets no partitions until the next."""
+    return replace(decision(*made, changes.BrokerLeaving(broker)), rest=(rest,))
 
 
 def return_to_partitions(cluster: Cluster, broker: int) -> Step:

@@ -20,7 +20,7 @@ from controller_core.model.broker import FeatureRange
 from controller_core.model.broker_events import RegisterBroker
 from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import MAX_BROKER_ID
-from controller_core.quorum_mode.leaving import leave_partitions
+from controller_core.quorum_mode.leaving import leave_further, leave_partitions
 from kafka_metadata.directory_ids import is_reserved, sorted_directories
 from kafka_metadata.metadata_versions import METADATA_VERSION
 from kafka_wire.errors import ErrorCode, Failure
@@ -43,8 +43,8 @@ def decide_register_broker(cluster: Cluster, event: RegisterBroker) -> Decision[
     if not is_same:
         is_clean = known is not None and event.previous_broker_epoch == known.epoch
         left = leave_partitions(cluster, event.broker, is_lost=cluster.rules.elr and not is_clean)
-        if left.change is not None and not left.is_last:
-            return Decision((left.change, changes.BrokerLeaving(event.broker)), rest=(event,))
+        if not left.is_last:
+            return leave_further([left.change], event.broker, event)
         if left.change is not None:
             return Decision((left.change,), then=(event,))
     registered = Broker(
@@ -163,8 +163,7 @@ def decide_unregister_broker(cluster: Cluster, event: events.UnregisterBroker) -
         words = f"Broker ID {event.broker} is not currently registered"
         return Decision(reply=Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, words))
     left = leave_partitions(cluster, event.broker)
-    ended = (
-        changes.BrokerUnregistered(event.broker, known.epoch) if left.is_last else changes.BrokerLeaving(event.broker)
-    )
-    made = decision(left.change, ended)
-    return Decision(made.changes, rest=() if left.is_last else (event,), reply=Unregistered())
+    if not left.is_last:
+        return leave_further([left.change], event.broker, event)
+    made = decision(left.change, changes.BrokerUnregistered(event.broker, known.epoch))
+    return Decision(made.changes, reply=Unregistered())

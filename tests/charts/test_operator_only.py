@@ -194,7 +194,7 @@ def test_controllers_serve_brokers_outside_the_release(chart: Chart) -> None:
 
 
 def test_namespaces_that_may_use_the_aws_identity_are_an_option_of_the_operator(chart: Chart) -> None:
-    """By default none; `*` stands for all."""
+    """By default none; `*` means all."""
     by_default = operator_arguments(chart.render({}))
     resources = chart.render({"operator": {"awsIdentityNamespaces": ["orders", "*"], "namespaces": ["orders"]}})
 

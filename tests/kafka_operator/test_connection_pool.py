@@ -311,7 +311,7 @@ async def test_an_access_key_of_aws_is_read_from_its_secret() -> None:
 
 @pytest.mark.shows("F74")
 async def test_the_operators_aws_identity_is_only_for_namespaces_that_its_option_names() -> None:
-    """Whoever may write a Cluster chooses where the operator's tokens are sent to."""
+    """The author of a Cluster chooses where the operator's tokens are sent to."""
     place = Place()
     place.learn(tls={}, authentication={"type": "AwsMskIam", "awsMskIam": MSK})
 

@@ -105,7 +105,7 @@ def _login(authentication: Authentication, text: Text) -> SaslLogin:
 def aws_identity_refused(cluster: Cluster, allowed: Collection[str]) -> Unavailable | None:
     """Return the words for a Cluster that may not use the operator's own AWS identity, None if it may or does not ask for it.
 
-    `allowed` are namespaces, or `*`. Whoever may write a Cluster chooses the address that its tokens are sent to.
+    `allowed` are namespaces, or `*`. The author of a Cluster chooses the address that its tokens are sent to.
     """
     authentication = cluster.authentication
     if authentication is None or authentication.aws is None or authentication.access_key_id is not None:

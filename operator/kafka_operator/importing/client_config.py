@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 from kafka_node.security.msk_iam import MECHANISM as AWS_MSK_IAM
 from kafka_operator.resources.security import (
     MECHANISMS,
+    PLAINTEXT,
     AwsLogin,
     BearerToken,
     ClientCertificate,
@@ -48,9 +49,9 @@ class ClientConfigError(Exception):
     """The file cannot be used; the message names the property, and never a value that may be secret."""
 
 
-def read_client_config(path: Path, servers: Sequence[str]) -> Security:
-    """Read a file; ClientConfigError when it cannot be used. The names of `servers` have the region of an Amazon MSK cluster."""
-    return security_of(parse_properties(_read(path)), servers)
+def read_client_config(path: Path | None, servers: Sequence[str]) -> Security:
+    """Read a file, PLAINTEXT without one; ClientConfigError when it cannot be used. The names of `servers` have the region of an Amazon MSK cluster."""
+    return PLAINTEXT if path is None else security_of(parse_properties(_read(path)), servers)
 
 
 def security_of(properties: Mapping[str, str], servers: Sequence[str] = ()) -> Security:
