@@ -304,8 +304,17 @@ class Quorum(dict[int, QuorumNode]):
             leader, epoch = self.leader_and_epoch()
             return leader >= 0 and epoch > after_epoch
 
-        wait_until(elected, timeout_s=timeout_s, what=f"a leader after epoch {after_epoch}")
+        wait_until(elected, timeout_s=timeout_s, what=f"a leader after epoch {after_epoch}", context=self.report)
         return self.leader_and_epoch()
+
+    def report(self) -> str:
+        """Return what each node knows and logged last, for the error of a wait."""
+        known = ((node, *node.leader_and_epoch()) for node in self.values())
+        return "\n".join(
+            f"node {node.node_id}, {'running' if node.process.running else 'ended'}: leader {leader} in epoch {epoch}, "
+            f"{node.log_bytes()} bytes; its log ends with\n{node.process.log_tail()}"
+            for node, leader, epoch in known
+        )
 
     def as_steward(self, node_id: int) -> QuorumNode:
         """Return a voter of Steward with the settings and data of a Java voter, which must not run at the same time."""

@@ -11,14 +11,14 @@ from lab.ports import free_port
 from lab.quorum import Formatter, Load, Member, Program, QuorumNode, Voters, quorum
 from lab.waiting import wait_until
 from tests.effort import in_soak
-from tests.integration.quorums import PATIENCE_S, SHORT, start, stop_all, wait_for_commits
+from tests.integration.quorums import PATIENCE_S, SHORT, STEADY, start, stop_all, wait_for_commits
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 LOAD = Load().also_of_steward()
 
-LATE = {"controller.quorum.election.timeout.ms": "4000"}
-"""Makes a voter lose the first election against one that starts with it."""
+LATE = {**STEADY, "controller.quorum.election.timeout.ms": "4000"}
+"""Makes a voter lose the first election against one that starts with it, and keep that leader although a busy machine delays it for seconds."""
 
 
 @pytest.mark.shows("Q7", "Q16", "Q17")
@@ -62,7 +62,8 @@ def test_a_leader_whose_followers_were_frozen_cuts_what_only_it_has(
         wait_until(
             lambda: all(node.leader_and_epoch()[0] == leader and node.log_bytes() > 2_000 for node in followers),
             timeout_s=PATIENCE_S,
-            what="the followers have records of the leader",
+            what=f"the followers have records of leader {leader}",
+            context=voters.report,
         )
         for node in followers:
             node.pause()
