@@ -122,7 +122,7 @@ class MetadataChecks:
         return 1 if wishes.step_rows == STEP_ROWS else wishes.brokers
 
     def _check_passed_over(self, batch: Batch, found: Sequence[MetadataRecord]) -> None:
-        """C7: who was passed over leaves before anything else happens to it: it registers again, or (in steps) is out of service."""
+        """C7: who was passed over leaves before anything else happens to it: it registers again, or (in steps) is out of service, as a whole or with a directory."""
         if batch.epoch != self.log.epoch:
             self._passed_over = set()
         if not self._passed_over or not found:
@@ -138,7 +138,7 @@ class MetadataChecks:
             if isinstance(one, UnregisterBrokerRecord)
             or (
                 isinstance(one, BrokerRegistrationChangeRecord)
-                and (one.fenced == FencingChange.FENCE or one.in_controlled_shutdown)
+                and (one.fenced == FencingChange.FENCE or one.in_controlled_shutdown or one.log_dirs)
             )
         }
         self._passed_over -= restarted | left
