@@ -3,7 +3,7 @@
 The brokers are registered and unfenced. No process is behind them, so benchmarks give them long sessions, or send their heartbeats.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from uuid import UUID
@@ -32,18 +32,18 @@ SNAPSHOT = SnapshotId(2_000_000, 1)
 FIRST_BROKER_EPOCH = 100
 
 
-def write_metadata(folder: Path, partitions: int) -> Path:
+def write_metadata(folder: Path, partitions: int, brokers: Sequence[int] = BROKERS) -> Path:
     """Write the snapshot of a cluster with some hundreds of partitions or more; return its path."""
-    values = (encode_record(record, LATEST_PRODUCTION) for record in metadata_records(partitions))
+    values = (encode_record(record, LATEST_PRODUCTION) for record in metadata_records(partitions, brokers))
     batches = snapshot_batches(values, epoch=SNAPSHOT.epoch, timestamp_ms=1, last_contained_timestamp_ms=1)
     return write_snapshot(folder, SNAPSHOT, batches)
 
 
-def metadata_records(partitions: int) -> Iterator[MetadataRecord]:
+def metadata_records(partitions: int, brokers: Sequence[int] = BROKERS) -> Iterator[MetadataRecord]:
     """Yield the records of the snapshot in Kafka's order."""
     yield FeatureLevelRecord(METADATA_VERSION, LATEST_PRODUCTION)
-    yield from map(_broker, BROKERS)
-    yield from chain.from_iterable(map(_topic, range(partitions // PARTITIONS_OF_A_TOPIC)))
+    yield from map(_broker, brokers)
+    yield from chain.from_iterable(_topic(number, brokers) for number in range(partitions // PARTITIONS_OF_A_TOPIC))
 
 
 def topic_name(number: int) -> str:
@@ -75,10 +75,10 @@ def _broker(broker: int) -> RegisterBrokerRecord:
     )
 
 
-def _topic(number: int) -> Iterator[MetadataRecord]:
+def _topic(number: int, brokers: Sequence[int]) -> Iterator[MetadataRecord]:
     topic_id = UUID(int=(number + 1) << 64 | 7)
     yield TopicRecord(topic_name(number), topic_id)
     for partition in range(PARTITIONS_OF_A_TOPIC):
-        replicas = tuple((number + partition + step) % len(BROKERS) + 1 for step in range(REPLICAS))
+        replicas = tuple(brokers[(number + partition + step) % len(brokers)] for step in range(REPLICAS))
         directories = tuple(map(directory_of, replicas))
         yield PartitionRecord(partition, topic_id, replicas, replicas, replicas[0], 3, 5, directories=directories)

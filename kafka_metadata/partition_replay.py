@@ -1,7 +1,5 @@
 """Partitions after a record. Source: PartitionRegistration of Kafka."""
 
-from dataclasses import replace
-
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.records import (
@@ -50,21 +48,26 @@ def changed_partition(partition: PartitionRecord, record: PartitionChangeRecord)
         _check_recovery_state(recovery_state)
     replicas = partition.replicas if record.replicas is None else record.replicas
     directories = partition.directories if record.directories is None else record.directories
+    if record.replicas is not None or record.directories is not None:
+        directories = _directories(directories, len(replicas))
     has_leader = record.leader != NO_LEADER_CHANGE
     elr, last_known_elr = record.eligible_leader_replicas, record.last_known_elr
-    return replace(
-        partition,
-        replicas=replicas,
-        directories=_directories(directories, len(replicas)),
-        isr=partition.isr if record.isr is None else record.isr,
-        removing_replicas=partition.removing_replicas if record.removing_replicas is None else record.removing_replicas,
-        adding_replicas=partition.adding_replicas if record.adding_replicas is None else record.adding_replicas,
-        leader=record.leader if has_leader else partition.leader,
-        leader_epoch=partition.leader_epoch + has_leader,
-        leader_recovery_state=recovery_state,
-        partition_epoch=partition.partition_epoch + 1,
-        eligible_leader_replicas=partition.eligible_leader_replicas if elr is None else elr,
-        last_known_elr=partition.last_known_elr if last_known_elr is None else last_known_elr,
+    # As above: a broker that leaves changes a hundred thousand of them.
+    return PartitionRecord(
+        partition.partition_id,
+        partition.topic_id,
+        replicas,
+        partition.isr if record.isr is None else record.isr,
+        record.leader if has_leader else partition.leader,
+        partition.leader_epoch + has_leader,
+        partition.partition_epoch + 1,
+        partition.removing_replicas if record.removing_replicas is None else record.removing_replicas,
+        partition.adding_replicas if record.adding_replicas is None else record.adding_replicas,
+        recovery_state,
+        directories,
+        partition.eligible_leader_replicas if elr is None else elr,
+        partition.last_known_elr if last_known_elr is None else last_known_elr,
+        unknown_tags=partition.unknown_tags,
     )
 
 

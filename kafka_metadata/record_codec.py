@@ -142,8 +142,8 @@ class _Kind(NamedTuple):
         body = {}
         for key, read in self.readers:
             value = getattr(record, key)
-            if read is not None and value is not None:
-                value = [_struct_body(one) for one in value] if (self.record_class, key) in _STRUCTS else list(value)
+            if read is not None and value and (self.record_class, key) in _STRUCTS:
+                value = [_struct_body(one) for one in value]
             body[key] = value
         return body
 

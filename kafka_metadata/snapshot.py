@@ -67,11 +67,22 @@ def _partition(partition: PartitionRecord, image: MetadataImage) -> PartitionRec
         directories = ()
     elr = partition.eligible_leader_replicas if image.is_elr_enabled else None
     last_known_elr = partition.last_known_elr if image.is_elr_enabled else None
-    return replace(
-        partition,
-        directories=directories,
-        eligible_leader_replicas=elr or None,
-        last_known_elr=last_known_elr or None,
+    # A snapshot has a million of them: `dataclasses.replace` would take a fourth of the time.
+    return PartitionRecord(
+        partition.partition_id,
+        partition.topic_id,
+        partition.replicas,
+        partition.isr,
+        partition.leader,
+        partition.leader_epoch,
+        partition.partition_epoch,
+        partition.removing_replicas,
+        partition.adding_replicas,
+        partition.leader_recovery_state,
+        directories,
+        elr or None,
+        last_known_elr or None,
+        unknown_tags=partition.unknown_tags,
     )
 
 

@@ -87,6 +87,22 @@ def _set_moves(cluster: Cluster, moves: Mapping[int, Move | None]) -> None:
             cluster.moves[row] = move
 
 
+def replay_states(change: changes.StatesReplayed, cluster: Cluster) -> None:
+    """Set the states that records of the log describe."""
+    columns = cluster.columns
+    partition_epoch = next_partition_epoch(columns.partition_epoch[change.rows])
+    columns.set_elr(change.rows, change.elr, change.last_known_elr)
+    columns.set_states(
+        change.rows,
+        change.leader,
+        change.leader_epoch,
+        change.isr,
+        partition_epoch,
+        cluster.controller_epoch,
+        change.recovering,
+    )
+
+
 def observe_states(change: changes.StatesObserved, cluster: Cluster) -> None:
     """Set states as found written."""
     cluster.columns.set_states(

@@ -58,6 +58,7 @@ TRANSITIONS: Mapping[type[changes.Change], Callable[[Any, Cluster], None]] = {
     changes.PartitionsAdded: topic_transitions.add_partitions,
     changes.PartitionStates: partition_transitions.change_states,
     changes.PartitionsReplayed: topic_transitions.replay_partitions,
+    changes.StatesReplayed: partition_transitions.replay_states,
     changes.StatesObserved: partition_transitions.observe_states,
     changes.OfflineReplicasObserved: partition_transitions.observe_offline_replicas,
     changes.NotificationsProcessed: _apply_nothing,

@@ -279,6 +279,19 @@ class PartitionsReplayed:
     """Running moves by partition id; the others have none."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class StatesReplayed:
+    """New states of known partitions, from records of the log (KRaft mode). Columns over the same rows; each raises the partition epoch by 1."""
+
+    rows: IntArray
+    leader: IntArray
+    leader_epoch: IntArray
+    isr: IntArray
+    recovering: BoolArray
+    elr: IntArray
+    last_known_elr: IntArray
+
+
 @dataclass(frozen=True, slots=True)
 class ElrCleared:
     """The eligible leader replicas of a topic, or (None) of all topics, are discarded (KRaft mode): min.insync.replicas changed."""
@@ -490,6 +503,7 @@ Change = (
     | PartitionsAdded
     | PartitionStates
     | PartitionsReplayed
+    | StatesReplayed
     | StatesObserved
     | OfflineReplicasObserved
     | NotificationsProcessed

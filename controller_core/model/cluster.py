@@ -50,8 +50,8 @@ class Deletion:
     """Whether a broker refused: the deletion is then retried only by events that request a retry, not by every check."""
 
 
-STEP_ROWS = 10_000
-"""Partitions that one decision of KRaft mode changes when a broker leaves or returns: about 15 ms, and one batch of records."""
+STEP_ROWS = 5_000
+"""Partitions that one decision of KRaft mode changes when a broker leaves or returns: about 15 ms in a cluster of a million partitions."""
 
 
 class Cluster:

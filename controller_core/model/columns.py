@@ -189,7 +189,7 @@ class PartitionColumns:
 
     def led_by(self, brokers: BoolArray) -> IntArray:
         """Rows whose leader is among the brokers."""
-        return _rows(brokers[self.leader[: self._end]])
+        return _rows_with(self.leader[: self._end, None], brokers)
 
     def without_live_leader(self, live: BoolArray) -> IntArray:
         """Rows of partitions that have a state and no live leader (OfflinePartition)."""
@@ -200,15 +200,15 @@ class PartitionColumns:
         """Rows that have any of the brokers among their eligible leader replicas."""
         if self.elr is None:
             return _rows(np.zeros(0, dtype=np.bool_))
-        return _rows(any_of(brokers[self.elr[: self._end]]))
+        return _rows_with(self.elr[: self._end], brokers)
 
     def with_in_isr(self, brokers: BoolArray) -> IntArray:
         """Rows that have any of the brokers in their ISR."""
-        return _rows(any_of(brokers[self.isr[: self._end]]))
+        return _rows_with(self.isr[: self._end], brokers)
 
     def hosted_by(self, brokers: BoolArray) -> IntArray:
         """Rows that have any of the brokers among their replicas."""
-        return _rows(any_of(brokers[self.replicas[: self._end]]))
+        return _rows_with(self.replicas[: self._end], brokers)
 
     def replicas_of(self, row: int) -> tuple[int, ...]:
         """One partition's replicas, preferred first."""
@@ -303,6 +303,19 @@ def any_of(flags: BoolArray) -> BoolArray:
     for slot in flags.T:
         found |= slot
     return found
+
+
+def _rows_with(lists: IntArray, brokers: BoolArray) -> IntArray:
+    """Return the rows of the lists that have any of the flagged brokers: shape (n,), increasing."""
+    members = np.flatnonzero(brokers)
+    if len(members) == 1:
+        # Comparing is four times as fast as looking up each element. Each row once, also if a list was written with a broker twice.
+        rows = np.flatnonzero(lists.reshape(-1) == int(members[0])) // lists.shape[1]
+        is_first = np.ones(len(rows), dtype=np.bool_)
+        np.not_equal(rows[1:], rows[:-1], out=is_first[1:])
+        found: IntArray = rows[is_first].astype(np.int32)
+        return found
+    return _rows(any_of(brokers[lists]))
 
 
 def _lengthen(column: IntArray | None, more: int) -> IntArray | None:

@@ -32,6 +32,19 @@ async def others_run() -> None:
     await asyncio.sleep(0)
 
 
+EXCHANGE_ITERATIONS = 4
+"""Iterations of the event loop that a message, a flush or a commit takes from the socket or thread to the task that acts on it."""
+
+
+async def exchanges_run() -> None:
+    """Let a message, a flush or a commit pass from the socket or thread to the task that acts on it, and that act.
+
+    A commit takes some ten of these, in three controllers. With a part of a long computation in each iteration, it would wait for as many.
+    """
+    for _ in range(EXCHANGE_ITERATIONS):
+        await asyncio.sleep(0)
+
+
 class Pace:
     """The steps of one controller's own computations."""
 

@@ -18,24 +18,22 @@ from dataclasses import replace
 from itertools import islice
 from typing import Protocol
 
-from controller_core.metadata.partition_reading import read_batch
+from controller_core.metadata.partition_reading import SLICE_RECORDS, change_records, read_slices
 from controller_core.metadata.replayed_records import replay_records
+from controller_core.metadata.state_replay import apply_states
 from controller_core.model import Cluster
+from controller_core.shell.pace import EXCHANGE_ITERATIONS
 from kafka_log.files.snapshots import SnapshotReader
 from kafka_log.format.control_records import last_contained_timestamp_ms
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MARKERS, MetadataLog, apply_batch, apply_records
-from kafka_metadata.record_codec import decode_record
-from kafka_metadata.records import MetadataRecord
 from kafka_metadata.replay import replay
 from kafka_metadata.snapshot import image_records
-from kafka_wire.records import BatchHeader, Record, RecordBatch, batch_headers, batches_of_records
+from kafka_wire.record_columns import RecordColumns
+from kafka_wire.records import BatchHeader, RecordBatch, batch_headers
 
-SLICE_RECORDS = 250
-"""Records that are applied without a check of the time: about 5 ms."""
-
-SLICE_S = 0.01
-"""Time after which the event loop serves others: with one more slice of records, about 15 ms."""
+SLICE_S = 0.002
+"""Time after which the event loop serves others (`exchanges_run`): after one slice of many records."""
 
 
 class Role(Protocol):
@@ -105,29 +103,34 @@ class LogFollower:
         for position, header in batch_headers(data):
             if header.is_control:
                 continue
-            found = iter(read_batch(data[position : position + header.size_bytes], header.record_count))
-            yield
-            while some := list(islice(found, SLICE_RECORDS)):
-                image = replay(image, (record for _, record in some), some[0][0])
+            offset = header.base_offset
+            for found in read_slices(data[position : position + header.size_bytes], header.record_count):
+                records = change_records(found) if isinstance(found, RecordColumns) else found
+                image = replay(image, records, offset)
+                offset += len(found)
                 gc.freeze()
                 yield
         self.log = MetadataLog(image, end_offset, epoch, last_contained_timestamp_ms(data))
         yield from self._rebuild()
 
     def _follow(self, data: bytes) -> Iterator[None]:
-        for header, found in batches_of_records(data):
+        for position, header in batch_headers(data):
             if header.is_control:
                 self.log = apply_batch(self.log, RecordBatch(header, ()))
             else:
-                yield from self._apply(header, found)
+                yield from self._apply(header, data[position : position + header.size_bytes])
             self._role.advanced(header.size_bytes)
 
-    def _apply(self, header: BatchHeader, records: Iterator[Record]) -> Iterator[None]:
+    def _apply(self, header: BatchHeader, batch: bytes) -> Iterator[None]:
         after, offset = self.log, header.base_offset
         is_rebuilt_later = False
-        while found := [_decoded(record) for record in islice(records, SLICE_RECORDS)]:
-            is_rebuilt_later |= after.transaction is not None or any(isinstance(record, MARKERS) for record in found)
-            after = apply_records(after, offset, found)
+        for found in read_slices(batch, header.record_count):
+            is_rebuilt_later |= after.transaction is not None
+            if isinstance(found, RecordColumns):
+                after = apply_states(after, offset, found)
+            else:
+                is_rebuilt_later |= any(isinstance(record, MARKERS) for record in found)
+                after = apply_records(after, offset, found)
             if not self._is_active and not is_rebuilt_later:
                 replay_records(self.cluster, found, offset)
             offset += len(found)
@@ -183,10 +186,12 @@ class LogFollower:
             return
         if self._work:
             self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._run)
+            self._run_after(EXCHANGE_ITERATIONS)
         else:
             self._idle()
 
-
-def _decoded(record: Record) -> MetadataRecord:
-    return decode_record(record.value, record.offset)
+    def _run_after(self, iterations: int) -> None:
+        if iterations:
+            asyncio.get_running_loop().call_soon(self._run_after, iterations - 1)
+        else:
+            self._run()

@@ -46,6 +46,7 @@ from controller_core.quorum.start import start
 from controller_core.quorum.states import NEVER, Leader
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import VoterSet
+from controller_core.shell.pace import exchanges_run
 from controller_core.shell.quorum.append_accumulator import AppendAccumulator
 from controller_core.shell.quorum.commit_waits import CommitWaits
 from controller_core.shell.quorum.listeners import Listeners
@@ -234,7 +235,7 @@ class Driver:
     async def write_snapshot(self, end: Position, values: Iterable[bytes], last_timestamp_ms: int) -> None:
         """Write a snapshot of the committed records before an offset; `values` are those of its records.
 
-        Others run between two batches. Nothing happens if there is such a snapshot. Raises LogError, and what `values` raises.
+        Exchanges with other nodes run between two batches. Nothing happens if there is such a snapshot. Raises LogError, and what `values` raises.
         """
         node = self._node
         writer = None if node is None else self._storage.create_snapshot(end, node.log.high_watermark)
@@ -243,7 +244,7 @@ class Driver:
         with writer:
             for batch in snapshot_data(values, end, last_timestamp_ms, node.history, self._clock()):
                 writer.append(batch)
-                await asyncio.sleep(0)
+                await exchanges_run()
             await asyncio.get_running_loop().run_in_executor(self._disk, writer.flush)
             if self.ended.is_set():
                 return

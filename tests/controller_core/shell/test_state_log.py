@@ -89,7 +89,7 @@ def test_large_changes_are_summarised_after_a_limit(caplog: pytest.LogCaptureFix
     lines = logged(caplog, cluster, states(*(NewState(row, 2, 1, (2,)) for row in range(60))))
 
     assert len(lines) == MAX_LINES_PER_CHANGE + 1
-    assert lines[-1] == {"level": "INFO", "words": "Further partition states changed", "more": 10}
+    assert lines[-1] == {"level": "INFO", "words": "Further partition states changed", "more": 40}
 
 
 def test_only_changes_of_the_live_brokers_are_logged(caplog: pytest.LogCaptureFixture, cluster: Cluster) -> None:

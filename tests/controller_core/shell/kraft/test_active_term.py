@@ -210,7 +210,7 @@ async def test_an_atomic_change_that_is_too_large_is_refused_and_changes_nothing
 async def test_the_fence_of_a_broker_with_many_partitions_is_split(
     log: SharedLog, active: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batches of at most 10,000 records, the registration's change last; the standby follows in slices."""
+    """Steps of 5,000 partitions (ADR 67), the registration's change last; the standby follows in slices."""
     monkeypatch.setattr(follower, "SLICE_S", 0.01)
     standby = log.add(102)
     for broker in (1, 2):
@@ -223,7 +223,7 @@ async def test_the_fence_of_a_broker_with_many_partitions_is_split(
     await until(lambda: not standby.controller.follower.is_busy)
 
     sizes = [batch.end_offset - batch.base_offset for batch in log.batches[before:]]
-    assert sizes == [10_000, 2_000, 1]
+    assert sizes == [5_000, 5_000, 2_000, 1]
     assert {state.leader for state in states(standby.controller.cluster).values()} == {2}
     assert standby.controller.cluster.fenced == {1}
 

@@ -1,0 +1,142 @@
+"""Changes of states by columns, in images and in clusters: as those of the records one after another (C15)."""
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_core.metadata.partition_reading import change_records
+from controller_core.metadata.replayed_records import partition_record, replay_records
+from controller_core.metadata.state_replay import apply_states, are_states
+from controller_core.model import Cluster
+from controller_core.model.mode_rules import kraft_rules
+from kafka_metadata.failures import MetadataError
+from kafka_metadata.metadata_log import MetadataLog, apply_records
+from kafka_metadata.record_codec import encode_record
+from kafka_metadata.records import (
+    NO_LEADER_CHANGE,
+    NO_RECOVERY_CHANGE,
+    BeginTransactionRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    TopicRecord,
+)
+from kafka_wire.record_column_decoder import decode_columns
+from kafka_wire.record_columns import RecordColumns
+from kafka_wire.records import Record, encode_batch
+
+TOPICS = {"orders": UUID(int=1 << 64), "payments": UUID(int=2 << 64)}
+PARTITIONS = 3
+REPLICAS = (1, 2, 3, 4)
+BEFORE: tuple[MetadataRecord, ...] = tuple(
+    record
+    for name, topic_id in TOPICS.items()
+    for record in (
+        TopicRecord(name, topic_id),
+        *(PartitionRecord(number, topic_id, REPLICAS, (1, 2), 1, 3, 4) for number in range(PARTITIONS)),
+    )
+)
+BASE_OFFSET = 50
+
+LISTS = st.none() | st.lists(st.sampled_from(REPLICAS), unique=True, max_size=4).map(tuple)
+CHANGES = st.builds(
+    PartitionChangeRecord,
+    st.integers(min_value=0, max_value=PARTITIONS - 1),
+    st.sampled_from(sorted(TOPICS.values())),
+    isr=LISTS,
+    leader=st.sampled_from((NO_LEADER_CHANGE, -1, *REPLICAS)),
+    leader_recovery_state=st.sampled_from((NO_RECOVERY_CHANGE, 0, 1)),
+    eligible_leader_replicas=LISTS,
+    last_known_elr=LISTS,
+)
+
+
+def columns_of(changes: list[PartitionChangeRecord]) -> RecordColumns:
+    """Return the columns of records, as they are read from the log."""
+    values = [encode_record(record, 30) for record in changes]
+    decoded = decode_columns(encode_batch([Record(place, 5, None, value) for place, value in enumerate(values)]))
+    ((_, columns),) = decoded.columns
+    return columns
+
+
+def log() -> MetadataLog:
+    """Return the log of a cluster with two topics."""
+    return apply_records(MetadataLog(), BASE_OFFSET - len(BEFORE), BEFORE)
+
+
+def cluster() -> Cluster:
+    """Return a cluster with two topics."""
+    made = Cluster(3000, 1, kraft_rules({}))
+    replay_records(made, BEFORE)
+    return made
+
+
+def states_of(found: Cluster) -> list[PartitionRecord]:
+    """Return the whole states of all partitions."""
+    rows = [found.row_of(name, number) for name in TOPICS for number in range(PARTITIONS)]
+    return [partition_record(found, row) for row in rows if row is not None]
+
+
+@given(st.lists(CHANGES, min_size=1, max_size=12))
+def test_columns_change_an_image_as_their_records_do(changes: list[PartitionChangeRecord]) -> None:
+    """PartitionRegistration.merge; a partition may change several times."""
+    columns, before = columns_of(changes), log()
+
+    assert are_states(columns)
+    assert apply_states(before, BASE_OFFSET, columns) == apply_records(before, BASE_OFFSET, changes)
+
+
+def test_columns_in_a_transaction_change_only_the_image_of_the_transaction() -> None:
+    """KIP-868: they count once it ends."""
+    changes = [
+        PartitionChangeRecord(0, TOPICS["orders"], isr=(1,)),
+        PartitionChangeRecord(1, TOPICS["orders"], isr=(2,)),
+    ]
+    begun = apply_records(log(), BASE_OFFSET, [BeginTransactionRecord("")])
+
+    assert apply_states(begun, BASE_OFFSET + 1, columns_of(changes)) == apply_records(begun, BASE_OFFSET + 1, changes)
+
+
+@given(st.lists(CHANGES, min_size=1, max_size=12))
+def test_columns_change_a_cluster_as_their_records_do(changes: list[PartitionChangeRecord]) -> None:
+    """C15: a standby has the state of the controller that wrote them."""
+    by_columns, by_records = cluster(), cluster()
+    replay_records(by_columns, columns_of(changes))
+    replay_records(by_records, list(change_records(columns_of(changes))))
+
+    assert states_of(by_columns) == states_of(by_records)
+    assert by_columns.columns.leader.tolist() == by_records.columns.leader.tolist()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        PartitionChangeRecord(0, TOPICS["orders"], replicas=(2, 1)),
+        PartitionChangeRecord(0, TOPICS["orders"], adding_replicas=()),
+        PartitionChangeRecord(0, TOPICS["orders"], directories=(UUID(int=9 << 64),)),
+        PartitionChangeRecord(0, TOPICS["orders"], leader_recovery_state=7),
+    ],
+    ids=["replicas", "moves", "directories", "an unknown recovery state"],
+)
+def test_other_changes_are_no_states(change: PartitionChangeRecord) -> None:
+    """They are applied one by one."""
+    assert not are_states(columns_of([PartitionChangeRecord(1, TOPICS["orders"], isr=(1,)), change]))
+
+
+@pytest.mark.parametrize(
+    ("unknown", "reason"),
+    [
+        (PartitionChangeRecord(9, TOPICS["payments"], isr=(1,)), "has no partition 9"),
+        (PartitionChangeRecord(0, UUID(int=7 << 64), isr=(1,)), "no topic with the id"),
+    ],
+    ids=["partition", "topic"],
+)
+def test_a_change_of_what_is_unknown_is_refused_with_its_offset(unknown: PartitionChangeRecord, reason: str) -> None:
+    """The state would differ from that of the other controllers."""
+    columns = columns_of([PartitionChangeRecord(0, TOPICS["orders"], isr=(1,)), unknown])
+    with pytest.raises(MetadataError, match=f"offset {BASE_OFFSET + 1}.*{reason}"):
+        apply_states(log(), BASE_OFFSET, columns)
+    with pytest.raises(MetadataError, match=f"offsets? .*{BASE_OFFSET + 1}.*{reason}"):
+        replay_records(cluster(), columns, BASE_OFFSET)
